@@ -1,0 +1,55 @@
+//! Runs one child process correctly: one deadline, one process group, bounded output.
+//!
+//! This crate owns everything between "this is the command" and "this is what it printed and how it
+//! ended". It does not know what the command is for, does not interpret its answer and keeps no state
+//! between two runs except the number of children that run at once.
+//!
+//! What holds for every run:
+//!
+//! - The child leads its own process group, and nothing of that group outlives the run, unless
+//!   [`HeldPipe::Release`] asks for it.
+//! - One deadline covers the start, standard input, both outputs and the exit. At the deadline the
+//!   group is asked to terminate, and killed when the grace period is over.
+//! - Both outputs are read to their end; the head and the tail are kept and the cut is reported.
+//! - Dropping the future kills the group at once, and the child is reaped.
+//! - A shell is started only for a line that needs one.
+//!
+//! # Examples
+//!
+//! ```
+//! # #[cfg(unix)]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), tenterhook_process::SpawnError> {
+//! use tenterhook_process::{CancellationToken, Command, End, Limits, Program};
+//!
+//! let command = Command::new(Program::shell("tr a-z A-Z"));
+//! let finished = command
+//!     .run(b"hello", &Limits::default(), &CancellationToken::new())
+//!     .await?;
+//! assert_eq!(finished.end, End::Exited(0));
+//! assert_eq!(finished.stdout.text(), "HELLO");
+//! # Ok(())
+//! # }
+//! # #[cfg(not(unix))]
+//! # fn main() {}
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod capture;
+mod command;
+mod limits;
+mod line;
+mod resolve;
+mod run;
+mod slots;
+mod sys;
+
+pub use tokio_util::sync::CancellationToken;
+
+pub use crate::capture::Captured;
+pub use crate::command::{Command, Program, Shell};
+pub use crate::limits::{Capture, HeldPipe, Limits};
+pub use crate::resolve::{ResolveError, ResolvedProgram};
+pub use crate::run::{End, Finished, SpawnError};
+pub use crate::slots::Slots;

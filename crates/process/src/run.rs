@@ -1,0 +1,437 @@
+//! One run from the slot to the reaped child.
+//!
+//! The run is one future without tasks: each poll moves the three pipes as far as they go, then looks
+//! at the exit, the cancellation and the clock. What the system does differently lies in `sys`.
+
+use std::borrow::Cow;
+use std::future::poll_fn;
+use std::io;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::time::{Sleep, sleep, sleep_until};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use crate::capture::Recorder;
+use crate::command::Launch;
+use crate::resolve::missing_interpreter;
+use crate::slots::Slot;
+use crate::sys::{Child, Output, Refusal, refusal};
+use crate::{Capture, Captured, Command, HeldPipe, Limits, ResolveError};
+
+/// How long a killed group may take to disappear before the run ends without it.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// How often a file that is open for writing is tried again. With doubled pauses that is half a second.
+const BUSY_TRIES: u32 = 9;
+
+/// The first pause between two tries to start a child.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The longest pause between two tries to start a child.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Reads of one stream in one poll, so that a flood cannot keep the clock from being looked at.
+const READS_PER_POLL: u32 = 16;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The child exited by itself with this status.
+    Exited(i32),
+    /// A signal that was not ours ended the child.
+    Signaled(i32),
+    /// The deadline passed.
+    TimedOut {
+        /// Whether the group outlived the request to terminate and was killed.
+        killed: bool,
+    },
+    /// The run was cancelled.
+    Cancelled {
+        /// Whether the group outlived the request to terminate and was killed.
+        killed: bool,
+    },
+}
+
+/// A run that came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended.
+    pub end: End,
+    /// What the child printed on standard output.
+    pub stdout: Captured,
+    /// What the child printed on standard error.
+    pub stderr: Captured,
+    /// The time from the start to the end, without the wait for a slot.
+    pub duration: Duration,
+    /// The process id of the child, which was also the id of its group.
+    pub pid: u32,
+    /// Whether some process still held an output pipe when the run ended.
+    pub is_pipe_held: bool,
+}
+
+/// Why no child ran.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// There is nothing to execute.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// The system refused to start the program.
+    #[error("could not start `{program}`")]
+    Spawn {
+        /// The executable.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Descriptors, processes or memory were short until the deadline.
+    #[error("no resources to start `{program}` before the deadline")]
+    Exhausted {
+        /// The executable.
+        program: PathBuf,
+        /// What the system said at the last try.
+        source: io::Error,
+    },
+    /// The deadline passed before the child was started.
+    #[error("the deadline passed before `{program}` was started")]
+    TimedOut {
+        /// The executable.
+        program: PathBuf,
+    },
+    /// The run was cancelled before the child was started.
+    #[error("cancelled before the command was started")]
+    Cancelled,
+    /// The system lost a child that was started. What is left of it was killed.
+    #[error("lost contact with `{program}`")]
+    Lost {
+        /// The executable.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+pub(crate) async fn run(
+    command: &Command,
+    stdin: &[u8],
+    limits: &Limits,
+    cancel: &CancellationToken,
+) -> Result<Finished, SpawnError> {
+    let slots = command.slots_or_shared();
+    let slot = cancel
+        .run_until_cancelled(slots.take())
+        .await
+        .ok_or(SpawnError::Cancelled)?;
+    let start = Start {
+        command,
+        began: Instant::now(),
+        timeout: limits.timeout,
+        cancel,
+    };
+    let mut stdin = stdin;
+    let (child, program) = start.child(&mut stdin, slot).await?;
+    let session = Session {
+        pid: child.pid(),
+        child,
+        stdin,
+        stdout: Stream::new(Output::Stdout, limits.stdout),
+        stderr: Stream::new(Output::Stderr, limits.stderr),
+        watches_exit: limits.held_pipe != HeldPipe::Wait,
+    };
+    session
+        .drive(start.began, limits, cancel)
+        .await
+        .map_err(|source| SpawnError::Lost { program, source })
+}
+
+/// The part of a run before there is a child.
+struct Start<'a> {
+    command: &'a Command,
+    began: Instant,
+    timeout: Duration,
+    cancel: &'a CancellationToken,
+}
+
+impl Start<'_> {
+    async fn child(&self, stdin: &mut &[u8], slot: Slot) -> Result<(Child, PathBuf), SpawnError> {
+        let mut slot = Some(slot);
+        let mut launch = self.command.launch()?;
+        let mut pause = FIRST_PAUSE;
+        let mut busy_tries = 0;
+        let mut is_looked_up_again = false;
+        let mut shortage = None;
+        loop {
+            self.check(&launch, &mut shortage)?;
+            let source = match Child::spawn(&launch, stdin, &mut slot) {
+                Ok(child) => return Ok((child, launch.executable.clone())),
+                Err(source) => source,
+            };
+            match refusal(&source) {
+                Refusal::Exhausted => {
+                    shortage = Some(source);
+                    let freed = self.command.slots_or_shared().freed(pause.min(self.left()));
+                    self.cancel.run_until_cancelled(freed).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Refusal::Busy if busy_tries < BUSY_TRIES => {
+                    busy_tries += 1;
+                    let pausing = sleep(pause.min(self.left()));
+                    self.cancel.run_until_cancelled(pausing).await;
+                    pause *= 2;
+                }
+                Refusal::NotAProgram if launch.shell.is_none() => {
+                    launch = Cow::Owned(launch.into_owned().through_sh());
+                }
+                Refusal::Missing if !is_looked_up_again => {
+                    is_looked_up_again = true;
+                    launch = Cow::Owned(self.command.prepare()?);
+                }
+                Refusal::Missing | Refusal::NotAProgram | Refusal::Busy | Refusal::Other => {
+                    return Err(refused(&launch, source));
+                }
+            }
+        }
+    }
+
+    /// Fails if there is no time left to start a child in.
+    fn check(&self, launch: &Launch, shortage: &mut Option<io::Error>) -> Result<(), SpawnError> {
+        if self.cancel.is_cancelled() {
+            return Err(SpawnError::Cancelled);
+        }
+        if !self.left().is_zero() {
+            return Ok(());
+        }
+        let program = launch.executable.clone();
+        Err(match shortage.take() {
+            Some(source) => SpawnError::Exhausted { program, source },
+            None => SpawnError::TimedOut { program },
+        })
+    }
+
+    fn left(&self) -> Duration {
+        self.timeout.saturating_sub(self.began.elapsed())
+    }
+}
+
+fn refused(launch: &Launch, source: io::Error) -> SpawnError {
+    let is_missing = refusal(&source) == Refusal::Missing;
+    if let Some(error) = is_missing
+        .then(|| missing_interpreter(&launch.executable))
+        .flatten()
+    {
+        return SpawnError::Resolve(error);
+    }
+    SpawnError::Spawn {
+        program: launch.executable.clone(),
+        source,
+    }
+}
+
+/// The part of a run while there is a child.
+struct Session<'a> {
+    pid: u32,
+    child: Child,
+    stdin: &'a [u8],
+    stdout: Stream,
+    stderr: Stream,
+    watches_exit: bool,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The child does its work.
+    Running,
+    /// The child exited; its pipes are held by others.
+    Draining,
+    /// The group was asked to terminate.
+    Terminating(Cause),
+    /// The group was killed.
+    Killed(Cause),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Deadline,
+    Cancel,
+}
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    /// The child exited and nobody holds its pipes.
+    Done,
+    /// The child exited, but somebody holds a pipe.
+    Exited,
+    Cancelled,
+    Elapsed,
+}
+
+impl Session<'_> {
+    async fn drive(
+        mut self,
+        began: Instant,
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> io::Result<Finished> {
+        let deadline = after(began, limits.timeout);
+        let mut timer = pin!(sleep_until(deadline.into()));
+        let mut cancelled = pin!(cancel.cancelled());
+        let mut phase = Phase::Running;
+        let cause = loop {
+            let woken = poll_fn(|cx| self.poll(phase, timer.as_mut(), cancelled.as_mut(), cx));
+            let now = match (phase, woken.await?) {
+                (Phase::Running | Phase::Draining, Woken::Done)
+                | (Phase::Draining, Woken::Elapsed) => break None,
+                (Phase::Terminating(cause) | Phase::Killed(cause), Woken::Done)
+                | (Phase::Killed(cause), Woken::Elapsed) => break Some(cause),
+                (Phase::Running, Woken::Exited) => {
+                    phase = Phase::Draining;
+                    after(Instant::now(), drain(limits.held_pipe)).min(deadline)
+                }
+                (Phase::Running, Woken::Elapsed) => {
+                    phase = self.terminate(Cause::Deadline, limits.grace);
+                    patience(phase, limits.grace)
+                }
+                (Phase::Running | Phase::Draining, Woken::Cancelled) => {
+                    phase = self.terminate(Cause::Cancel, limits.grace);
+                    patience(phase, limits.grace)
+                }
+                (Phase::Terminating(cause), Woken::Elapsed) => {
+                    phase = self.kill(cause);
+                    patience(phase, limits.grace)
+                }
+                // Neither is waited for in these phases.
+                (_, Woken::Exited | Woken::Cancelled) => continue,
+            };
+            timer.as_mut().reset(now.into());
+        };
+        let keeps_group = matches!(limits.held_pipe, HeldPipe::Release(_)) && cause.is_none();
+        let exit = self.child.reap(keeps_group)?;
+        let killed = matches!(phase, Phase::Killed(_));
+        Ok(Finished {
+            end: match cause {
+                Some(Cause::Deadline) => End::TimedOut { killed },
+                Some(Cause::Cancel) => End::Cancelled { killed },
+                None => exit,
+            },
+            pid: self.pid,
+            is_pipe_held: self.stdout.is_open || self.stderr.is_open,
+            stdout: self.stdout.recorder.finish(),
+            stderr: self.stderr.recorder.finish(),
+            duration: began.elapsed(),
+        })
+    }
+
+    fn poll(
+        &mut self,
+        phase: Phase,
+        timer: Pin<&mut Sleep>,
+        cancelled: Pin<&mut WaitForCancellationFuture<'_>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Woken>> {
+        self.feed(cx)?;
+        self.stdout.fill(&mut self.child, cx)?;
+        self.stderr.fill(&mut self.child, cx)?;
+        let is_held = self.stdout.is_open || self.stderr.is_open;
+        let is_exit_wanted = match phase {
+            Phase::Running => !is_held || self.watches_exit,
+            Phase::Draining | Phase::Terminating(_) | Phase::Killed(_) => !is_held,
+        };
+        if is_exit_wanted && self.child.poll_exit(cx)?.is_ready() {
+            let woken = if is_held { Woken::Exited } else { Woken::Done };
+            return Poll::Ready(Ok(woken));
+        }
+        let is_stoppable = matches!(phase, Phase::Running | Phase::Draining);
+        if is_stoppable && cancelled.poll(cx).is_ready() {
+            return Poll::Ready(Ok(Woken::Cancelled));
+        }
+        timer.poll(cx).map(|()| Ok(Woken::Elapsed))
+    }
+
+    /// Writes what the child accepts.
+    fn feed(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        while !self.stdin.is_empty() {
+            match self.child.poll_write(cx, self.stdin) {
+                Poll::Pending => return Ok(()),
+                // The child has closed its input: what it did not read, it did not want.
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
+                Poll::Ready(Ok(0)) => break,
+                Poll::Ready(written) => {
+                    self.stdin = self.stdin.get(written?..).unwrap_or_default();
+                }
+            }
+        }
+        self.stdin = &[];
+        self.child.close_stdin();
+        Ok(())
+    }
+
+    fn terminate(&mut self, cause: Cause, grace: Duration) -> Phase {
+        if grace.is_zero() || !self.child.terminate() {
+            return self.kill(cause);
+        }
+        Phase::Terminating(cause)
+    }
+
+    fn kill(&mut self, cause: Cause) -> Phase {
+        self.child.kill();
+        Phase::Killed(cause)
+    }
+}
+
+/// One output of the child while it is read.
+struct Stream {
+    output: Output,
+    recorder: Recorder,
+    is_open: bool,
+}
+
+impl Stream {
+    fn new(output: Output, limit: Capture) -> Self {
+        Self {
+            output,
+            recorder: Recorder::new(limit),
+            is_open: true,
+        }
+    }
+
+    /// Reads what is there.
+    fn fill(&mut self, child: &mut Child, cx: &mut Context<'_>) -> io::Result<()> {
+        for _ in 0..READS_PER_POLL {
+            if !self.is_open {
+                return Ok(());
+            }
+            match child.poll_read(self.output, cx, self.recorder.buffer()) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(count) => self.is_open = count? > 0,
+            }
+        }
+        if self.is_open {
+            cx.waker().wake_by_ref();
+        }
+        Ok(())
+    }
+}
+
+/// Returns when a stopped group is expected to be gone.
+fn patience(phase: Phase, grace: Duration) -> Instant {
+    let is_killed = matches!(phase, Phase::Killed(_));
+    after(Instant::now(), if is_killed { SETTLE } else { grace })
+}
+
+fn drain(held_pipe: HeldPipe) -> Duration {
+    match held_pipe {
+        HeldPipe::Drain(time) | HeldPipe::Release(time) => time,
+        HeldPipe::Wait => Duration::MAX,
+    }
+}
+
+/// Adds, and takes an absurdly long time for a long one: a timer has an end of its range.
+fn after(start: Instant, time: Duration) -> Instant {
+    const LONG: Duration = Duration::from_hours(365 * 24);
+    start + time.min(LONG)
+}

@@ -1,0 +1,54 @@
+//! Notices the exit of a child through a descriptor of the process itself.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::task::{Context, Poll};
+
+use rustix::pipe::fcntl_setpipe_size;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::unix::{Ticks, register};
+
+/// The capacity of a pipe unless it is set, and the limit for processes without privileges.
+const DEFAULT_PIPE: usize = 64 * 1024;
+const LARGEST_PIPE: usize = 1024 * 1024;
+
+/// Wakes the run when the child exits.
+#[derive(Debug)]
+pub(super) enum ExitWatch {
+    Descriptor(AsyncFd<OwnedFd>),
+    /// No descriptor was to be had.
+    Ticks(Ticks),
+}
+
+impl ExitWatch {
+    pub(super) fn new(pid: Pid) -> Self {
+        let watch = pidfd_open(pid, PidfdFlags::empty())
+            .map_err(io::Error::from)
+            .and_then(|pidfd| register(pidfd, Interest::READABLE));
+        watch.map_or_else(|_| Self::without_descriptor(), Self::Descriptor)
+    }
+
+    pub(super) fn without_descriptor() -> Self {
+        Self::Ticks(Ticks::new())
+    }
+
+    /// Waits for the next moment at which the child may have exited.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            // The descriptor stays readable, so its readiness is never cleared.
+            Self::Descriptor(pidfd) => pidfd.poll_read_ready(cx).map_ok(drop),
+            Self::Ticks(ticks) => ticks.poll(cx).map(Ok),
+        }
+    }
+}
+
+/// Makes room for a payload, as far as the system allows it.
+pub(super) fn widen(pipe: impl AsFd, payload: usize) {
+    if payload > DEFAULT_PIPE {
+        // A refusal only means more wake-ups.
+        let _size = fcntl_setpipe_size(pipe, payload.min(LARGEST_PIPE));
+    }
+}

@@ -1,0 +1,34 @@
+//! Notices the exit of a child by looking for it.
+//!
+//! Most children close their outputs when they exit, so this is asked only for the moment after that,
+//! and for children whose pipes are held by others.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::task::{Context, Poll};
+
+use rustix::process::Pid;
+
+use super::unix::Ticks;
+
+/// Wakes the run when the child may have exited.
+#[derive(Debug)]
+pub(super) struct ExitWatch(Ticks);
+
+impl ExitWatch {
+    pub(super) fn new(_: Pid) -> Self {
+        Self::without_descriptor()
+    }
+
+    pub(super) fn without_descriptor() -> Self {
+        Self(Ticks::new())
+    }
+
+    /// Waits for the next moment at which the child may have exited.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll(cx).map(Ok)
+    }
+}
+
+/// The capacity of a pipe cannot be set here.
+pub(super) fn widen(_: impl AsFd, _: usize) {}

@@ -1,0 +1,399 @@
+//! A child on Unix: its own process group, `posix_spawn`, and pipes on the reactor of tokio.
+//!
+//! The order at the end of a child matters. Its exit is noticed without reaping it, then its group is
+//! killed, and only then it is reaped: until then nobody else can have its id as process or group.
+
+use std::fs::read_dir;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{self, Command, Stdio};
+use std::task::{Context, Poll, ready};
+use std::thread::yield_now;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Access, access};
+use rustix::io::{Errno, ioctl_fionbio, read, write};
+use rustix::process::{
+    Pid, Resource, Signal, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, kill_process_group,
+    waitid,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Sleep, sleep};
+
+use super::exit::{ExitWatch, widen};
+use super::{Output, Refusal, reaper};
+use crate::End;
+use crate::command::Launch;
+use crate::slots::Slot;
+
+/// The default shell.
+pub(crate) const SH: &str = "/bin/sh";
+
+/// Looks at a child that has closed its outputs before its exit is waited for: it is about to exit,
+/// and a descriptor to wait with costs more than this.
+const EXIT_LOOKS: u32 = 20;
+
+/// A started child with its pipes. Dropping it kills its group and has it reaped.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pid: Pid,
+    stdin: Option<Input>,
+    stdout: Option<AsyncFd<OwnedFd>>,
+    stderr: Option<AsyncFd<OwnedFd>>,
+    watch: Option<ExitWatch>,
+    exit: Option<End>,
+    is_reaped: bool,
+    // The last field: the slot is free when the descriptors are closed.
+    slot: Option<Slot>,
+}
+
+/// The parent's end of standard input. It joins the reactor when the pipe is full for the first time.
+#[derive(Debug)]
+enum Input {
+    Plain(OwnedFd),
+    Registered(AsyncFd<OwnedFd>),
+}
+
+impl Child {
+    /// Starts a child that holds `slot` until it is reaped, and takes from `payload` what it has written
+    /// already. A payload of nothing needs no pipe.
+    pub(crate) fn spawn(
+        launch: &Launch,
+        payload: &mut &[u8],
+        slot: &mut Option<Slot>,
+    ) -> io::Result<Self> {
+        let mut rest = *payload;
+        let (stdin, input) = input(&mut rest)?;
+        // Never `pre_exec`, a user or a group here: each makes std fork, which copies the page tables
+        // of the whole parent.
+        let mut command = Command::new(&launch.path);
+        command
+            .args(&launch.arguments)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(name) = &launch.name {
+            command.arg0(name);
+        }
+        if let Some(dir) = &launch.dir {
+            command.current_dir(dir);
+        }
+        // Even an empty change would rebuild the environment.
+        if !launch.env.is_empty() {
+            command.envs(launch.env.iter().map(|(key, value)| (key, value)));
+        }
+        let mut spawned = command.spawn()?;
+        *payload = rest;
+        let mut child = Self {
+            pid: Pid::from_child(&spawned),
+            stdin: input.map(Input::Plain),
+            stdout: None,
+            stderr: None,
+            watch: None,
+            exit: None,
+            is_reaped: false,
+            slot: slot.take(),
+        };
+        // From here on an error drops the child, which kills it. The error loses its number, so that it
+        // is not taken for a refusal to start: nothing is started twice.
+        child.register(&mut spawned).map_err(io::Error::other)?;
+        Ok(child)
+    }
+
+    fn register(&mut self, spawned: &mut process::Child) -> io::Result<()> {
+        self.stdout = spawned.stdout.take().map(output).transpose()?;
+        self.stderr = spawned.stderr.take().map(output).transpose()?;
+        Ok(())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Writes to standard input.
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match self.stdin.take() {
+                None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+                Some(Input::Plain(pipe)) => match write(&pipe, bytes) {
+                    Err(Errno::AGAIN) => {
+                        let pipe = register(pipe, Interest::WRITABLE)?;
+                        self.stdin = Some(Input::Registered(pipe));
+                    }
+                    written => {
+                        self.stdin = Some(Input::Plain(pipe));
+                        return Poll::Ready(written.map_err(io::Error::from));
+                    }
+                },
+                Some(Input::Registered(pipe)) => {
+                    let pipe = match self.stdin.insert(Input::Registered(pipe)) {
+                        Input::Registered(pipe) => pipe,
+                        Input::Plain(_) => continue,
+                    };
+                    let mut guard = ready!(pipe.poll_write_ready(cx))?;
+                    match write(guard.get_inner(), bytes) {
+                        Err(Errno::AGAIN) => guard.clear_ready(),
+                        Err(Errno::INTR) => {}
+                        written => return Poll::Ready(written.map_err(io::Error::from)),
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Appends to the spare capacity of `buffer`. A count of zero is the end of the output.
+    pub(crate) fn poll_read(
+        &mut self,
+        output: Output,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        let slot = match output {
+            Output::Stdout => &mut self.stdout,
+            Output::Stderr => &mut self.stderr,
+        };
+        let Some(pipe) = slot else {
+            return Poll::Ready(Ok(0));
+        };
+        loop {
+            let mut guard = ready!(pipe.poll_read_ready(cx))?;
+            let is_ended = guard.ready().is_read_closed();
+            let room = buffer.capacity() - buffer.len();
+            match read(guard.get_inner(), spare_capacity(buffer)) {
+                Err(Errno::AGAIN) => guard.clear_ready(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+                Ok(0) => {
+                    *slot = None;
+                    return Poll::Ready(Ok(0));
+                }
+                Ok(count) => {
+                    // A short read has emptied the pipe, and the next byte wakes the reactor again.
+                    if count < room && !is_ended {
+                        guard.clear_ready();
+                    }
+                    return Poll::Ready(Ok(count));
+                }
+            }
+        }
+    }
+
+    /// Waits until the child has exited, without reaping it.
+    pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.watch.is_none() && self.has_closed_outputs() {
+            for _ in 0..EXIT_LOOKS {
+                if self.look_for_exit()? {
+                    return Poll::Ready(Ok(()));
+                }
+                yield_now();
+            }
+        }
+        loop {
+            if self.look_for_exit()? {
+                return Poll::Ready(Ok(()));
+            }
+            let watch = self.watch.get_or_insert_with(|| ExitWatch::new(self.pid));
+            ready!(watch.poll(cx))?;
+        }
+    }
+
+    /// Asks the group to terminate. A stopped process is continued, or it could not comply.
+    pub(crate) fn terminate(&mut self) -> bool {
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+        true
+    }
+
+    /// Kills the group.
+    pub(crate) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Kills what is left of the group, unless that is kept, reaps the child and returns how it ended.
+    pub(crate) fn reap(&mut self, keeps_group: bool) -> io::Result<End> {
+        let is_exited = self.look_for_exit()?;
+        if !keeps_group {
+            self.kill();
+        }
+        if is_exited {
+            waitid(
+                WaitId::Pid(self.pid),
+                WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+            )?;
+            self.is_reaped = true;
+        }
+        // A child that does not even die is left to the reaper.
+        let killed = End::Signaled(Signal::KILL.as_raw());
+        Ok(self.exit.unwrap_or(killed))
+    }
+
+    fn has_closed_outputs(&self) -> bool {
+        self.stdout.is_none() && self.stderr.is_none()
+    }
+
+    fn look_for_exit(&mut self) -> io::Result<bool> {
+        if self.exit.is_none() {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            self.exit = waitid(WaitId::Pid(self.pid), options)?.map(|status| end_of(&status));
+        }
+        Ok(self.exit.is_some())
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The child was not reaped, so the group exists, and a signal to a dead one is harmless.
+        let _ignored = kill_process_group(self.pid, signal);
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.kill();
+            reaper::adopt(self.pid, self.slot.take());
+        }
+    }
+}
+
+/// Makes the standard input of a child that is about to start, and the parent's end of it unless the
+/// whole payload is in the pipe already: a child that finds its input does not sleep in its first read.
+fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)> {
+    if payload.is_empty() {
+        return Ok((Stdio::null(), None));
+    }
+    let (reader, writer) = io::pipe()?;
+    let writer = OwnedFd::from(writer);
+    widen(&writer, payload.len());
+    ioctl_fionbio(&writer, true)?;
+    // The reader is open, so the only obstacle is a full pipe; the rest is written while the child reads.
+    let written = write(&writer, payload).unwrap_or_default();
+    *payload = payload.get(written..).unwrap_or_default();
+    let rest = (!payload.is_empty()).then_some(writer);
+    Ok((reader.into(), rest))
+}
+
+/// Puts the parent's end of an output pipe on the reactor.
+fn output(pipe: impl Into<OwnedFd>) -> io::Result<AsyncFd<OwnedFd>> {
+    let pipe = pipe.into();
+    ioctl_fionbio(&pipe, true)?;
+    register(pipe, Interest::READABLE)
+}
+
+/// Puts a descriptor on the reactor.
+#[expect(
+    deprecated,
+    reason = "the sound form is unsafe for types that can swap their descriptor, which this one cannot"
+)]
+pub(super) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(descriptor, interest)
+}
+
+fn end_of(status: &WaitIdStatus) -> End {
+    let signal = status.terminating_signal().map(End::Signaled);
+    signal.unwrap_or_else(|| End::Exited(status.exit_status().unwrap_or_default()))
+}
+
+/// Says what the refusal to start a child means.
+pub(crate) fn refusal(error: &io::Error) -> Refusal {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOMEM) => Refusal::Exhausted,
+        Some(Errno::TXTBSY) => Refusal::Busy,
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Refusal::Missing,
+        Some(Errno::NOEXEC) => Refusal::NotAProgram,
+        _ => Refusal::Other,
+    }
+}
+
+/// Returns how many more descriptors this process may open, if there is a limit.
+pub(crate) fn free_descriptors() -> Option<usize> {
+    let limit = usize::try_from(getrlimit(Resource::Nofile).current?).ok()?;
+    let open = read_dir("/dev/fd").map_or(0, Iterator::count);
+    Some(limit.saturating_sub(open))
+}
+
+/// Tells whether this process may execute a file.
+pub(crate) fn is_executable(file: &Path) -> bool {
+    access(file, Access::EXEC_OK).is_ok()
+}
+
+/// Returns the names that an executable may be stored under: here only its own.
+pub(crate) fn executable_names(file: &Path) -> [PathBuf; 1] {
+    [file.to_path_buf()]
+}
+
+/// Moments to look for an exit, where nothing reports it. The pauses grow.
+#[derive(Debug)]
+pub(super) struct Ticks {
+    pause: Duration,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Ticks {
+    const FIRST_PAUSE: Duration = Duration::from_millis(1);
+    const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+    pub(super) fn new() -> Self {
+        Self {
+            pause: Self::FIRST_PAUSE,
+            timer: Box::pin(sleep(Self::FIRST_PAUSE)),
+        }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.timer.as_mut().poll(cx));
+        self.pause = (self.pause * 2).min(Self::LONGEST_PAUSE);
+        self.timer.set(sleep(self.pause));
+        Poll::Ready(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+    use crate::Program;
+
+    #[tokio::test]
+    async fn an_exit_is_noticed_without_a_descriptor_for_it() {
+        let program = Program::exec(["sh", "-c", "sleep 0.1; exit 7"]);
+        let launch = crate::Command::new(program).prepare().unwrap();
+        let mut child = Child::spawn(&launch, &mut &b""[..], &mut None).unwrap();
+        child.watch = Some(ExitWatch::without_descriptor());
+        poll_fn(|cx| child.poll_exit(cx)).await.unwrap();
+        assert_eq!(child.reap(false).unwrap(), End::Exited(7));
+    }
+
+    #[test]
+    fn only_a_shortage_and_a_busy_file_are_worth_another_try() {
+        let table = [
+            (Errno::MFILE, Refusal::Exhausted),
+            (Errno::NFILE, Refusal::Exhausted),
+            (Errno::AGAIN, Refusal::Exhausted),
+            (Errno::NOMEM, Refusal::Exhausted),
+            (Errno::TXTBSY, Refusal::Busy),
+            (Errno::NOENT, Refusal::Missing),
+            (Errno::NOEXEC, Refusal::NotAProgram),
+            (Errno::TOOBIG, Refusal::Other),
+        ];
+        for (errno, expected) in table {
+            let error = io::Error::from(errno);
+            assert_eq!(refusal(&error), expected);
+            // An error after the start has no number.
+            assert_eq!(refusal(&io::Error::other(error)), Refusal::Other);
+        }
+    }
+}

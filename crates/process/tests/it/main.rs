@@ -1,0 +1,18 @@
+//! Runs real children and looks at what is left of them.
+
+#![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "the helpers are not test functions, but they fail like them"
+)]
+
+mod burst;
+mod end;
+mod files;
+mod group;
+mod input;
+mod leftovers;
+mod output;
+mod secrecy;
+mod start;
+mod support;

@@ -1,0 +1,165 @@
+//! The object that a hook prints, key by key.
+//!
+//! Keys are compared without regard to case and underscores, so `stop_reason`, `stopReason` and `STOP_REASON` are
+//! one key. What stands in `hook_specific_output` may stand at top level as well. `null` is as good as absent; a
+//! value of the wrong type fails the whole answer.
+
+use serde::Deserialize;
+use serde_json::Value;
+use tenterhook::ReadError;
+use tenterhook_protocol::{AnyEffect, JsonObject, Permission};
+
+/// What a hook printed.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) proceed: Option<bool>,
+    pub(super) stop_reason: Option<String>,
+    pub(super) decision: Option<Decision>,
+    pub(super) reason: Option<String>,
+    pub(super) system_message: Option<String>,
+    pub(super) suppress_output: Option<bool>,
+    pub(super) hook_event_name: Option<String>,
+    pub(super) permission: Option<Permission>,
+    pub(super) permission_reason: Option<String>,
+    pub(super) updated_input: Option<JsonObject>,
+    pub(super) updated_messages: Option<Value>,
+    pub(super) updated_tool_response: Option<String>,
+    pub(super) additional_context: Option<String>,
+    pub(super) instruction_context: Vec<String>,
+    pub(super) summary: Option<String>,
+    pub(super) metadata: Option<JsonObject>,
+    /// The canonical form, which native hooks may answer in.
+    pub(super) effect: Option<AnyEffect>,
+    pub(super) unknown_keys: Vec<String>,
+    pub(super) known_keys: usize,
+}
+
+/// What `decision` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    Block,
+    Permission(Permission),
+}
+
+impl Answer {
+    pub(super) fn parse(object: JsonObject) -> Result<Self, ReadError> {
+        let mut answer = Self::default();
+        for (key, value) in object {
+            if normal(&key) != "hookspecificoutput" {
+                answer.set(key, value)?;
+            } else if let Some(specific) = typed::<JsonObject>(&key, value)? {
+                answer.known_keys += 1;
+                specific
+                    .into_iter()
+                    .try_for_each(|(key, value)| answer.set(key, value))?;
+            }
+        }
+        Ok(answer)
+    }
+
+    fn set(&mut self, key: String, value: Value) -> Result<(), ReadError> {
+        match normal(&key).as_str() {
+            "continue" => self.proceed = typed(&key, value)?,
+            "stopreason" => self.stop_reason = typed(&key, value)?,
+            "decision" => {
+                let word: Option<String> = typed(&key, value)?;
+                self.decision = word
+                    .map(|word| decision(&key, &word))
+                    .transpose()?
+                    .flatten();
+            }
+            "reason" => self.reason = typed(&key, value)?,
+            "systemmessage" => self.system_message = typed(&key, value)?,
+            "suppressoutput" => self.suppress_output = typed(&key, value)?,
+            "hookeventname" => self.hook_event_name = typed(&key, value)?,
+            "permissiondecision" => {
+                self.permission = typed(&key, value)?
+                    .map(|word: String| permission(&key, &word))
+                    .transpose()?
+                    .flatten();
+            }
+            "permissiondecisionreason" => self.permission_reason = typed(&key, value)?,
+            "updatedinput" => self.updated_input = typed(&key, value)?,
+            "updatedmessages" => {
+                let messages: Option<Vec<Value>> = typed(&key, value)?;
+                self.updated_messages = messages
+                    .filter(|messages| !messages.is_empty())
+                    .map(Value::Array);
+            }
+            "updatedtoolresponse" => self.updated_tool_response = typed(&key, value)?,
+            "additionalcontext" => self.additional_context = typed(&key, value)?,
+            "instructioncontext" => self.instruction_context = instructions(&key, value)?,
+            "summary" => self.summary = typed(&key, value)?,
+            "metadata" => self.metadata = texts(&key, value)?,
+            "effect" => self.effect = typed(&key, value)?,
+            _ => {
+                self.unknown_keys.push(key);
+                return Ok(());
+            }
+        }
+        self.known_keys += 1;
+        Ok(())
+    }
+}
+
+fn normal(key: &str) -> String {
+    key.chars()
+        .filter(|c| *c != '_')
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+fn typed<T: for<'de> Deserialize<'de>>(key: &str, value: Value) -> Result<Option<T>, ReadError> {
+    serde_json::from_value(value).map_err(|error| ReadError::invalid(format!("`{key}`: {error}")))
+}
+
+/// Returns `None` for the empty word, which is as good as absent.
+fn decision(key: &str, word: &str) -> Result<Option<Decision>, ReadError> {
+    if word == "block" {
+        return Ok(Some(Decision::Block));
+    }
+    let allowed = "allowed are `allow`, `ask`, `deny`, `block`";
+    permission(key, word)
+        .map(|permission| permission.map(Decision::Permission))
+        .map_err(|_| ReadError::invalid(format!("`{key}` is `{word}`; {allowed}")))
+}
+
+fn permission(key: &str, word: &str) -> Result<Option<Permission>, ReadError> {
+    match word {
+        "" => Ok(None),
+        "allow" => Ok(Some(Permission::Allow)),
+        "ask" => Ok(Some(Permission::Ask)),
+        "deny" => Ok(Some(Permission::Deny)),
+        _ => Err(ReadError::invalid(format!(
+            "`{key}` is `{word}`; allowed are `allow`, `ask`, `deny`"
+        ))),
+    }
+}
+
+#[derive(Deserialize)]
+struct InstructionWire {
+    #[serde(default)]
+    content: Option<String>,
+}
+
+fn instructions(key: &str, value: Value) -> Result<Vec<String>, ReadError> {
+    let list: Option<Vec<InstructionWire>> = typed(key, value)?;
+    Ok(list
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|instruction| instruction.content)
+        .collect())
+}
+
+/// Returns an object whose values are all texts.
+fn texts(key: &str, value: Value) -> Result<Option<JsonObject>, ReadError> {
+    let object: Option<JsonObject> = typed(key, value)?;
+    match object
+        .iter()
+        .flatten()
+        .find(|(_, value)| !value.is_string())
+    {
+        Some((name, _)) => Err(ReadError::invalid(format!("`{key}.{name}` is no text"))),
+        None => Ok(object),
+    }
+}

@@ -1,0 +1,300 @@
+//! docker-agent's events: their names, and the keys under which they carry what the catalogue's events carry.
+
+use tenterhook_protocol::EventKind;
+
+/// An event of docker-agent.
+#[derive(Debug)]
+pub struct DockerEvent {
+    /// docker-agent's name.
+    pub name: &'static str,
+    /// The event of the catalogue.
+    pub kind: EventKind,
+    /// Its configuration is a list of matcher entries rather than of hooks.
+    pub has_matcher: bool,
+    /// What it carries beside what all events carry.
+    pub(super) fields: &'static [Field],
+}
+
+/// One key of an event.
+#[derive(Debug)]
+pub(super) struct Field {
+    /// docker-agent's key.
+    pub(super) key: &'static str,
+    /// Where its value comes from.
+    pub(super) from: From,
+}
+
+/// Where a value comes from.
+#[derive(Debug)]
+pub(super) enum From {
+    /// The payload's field of this name.
+    Payload(&'static str),
+    /// Messages of the payload, in docker-agent's form.
+    Messages(&'static str),
+    /// The text of the tool result.
+    ResultText,
+    /// Whether the tool result is an error.
+    ResultIsError,
+    /// Always this text.
+    Text(&'static str),
+    /// The text that announces the iteration cap.
+    IterationCap,
+}
+
+const fn field(key: &'static str) -> Field {
+    renamed(key, key)
+}
+
+const fn renamed(key: &'static str, payload: &'static str) -> Field {
+    Field {
+        key,
+        from: From::Payload(payload),
+    }
+}
+
+const TOOL_CALL: &[Field] = &[
+    field("tool_name"),
+    field("tool_use_id"),
+    field("tool_input"),
+];
+const CATEGORISED_CALL: &[Field] = &[
+    field("tool_name"),
+    field("tool_use_id"),
+    field("tool_input"),
+    field("tool_category"),
+];
+
+const fn matched(name: &'static str, kind: EventKind, fields: &'static [Field]) -> DockerEvent {
+    DockerEvent {
+        name,
+        kind,
+        has_matcher: true,
+        fields,
+    }
+}
+
+const fn flat(name: &'static str, kind: EventKind, fields: &'static [Field]) -> DockerEvent {
+    DockerEvent {
+        name,
+        kind,
+        has_matcher: false,
+        fields,
+    }
+}
+
+/// Every event that docker-agent documents, in the order of its document, then those of its newest version.
+pub const EVENTS: &[DockerEvent] = &[
+    matched("pre_tool_use", EventKind::PreToolUse, TOOL_CALL),
+    matched(
+        "post_tool_use",
+        EventKind::PostToolUse,
+        &[
+            field("tool_name"),
+            field("tool_use_id"),
+            field("tool_input"),
+            Field {
+                key: "tool_response",
+                from: From::ResultText,
+            },
+            Field {
+                key: "tool_error",
+                from: From::ResultIsError,
+            },
+        ],
+    ),
+    matched(
+        "permission_request",
+        EventKind::PermissionRequest,
+        TOOL_CALL,
+    ),
+    flat("session_start", EventKind::SessionStart, &[field("source")]),
+    flat(
+        "user_prompt_submit",
+        EventKind::UserPromptSubmit,
+        &[field("prompt")],
+    ),
+    flat("turn_start", EventKind::TurnStart, &[]),
+    flat("turn_end", EventKind::TurnEnd, &[field("reason")]),
+    flat(
+        "before_llm_call",
+        EventKind::BeforeLlmCall,
+        &[
+            field("model_id"),
+            field("iteration"),
+            Field {
+                key: "messages",
+                from: From::Messages("messages"),
+            },
+        ],
+    ),
+    flat(
+        "after_llm_call",
+        EventKind::AfterLlmCall,
+        &[
+            field("model_id"),
+            field("last_user_message"),
+            renamed("stop_response", "response"),
+            field("usage"),
+            field("cost"),
+        ],
+    ),
+    flat("session_end", EventKind::SessionEnd, &[field("reason")]),
+    flat("pre_compact", EventKind::PreCompact, &[field("source")]),
+    flat(
+        "subagent_stop",
+        EventKind::SubagentStop,
+        &[
+            renamed("session_id", "child_session_id"),
+            renamed("agent_name", "label"),
+            renamed("stop_response", "result"),
+            field("parent_session_id"),
+        ],
+    ),
+    flat("on_user_input", EventKind::WaitingForUser, &[]),
+    flat(
+        "stop",
+        EventKind::Stop,
+        &[
+            renamed("stop_response", "response"),
+            field("last_user_message"),
+        ],
+    ),
+    flat(
+        "notification",
+        EventKind::Notification,
+        &[
+            renamed("notification_level", "level"),
+            renamed("notification_message", "message"),
+        ],
+    ),
+    flat(
+        "on_error",
+        EventKind::AgentError,
+        &[
+            Field {
+                key: "notification_level",
+                from: From::Text("error"),
+            },
+            renamed("notification_message", "error"),
+        ],
+    ),
+    flat(
+        "on_max_iterations",
+        EventKind::MaxIterations,
+        &[
+            Field {
+                key: "notification_level",
+                from: From::Text("warning"),
+            },
+            Field {
+                key: "notification_message",
+                from: From::IterationCap,
+            },
+        ],
+    ),
+    flat(
+        "before_compaction",
+        EventKind::BeforeCompaction,
+        &[
+            field("input_tokens"),
+            field("output_tokens"),
+            field("context_limit"),
+            renamed("compaction_reason", "reason"),
+        ],
+    ),
+    flat(
+        "after_compaction",
+        EventKind::AfterCompaction,
+        &[
+            field("input_tokens"),
+            field("output_tokens"),
+            field("context_limit"),
+            renamed("compaction_reason", "reason"),
+            field("summary"),
+        ],
+    ),
+    matched(
+        "tool_response_transform",
+        EventKind::ToolResponseTransform,
+        &[
+            field("tool_name"),
+            field("tool_use_id"),
+            field("tool_input"),
+            field("tool_category"),
+            field("tool_response"),
+            renamed("tool_error", "is_error"),
+        ],
+    ),
+    matched(
+        "tool_input_transform",
+        EventKind::ToolInputTransform,
+        CATEGORISED_CALL,
+    ),
+    matched("tool_guard", EventKind::ToolGuard, CATEGORISED_CALL),
+    flat(
+        "user_steering_messages_submit",
+        EventKind::UserSteeringSubmit,
+        &[renamed("steering_messages", "messages")],
+    ),
+    flat(
+        "user_followup_submit",
+        EventKind::UserFollowupSubmit,
+        &[field("prompt")],
+    ),
+    flat(
+        "on_agent_switch",
+        EventKind::AgentSwitch,
+        &[
+            field("from_agent"),
+            field("to_agent"),
+            renamed("agent_switch_kind", "kind"),
+        ],
+    ),
+    flat(
+        "on_session_resume",
+        EventKind::SessionLimitResume,
+        &[
+            field("previous_max_iterations"),
+            field("new_max_iterations"),
+        ],
+    ),
+    flat(
+        "on_tool_approval_decision",
+        EventKind::ToolApprovalDecision,
+        &[
+            field("tool_name"),
+            field("tool_use_id"),
+            field("tool_input"),
+            renamed("approval_decision", "decision"),
+            renamed("approval_source", "source"),
+        ],
+    ),
+    flat(
+        "worktree_create",
+        EventKind::WorktreeCreate,
+        &[
+            field("worktree_path"),
+            field("worktree_branch"),
+            field("worktree_source_dir"),
+        ],
+    ),
+];
+
+/// Returns docker-agent's row for an event of the catalogue.
+pub(super) fn row(kind: EventKind) -> Option<&'static DockerEvent> {
+    EVENTS.iter().find(|event| event.kind == kind)
+}
+
+/// Says whether plain text that a hook prints on this event is context for the model.
+pub(super) fn takes_plain_text(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::SessionStart
+            | EventKind::UserPromptSubmit
+            | EventKind::UserSteeringSubmit
+            | EventKind::UserFollowupSubmit
+            | EventKind::TurnStart
+            | EventKind::PreCompact
+            | EventKind::WorktreeCreate
+    )
+}

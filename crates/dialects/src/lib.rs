@@ -1,0 +1,8 @@
+//! Other systems' wire contracts for hooks, one folder a dialect.
+//!
+//! A dialect is a pure translation: it writes an event for one hook and reads that hook's answer. How the
+//! answers of several hooks combine is the engine's business and the same for all dialects.
+
+#![forbid(unsafe_code)]
+
+pub mod docker_agent;

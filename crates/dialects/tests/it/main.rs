@@ -1,0 +1,35 @@
+//! The dialects through their public door.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is not as it should be"
+)]
+
+mod answers;
+mod events;
+
+use std::sync::Arc;
+
+use tenterhook::{AgentRef, AnyEvent, Envelope, Event, EventId, EventRef, Origin};
+
+/// Sends an event from a host whose ids are always the same.
+pub(crate) fn sent(event: impl Event) -> EventRef {
+    let event: Arc<dyn AnyEvent> = Arc::new(event);
+    let origin = Origin {
+        session_id: "s1".into(),
+        cwd: "/w".into(),
+        agent: AgentRef {
+            name: "root".to_owned(),
+            id: "a1".into(),
+            parent_id: None,
+        },
+        ..Origin::default()
+    };
+    let envelope = Envelope {
+        event_id: EventId::generate(),
+        sequence: 7,
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+        origin: Arc::new(origin),
+    };
+    EventRef::new(event, Arc::new(envelope))
+}

@@ -1,0 +1,89 @@
+//! Tells the model where it works: directory, repository or not, operating system, processor.
+
+use std::path::Path;
+
+use tenterhook_protocol::{AnyEffect, EventKind};
+
+use super::{Builtin, Run, context, directory, takes_none};
+use crate::event_ref::EventRef;
+use crate::handler::HandlerError;
+
+pub(super) const BUILTIN: Builtin = Builtin {
+    name: "add_environment_info",
+    events: &[EventKind::SessionStart],
+    arguments: "none",
+    make: |arguments| takes_none(arguments).map(|()| Box::new(AddEnvironmentInfo) as Box<dyn Run>),
+};
+
+struct AddEnvironmentInfo;
+
+impl Run for AddEnvironmentInfo {
+    fn run(&self, event: &EventRef) -> Result<AnyEffect, HandlerError> {
+        Ok(directory(event)
+            .map(|dir| context(describe(dir)))
+            .unwrap_or_default())
+    }
+}
+
+fn describe(dir: &Path) -> String {
+    let is_repository = dir
+        .ancestors()
+        .any(|ancestor| ancestor.join(".git").exists());
+    [
+        "Here is useful information about the environment you are running in:".to_owned(),
+        "\t<env>".to_owned(),
+        format!("\tWorking directory: {}", dir.display()),
+        format!(
+            "\tIs directory a git repo: {}",
+            if is_repository { "Yes" } else { "No" }
+        ),
+        format!(
+            "\tOperating System: {}",
+            operating_system(std::env::consts::OS)
+        ),
+        format!(
+            "\tCPU Architecture: {}",
+            architecture(std::env::consts::ARCH)
+        ),
+        "\t</env>".to_owned(),
+    ]
+    .join("\n")
+}
+
+fn operating_system(os: &str) -> &str {
+    match os {
+        "linux" => "Linux",
+        "macos" => "MacOS",
+        "windows" => "Windows",
+        other => other,
+    }
+}
+
+fn architecture(arch: &str) -> &str {
+    match arch {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_below_a_repository_counts_as_one() {
+        let root = tempfile::tempdir().unwrap();
+        let below = root.path().join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        assert!(describe(&below).contains("git repo: No"));
+        std::fs::write(root.path().join(".git"), "gitdir: elsewhere").unwrap();
+        let text = describe(&below);
+        assert!(text.contains("\tIs directory a git repo: Yes\n"), "{text}");
+        assert!(
+            text.contains(&format!("\tWorking directory: {}\n", below.display())),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 7);
+    }
+}

@@ -1,0 +1,96 @@
+//! What a wire contract has to provide, so that the engine needs to know none.
+
+use std::fmt;
+
+use tenterhook_protocol::{AnyEffect, EventInfo};
+use thiserror::Error;
+
+use crate::event_ref::EventRef;
+use crate::policy::{OnError, Policy};
+
+/// One system's contract with a hook: a pure translation. How several hooks combine is not its business.
+pub trait Dialect: Send + Sync + fmt::Debug {
+    /// Returns the name. Two dialects of one name write the same bytes.
+    fn name(&self) -> &'static str;
+
+    /// Writes an event for a hook. Called at most once for each version of an event.
+    ///
+    /// # Errors
+    /// When the dialect has no form for the event, or a value has no JSON form.
+    fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError>;
+
+    /// Reads what a finished hook answered. `strict` refuses what a lenient reader would pass over.
+    ///
+    /// A dialect that cannot express an effect never rounds it down to something weaker.
+    ///
+    /// # Errors
+    /// When the answer is none of this dialect; the engine treats that as a failure of the hook.
+    fn read(
+        &self,
+        info: &EventInfo,
+        reply: &Reply<'_>,
+        strict: bool,
+    ) -> Result<AnyEffect, ReadError>;
+
+    /// Returns what a failing hook of this dialect does on an event.
+    fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy;
+}
+
+/// How a command answered: it exited by itself, in time.
+#[derive(Debug, Clone, Copy)]
+pub struct Reply<'a> {
+    /// The exit status.
+    pub status: i32,
+    /// What it printed.
+    pub stdout: &'a [u8],
+    /// What it printed as errors.
+    pub stderr: &'a [u8],
+    /// How many bytes of stdout were cut out because there were too many.
+    pub stdout_omitted: u64,
+}
+
+/// An event that a dialect cannot write.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// A value of the payload has no JSON form.
+    #[error("failed to serialize hook input")]
+    Payload(#[source] serde_json::Error),
+    /// The dialect has no such event.
+    #[error("the {dialect} dialect has no event `{event}`")]
+    NoSuchEvent {
+        /// The dialect.
+        dialect: &'static str,
+        /// The event.
+        event: String,
+    },
+}
+
+/// An answer that a dialect cannot read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The exit status is none that the dialect knows.
+    #[error("exited with status {status}{}", .stderr.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    Status {
+        /// The status.
+        status: i32,
+        /// The end of stderr, if there was any.
+        stderr: Option<String>,
+    },
+    /// The answer is not in the dialect's form.
+    #[error("invalid hook output: {problem}")]
+    Invalid {
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl ReadError {
+    /// Makes an error of an answer that is not in the dialect's form.
+    pub fn invalid(problem: impl Into<String>) -> Self {
+        Self::Invalid {
+            problem: problem.into(),
+        }
+    }
+}

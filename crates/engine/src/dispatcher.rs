@@ -1,0 +1,193 @@
+//! Sending events: the surface that a host calls.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use tenterhook_protocol::journal::{DispatchRecord, FORMAT_VERSION, JournalRecord};
+use tenterhook_protocol::{AnyEvent, AnyOutcome, Event, Origin, Outcome, ToolUseId};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::{
+    Conditions, Finished, envelope, group_timeout, milliseconds, run_inline, run_shared,
+};
+use crate::engine::Shared;
+use crate::event_ref::EventRef;
+use crate::plan::Plan;
+
+/// Sends the events of one session through an engine's hooks. Clones share the session's sequence.
+///
+/// Needs a tokio runtime with time and I/O where any hook may wait. Dropping a dispatch cancels it: the
+/// process groups of its commands are killed.
+#[derive(Clone)]
+pub struct Dispatcher {
+    shared: Arc<Shared>,
+    origin: Arc<Origin>,
+    sequence: Arc<AtomicU64>,
+    cancel: CancellationToken,
+}
+
+impl fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatcher")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of an event whose type is known at run time only.
+#[derive(Debug)]
+pub struct Dispatched {
+    /// All effects, folded.
+    pub outcome: AnyOutcome,
+    /// The event as the hooks left it.
+    pub event: EventRef,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(shared: Arc<Shared>, origin: Origin) -> Self {
+        Self {
+            shared,
+            origin: Arc::new(origin),
+            sequence: Arc::new(AtomicU64::new(0)),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Returns a dispatcher of the same session whose dispatches fail their hooks when `cancel` is cancelled.
+    #[must_use]
+    pub fn with_cancel(&self, cancel: CancellationToken) -> Self {
+        Self {
+            cancel,
+            ..self.clone()
+        }
+    }
+
+    /// Returns a dispatcher of another session through the same hooks: a subagent passes its parent's gates.
+    #[must_use]
+    pub fn child(&self, origin: Origin) -> Self {
+        Self {
+            cancel: self.cancel.clone(),
+            ..Self::new(Arc::clone(&self.shared), origin)
+        }
+    }
+
+    /// Returns where the events come from.
+    pub fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    /// Says whether any hook could be interested in `E`. Reads one word of memory.
+    #[inline]
+    pub fn is_hooked<E: Event>(&self) -> bool {
+        self.shared.is_hooked(E::INFO.kind)
+    }
+
+    /// Sends an event that is built only if anyone hooks its kind.
+    pub async fn dispatch_with<E: Event>(&self, build: impl FnOnce() -> E) -> Outcome<E> {
+        if self.is_hooked::<E>() {
+            self.dispatch_hooked(build()).await
+        } else {
+            Outcome::default()
+        }
+    }
+
+    /// Sends an event and folds what its hooks answer.
+    pub async fn dispatch<E: Event>(&self, event: E) -> Outcome<E> {
+        self.dispatch_with(|| event).await
+    }
+
+    async fn dispatch_hooked<E: Event>(&self, mut event: E) -> Outcome<E> {
+        let Some(plan) = self
+            .shared
+            .registry
+            .load()
+            .plan(&event)
+            .filter(|plan| !plan.steps.is_empty())
+        else {
+            return Outcome::default();
+        };
+        if plan.is_sync && self.shared.journal.is_none() {
+            self.sequence.fetch_add(1, Ordering::Relaxed);
+            let outcome = run_inline(&plan, &mut event, &self.origin);
+            return outcome.map_or_else(Outcome::default, |outcome| Outcome::new(*outcome, event));
+        }
+        let dispatched = Box::pin(self.run(&plan, Arc::new(event))).await;
+        // The event kept its type, so the downcast of what comes back cannot miss.
+        match dispatched.event.downcast::<E>() {
+            Some(event) => Outcome::new(dispatched.outcome, event.clone()),
+            None => Outcome::default(),
+        }
+    }
+
+    /// Sends an event whose type is known at run time only.
+    pub async fn dispatch_any(&self, event: Box<dyn AnyEvent>) -> Dispatched {
+        let plan = self
+            .shared
+            .registry
+            .load()
+            .plan(&*event)
+            .unwrap_or_default();
+        self.run(&plan, Arc::from(event)).await
+    }
+
+    async fn run(&self, plan: &Plan, event: Arc<dyn AnyEvent>) -> Dispatched {
+        let began = Instant::now();
+        let kind = event.info().kind;
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
+        let event = EventRef::new(event, envelope(&self.origin, sequence));
+        let conditions = Conditions {
+            cancel: self.cancel.clone(),
+            group_timeout: group_timeout(kind, self.shared.session_end_timeout),
+            with_records: self.shared.journal.is_some(),
+        };
+        let finished = run_shared(plan, event, &conditions).await;
+        if let Some(journal) = &self.shared.journal {
+            journal.record(records(&finished, began)).await;
+        }
+        Dispatched {
+            outcome: finished.outcome,
+            event: finished.event,
+        }
+    }
+}
+
+fn records(finished: &Finished, began: Instant) -> Vec<JournalRecord> {
+    let Finished {
+        outcome,
+        event,
+        runs,
+    } = finished;
+    let envelope = event.envelope();
+    let dispatch = DispatchRecord {
+        v: FORMAT_VERSION,
+        event_id: envelope.event_id,
+        event: event.event().name().to_owned(),
+        sequence: envelope.sequence,
+        timestamp: envelope.timestamp,
+        session_id: envelope.origin.session_id.clone(),
+        agent: envelope.origin.agent.name.clone(),
+        subject: event.event().subject().map(str::to_owned),
+        tool_use_id: event
+            .event()
+            .tool_use_id()
+            .cloned()
+            .filter(|id: &ToolUseId| !id.as_str().is_empty()),
+        permission: outcome.permission,
+        stopped: outcome.is_stopped(),
+        reason: outcome
+            .stop_reason()
+            .or(outcome.stop_run.as_deref())
+            .map(str::to_owned),
+        rewritten: outcome.rewritten.clone(),
+        failures: outcome.failures.clone(),
+        hooks: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        duration_ms: milliseconds(began.elapsed()),
+    };
+    runs.iter()
+        .cloned()
+        .map(JournalRecord::Run)
+        .chain([JournalRecord::Dispatch(dispatch)])
+        .collect()
+}

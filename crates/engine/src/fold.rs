@@ -1,0 +1,64 @@
+//! Combining the effects of one dispatch. Pure: the result depends on the effects and their order alone.
+//!
+//! | part of the effect | how it folds |
+//! |---|---|
+//! | `permission` | the strongest wins; the first reason of that strength is kept |
+//! | `block`, `stop_run`, `supply` | the first is kept |
+//! | `context`, `inject`, `follow_up`, `notices`, `collect` | all, in order; empty texts are left out |
+//! | `handled` | once said, it stays |
+//! | `metadata` | key by key; the last wins |
+//! | `rewrite` | was applied to the event when the hook answered; here only the names are kept |
+
+use serde_json::Value;
+use tenterhook_protocol::{AnyEffect, AnyOutcome, HookId, JsonObject, Verdict};
+
+/// Adds the effect of `hook` to what the hooks before it said.
+pub fn fold(outcome: &mut AnyOutcome, hook: &HookId, effect: AnyEffect) {
+    if let Some(verdict) = effect.permission {
+        fold_permission(outcome, hook, verdict);
+    }
+    if let (None, Some(reason)) = (&outcome.block, effect.block) {
+        outcome.block = Some(reason);
+        outcome.blocked_by = Some(hook.clone());
+    }
+    for field in effect.rewrite.into_iter().map(|(field, _)| field) {
+        if !outcome.rewritten.contains(&field) {
+            outcome.rewritten.push(field);
+        }
+    }
+    let is_text = |text: &String| !text.is_empty();
+    outcome
+        .context
+        .extend(effect.context.into_iter().filter(is_text));
+    outcome
+        .follow_up
+        .extend(effect.follow_up.into_iter().filter(is_text));
+    outcome
+        .notices
+        .extend(effect.notices.into_iter().filter(is_text));
+    outcome.inject.extend(effect.inject);
+    outcome.handled |= effect.handled;
+    outcome.supply = outcome.supply.take().or(effect.supply);
+    outcome.stop_run = outcome.stop_run.take().or(effect.stop_run);
+    outcome.metadata.extend(effect.metadata);
+    fold_lists(&mut outcome.collect, effect.collect);
+}
+
+fn fold_permission(outcome: &mut AnyOutcome, hook: &HookId, verdict: Verdict) {
+    if verdict.permission > outcome.permission {
+        outcome.permission = verdict.permission;
+        outcome.permission_reason = verdict.reason;
+        outcome.permission_by = Some(hook.clone());
+    }
+}
+
+fn fold_lists(lists: &mut JsonObject, more: JsonObject) {
+    for (name, items) in more {
+        let list = lists
+            .entry(name)
+            .or_insert_with(|| Value::Array(Vec::new()));
+        if let (Value::Array(list), Value::Array(items)) = (list, items) {
+            list.extend(items);
+        }
+    }
+}

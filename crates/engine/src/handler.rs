@@ -1,0 +1,146 @@
+//! What runs when a hook fires.
+
+mod command;
+mod function;
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tenterhook_protocol::journal::RunStatus;
+use tenterhook_protocol::{AnyEffect, NotHonoured, RewriteError};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::dialect::{ReadError, WriteError};
+use crate::event_ref::EventRef;
+
+pub use command::CommandHandler;
+pub use function::SyncFunction;
+pub(crate) use function::{AsyncFunction, Function, Subscriber, panic_text};
+
+/// One call of a handler.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The event, with the rewrites of the hooks before.
+    pub event: EventRef,
+    /// How long the call may take.
+    pub timeout: Duration,
+    /// Cancelled when the host gives up the dispatch.
+    pub cancel: CancellationToken,
+}
+
+/// Something that answers events and may wait before it does.
+pub trait Handler: Send + Sync + fmt::Debug {
+    /// Returns the kind for people and journals: `command`, `builtin` …
+    fn kind(&self) -> &'static str;
+
+    /// Returns what runs, for people: the command line, the built-in's name.
+    fn describe(&self) -> String;
+
+    /// Answers one event. Called once for each dispatch that the hook takes part in; calls may overlap.
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>>;
+
+    /// Says whether the handler keeps `call.timeout` and `call.cancel` by itself. Where it does not, the
+    /// engine drops its future when either is reached.
+    fn is_bounded(&self) -> bool {
+        false
+    }
+
+    /// Says whether runs should be spread over threads when several start at once.
+    fn is_heavy(&self) -> bool {
+        false
+    }
+
+    /// Returns what keeps the handler from working, if that is known before any event: a missing executable.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Why a handler gave no usable answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HandlerError {
+    /// The handler could not be started.
+    #[error("failed to start: {problem}")]
+    Start {
+        /// What went wrong.
+        problem: String,
+    },
+    /// The deadline passed.
+    #[error("timed out after {}", seconds(*.after))]
+    TimedOut {
+        /// The hook's timeout.
+        after: Duration,
+    },
+    /// The host gave up the dispatch.
+    #[error("cancelled")]
+    Cancelled,
+    /// The child died by a signal.
+    #[error("killed by signal {signal}")]
+    Signal {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// The event could not be written for the hook.
+    #[error("{}", chain(.0))]
+    Write(#[source] WriteError),
+    /// The answer could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The answer asks for something that the event does not honour.
+    #[error("{}", chain(.0))]
+    NotHonoured(#[source] NotHonoured),
+    /// The answer rewrites something that it may not, or with a value that does not fit.
+    #[error("{}", chain(.0))]
+    Rewrite(#[source] RewriteError),
+    /// A hook of the guard phase rewrote something.
+    #[error("a hook of the guard phase may not rewrite `{field}`")]
+    GuardRewrites {
+        /// What it rewrote.
+        field: String,
+    },
+    /// The function panicked.
+    #[error("panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// A handler of another kind failed.
+    #[error("{problem}")]
+    Other {
+        /// What went wrong.
+        problem: String,
+    },
+}
+
+impl HandlerError {
+    /// Returns how a record names the run.
+    pub(crate) fn status(&self) -> RunStatus {
+        if matches!(self, Self::TimedOut { .. }) {
+            RunStatus::TimedOut
+        } else if matches!(self, Self::Cancelled) {
+            RunStatus::Cancelled
+        } else {
+            RunStatus::Failed
+        }
+    }
+}
+
+/// Returns the error with its causes, `: ` between them: a cause is one line in a journal.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// Returns a duration in seconds without needless digits.
+fn seconds(duration: Duration) -> String {
+    format!("{}s", duration.as_secs_f64())
+}

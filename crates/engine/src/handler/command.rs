@@ -1,0 +1,161 @@
+//! Handlers that are child processes: one process for one event, spoken to in a dialect.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tenterhook_process::{Capture, Command, End, Finished, HeldPipe, Limits, SpawnError};
+use tenterhook_protocol::AnyEffect;
+
+use super::{Call, Handler, HandlerError};
+use crate::dialect::{Dialect, Reply};
+
+/// How long a child may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// What is kept of a hook's stdout. An answer that is longer is no answer.
+const STDOUT: Capture = Capture {
+    head: 512 << 10,
+    tail: 512 << 10,
+};
+/// What is kept of a hook's stderr.
+const STDERR: Capture = Capture {
+    head: 16 << 10,
+    tail: 48 << 10,
+};
+
+/// Runs a command for each event: the event on stdin, the answer on stdout and in the exit status.
+#[derive(Debug)]
+pub struct CommandHandler {
+    command: Command,
+    working_dir: Option<PathBuf>,
+    dialect: Arc<dyn Dialect>,
+    strict_output: bool,
+    text: String,
+}
+
+impl CommandHandler {
+    /// Makes a handler of a command, shown to people as `text`.
+    pub fn new(command: Command, text: impl Into<String>, dialect: Arc<dyn Dialect>) -> Self {
+        Self {
+            command,
+            working_dir: None,
+            dialect,
+            strict_output: false,
+            text: text.into(),
+        }
+    }
+
+    /// Runs the command in `dir`, a relative one below the event's working directory.
+    #[must_use]
+    pub fn working_dir(mut self, dir: Option<PathBuf>) -> Self {
+        self.working_dir = dir;
+        self
+    }
+
+    /// Refuses answers that a lenient reader would pass over.
+    #[must_use]
+    pub fn strict_output(mut self, strict: bool) -> Self {
+        self.strict_output = strict;
+        self
+    }
+
+    /// Returns the directory to run in; `None` is that of this process.
+    fn directory(&self, event_dir: &Path) -> Option<PathBuf> {
+        match &self.working_dir {
+            Some(dir) => Some(event_dir.join(dir)),
+            None if event_dir.as_os_str().is_empty() => None,
+            None => Some(event_dir.to_owned()),
+        }
+    }
+
+    async fn run(&self, call: &Call) -> Result<AnyEffect, HandlerError> {
+        let input = call
+            .event
+            .encoded(&*self.dialect)
+            .map_err(HandlerError::Write)?;
+        let directory = self.directory(&call.event.envelope().origin.cwd);
+        let placed = directory.map(|dir| self.command.clone().working_dir(dir));
+        let limits = Limits {
+            timeout: call.timeout,
+            grace: GRACE,
+            stdout: STDOUT,
+            stderr: STDERR,
+            held_pipe: HeldPipe::Wait,
+        };
+        let command = placed.as_ref().unwrap_or(&self.command);
+        let finished = command
+            .run(&input, &limits, &call.cancel)
+            .await
+            .map_err(|error| not_run(&error, call.timeout))?;
+        self.read(call, &finished)
+    }
+
+    fn read(&self, call: &Call, finished: &Finished) -> Result<AnyEffect, HandlerError> {
+        let status = match finished.end {
+            End::Exited(status) => status,
+            End::Signaled(signal) => return Err(HandlerError::Signal { signal }),
+            End::TimedOut { .. } => {
+                return Err(HandlerError::TimedOut {
+                    after: call.timeout,
+                });
+            }
+            End::Cancelled { .. } => return Err(HandlerError::Cancelled),
+        };
+        // What was cut is shown where it was, for answers that are plain text; a cut object is no answer at all.
+        let marked = finished.stdout.is_cut().then(|| finished.stdout.text());
+        let reply = Reply {
+            status,
+            stdout: marked
+                .as_deref()
+                .map_or(&finished.stdout.bytes, str::as_bytes),
+            stderr: &finished.stderr.bytes,
+            stdout_omitted: finished.stdout.omitted,
+        };
+        Ok(self
+            .dialect
+            .read(call.event.info(), &reply, self.strict_output)?)
+    }
+}
+
+/// Returns why a command gave no reply at all.
+fn not_run(error: &SpawnError, timeout: Duration) -> HandlerError {
+    if matches!(error, SpawnError::TimedOut { .. }) {
+        HandlerError::TimedOut { after: timeout }
+    } else if matches!(error, SpawnError::Cancelled) {
+        HandlerError::Cancelled
+    } else {
+        HandlerError::Start {
+            problem: super::chain(error),
+        }
+    }
+}
+
+impl Handler for CommandHandler {
+    fn kind(&self) -> &'static str {
+        "command"
+    }
+
+    fn describe(&self) -> String {
+        self.text.clone()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+        Box::pin(self.run(call))
+    }
+
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
+    fn is_heavy(&self) -> bool {
+        true
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.command
+            .resolve()
+            .err()
+            .map(|error| super::chain(&error))
+    }
+}

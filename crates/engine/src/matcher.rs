@@ -1,0 +1,182 @@
+//! Which events of a name a hook wants.
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+use thiserror::Error;
+
+/// A whole-string test of an event's subject (the tool's name, the source, the reason …), compiled once.
+///
+/// | written | matches |
+/// |---|---|
+/// | nothing, an empty text or `*` | everything |
+/// | words of letters, digits, `_`, `-` joined by the bar | exactly these words |
+/// | anything else | as a regular expression, from the first character to the last |
+///
+/// Matching takes time linear in the subject's length: expressions have no look-around and no back-references.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    text: String,
+    test: Test,
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    Everything,
+    Words(Box<[Box<str>]>),
+    Pattern(Regex),
+}
+
+/// The most memory that one compiled expression may take.
+const PATTERN_SIZE_LIMIT: usize = 1 << 20;
+
+impl Matcher {
+    /// A matcher of everything.
+    pub const fn everything() -> Self {
+        Self {
+            text: String::new(),
+            test: Test::Everything,
+        }
+    }
+
+    /// Compiles a matcher.
+    ///
+    /// # Errors
+    /// When `text` is no regular expression, or compiles to more than a mebibyte.
+    pub fn parse(text: &str) -> Result<Self, MatcherError> {
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        };
+        let compiled = match text {
+            "" | "*" => Test::Everything,
+            words if words.split('|').all(is_word) => {
+                Test::Words(words.split('|').map(Box::from).collect())
+            }
+            pattern => Test::Pattern(compile(pattern)?),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            test: compiled,
+        })
+    }
+
+    /// Says whether the matcher matches everything.
+    pub fn is_everything(&self) -> bool {
+        matches!(self.test, Test::Everything)
+    }
+
+    /// Says whether `subject` matches. An event without a subject matches as the empty text.
+    pub fn matches(&self, subject: Option<&str>) -> bool {
+        let subject = subject.unwrap_or_default();
+        match &self.test {
+            Test::Everything => true,
+            Test::Words(words) => words.iter().any(|word| **word == *subject),
+            Test::Pattern(pattern) => pattern.is_match(subject),
+        }
+    }
+
+    /// Returns the matcher as it was written; empty where it matches everything.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Default for Matcher {
+    fn default() -> Self {
+        Self::everything()
+    }
+}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_everything() {
+            "*"
+        } else {
+            &self.text
+        })
+    }
+}
+
+fn compile(pattern: &str) -> Result<Regex, MatcherError> {
+    // The pattern is compiled alone first, so that `a)|(b` cannot close the group that anchors it.
+    let refused = |source: regex::Error| MatcherError {
+        matcher: pattern.to_owned(),
+        source: Box::new(source),
+    };
+    let build = |text: &str| {
+        RegexBuilder::new(text)
+            .size_limit(PATTERN_SIZE_LIMIT)
+            .build()
+    };
+    build(pattern).map_err(refused)?;
+    build(&format!("^(?:{pattern})$")).map_err(refused)
+}
+
+/// The text is no matcher.
+#[derive(Debug, Error)]
+#[error("invalid matcher `{matcher}`")]
+pub struct MatcherError {
+    /// What was given.
+    pub matcher: String,
+    /// What is wrong with it.
+    #[source]
+    pub source: Box<regex::Error>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers_test_the_whole_subject() {
+        for (matcher, subject, expected) in [
+            // D-2, D-3
+            ("", "shell", true),
+            ("*", "shell", true),
+            ("shell", "shell", true),
+            ("shell", "shell_job", false),
+            ("shell", "Shell", false),
+            ("shell|edit_file", "edit_file", true),
+            ("shell|edit_file", "edit_file2", false),
+            ("mcp__.*", "mcp__git__log", true),
+            ("mcp__.*", "a_mcp__git", false),
+            ("mcp:.*", "mcp:x", true),
+            ("(read|write)_file", "write_file", true),
+            ("read|write.*", "write_file", true),
+            ("read|write.*", "xread", false),
+            ("^shell$", "shell", true),
+            ("s.*l", "shell\n", false),
+        ] {
+            let compiled = Matcher::parse(matcher).expect(matcher);
+            assert_eq!(
+                compiled.matches(Some(subject)),
+                expected,
+                "`{matcher}` on `{subject}`"
+            );
+        }
+    }
+
+    #[test]
+    fn an_event_without_a_subject_matches_as_the_empty_text() {
+        assert!(Matcher::everything().matches(None));
+        assert!(Matcher::parse(".*").unwrap().matches(None));
+        assert!(!Matcher::parse("shell").unwrap().matches(None));
+    }
+
+    #[test]
+    fn texts_that_are_no_expressions_are_refused() {
+        for matcher in [
+            "[",
+            "*foo",
+            "a)|(b",
+            "(?=x)",
+            "(a)\\1",
+            "a{1000}{1000}{1000}",
+        ] {
+            assert!(Matcher::parse(matcher).is_err(), "{matcher}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which hooks one event goes through, in which order. Pure, and made once for each subject.
+
+use std::sync::Arc;
+
+use tenterhook_protocol::{EventName, Run};
+
+use crate::hook::{Handling, HookSpec, Phase, Scope};
+
+/// A hook as it stands in a registry.
+#[derive(Debug)]
+pub(crate) struct Hook {
+    pub(crate) spec: HookSpec,
+    pub(crate) scope: Scope,
+    /// The order of registration.
+    pub(crate) position: u64,
+}
+
+impl Hook {
+    /// Says whether the hook is one of `event`'s.
+    pub(crate) fn is_for(&self, event: &EventName) -> bool {
+        self.spec.event.as_ref().is_none_or(|name| name == event)
+    }
+}
+
+/// The hooks of one event and subject: matched, ordered, without duplicates.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) steps: Vec<Arc<Hook>>,
+    /// Every hook answers at once, so the dispatch needs neither tasks nor timers.
+    pub(crate) is_sync: bool,
+}
+
+impl Plan {
+    /// Makes the plan of `event` with `subject` out of all hooks of a registry.
+    pub(crate) fn build(hooks: &[Arc<Hook>], event: &EventName, subject: Option<&str>) -> Self {
+        let mut steps: Vec<Arc<Hook>> = hooks
+            .iter()
+            .filter(|hook| hook.is_for(event) && hook.spec.matcher.matches(subject))
+            .cloned()
+            .collect();
+        sort(&mut steps);
+        dedupe(&mut steps);
+        let is_sync = steps
+            .iter()
+            .all(|hook| matches!(hook.spec.handling, Handling::Sync(_)));
+        Self { steps, is_sync }
+    }
+
+    /// Returns the steps of each phase in the order in which phases run, and how that phase runs.
+    pub(crate) fn phases(&self, run: Run) -> impl Iterator<Item = (Phase, Run, &[Arc<Hook>])> {
+        self.steps
+            .chunk_by(|a, b| a.spec.phase == b.spec.phase)
+            .filter_map(move |steps| {
+                let phase = steps.first()?.spec.phase;
+                let run = match phase {
+                    Phase::Transform => Run::Series,
+                    Phase::Main => run,
+                    Phase::Guard | Phase::Observe => Run::Parallel,
+                };
+                Some((phase, run, steps))
+            })
+    }
+}
+
+/// Puts hooks in the order in which they run: phase, priority (higher first), layer, position.
+pub(crate) fn sort(hooks: &mut [Arc<Hook>]) {
+    hooks.sort_by_key(|hook| {
+        let spec = &hook.spec;
+        (
+            spec.phase,
+            std::cmp::Reverse(spec.priority),
+            spec.source.layer,
+            hook.position,
+        )
+    });
+}
+
+/// Keeps the first of hooks with the same whole definition and scope.
+fn dedupe(steps: &mut Vec<Arc<Hook>>) {
+    let mut kept: Vec<Arc<Hook>> = Vec::with_capacity(steps.len());
+    let mut seen = std::collections::HashSet::new();
+    for hook in steps.drain(..) {
+        let is_new = match &hook.spec.definition {
+            Some(definition) => seen.insert((hook.scope.clone(), definition.clone())),
+            None => true,
+        };
+        if is_new {
+            kept.push(hook);
+        }
+    }
+    *steps = kept;
+}

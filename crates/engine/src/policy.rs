@@ -1,0 +1,148 @@
+//! What happens when a hook fails.
+//!
+//! | hook of | gate events | observer events |
+//! |---|---|---|
+//! | native, function, built-in | block | warn |
+//!
+//! Dialects bring rows of their own through [`Dialect::policy`](crate::Dialect::policy). `strict` makes every
+//! gate block, whatever the hook or its dialect says.
+
+use serde::{Deserialize, Serialize};
+use tenterhook_protocol::{AnyEffect, EventClass, EventInfo};
+
+/// What a failing hook does to the operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// The operation does not happen.
+    Block,
+    /// The operation goes on; the user is told.
+    Warn,
+    /// The operation goes on; the journal alone says so.
+    Ignore,
+}
+
+impl OnError {
+    /// Every value, strictest first.
+    pub const ALL: [Self; 3] = [Self::Block, Self::Warn, Self::Ignore];
+
+    /// Returns the configured spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Warn => "warn",
+            Self::Ignore => "ignore",
+        }
+    }
+}
+
+/// The failure policy in force for one hook, and who decided it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Policy {
+    /// What a failure does.
+    pub on_error: OnError,
+    /// Why, for a person.
+    pub because: &'static str,
+}
+
+impl Policy {
+    /// Makes a policy.
+    pub const fn new(on_error: OnError, because: &'static str) -> Self {
+        Self { on_error, because }
+    }
+
+    /// Returns the policy under `--strict`: a gate blocks.
+    #[must_use]
+    pub fn strict(self, info: &EventInfo) -> Self {
+        match (info.class, self.on_error) {
+            (EventClass::Gate, OnError::Warn | OnError::Ignore) => {
+                Self::new(OnError::Block, "strict")
+            }
+            (EventClass::Gate, OnError::Block) | (EventClass::Observer, _) => self,
+        }
+    }
+}
+
+/// Returns the policy of native hooks, functions and built-ins: what was configured, else a gate that fails denies.
+pub fn native_policy(info: &EventInfo, configured: Option<OnError>) -> Policy {
+    match (configured, info.class) {
+        (Some(on_error), _) => Policy::new(on_error, "configured"),
+        (None, EventClass::Gate) => Policy::new(OnError::Block, "a gate that fails denies"),
+        (None, EventClass::Observer) => Policy::new(OnError::Warn, "the event stops nothing"),
+    }
+}
+
+/// Returns the effect that a failure has under `policy`: the strongest stop that the event honours, a text
+/// for the human, or nothing.
+pub fn failure_effect(info: &EventInfo, policy: Policy, message: String) -> AnyEffect {
+    match policy.on_error {
+        OnError::Block if info.can_stop() => info.stopping_effect(message),
+        OnError::Block | OnError::Warn => AnyEffect {
+            notices: vec![message],
+            ..AnyEffect::default()
+        },
+        OnError::Ignore => AnyEffect::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenterhook_protocol::{EventKind, Permission};
+
+    use super::*;
+
+    #[test]
+    fn a_failing_hook_does_what_the_table_says() {
+        for (event, configured, on_error) in [
+            (EventKind::PreToolUse, None, OnError::Block),
+            (EventKind::UserPromptSubmit, None, OnError::Block),
+            (EventKind::TurnStart, None, OnError::Warn),
+            (EventKind::Stop, None, OnError::Warn),
+            (
+                EventKind::PreToolUse,
+                Some(OnError::Ignore),
+                OnError::Ignore,
+            ),
+            (EventKind::PreToolUse, Some(OnError::Warn), OnError::Warn),
+            (EventKind::PostToolUse, Some(OnError::Block), OnError::Block),
+        ] {
+            assert_eq!(
+                native_policy(event.info(), configured).on_error,
+                on_error,
+                "{event:?} {configured:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn strict_makes_every_gate_block_and_leaves_observers_alone() {
+        for kind in EventKind::ALL {
+            for on_error in OnError::ALL {
+                let strict = Policy::new(on_error, "configured").strict(kind.info());
+                match kind.info().class {
+                    EventClass::Gate => assert_eq!(strict.on_error, OnError::Block),
+                    EventClass::Observer => assert_eq!(strict.on_error, on_error),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_blocking_failure_is_the_strongest_stop_that_the_event_honours() {
+        let block = Policy::new(OnError::Block, "test");
+        let effect = |kind: EventKind| failure_effect(kind.info(), block, "broke".to_owned());
+        let permission = effect(EventKind::PreToolUse)
+            .permission
+            .map(|verdict| verdict.permission);
+        assert_eq!(permission, Some(Permission::Deny));
+        assert_eq!(
+            effect(EventKind::UserPromptSubmit).block.as_deref(),
+            Some("broke")
+        );
+        assert_eq!(
+            effect(EventKind::BeforeLlmCall).stop_run.as_deref(),
+            Some("broke")
+        );
+        assert_eq!(effect(EventKind::TurnStart).notices, ["broke"]);
+    }
+}

@@ -1,0 +1,236 @@
+//! The hooks of an engine: immutable snapshots, swapped whole. A dispatch keeps the one that it began with.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde::Serialize;
+use tenterhook_protocol::{AnyEvent, EventKind, EventName, HookId};
+
+use crate::hook::{HookSpec, Phase, Scope, Source};
+use crate::plan::{Hook, Plan, sort};
+use crate::policy::Policy;
+
+/// How many subjects of one event a registry remembers plans for. Hosts have few tools; names that a model
+/// makes up must not grow a table.
+const REMEMBERED_SUBJECTS: usize = 512;
+
+/// One immutable set of hooks.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    hooks: Vec<Arc<Hook>>,
+    slots: Vec<Slot>,
+}
+
+/// What a registry knows of one event.
+#[derive(Debug, Default)]
+struct Slot {
+    hooks: Vec<Arc<Hook>>,
+    /// The plan of every subject, where no hook looks at subjects.
+    plan: Option<Arc<Plan>>,
+    plans: RwLock<HashMap<String, Arc<Plan>>>,
+}
+
+impl Slot {
+    fn new(kind: EventKind, all: &[Arc<Hook>]) -> Self {
+        let mut hooks: Vec<Arc<Hook>> = all
+            .iter()
+            .filter(|hook| {
+                hook.spec
+                    .event
+                    .as_ref()
+                    .is_none_or(|event| event.kind() == kind)
+            })
+            .cloned()
+            .collect();
+        sort(&mut hooks);
+        let has_subjects = hooks.iter().any(|hook| !hook.spec.matcher.is_everything());
+        let plan = (kind != EventKind::Custom && !has_subjects)
+            .then(|| Arc::new(Plan::build(&hooks, &EventName::Known(kind), None)));
+        Self {
+            hooks,
+            plan,
+            plans: RwLock::default(),
+        }
+    }
+
+    fn plan(&self, event: &dyn AnyEvent) -> Arc<Plan> {
+        if let Some(plan) = &self.plan {
+            return Arc::clone(plan);
+        }
+        // A user-defined event has no subject, so its name tells its plans apart.
+        let key = event.subject().unwrap_or_else(|| event.name());
+        let known = self
+            .plans
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(key)
+            .cloned();
+        known.unwrap_or_else(|| self.remember(key, event))
+    }
+
+    fn remember(&self, key: &str, event: &dyn AnyEvent) -> Arc<Plan> {
+        let name = event
+            .name()
+            .parse()
+            .unwrap_or(EventName::Known(event.info().kind));
+        let plan = Arc::new(Plan::build(&self.hooks, &name, event.subject()));
+        let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
+        if plans.len() >= REMEMBERED_SUBJECTS {
+            plans.clear();
+        }
+        plans.insert(key.to_owned(), Arc::clone(&plan));
+        plan
+    }
+}
+
+/// A bit for every kind of event that has a hook.
+pub(crate) type InterestBits = [u64; 2];
+
+// The interest table is two words wide.
+const _: () = assert!(EventKind::COUNT <= 128, "the interest table has 128 bits");
+
+/// Returns the word and the bit of a kind of event.
+pub(crate) const fn interest_bit(kind: EventKind) -> (usize, u64) {
+    (kind.index() / 64, 1 << (kind.index() % 64))
+}
+
+impl Registry {
+    pub(crate) fn new(hooks: Vec<Arc<Hook>>) -> Self {
+        let slots = EventKind::ALL
+            .iter()
+            .map(|kind| Slot::new(*kind, &hooks))
+            .collect();
+        Self { hooks, slots }
+    }
+
+    pub(crate) fn hooks(&self) -> &[Arc<Hook>] {
+        &self.hooks
+    }
+
+    /// Returns the plan of `event`, if any hook could be in it.
+    pub(crate) fn plan(&self, event: &dyn AnyEvent) -> Option<Arc<Plan>> {
+        let slot = self.slots.get(event.info().kind.index())?;
+        if slot.hooks.is_empty() {
+            None
+        } else {
+            Some(slot.plan(event))
+        }
+    }
+
+    /// Returns how many hooks `event` has, whatever they match.
+    pub(crate) fn handler_count(&self, event: &EventName) -> usize {
+        self.slots.get(event.kind().index()).map_or(0, |slot| {
+            slot.hooks.iter().filter(|hook| hook.is_for(event)).count()
+        })
+    }
+
+    pub(crate) fn interest(&self) -> InterestBits {
+        let mut bits = [0; 2];
+        for (kind, slot) in EventKind::ALL.iter().zip(&self.slots) {
+            let (word, bit) = interest_bit(*kind);
+            if let (false, Some(word)) = (slot.hooks.is_empty(), bits.get_mut(word)) {
+                *word |= bit;
+            }
+        }
+        bits
+    }
+
+    /// Describes every hook, event by event in the order in which they run.
+    pub(crate) fn describe(&self) -> Vec<RegisteredHook> {
+        let mut hooks = self.hooks.clone();
+        sort(&mut hooks);
+        let place = |hook: &Arc<Hook>| hook.spec.event.as_ref().map(EventName::kind);
+        hooks.sort_by_key(|hook| (place(hook).is_none(), place(hook)));
+        hooks.iter().map(|hook| RegisteredHook::new(hook)).collect()
+    }
+}
+
+/// A hook of a registry, for people and tools.
+#[derive(Debug, Clone, Serialize)]
+pub struct RegisteredHook {
+    /// The event; `None` is every event.
+    pub event: Option<EventName>,
+    /// The hook.
+    pub id: HookId,
+    /// The matcher as written; `*` matches everything.
+    pub matcher: String,
+    /// The only agent that the hook is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The kind of its handler.
+    pub kind: &'static str,
+    /// What runs.
+    pub handler: String,
+    /// When it runs.
+    pub phase: Phase,
+    /// Its priority.
+    pub priority: i32,
+    /// How long one run may take, in seconds.
+    pub timeout_seconds: f64,
+    /// What a failure does, and why.
+    pub policy: Policy,
+    /// Where it stands.
+    pub source: Source,
+    /// What is known to keep it from working.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl RegisteredHook {
+    fn new(hook: &Hook) -> Self {
+        let HookSpec {
+            event,
+            id,
+            matcher,
+            agent,
+            handling,
+            phase,
+            priority,
+            timeout,
+            policy,
+            source,
+            ..
+        } = &hook.spec;
+        Self {
+            event: event.clone(),
+            id: id.clone(),
+            matcher: matcher.to_string(),
+            agent: agent.clone(),
+            kind: handling.kind(),
+            handler: handling.describe(),
+            phase: *phase,
+            priority: *priority,
+            timeout_seconds: timeout.as_secs_f64(),
+            policy: *policy,
+            source: source.clone(),
+            problem: handling.problem(),
+        }
+    }
+}
+
+/// Returns the hooks that stay when `gone` go.
+pub(crate) fn without(hooks: &[Arc<Hook>], gone: impl Fn(&Hook) -> bool) -> Vec<Arc<Hook>> {
+    hooks.iter().filter(|hook| !gone(hook)).cloned().collect()
+}
+
+impl Hook {
+    /// Says whether the hook is for events of `origin`: its scope's, and its agent's if it is one agent's only.
+    pub(crate) fn is_within(&self, origin: &tenterhook_protocol::Origin) -> bool {
+        self.scope.applies(origin)
+            && self
+                .spec
+                .agent
+                .as_ref()
+                .is_none_or(|agent| *agent == origin.agent.name)
+    }
+}
+
+impl Scope {
+    fn applies(&self, origin: &tenterhook_protocol::Origin) -> bool {
+        match self {
+            Self::Global | Self::File(_) => true,
+            Self::Workspace(workspace) => origin.workspace.as_ref() == Some(workspace),
+            Self::Session(session) => origin.session_id == *session,
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Hooks that are real child processes, and every way in which they fail.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tenterhook::event::{PreToolUse, SessionStart, ToolGuard};
+use tenterhook::{
+    CommandHandler, Engine, EventKind, Handling, HookSpec, OnError, Origin, Permission,
+};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_process::{Command, Program};
+
+use crate::{command, on_error, origin, shell_call, spec};
+
+fn exec(id: &str, argv: &[&str]) -> HookSpec {
+    let program = Program::Exec {
+        argv: argv.iter().map(Into::into).collect(),
+    };
+    let handler = CommandHandler::new(Command::new(program), argv.join(" "), DockerAgent::native());
+    spec(
+        EventKind::PreToolUse,
+        id,
+        Handling::Waiting(Arc::new(handler)),
+    )
+}
+
+/// Gates that give no usable answer: how each is made in a folder, and what its failure says.
+fn broken_gates(dir: &std::path::Path) -> Vec<(&'static str, HookSpec, &'static str)> {
+    let not_executable = dir.join("not_executable.sh");
+    std::fs::write(&not_executable, "#!/bin/sh\necho '{}'\n").unwrap();
+    let line = |line: &str| command(EventKind::PreToolUse, "guard", line);
+    let mut slow = line("sleep 300");
+    slow.timeout = Duration::from_millis(200);
+    vec![
+        ("is killed", line("kill -9 $$"), "killed by signal 9"),
+        ("times out", slow, "timed out after 0.2s"),
+        ("exits 1", line("exit 1"), "exited with status 1"),
+        ("exits 127", line("exit 127"), "exited with status 127"),
+        (
+            "says why on stderr",
+            line("echo broken pipe dream >&2; exit 3"),
+            "exited with status 3: broken pipe dream",
+        ),
+        (
+            "prints half an object",
+            line("printf '{\"decision\":'"),
+            "invalid hook output: EOF while parsing",
+        ),
+        (
+            "misspells its decision",
+            line("echo '{\"decision\":\"dney\"}'"),
+            "`decision` is `dney`",
+        ),
+        (
+            "misspells its key",
+            line("echo '{\"decison\":\"deny\"}'"),
+            "no key of the answer is known: `decison`",
+        ),
+        (
+            "prints two objects",
+            line("echo '{} {}'"),
+            "hook output must contain a single JSON object",
+        ),
+        (
+            "is not UTF-8",
+            line("printf '{\"reason\":\"\\377\"}'"),
+            "the answer is not UTF-8",
+        ),
+        (
+            "does not exist",
+            exec("guard", &["/nonexistent/guard"]),
+            "/nonexistent/guard",
+        ),
+        (
+            "is not executable",
+            exec("guard", &[not_executable.to_str().unwrap()]),
+            "not_executable.sh",
+        ),
+        (
+            "runs nowhere",
+            HookSpec {
+                ..in_missing_folder()
+            },
+            "missing",
+        ),
+    ]
+}
+
+fn in_missing_folder() -> HookSpec {
+    let handler = CommandHandler::new(
+        Command::new(Program::shell("true")),
+        "true",
+        DockerAgent::native(),
+    )
+    .working_dir(Some("missing/folder".into()));
+    spec(
+        EventKind::PreToolUse,
+        "guard",
+        Handling::Waiting(Arc::new(handler)),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gate_that_gives_no_usable_answer_denies_and_says_which_hook_and_why() {
+    // D-22, D-23, D-27, D-29, D-30
+    let dir = tempfile::tempdir().unwrap();
+    for (case, hook, cause) in broken_gates(dir.path()) {
+        let engine = Engine::new();
+        engine.register(hook);
+        let outcome = engine
+            .dispatcher(origin(dir.path()))
+            .dispatch(shell_call("ls"))
+            .await;
+        let reason = outcome
+            .stopped()
+            .unwrap_or_else(|| panic!("a gate that {case} let the call through"));
+        assert_eq!(outcome.permission(), Permission::Deny, "{case}");
+        assert!(
+            reason.starts_with("pre_tool_use hook failed to execute: hook \"guard\": "),
+            "{case}: {reason}"
+        );
+        assert!(reason.contains(cause), "{case}: {reason}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_gate_lets_the_call_through_only_where_its_author_said_so() {
+    let dir = tempfile::tempdir().unwrap();
+    for (case, hook, cause) in broken_gates(dir.path()) {
+        for (policy, notices) in [(OnError::Warn, 1), (OnError::Ignore, 0)] {
+            let engine = Engine::new();
+            engine.register(on_error(hook.clone(), policy));
+            let outcome = engine
+                .dispatcher(origin(dir.path()))
+                .dispatch(shell_call("ls"))
+                .await;
+            assert_eq!(outcome.stopped(), None, "{case}");
+            assert_eq!(outcome.notices().len(), notices, "{case}");
+            let [failure] = outcome.failures() else {
+                panic!("{case}: {:?}", outcome.failures())
+            };
+            assert!(
+                failure.let_through && failure.cause.contains(cause),
+                "{case}: {failure:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strict_denies_whatever_the_author_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::builder().strict(true).build();
+    engine.register(on_error(
+        command(EventKind::PreToolUse, "guard", "exit 1"),
+        OnError::Ignore,
+    ));
+    let outcome = engine
+        .dispatcher(origin(dir.path()))
+        .dispatch(shell_call("ls"))
+        .await;
+    assert!(outcome.stopped().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failing_observer_never_reaches_the_agent() {
+    // D-56
+    let engine = Engine::new();
+    engine.register(command(EventKind::SessionStart, "log", "exit 1"));
+    engine.register(command(EventKind::SessionStart, "hint", "echo hello"));
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(SessionStart::default())
+        .await;
+    assert_eq!(outcome.context(), ["hello"]);
+    let expected = "session_start hook failed to execute: hook \"log\": exited with status 1";
+    assert_eq!(outcome.notices(), [expected]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_reads_the_event_and_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::new();
+    let line = r#"read -r event; case "$event" in *'"cmd":"sudo'*) echo '{"decision":"deny","reason":"no sudo"}';; esac"#;
+    engine.register(command(EventKind::PreToolUse, "no-sudo", line));
+    let hooks = engine.dispatcher(origin(dir.path()));
+    assert_eq!(
+        hooks.dispatch(shell_call("sudo ls")).await.stopped(),
+        Some("no sudo")
+    );
+    assert_eq!(hooks.dispatch(shell_call("ls")).await.stopped(), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_later_hook_sees_what_an_earlier_one_rewrote() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::new();
+    let rewrite = r#"echo '{"updated_input":{"cmd":"ls -h"}}'"#;
+    let check = r#"read -r event; case "$event" in *'"cmd":"ls -h"'*) ;; *) echo "saw $event" >&2; exit 2;; esac"#;
+    engine.register(command(EventKind::PreToolUse, "rewrite", rewrite));
+    engine.register(command(EventKind::PreToolUse, "check", check));
+    let outcome = engine
+        .dispatcher(origin(dir.path()))
+        .dispatch(shell_call("ls"))
+        .await;
+    assert_eq!(outcome.stopped(), None);
+    let input = outcome.into_rewritten().unwrap().tool_input;
+    assert_eq!(json!(input), json!({ "cmd": "ls -h", "cwd": "src" }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hooks_run_in_the_events_folder_and_a_relative_one_below_it() {
+    // D-82, D-84
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("scripts")).unwrap();
+    let run_in = |working_dir: Option<&str>| {
+        let command = Command::new(Program::shell("pwd; echo $HOOK_VALUE")).env("HOOK_VALUE", "v");
+        let handler = CommandHandler::new(command, "pwd", DockerAgent::native())
+            .working_dir(working_dir.map(Into::into));
+        spec(
+            EventKind::SessionStart,
+            "pwd",
+            Handling::Waiting(Arc::new(handler)),
+        )
+    };
+    let engine = Engine::new();
+    engine.register(run_in(None));
+    engine.register(run_in(Some("scripts")));
+    let outcome = engine
+        .dispatcher(origin(dir.path()))
+        .dispatch(SessionStart::default())
+        .await;
+    let root = dir.path().canonicalize().unwrap();
+    let expected = [
+        format!("{}\nv", root.display()),
+        format!("{}\nv", root.join("scripts").display()),
+    ];
+    assert_eq!(outcome.context(), expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_outlives_the_deadline() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::new();
+    let pids = dir.path().join("pids");
+    let line = format!(
+        "sleep 300 & echo $! > {0}; echo $$ >> {0}; sleep 300",
+        pids.display()
+    );
+    let mut hook = command(EventKind::PreToolUse, "guard", &line);
+    hook.timeout = Duration::from_secs(1);
+    engine.register(hook);
+    let began = Instant::now();
+    let outcome = engine
+        .dispatcher(origin(dir.path()))
+        .dispatch(shell_call("ls"))
+        .await;
+    assert!(outcome.stopped().unwrap().ends_with("timed out after 1s"));
+    assert!(
+        began.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        began.elapsed()
+    );
+    for pid in std::fs::read_to_string(pids).unwrap().lines() {
+        assert!(!is_running(pid), "process {pid} outlived its hook");
+    }
+}
+
+/// Says whether a process runs; one that is dead and not yet reaped does not.
+fn is_running(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .trim_start()
+        .chars()
+        .next();
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_that_never_reads_gets_a_mebibyte_and_is_fine() {
+    // D-41
+    let engine = Engine::new();
+    engine.register(command(EventKind::PreToolUse, "deaf", "exec true"));
+    let event = PreToolUse {
+        ..shell_call(&"x".repeat(1 << 20))
+    };
+    let outcome = engine.dispatcher(Origin::default()).dispatch(event).await;
+    assert_eq!(outcome.stopped(), None, "{:?}", outcome.failures());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_megabytes_of_output_are_bounded() {
+    let engine = Engine::new();
+    engine.register(command(
+        EventKind::SessionStart,
+        "flood",
+        "head -c 200000000 /dev/zero | tr '\\0' x",
+    ));
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(SessionStart::default())
+        .await;
+    let [context] = outcome.context() else {
+        panic!("{:?}", outcome.failures())
+    };
+    assert!(context.len() < 2 << 20, "{}", context.len());
+    assert!(context.contains("bytes"), "the cut is not reported");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_gates_at_once_all_run_and_one_deny_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::new();
+    let log = dir.path().join("log");
+    for index in 0..1000 {
+        let answer = if index == 777 {
+            r#"{"decision":"deny","reason":"777"}"#
+        } else {
+            "{}"
+        };
+        let line = format!("echo {index} >> {}; echo '{answer}'", log.display());
+        engine.register(command(
+            EventKind::ToolGuard,
+            &format!("gate {index}"),
+            &line,
+        ));
+    }
+    let event = ToolGuard {
+        tool_name: "shell".to_owned(),
+        ..ToolGuard::default()
+    };
+    let outcome = engine.dispatcher(origin(dir.path())).dispatch(event).await;
+    assert_eq!(outcome.failures(), []);
+    assert_eq!(outcome.stopped(), Some("777"));
+    assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 1000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dropped_dispatch_kills_its_hooks() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::new();
+    let fifo = dir.path().join("fifo");
+    let made = Command::new(Program::Exec {
+        argv: vec!["mkfifo".into(), fifo.clone().into()],
+    });
+    let cancel = tokio_util::sync::CancellationToken::new();
+    made.run(b"", &tenterhook_process::Limits::default(), &cancel)
+        .await
+        .unwrap();
+    let line = format!("echo $$ > {}; exec sleep 300", fifo.display());
+    engine.register(command(EventKind::PreToolUse, "guard", &line));
+    let hooks = engine.dispatcher(origin(dir.path()));
+    let dispatch = tokio::spawn(async move {
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .stopped()
+            .map(str::to_owned)
+    });
+    let pid = tokio::task::spawn_blocking(move || std::fs::read_to_string(fifo).unwrap())
+        .await
+        .unwrap();
+    dispatch.abort();
+    assert!(dispatch.await.unwrap_err().is_cancelled());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_running(pid.trim()) && Instant::now() < deadline {
+        tokio::task::yield_now().await;
+    }
+    assert!(!is_running(pid.trim()));
+}

@@ -1,0 +1,565 @@
+//! How one event goes through its hooks.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tenterhook::event::{
+    BeforeCompaction, Custom, PostToolUse, PreToolUse, SessionStart, ToolGuard, TurnStart,
+    UserInput,
+};
+use tenterhook::{
+    AnyEffect, Effect, Engine, EventKind, EventName, Handling, Matcher, Origin, Permission, Phase,
+    ToolResult, parse_event,
+};
+
+use crate::{Slow, shell_call, spec, verdict};
+
+fn answering(effect: AnyEffect) -> Handling {
+    Handling::Waiting(Arc::new(Slow {
+        turns: 1,
+        answer: Ok(effect),
+    }))
+}
+
+fn patching(key: &str, value: &str) -> AnyEffect {
+    let mut effect = AnyEffect::default();
+    effect
+        .rewrite
+        .insert("tool_input".to_owned(), json!({ key: value }));
+    effect
+}
+
+#[tokio::test]
+async fn an_event_that_nobody_hooks_is_not_built() {
+    let engine = Engine::new();
+    engine.on(|_: &PreToolUse| ());
+    let hooks = engine.dispatcher(Origin::default());
+    let outcome = hooks
+        .dispatch_with(|| -> TurnStart { unreachable!("nobody hooks it") })
+        .await;
+    assert!(outcome.context().is_empty());
+    assert!(hooks.is_hooked::<PreToolUse>() && !hooks.is_hooked::<TurnStart>());
+}
+
+#[tokio::test]
+async fn rewrites_chain_in_order_and_keep_the_other_arguments() {
+    // D-70
+    let append = |suffix: &'static str| {
+        move |event: &PreToolUse| {
+            let cmd = event
+                .tool_input
+                .get("cmd")
+                .and_then(|cmd| cmd.as_str())
+                .unwrap_or_default();
+            Effect::<PreToolUse>::none().patch_input(
+                json!({ "cmd": format!("{cmd}{suffix}") })
+                    .as_object()
+                    .cloned()
+                    .unwrap_or_default(),
+            )
+        }
+    };
+    for waiting in [false, true] {
+        let engine = Engine::new();
+        engine.on(append(" -l"));
+        engine.on(append(" -h"));
+        if waiting {
+            // A hook that may wait makes the dispatch take the other path through the engine.
+            engine.register(spec(
+                EventKind::PreToolUse,
+                "waits",
+                answering(AnyEffect::default()),
+            ));
+        }
+        let outcome = engine
+            .dispatcher(Origin::default())
+            .dispatch(shell_call("ls"))
+            .await;
+        let input = outcome.into_rewritten().unwrap().tool_input;
+        assert_eq!(json!(input), json!({ "cmd": "ls -l -h", "cwd": "src" }));
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_rewritten_when_no_hook_rewrites() {
+    // D-72
+    let engine = Engine::new();
+    engine.on(|_: &PreToolUse| Effect::allow());
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    assert!(outcome.rewritten().is_none());
+    assert_eq!(outcome.permission(), Permission::Allow);
+}
+
+#[tokio::test]
+async fn a_deny_ends_the_series_and_observers_still_see_it() {
+    let engine = Engine::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let after = Arc::clone(&seen);
+    engine.register(spec(
+        EventKind::PreToolUse,
+        "denies",
+        answering(verdict(Permission::Deny, "no")),
+    ));
+    engine.on(move |_: &PreToolUse| after.lock().unwrap().push("after"));
+    let subscriber = Arc::clone(&seen);
+    engine.subscribe(move |event| {
+        assert_eq!(event.envelope().sequence, 1);
+        subscriber.lock().unwrap().push("subscriber");
+    });
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    assert_eq!(outcome.stopped(), Some("no"));
+    assert_eq!(outcome.stopped_by().unwrap().as_str(), "denies");
+    assert_eq!(*seen.lock().unwrap(), ["subscriber"]);
+}
+
+#[tokio::test]
+async fn an_allow_never_skips_another_hooks_deny() {
+    for waiting in [false, true] {
+        let engine = Engine::new();
+        engine.on(|_: &PreToolUse| Effect::allow());
+        if waiting {
+            engine.register(spec(
+                EventKind::PreToolUse,
+                "denies",
+                answering(verdict(Permission::Deny, "no")),
+            ));
+        } else {
+            engine.on(|_: &PreToolUse| Effect::deny("no"));
+        }
+        engine.on(|_: &PreToolUse| Effect::allow());
+        let outcome = engine
+            .dispatcher(Origin::default())
+            .dispatch(shell_call("ls"))
+            .await;
+        assert_eq!(
+            (outcome.permission(), outcome.permission_reason()),
+            (Permission::Deny, Some("no"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn phases_run_in_order_and_guards_judge_the_final_value() {
+    let engine = Engine::new();
+    let mut guard = spec(
+        EventKind::PreToolUse,
+        "guard",
+        answering(AnyEffect::default()),
+    );
+    let judged = Arc::new(Mutex::new(String::new()));
+    let sees = Arc::clone(&judged);
+    guard.handling = Handling::Waiting(Arc::new(SeesInput { sees }));
+    guard.phase = Phase::Guard;
+    engine.register(guard);
+    engine.register(spec(
+        EventKind::PreToolUse,
+        "main",
+        answering(patching("cmd", "second")),
+    ));
+    let mut transform = spec(
+        EventKind::PreToolUse,
+        "transform",
+        answering(patching("cmd", "first")),
+    );
+    transform.phase = Phase::Transform;
+    engine.register(transform);
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    assert_eq!(*judged.lock().unwrap(), "second");
+    assert_eq!(
+        outcome.rewritten().unwrap().tool_input.get("cmd"),
+        Some(&json!("second"))
+    );
+}
+
+/// Notes the command that it is shown.
+#[derive(Debug)]
+struct SeesInput {
+    sees: Arc<Mutex<String>>,
+}
+
+impl tenterhook::Handler for SeesInput {
+    fn kind(&self) -> &'static str {
+        "test"
+    }
+
+    fn describe(&self) -> String {
+        "test".to_owned()
+    }
+
+    fn handle<'a>(
+        &'a self,
+        call: &'a tenterhook::Call,
+    ) -> futures_util::future::BoxFuture<'a, Result<AnyEffect, tenterhook::HandlerError>> {
+        let event = call.event.downcast::<PreToolUse>().unwrap();
+        let cmd = event
+            .tool_input
+            .get("cmd")
+            .and_then(|cmd| cmd.as_str())
+            .unwrap_or_default();
+        cmd.clone_into(&mut self.sees.lock().unwrap());
+        Box::pin(std::future::ready(Ok(AnyEffect::default())))
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_rewrites_has_failed_and_denies() {
+    let engine = Engine::new();
+    let mut guard = spec(
+        EventKind::PreToolUse,
+        "guard",
+        answering(patching("cmd", "other")),
+    );
+    guard.phase = Phase::Guard;
+    engine.register(guard);
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    let reason = "pre_tool_use hook failed to execute: hook \"guard\": a hook of the guard phase may not rewrite `tool_input`";
+    assert_eq!(outcome.stopped(), Some(reason));
+    assert!(outcome.rewritten().is_none());
+}
+
+#[tokio::test]
+async fn an_observing_hook_of_a_gate_cannot_affect_the_result() {
+    let engine = Engine::new();
+    for (id, answer) in [
+        ("denies", Ok(verdict(Permission::Deny, "no"))),
+        ("fails", Err("broke".to_owned())),
+    ] {
+        let mut observer = spec(
+            EventKind::PreToolUse,
+            id,
+            Handling::Waiting(Arc::new(Slow { turns: 0, answer })),
+        );
+        observer.phase = Phase::Observe;
+        engine.register(observer);
+    }
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    assert_eq!(
+        (outcome.permission(), outcome.stopped()),
+        (Permission::None, None)
+    );
+    assert_eq!(
+        outcome.notices(),
+        ["pre_tool_use hook failed to execute: hook \"fails\": broke"]
+    );
+    assert!(!outcome.failures()[0].let_through);
+}
+
+#[tokio::test]
+async fn a_rewrite_of_the_wrong_type_is_a_failure_and_changes_nothing() {
+    let engine = Engine::new();
+    let mut effect = AnyEffect::default();
+    effect
+        .rewrite
+        .insert("tool_input".to_owned(), json!("text"));
+    engine.register(spec(EventKind::PreToolUse, "rewrites", answering(effect)));
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    let reason = outcome.stopped().unwrap();
+    assert!(
+        reason.contains("the new value of `tool_input` does not fit: invalid type"),
+        "{reason}"
+    );
+    assert!(outcome.rewritten().is_none());
+}
+
+#[tokio::test]
+async fn an_effect_that_the_event_does_not_honour_is_a_failure() {
+    let engine = Engine::new();
+    let deny = verdict(Permission::Deny, "no");
+    engine.register(spec(
+        EventKind::BeforeCompaction,
+        "denies",
+        answering(deny.clone()),
+    ));
+    engine.register(spec(EventKind::TurnStart, "denies", answering(deny)));
+    let hooks = engine.dispatcher(Origin::default());
+    let gate = hooks.dispatch(BeforeCompaction::default()).await;
+    assert!(
+        gate.stopped()
+            .unwrap()
+            .ends_with("`before_compaction` does not honour `permission`")
+    );
+    let observer = hooks.dispatch(TurnStart::default()).await;
+    assert_eq!(observer.failures().len(), 1);
+    assert_eq!(observer.stopped(), None);
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_of_that_hook_only() {
+    for waiting in [false, true] {
+        let engine = Engine::new();
+        if waiting {
+            engine.on_async::<PreToolUse>(|_| Box::pin(async { panic!("boom") }));
+        } else {
+            engine.on(|_: &PreToolUse| -> Effect<PreToolUse> { panic!("boom") });
+        }
+        let outcome = engine
+            .dispatcher(Origin::default())
+            .dispatch(shell_call("ls"))
+            .await;
+        assert!(
+            outcome.stopped().unwrap().ends_with("panicked: boom"),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_async_function_has_a_deadline() {
+    let engine = Engine::new();
+    engine.on_async::<PreToolUse>(|_| {
+        Box::pin(async {
+            std::future::pending::<()>().await;
+            Effect::allow()
+        })
+    });
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    assert!(outcome.stopped().unwrap().ends_with("timed out after 60s"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_hooks_of_a_session_end_have_ten_seconds_together() {
+    let engine = Engine::new();
+    engine.on_async::<tenterhook::event::SessionEnd>(|_| {
+        Box::pin(async {
+            std::future::pending::<()>().await;
+            Effect::none()
+        })
+    });
+    let began = tokio::time::Instant::now();
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(tenterhook::event::SessionEnd::default())
+        .await;
+    assert_eq!(outcome.failures()[0].cause, "timed out after 10s");
+    assert!(began.elapsed() < Duration::from_secs(11));
+}
+
+#[tokio::test]
+async fn a_cancelled_dispatch_fails_its_hooks_and_so_denies() {
+    let engine = Engine::new();
+    engine.on_async::<PreToolUse>(|_| {
+        Box::pin(async {
+            std::future::pending::<()>().await;
+            Effect::allow()
+        })
+    });
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let hooks = engine
+        .dispatcher(Origin::default())
+        .with_cancel(cancel.clone());
+    let dispatch = tokio::spawn(async move {
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .stopped()
+            .map(str::to_owned)
+    });
+    cancel.cancel();
+    let stopped = dispatch.await.unwrap().unwrap();
+    assert_eq!(
+        stopped,
+        "pre_tool_use hook failed to execute: hook \"function on pre_tool_use\": cancelled"
+    );
+}
+
+#[tokio::test]
+async fn parallel_hooks_overlap() {
+    // D-78: each waits for the other to begin.
+    let engine = Engine::new();
+    let barrier = Arc::new(tokio::sync::Barrier::new(2));
+    for _ in 0..2 {
+        let barrier = Arc::clone(&barrier);
+        engine.on_async::<ToolGuard>(move |_| {
+            let barrier = Arc::clone(&barrier);
+            Box::pin(async move {
+                barrier.wait().await;
+                Effect::allow()
+            })
+        });
+    }
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(ToolGuard::default())
+        .await;
+    assert_eq!(outcome.permission(), Permission::Allow);
+}
+
+#[tokio::test]
+async fn the_first_supplied_product_wins_and_a_wrong_one_is_a_failure() {
+    // D-68
+    let engine = Engine::new();
+    let supply = |value: serde_json::Value| AnyEffect {
+        supply: Some(value),
+        ..AnyEffect::default()
+    };
+    engine.register(spec(
+        EventKind::BeforeCompaction,
+        "one",
+        answering(supply(json!("first"))),
+    ));
+    engine.register(spec(
+        EventKind::BeforeCompaction,
+        "two",
+        answering(supply(json!("second"))),
+    ));
+    let hooks = engine.dispatcher(Origin::default());
+    assert_eq!(
+        hooks.dispatch(BeforeCompaction::default()).await.supplied(),
+        Some("first".to_owned())
+    );
+    engine.register(spec(
+        EventKind::BeforeCompaction,
+        "three",
+        answering(supply(json!(3))),
+    ));
+    assert!(
+        hooks
+            .dispatch(BeforeCompaction::default())
+            .await
+            .stopped()
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn handled_input_ends_the_series() {
+    let engine = Engine::new();
+    let calls = Arc::new(AtomicUsize::new(0));
+    engine.on(|_: &UserInput| Effect::handled());
+    let counted = Arc::clone(&calls);
+    engine.on(move |_: &UserInput| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(UserInput::default())
+        .await;
+    assert!(outcome.is_handled());
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_stop_of_the_run_does_not_end_post_tool_use() {
+    let engine = Engine::new();
+    engine.on(|_: &PostToolUse| Effect::none().stop_run("enough"));
+    engine.on(|_: &PostToolUse| Effect::<PostToolUse>::none().replace_is_error(true));
+    let event = PostToolUse {
+        tool_name: "shell".to_owned(),
+        result: ToolResult::text("a"),
+        ..PostToolUse::default()
+    };
+    let outcome = engine.dispatcher(Origin::default()).dispatch(event).await;
+    assert_eq!(outcome.stop_run(), Some("enough"));
+    assert!(outcome.into_rewritten().unwrap().result.is_error);
+}
+
+#[tokio::test]
+async fn matchers_choose_by_the_subject() {
+    let engine = Engine::new();
+    let mut shell = spec(
+        EventKind::PreToolUse,
+        "shell",
+        answering(verdict(Permission::Deny, "no")),
+    );
+    shell.matcher = Matcher::parse("shell|bash").unwrap();
+    engine.register(shell);
+    let hooks = engine.dispatcher(Origin::default());
+    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_some());
+    let other = PreToolUse {
+        tool_name: "read_file".to_owned(),
+        ..shell_call("ls")
+    };
+    assert!(hooks.dispatch(other).await.stopped().is_none());
+}
+
+#[tokio::test]
+async fn user_defined_events_reach_the_hooks_of_their_name_only() {
+    let engine = Engine::new();
+    let mut deploy = spec(
+        EventKind::Custom,
+        "deploy",
+        answering(verdict(Permission::Deny, "frozen")),
+    );
+    deploy.event = Some("x-acme.deploy".parse().unwrap());
+    engine.register(deploy);
+    let hooks = engine.dispatcher(Origin::default());
+    let send = |name: &str| Custom {
+        name: name.parse().unwrap(),
+        payload: tenterhook::JsonObject::new(),
+    };
+    assert_eq!(
+        hooks.dispatch(send("x-acme.deploy")).await.stopped(),
+        Some("frozen")
+    );
+    assert_eq!(
+        hooks.dispatch(send("x-acme.rollback")).await.stopped(),
+        None
+    );
+}
+
+#[tokio::test]
+async fn an_event_of_a_type_known_at_run_time_goes_the_same_way() {
+    let engine = Engine::new();
+    engine.on(|event: &SessionStart| Effect::none().context(format!("source {}", event.source)));
+    let event = parse_event(
+        &EventName::Known(EventKind::SessionStart),
+        json!({ "source": "resume" }),
+    )
+    .unwrap();
+    let dispatched = engine
+        .dispatcher(Origin::default())
+        .dispatch_any(event)
+        .await;
+    assert_eq!(dispatched.outcome.context, ["source resume"]);
+    assert_eq!(
+        dispatched.event.to_json().unwrap().get("event"),
+        Some(&json!("session_start"))
+    );
+}
+
+#[tokio::test]
+async fn a_hook_of_one_agent_does_not_fire_for_another() {
+    let engine = Engine::new();
+    let mut only = spec(
+        EventKind::PreToolUse,
+        "only",
+        answering(verdict(Permission::Deny, "no")),
+    );
+    only.agent = Some("researcher".to_owned());
+    engine.register(only);
+    let hooks = engine.dispatcher(Origin::default());
+    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_none());
+    let mut origin = Origin::default();
+    origin.agent.name = "researcher".to_owned();
+    assert!(
+        hooks
+            .child(origin)
+            .dispatch(shell_call("ls"))
+            .await
+            .stopped()
+            .is_some()
+    );
+}

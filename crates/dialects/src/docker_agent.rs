@@ -85,12 +85,10 @@ impl Dialect for DockerAgent {
         match (self.speaker, info.kind, configured) {
             (Speaker::Native, _, _) => tenterhook::native_policy(info, configured),
             (Speaker::AgentFile, EventKind::PreToolUse | EventKind::ToolGuard, _) => {
-                Policy::new(OnError::Block, "docker-agent fails closed on this event")
+                Policy::new(OnError::Block, "docker-agent fails closed here")
             }
             (Speaker::AgentFile, _, Some(on_error)) => Policy::new(on_error, "configured"),
-            (Speaker::AgentFile, _, None) => {
-                Policy::new(OnError::Warn, "docker-agent fails open on this event")
-            }
+            (Speaker::AgentFile, _, None) => Policy::new(OnError::Warn, "docker-agent's default"),
         }
     }
 }

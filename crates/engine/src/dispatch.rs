@@ -3,6 +3,7 @@
 //! A plan whose hooks all answer at once runs on the caller's stack ([`run_inline`]); any other runs on shared
 //! copies of the event ([`run_shared`]). Both settle every answer in the same place, in configured order.
 
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::{Either, join_all};
 use tenterhook_protocol::capability::Capability;
 use tenterhook_protocol::journal::{FORMAT_VERSION, RunRecord, RunStatus};
 use tenterhook_protocol::{
-    AnyEffect, AnyOutcome, Envelope, Event, EventClass, EventInfo, EventKind, Failure, HookId,
-    JsonObject, Origin, Permission, RewriteError, Run,
+    AnyEffect, AnyOutcome, Event, EventClass, EventInfo, EventKind, Failure, HookId, JsonObject,
+    Origin, Permission, RewriteError, Run,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -24,7 +25,7 @@ use crate::event_ref::EventRef;
 use crate::fold::fold;
 use crate::handler::{Call, Handler, HandlerError, SyncFunction, panic_text};
 use crate::hook::{Handling, Phase};
-use crate::plan::{Hook, Plan};
+use crate::plan::{Hook, Plan, SyncCall};
 use crate::policy::{OnError, Policy, failure_effect};
 
 type Answer = Result<AnyEffect, HandlerError>;
@@ -35,31 +36,75 @@ pub(crate) fn run_inline<E: Event>(
     event: &mut E,
     origin: &Origin,
 ) -> Option<Box<AnyOutcome>> {
-    let mut outcome: Option<Box<AnyOutcome>> = None;
-    let mut ended = false;
-    for hook in &plan.steps {
-        let Handling::Sync(function) = &hook.spec.handling else {
-            continue;
-        };
-        let phase = hook.spec.phase;
-        if (ended && phase != Phase::Observe) || !hook.is_within(origin) {
-            continue;
-        }
-        let answer = match call_sync(&**function, event, origin) {
-            Ok(None) => continue,
-            Ok(Some(effect)) => Ok(*effect),
-            Err(error) => Err(error),
-        };
-        let outcome = outcome.get_or_insert_default();
-        let settled = settle(E::INFO, hook, answer, outcome, |rewrite| {
-            let mut next = event.clone();
-            apply(&mut next, rewrite)?;
-            *event = next;
-            Ok(())
-        });
-        ended |= settled.ends && runs_in_series(E::INFO, phase);
+    let mut run = InlineRun {
+        plan,
+        calls: plan.calls(),
+        event,
+        origin,
+        outcome: None,
+        next: 0,
+        ended: false,
+    };
+    // One net under all hooks costs less than one under each; after a panic the run goes on behind that hook.
+    while let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| run.proceed())) {
+        run.settle(Err(panicked(&*panic)));
     }
-    outcome
+    run.outcome
+}
+
+/// A plan of functions under way.
+struct InlineRun<'a, E> {
+    plan: &'a Plan,
+    calls: &'a [SyncCall<E>],
+    event: &'a mut E,
+    origin: &'a Origin,
+    outcome: Option<Box<AnyOutcome>>,
+    /// The position behind the hook that was called last.
+    next: usize,
+    ended: bool,
+}
+
+impl<E: Event> InlineRun<'_, E> {
+    fn proceed(&mut self) {
+        while let Some(call) = self.calls.get(self.next) {
+            self.next += 1;
+            let is_due = (call.is_everywhere || self.is_within())
+                && (!self.ended || call.phase == Phase::Observe);
+            if is_due && let Some(effect) = call.function.call(self.event, self.origin) {
+                self.settle(Ok(*effect));
+            }
+        }
+    }
+
+    /// Returns the hook that was called last.
+    fn hook(&self) -> Option<&Arc<Hook>> {
+        self.plan.steps.get(self.next.checked_sub(1)?)
+    }
+
+    fn is_within(&self) -> bool {
+        self.hook().is_some_and(|hook| hook.is_within(self.origin))
+    }
+
+    #[cold]
+    fn settle(&mut self, answer: Answer) {
+        let Some(hook) = self.plan.steps.get(self.next.saturating_sub(1)) else {
+            return;
+        };
+        let event = &mut *self.event;
+        let settled = settle(
+            E::INFO,
+            hook,
+            answer,
+            self.outcome.get_or_insert_default(),
+            |rewrite| {
+                let mut next = event.clone();
+                apply(&mut next, rewrite)?;
+                *event = next;
+                Ok(())
+            },
+        );
+        self.ended |= settled.ends && runs_in_series(E::INFO, hook.spec.phase);
+    }
 }
 
 fn runs_in_series(info: &EventInfo, phase: Phase) -> bool {
@@ -74,12 +119,15 @@ fn call_sync(
     function: &dyn SyncFunction,
     event: &dyn tenterhook_protocol::AnyEvent,
     origin: &Origin,
-) -> Result<Option<Box<AnyEffect>>, HandlerError> {
-    std::panic::catch_unwind(AssertUnwindSafe(|| function.call(event, origin))).map_err(|panic| {
-        HandlerError::Panicked {
-            message: panic_text(&*panic),
-        }
-    })
+) -> std::thread::Result<Option<Box<AnyEffect>>> {
+    std::panic::catch_unwind(AssertUnwindSafe(|| function.call(event, origin)))
+}
+
+#[cold]
+fn panicked(panic: &(dyn Any + Send)) -> HandlerError {
+    HandlerError::Panicked {
+        message: panic_text(panic),
+    }
 }
 
 fn apply(
@@ -170,7 +218,8 @@ impl PlanRun<'_> {
             if self.ended_by.is_some() {
                 self.skip(hook);
             } else if self.applies(hook) {
-                let (answer, duration) = run_step(hook, &self.call(hook)).await;
+                let (answer, duration) =
+                    run_step(hook, &self.call(hook), self.conditions.with_records).await;
                 if self.settle(hook, answer, duration) {
                     self.ended_by = Some(hook.spec.id.clone());
                 }
@@ -181,9 +230,17 @@ impl PlanRun<'_> {
     async fn parallel(&mut self, steps: &[Arc<Hook>]) {
         let steps: Vec<&Arc<Hook>> = steps.iter().filter(|hook| self.applies(hook)).collect();
         let heavy = steps.iter().filter(|hook| is_heavy(hook)).count();
+        let timed = self.conditions.with_records;
+        let place = |hook: &Hook| {
+            if heavy > 1 && is_heavy(hook) {
+                Place::OwnTask
+            } else {
+                Place::Here
+            }
+        };
         let started = steps
             .iter()
-            .map(|hook| start(hook, self.call(hook), heavy > 1));
+            .map(|hook| start(hook, self.call(hook), place(hook), timed));
         let answers = join_all(started).await;
         for (hook, (answer, duration)) in steps.into_iter().zip(answers) {
             self.settle(hook, answer, duration);
@@ -227,7 +284,7 @@ impl PlanRun<'_> {
     fn record(&self, hook: &Hook, summary: Summary, duration: Duration) -> RunRecord {
         RunRecord {
             v: FORMAT_VERSION,
-            event_id: self.event.envelope().event_id,
+            event_id: self.event.envelope().event_id(),
             event: self.event.event().name().to_owned(),
             hook: hook.spec.id.clone(),
             source: hook.spec.source.to_string(),
@@ -252,62 +309,73 @@ fn is_heavy(hook: &Hook) -> bool {
     matches!(&hook.spec.handling, Handling::Waiting(handler) if handler.is_heavy())
 }
 
-/// Starts one of several hooks. Heavy ones get a task each, so that they start on all cores.
-fn start(hook: &Arc<Hook>, call: Call, spread: bool) -> BoxFuture<'_, (Answer, Duration)> {
-    if !(spread && is_heavy(hook)) {
-        return Box::pin(async move { run_step(hook, &call).await });
-    }
+/// Where one of several hooks runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the task of the dispatch.
+    Here,
+    /// In a task of its own, so that heavy hooks start on all cores.
+    OwnTask,
+}
+
+/// Starts one of several hooks.
+fn start(
+    hook: &Arc<Hook>,
+    call: Call,
+    place: Place,
+    timed: bool,
+) -> impl Future<Output = (Answer, Duration)> {
     let hook = Arc::clone(hook);
-    let task = AbortOnDropHandle::new(tokio::spawn(async move { run_step(&hook, &call).await }));
-    Box::pin(
+    let run = async move { run_step(&hook, &call, timed).await };
+    if place == Place::Here {
+        return Either::Left(run);
+    }
+    let task = AbortOnDropHandle::new(tokio::spawn(run));
+    Either::Right(
         task.map(|joined| joined.unwrap_or_else(|error| (Err(task_error(error)), Duration::ZERO))),
     )
 }
 
 fn task_error(error: tokio::task::JoinError) -> HandlerError {
     match error.try_into_panic() {
-        Ok(panic) => HandlerError::Panicked {
-            message: panic_text(&*panic),
-        },
+        Ok(panic) => panicked(&*panic),
         Err(_) => HandlerError::Cancelled,
     }
 }
 
-async fn run_step(hook: &Hook, call: &Call) -> (Answer, Duration) {
-    let began = Instant::now();
+async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
+    let began = timed.then(Instant::now);
     let answer = match &hook.spec.handling {
         Handling::Sync(function) => call_sync(
             &**function,
             call.event.event(),
             &call.event.envelope().origin,
         )
-        .map(|effect| effect.map(|effect| *effect).unwrap_or_default()),
+        .map(|effect| effect.map(|effect| *effect).unwrap_or_default())
+        .map_err(|panic| panicked(&*panic)),
         Handling::Waiting(_) if call.cancel.is_cancelled() => Err(HandlerError::Cancelled),
         Handling::Waiting(handler) if handler.is_bounded() => handler.handle(call).await,
         Handling::Waiting(handler) => run_bounded(&**handler, call).await,
     };
-    (answer, began.elapsed())
+    (
+        answer,
+        began.map_or(Duration::ZERO, |began| began.elapsed()),
+    )
 }
 
 /// Runs a handler that does not keep its deadline by itself. The timer is armed only when it has to wait.
 async fn run_bounded(handler: &dyn Handler, call: &Call) -> Answer {
-    let caught = AssertUnwindSafe(async { handler.handle(call).await }).catch_unwind();
-    let mut running = pin!(caught.map(|answer| {
-        answer.unwrap_or_else(|panic| {
-            Err(HandlerError::Panicked {
-                message: panic_text(&*panic),
-            })
-        })
-    }));
-    if let Poll::Ready(answer) = futures_util::poll!(running.as_mut()) {
-        return answer;
-    }
-    tokio::select! {
-        biased;
-        answer = running => answer,
-        () = call.cancel.cancelled() => Err(HandlerError::Cancelled),
-        () = tokio::time::sleep(call.timeout) => Err(HandlerError::TimedOut { after: call.timeout }),
-    }
+    let mut running = pin!(AssertUnwindSafe(async { handler.handle(call).await }).catch_unwind());
+    let answer = match futures_util::poll!(running.as_mut()) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => tokio::select! {
+            biased;
+            answer = running => answer,
+            () = call.cancel.cancelled() => return Err(HandlerError::Cancelled),
+            () = tokio::time::sleep(call.timeout) => return Err(HandlerError::TimedOut { after: call.timeout }),
+        },
+    };
+    answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 /// What a record says of one settled answer.
@@ -450,14 +518,4 @@ fn describe(effect: &AnyEffect, summary: &mut Summary) {
 /// Returns the bound on all hooks of one dispatch together, where the event has one.
 pub(crate) fn group_timeout(kind: EventKind, session_end: Duration) -> Option<Duration> {
     (kind == EventKind::SessionEnd).then_some(session_end)
-}
-
-/// Makes the envelope of a dispatch that begins now.
-pub(crate) fn envelope(origin: &Arc<Origin>, sequence: u64) -> Arc<Envelope> {
-    Arc::new(Envelope {
-        event_id: tenterhook_protocol::EventId::generate(),
-        sequence,
-        timestamp: jiff::Timestamp::now(),
-        origin: Arc::clone(origin),
-    })
 }

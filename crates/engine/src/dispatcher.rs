@@ -6,12 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tenterhook_protocol::journal::{DispatchRecord, FORMAT_VERSION, JournalRecord};
-use tenterhook_protocol::{AnyEvent, AnyOutcome, Event, Origin, Outcome, ToolUseId};
+use tenterhook_protocol::{AnyEvent, AnyOutcome, Envelope, Event, Origin, Outcome, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::{
-    Conditions, Finished, envelope, group_timeout, milliseconds, run_inline, run_shared,
-};
+use crate::dispatch::{Conditions, Finished, group_timeout, milliseconds, run_inline, run_shared};
 use crate::engine::Shared;
 use crate::event_ref::EventRef;
 use crate::plan::Plan;
@@ -99,20 +97,19 @@ impl Dispatcher {
     }
 
     async fn dispatch_hooked<E: Event>(&self, mut event: E) -> Outcome<E> {
-        let Some(plan) = self
-            .shared
-            .registry
-            .load()
-            .plan(&event)
-            .filter(|plan| !plan.steps.is_empty())
-        else {
-            return Outcome::default();
+        let plan = {
+            let registry = self.shared.registry.load();
+            let Some(plan) = registry.plan(&event) else {
+                return Outcome::default();
+            };
+            if plan.is_sync && self.shared.journal.is_none() {
+                self.sequence.fetch_add(1, Ordering::Relaxed);
+                let outcome = run_inline(&plan, &mut event, &self.origin);
+                return outcome
+                    .map_or_else(Outcome::default, |outcome| Outcome::new(*outcome, event));
+            }
+            Arc::clone(&plan)
         };
-        if plan.is_sync && self.shared.journal.is_none() {
-            self.sequence.fetch_add(1, Ordering::Relaxed);
-            let outcome = run_inline(&plan, &mut event, &self.origin);
-            return outcome.map_or_else(Outcome::default, |outcome| Outcome::new(*outcome, event));
-        }
         let dispatched = Box::pin(self.run(&plan, Arc::new(event))).await;
         // The event kept its type, so the downcast of what comes back cannot miss.
         match dispatched.event.downcast::<E>() {
@@ -128,6 +125,7 @@ impl Dispatcher {
             .registry
             .load()
             .plan(&*event)
+            .map(|plan| Arc::clone(&plan))
             .unwrap_or_default();
         self.run(&plan, Arc::from(event)).await
     }
@@ -136,7 +134,12 @@ impl Dispatcher {
         let began = Instant::now();
         let kind = event.info().kind;
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-        let event = EventRef::new(event, envelope(&self.origin, sequence));
+        let envelope = Envelope::new(Arc::clone(&self.origin), sequence);
+        if self.shared.journal.is_some() {
+            // A record says when the dispatch began, not when it was written.
+            envelope.timestamp();
+        }
+        let event = EventRef::new(event, Arc::new(envelope));
         let conditions = Conditions {
             cancel: self.cancel.clone(),
             group_timeout: group_timeout(kind, self.shared.session_end_timeout),
@@ -162,10 +165,10 @@ fn records(finished: &Finished, began: Instant) -> Vec<JournalRecord> {
     let envelope = event.envelope();
     let dispatch = DispatchRecord {
         v: FORMAT_VERSION,
-        event_id: envelope.event_id,
+        event_id: envelope.event_id(),
         event: event.event().name().to_owned(),
         sequence: envelope.sequence,
-        timestamp: envelope.timestamp,
+        timestamp: envelope.timestamp(),
         session_id: envelope.origin.session_id.clone(),
         agent: envelope.origin.agent.name.clone(),
         subject: event.event().subject().map(str::to_owned),

@@ -10,7 +10,7 @@ use tenterhook_protocol::{Effect, Event, EventKind, EventName, HookId, Origin};
 
 use crate::dispatcher::Dispatcher;
 use crate::event_ref::EventRef;
-use crate::handler::{AsyncFunction, Function, Subscriber};
+use crate::handler::{AsyncFunction, Closure, Function, Subscriber};
 use crate::hook::{DEFAULT_TIMEOUT, Handling, HookSpec, Phase, Scope, Source};
 use crate::matcher::Matcher;
 use crate::plan::Hook;
@@ -223,7 +223,9 @@ impl Scoped {
         &self,
         function: impl Fn(&E, &Origin) -> R + Send + Sync + 'static,
     ) -> Registration {
-        let handling = Handling::Sync(Arc::new(Function::<E, _>::new(function)));
+        let closure: Closure<E> =
+            Arc::new(move |event: &E, origin: &Origin| function(event, origin).into());
+        let handling = Handling::Sync(Arc::new(Function { closure }));
         self.register(function_spec(E::INFO.kind, handling))
     }
 

@@ -102,11 +102,14 @@ impl EventRef {
         let envelope = self.envelope();
         let mut object = JsonObject::new();
         object.insert("event".to_owned(), self.event().name().into());
-        object.insert("event_id".to_owned(), envelope.event_id.to_string().into());
+        object.insert(
+            "event_id".to_owned(),
+            envelope.event_id().to_string().into(),
+        );
         object.insert("sequence".to_owned(), envelope.sequence.into());
         object.insert(
             "timestamp".to_owned(),
-            envelope.timestamp.to_string().into(),
+            envelope.timestamp().to_string().into(),
         );
         if let Value::Object(origin) =
             serde_json::to_value(&*envelope.origin).map_err(WriteError::Payload)?

@@ -17,7 +17,9 @@ use crate::event_ref::EventRef;
 
 pub use command::CommandHandler;
 pub use function::SyncFunction;
-pub(crate) use function::{AsyncFunction, Function, Subscriber, panic_text};
+pub(crate) use function::{
+    AsyncFunction, Closure, Function, Subscriber, TypedFunction, panic_text,
+};
 
 /// One call of a handler.
 #[derive(Debug, Clone)]

@@ -1,9 +1,11 @@
 //! Which hooks one event goes through, in which order. Pure, and made once for each subject.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
-use tenterhook_protocol::{EventName, Run};
+use tenterhook_protocol::{Event, EventName, Run};
 
+use crate::handler::TypedFunction;
 use crate::hook::{Handling, HookSpec, Phase, Scope};
 
 /// A hook as it stands in a registry.
@@ -22,12 +24,37 @@ impl Hook {
     }
 }
 
+/// What a dispatch of `E` needs of a hook that answers at once.
+pub(crate) struct SyncCall<E> {
+    pub(crate) function: TypedFunction<E>,
+    /// The hook is for every session, workspace and agent.
+    pub(crate) is_everywhere: bool,
+    pub(crate) phase: Phase,
+}
+
+impl<E: Event> SyncCall<E> {
+    fn new(hook: &Hook) -> Option<Self> {
+        let Handling::Sync(function) = &hook.spec.handling else {
+            return None;
+        };
+        let is_everywhere =
+            hook.spec.agent.is_none() && matches!(hook.scope, Scope::Global | Scope::File(_));
+        Some(Self {
+            function: TypedFunction::new(function),
+            is_everywhere,
+            phase: hook.spec.phase,
+        })
+    }
+}
+
 /// The hooks of one event and subject: matched, ordered, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Arc<Hook>>,
     /// Every hook answers at once, so the dispatch needs neither tasks nor timers.
     pub(crate) is_sync: bool,
+    /// Where every hook answers at once: a `Vec<SyncCall<E>>` in the order of the steps, made by the first dispatch.
+    calls: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Plan {
@@ -43,7 +70,27 @@ impl Plan {
         let is_sync = steps
             .iter()
             .all(|hook| matches!(hook.spec.handling, Handling::Sync(_)));
-        Self { steps, is_sync }
+        Self {
+            steps,
+            is_sync,
+            calls: OnceLock::new(),
+        }
+    }
+
+    /// Returns the hooks of a plan of functions, ready to be called with an `E`.
+    pub(crate) fn calls<E: Event>(&self) -> &[SyncCall<E>] {
+        let calls = self.calls.get_or_init(|| {
+            let calls: Vec<SyncCall<E>> = self
+                .steps
+                .iter()
+                .filter_map(|hook| SyncCall::new(hook))
+                .collect();
+            Box::new(calls)
+        });
+        calls
+            .downcast_ref::<Vec<SyncCall<E>>>()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     /// Returns the steps of each phase in the order in which phases run, and how that phase runs.
@@ -75,13 +122,17 @@ pub(crate) fn sort(hooks: &mut [Arc<Hook>]) {
     });
 }
 
-/// Keeps the first of hooks with the same whole definition and scope.
+/// Keeps the first of hooks with the same whole definition, scope and agent.
 fn dedupe(steps: &mut Vec<Arc<Hook>>) {
     let mut kept: Vec<Arc<Hook>> = Vec::with_capacity(steps.len());
     let mut seen = std::collections::HashSet::new();
     for hook in steps.drain(..) {
         let is_new = match &hook.spec.definition {
-            Some(definition) => seen.insert((hook.scope.clone(), definition.clone())),
+            Some(definition) => seen.insert((
+                hook.scope.clone(),
+                hook.spec.agent.clone(),
+                definition.clone(),
+            )),
             None => true,
         };
         if is_new {

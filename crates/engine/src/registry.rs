@@ -53,9 +53,9 @@ impl Slot {
         }
     }
 
-    fn plan(&self, event: &dyn AnyEvent) -> Arc<Plan> {
+    fn plan(&self, event: &dyn AnyEvent) -> PlanRef<'_> {
         if let Some(plan) = &self.plan {
-            return Arc::clone(plan);
+            return PlanRef::Kept(plan);
         }
         // A user-defined event has no subject, so its name tells its plans apart.
         let key = event.subject().unwrap_or_else(|| event.name());
@@ -65,7 +65,7 @@ impl Slot {
             .unwrap_or_else(PoisonError::into_inner)
             .get(key)
             .cloned();
-        known.unwrap_or_else(|| self.remember(key, event))
+        PlanRef::Found(known.unwrap_or_else(|| self.remember(key, event)))
     }
 
     fn remember(&self, key: &str, event: &dyn AnyEvent) -> Arc<Plan> {
@@ -80,6 +80,23 @@ impl Slot {
         }
         plans.insert(key.to_owned(), Arc::clone(&plan));
         plan
+    }
+}
+
+/// A plan of a registry. Where an event has one plan only, looking it up counts no reference.
+pub(crate) enum PlanRef<'a> {
+    Kept(&'a Arc<Plan>),
+    Found(Arc<Plan>),
+}
+
+impl std::ops::Deref for PlanRef<'_> {
+    type Target = Arc<Plan>;
+
+    fn deref(&self) -> &Arc<Plan> {
+        match self {
+            Self::Kept(plan) => plan,
+            Self::Found(plan) => plan,
+        }
     }
 }
 
@@ -107,14 +124,13 @@ impl Registry {
         &self.hooks
     }
 
-    /// Returns the plan of `event`, if any hook could be in it.
-    pub(crate) fn plan(&self, event: &dyn AnyEvent) -> Option<Arc<Plan>> {
+    /// Returns the plan of `event`, if any hook is in it.
+    pub(crate) fn plan(&self, event: &dyn AnyEvent) -> Option<PlanRef<'_>> {
         let slot = self.slots.get(event.info().kind.index())?;
         if slot.hooks.is_empty() {
-            None
-        } else {
-            Some(slot.plan(event))
+            return None;
         }
+        Some(slot.plan(event)).filter(|plan| !plan.steps.is_empty())
     }
 
     /// Returns how many hooks `event` has, whatever they match.

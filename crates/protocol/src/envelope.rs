@@ -1,6 +1,7 @@
 //! What every event carries beside its payload.
 
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -53,14 +54,50 @@ pub struct Origin {
 }
 
 /// The part of an event that is not its payload.
+///
+/// Id and time are made when they are first asked for, so that an event that only functions look at pays for
+/// neither.
 #[derive(Debug, Clone)]
 pub struct Envelope {
-    /// This event.
-    pub event_id: EventId,
+    /// Where the event comes from.
+    pub origin: Arc<Origin>,
     /// Position among the session's dispatched events, from 1. Events that nobody hooks are not counted.
     pub sequence: u64,
-    /// When the dispatch began.
-    pub timestamp: Timestamp,
-    /// Where the event comes from.
-    pub origin: std::sync::Arc<Origin>,
+    stamp: OnceLock<(EventId, Timestamp)>,
+}
+
+impl Envelope {
+    /// Makes the envelope of an event that is dispatched now.
+    pub fn new(origin: Arc<Origin>, sequence: u64) -> Self {
+        Self {
+            origin,
+            sequence,
+            stamp: OnceLock::new(),
+        }
+    }
+
+    /// Makes the envelope of an event that was dispatched before.
+    pub fn stamped(origin: Arc<Origin>, sequence: u64, id: EventId, timestamp: Timestamp) -> Self {
+        Self {
+            origin,
+            sequence,
+            stamp: OnceLock::from((id, timestamp)),
+        }
+    }
+
+    /// Returns this event's id.
+    pub fn event_id(&self) -> EventId {
+        self.stamp().0
+    }
+
+    /// Returns when the dispatch began; where only functions looked at it, when the first of them asked.
+    pub fn timestamp(&self) -> Timestamp {
+        self.stamp().1
+    }
+
+    fn stamp(&self) -> (EventId, Timestamp) {
+        *self
+            .stamp
+            .get_or_init(|| (EventId::generate(), Timestamp::now()))
+    }
 }

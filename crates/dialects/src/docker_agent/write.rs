@@ -65,9 +65,9 @@ fn add_envelope(object: &mut JsonObject, event: &EventRef) {
     let origin = &envelope.origin;
     let parent = origin.agent.parent_id.as_ref().map(|id| id.as_str().into());
     let keys: [(&str, Value); 7] = [
-        ("event_id", envelope.event_id.to_string().into()),
+        ("event_id", envelope.event_id().to_string().into()),
         ("sequence", envelope.sequence.into()),
-        ("timestamp", envelope.timestamp.to_string().into()),
+        ("timestamp", envelope.timestamp().to_string().into()),
         ("invoked_by", origin.invoked_by.as_str().into()),
         ("parent_agent_id", parent.unwrap_or_default()),
         ("workspace", origin.workspace.clone().into()),

@@ -25,11 +25,11 @@ pub(crate) fn sent(event: impl Event) -> EventRef {
         },
         ..Origin::default()
     };
-    let envelope = Envelope {
-        event_id: EventId::generate(),
-        sequence: 7,
-        timestamp: jiff::Timestamp::UNIX_EPOCH,
-        origin: Arc::new(origin),
-    };
+    let envelope = Envelope::stamped(
+        Arc::new(origin),
+        7,
+        EventId::generate(),
+        jiff::Timestamp::UNIX_EPOCH,
+    );
     EventRef::new(event, Arc::new(envelope))
 }

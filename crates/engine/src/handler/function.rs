@@ -3,9 +3,8 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tenterhook_protocol::{AnyEffect, AnyEvent, Effect, Event, Origin};
 
@@ -13,41 +12,52 @@ use super::{Call, Handler, HandlerError};
 use crate::event_ref::EventRef;
 
 /// A function that answers an event at once.
-pub trait SyncFunction: Send + Sync + fmt::Debug {
+pub trait SyncFunction: Any + Send + Sync + fmt::Debug {
     /// Answers one event of `origin`; no opinion is `None`.
     fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> Option<Box<AnyEffect>>;
 }
 
 /// A closure over the typed event.
-pub(crate) struct Function<E, F> {
-    function: F,
-    event: PhantomData<fn(&E)>,
+pub(crate) type Closure<E> = Arc<dyn Fn(&E, &Origin) -> Effect<E> + Send + Sync>;
+
+/// A function of the host that is a closure over the typed event.
+pub(crate) struct Function<E> {
+    pub(crate) closure: Closure<E>,
 }
 
-impl<E, F> Function<E, F> {
-    pub(crate) fn new(function: F) -> Self {
-        Self {
-            function,
-            event: PhantomData,
-        }
-    }
-}
-
-impl<E, F> fmt::Debug for Function<E, F> {
+impl<E> fmt::Debug for Function<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("function")
     }
 }
 
-impl<E, R, F> SyncFunction for Function<E, F>
-where
-    E: Event,
-    R: Into<Effect<E>>,
-    F: Fn(&E, &Origin) -> R + Send + Sync,
-{
+impl<E: Event> SyncFunction for Function<E> {
     fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> Option<Box<AnyEffect>> {
-        let event = event.as_any().downcast_ref()?;
-        (self.function)(event, origin).into().into_any()
+        let event: &dyn Any = event;
+        (self.closure)(event.downcast_ref()?, origin).into_any()
+    }
+}
+
+/// A function in the form in which a dispatch of `E` calls it: a closure needs no look at the event's type.
+pub(crate) enum TypedFunction<E> {
+    Closure(Closure<E>),
+    Other(Arc<dyn SyncFunction>),
+}
+
+impl<E: Event> TypedFunction<E> {
+    pub(crate) fn new(function: &Arc<dyn SyncFunction>) -> Self {
+        let any: &dyn Any = &**function;
+        match any.downcast_ref::<Function<E>>() {
+            Some(function) => Self::Closure(Arc::clone(&function.closure)),
+            None => Self::Other(Arc::clone(function)),
+        }
+    }
+
+    pub(crate) fn call(&self, event: &E, origin: &Origin) -> Option<Box<AnyEffect>> {
+        match self {
+            Self::Closure(closure) => closure(event, origin).into_any(),
+            Self::Other(function) => function.call(event, origin),
+        }
     }
 }
 
@@ -90,12 +100,7 @@ where
             return Box::pin(std::future::ready(Ok(AnyEffect::default())));
         };
         Box::pin(async move {
-            let answer = AssertUnwindSafe(async { (self.function)(event).await })
-                .catch_unwind()
-                .await;
-            let effect = answer.map_err(|panic| HandlerError::Panicked {
-                message: panic_text(&*panic),
-            })?;
+            let effect = (self.function)(event).await;
             Ok(effect.into_any().map(|effect| *effect).unwrap_or_default())
         })
     }
@@ -128,12 +133,8 @@ impl<F: Fn(&EventRef) + Send + Sync> Handler for Subscriber<F> {
     }
 
     fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
-        let answer = std::panic::catch_unwind(AssertUnwindSafe(|| (self.function)(&call.event)))
-            .map(|()| AnyEffect::default())
-            .map_err(|panic| HandlerError::Panicked {
-                message: panic_text(&*panic),
-            });
-        Box::pin(std::future::ready(answer))
+        (self.function)(&call.event);
+        Box::pin(std::future::ready(Ok(AnyEffect::default())))
     }
 }
 

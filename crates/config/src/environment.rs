@@ -1,0 +1,149 @@
+//! The variables that hook files may name, taken once, so that a load does not depend on when it looks.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// Variables and a home directory.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    home: Option<PathBuf>,
+}
+
+/// Shows the names only: values may be secret.
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+impl Environment {
+    /// Takes the variables of this process, and the home directory of its user.
+    pub fn of_process() -> Self {
+        Self {
+            variables: std::env::vars_os().collect(),
+            home: std::env::home_dir(),
+        }
+    }
+
+    /// Makes an environment of these variables; `HOME` is the home directory.
+    pub fn new<K: Into<OsString>, V: Into<OsString>>(
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let variables: BTreeMap<OsString, OsString> = variables
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
+        let home = variables.get(OsStr::new("HOME")).map(PathBuf::from);
+        Self { variables, home }
+    }
+
+    /// Replaces `${env.NAME}`, and nothing else. A variable that is not set is empty.
+    pub(crate) fn expand_value(&self, text: &str) -> OsString {
+        self.expand(text, |reference| reference.strip_prefix("{env."))
+    }
+
+    /// Replaces a leading `~`, and `$NAME`, `${NAME}` and `${env.NAME}` everywhere.
+    pub(crate) fn expand_path(&self, text: &str) -> PathBuf {
+        let (home, rest) = match (text.strip_prefix('~'), &self.home) {
+            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                (Some(home), rest)
+            }
+            _ => (None, text),
+        };
+        let rest = self.expand(rest, |reference| {
+            let braced = reference.strip_prefix("{env.");
+            let braced = braced.or_else(|| reference.strip_prefix('{'));
+            Some(braced.unwrap_or(reference))
+        });
+        let mut path = home.map_or_else(OsString::new, |home| home.clone().into_os_string());
+        path.push(rest);
+        PathBuf::from(path)
+    }
+
+    /// Replaces every `$` for which `reference`, given what comes behind it, returns the text from the name on.
+    fn expand(&self, text: &str, reference: impl Fn(&str) -> Option<&str>) -> OsString {
+        let mut expanded = OsString::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('$') {
+            expanded.push(before);
+            let name = reference(after).and_then(|from_name| split_name(from_name, after));
+            let Some((name, behind)) = name else {
+                expanded.push("$");
+                rest = after;
+                continue;
+            };
+            if let Some(value) = self.variables.get(OsStr::new(name)) {
+                expanded.push(value);
+            }
+            rest = behind;
+        }
+        expanded.push(rest);
+        expanded
+    }
+}
+
+/// Splits a name from what follows it and from the brace that closes it, if one was opened.
+fn split_name<'a>(from_name: &'a str, after_dollar: &str) -> Option<(&'a str, &'a str)> {
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let end = from_name.find(|c| !is_part(c)).unwrap_or(from_name.len());
+    let (name, behind) = from_name.split_at_checked(end)?;
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if after_dollar.starts_with('{') {
+        Some((name, behind.strip_prefix('}')?))
+    } else {
+        Some((name, behind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        Environment::new([("HOME", "/home/ada"), ("T", "token"), ("DIR", "work")])
+    }
+
+    #[test]
+    fn values_expand_only_the_exact_form() {
+        for (text, expected) in [
+            ("v-${env.T}", "v-token"),
+            ("${env.T}${env.T}", "tokentoken"),
+            ("[${env.NONE}]", "[]"),
+            ("$T ${T} $$ ~", "$T ${T} $$ ~"),
+            ("${env.T", "${env.T"),
+            ("${env.}", "${env.}"),
+            ("${env.T-x}", "${env.T-x}"),
+            ("$${env.T}", "$token"),
+            ("", ""),
+        ] {
+            assert_eq!(environment().expand_value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_expand_the_home_directory_and_variables() {
+        for (text, expected) in [
+            ("~", "/home/ada"),
+            ("~/x", "/home/ada/x"),
+            ("~bob/x", "~bob/x"),
+            ("a/~", "a/~"),
+            ("$DIR/x", "work/x"),
+            ("${DIR}x", "workx"),
+            ("${env.DIR}/$T", "work/token"),
+            ("$NONE", ""),
+            ("a$", "a$"),
+            ("$1", "$1"),
+            ("${DIR", "${DIR"),
+        ] {
+            assert_eq!(
+                environment().expand_path(text),
+                PathBuf::from(expected),
+                "{text}"
+            );
+        }
+    }
+}

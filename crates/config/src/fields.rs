@@ -1,0 +1,246 @@
+//! Reads the keys of a mapping as the types that they have to have.
+//!
+//! A reader returns `None` where a key is absent or wrong; what is wrong is in the report by then, so a
+//! caller that has to know whether a key is there asks [`Fields::has`].
+
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::source::Span;
+use crate::suggest::{nearest, one_of};
+use crate::tree::{Entry, Node, Value, shorten};
+
+/// What a key without a value means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Empty {
+    /// The same as no key.
+    Absent,
+    /// A mistake.
+    Wrong,
+}
+
+/// A text and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    entries: &'a [Entry],
+    empty: Empty,
+    pub(crate) span: Span,
+}
+
+impl<'a> Fields<'a> {
+    /// Takes a mapping and reports the keys that are not `known`.
+    pub(crate) fn read(
+        report: &mut Report,
+        node: &'a Node,
+        what: &str,
+        known: &[&str],
+        empty: Empty,
+    ) -> Option<Self> {
+        let fields = Self::any(report, node, what, empty)?;
+        for entry in fields.entries {
+            if !known.contains(&entry.key.as_str()) {
+                unknown_key(report, entry, known);
+            }
+        }
+        Some(fields)
+    }
+
+    /// Takes a mapping with any keys.
+    pub(crate) fn any(
+        report: &mut Report,
+        node: &'a Node,
+        what: &str,
+        empty: Empty,
+    ) -> Option<Self> {
+        let Value::Table(entries) = &node.value else {
+            if !node.is_broken() {
+                let message = format!("{what} cannot be {}", node.describe());
+                report.add(report.problem(node.span, message).allowed("a mapping"));
+            }
+            return None;
+        };
+        Some(Self {
+            entries,
+            empty,
+            span: node.span,
+        })
+    }
+
+    pub(crate) fn entries(&self) -> &'a [Entry] {
+        self.entries
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<&'a Entry> {
+        self.entries
+            .iter()
+            .filter(|entry| self.empty == Empty::Wrong || !entry.value.is_null())
+            .find(|entry| entry.key == key)
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
+    pub(crate) fn text(&self, report: &mut Report, key: &str) -> Option<Text<'a>> {
+        let node = &self.entry(key)?.value;
+        match node.as_text() {
+            Some(text) => Some(Text {
+                text,
+                span: node.span,
+            }),
+            None => wrong(report, key, node, "text"),
+        }
+    }
+
+    /// Reads a text that has something in it, and no NUL, which no process can be given.
+    pub(crate) fn full_text(&self, report: &mut Report, key: &str) -> Option<Text<'a>> {
+        let text = self.text(report, key)?;
+        if text.text.trim().is_empty() {
+            report.add(report.problem(text.span, format!("`{key}` is empty")));
+            return None;
+        }
+        check_nul(report, key, text)
+    }
+
+    pub(crate) fn boolean(&self, report: &mut Report, key: &str) -> Option<bool> {
+        let node = &self.entry(key)?.value;
+        if let Value::Bool(value) = &node.value {
+            return Some(*value);
+        }
+        if node.is_broken() {
+            return None;
+        }
+        let meant = match node.as_text().map(str::to_ascii_lowercase).as_deref() {
+            Some("yes" | "on") => Some("true"),
+            Some("no" | "off") => Some("false"),
+            _ => None,
+        };
+        report.add(
+            wrong_value(report, key, node)
+                .allowed("`true` or `false`")
+                .suggestion(meant),
+        );
+        None
+    }
+
+    /// Reads one of the `words`.
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        report: &mut Report,
+        key: &str,
+        words: &[(&'static str, T)],
+    ) -> Option<T> {
+        let node = &self.entry(key)?.value;
+        let names = || words.iter().map(|(name, _)| *name);
+        let Value::Text(text) = &node.value else {
+            return wrong(report, key, node, &one_of(names()));
+        };
+        let chosen = words.iter().find(|(name, _)| name == text);
+        if chosen.is_none() {
+            let message = format!("`{key}` cannot be `{}`", shorten(text));
+            report.add(
+                report
+                    .problem(node.span, message)
+                    .allowed(one_of(names()))
+                    .suggestion(nearest(text, names())),
+            );
+        }
+        chosen.map(|(_, value)| *value)
+    }
+
+    /// Reads a list of texts; numbers and booleans in it are taken as they are written.
+    pub(crate) fn texts(&self, report: &mut Report, key: &str) -> Option<Vec<String>> {
+        let node = &self.entry(key)?.value;
+        let Value::List(items) = &node.value else {
+            return wrong(report, key, node, "a list of texts");
+        };
+        let texts: Vec<_> = items
+            .iter()
+            .filter_map(|item| scalar(report, &format!("an item of `{key}`"), item))
+            .collect();
+        (texts.len() == items.len()).then_some(texts)
+    }
+
+    /// Reads a mapping of names to texts; numbers and booleans in it are taken as they are written.
+    pub(crate) fn variables(
+        &self,
+        report: &mut Report,
+        key: &str,
+    ) -> Option<Vec<(String, String)>> {
+        let node = &self.entry(key)?.value;
+        let Value::Table(entries) = &node.value else {
+            return wrong(report, key, node, "a mapping of names to texts");
+        };
+        let variables: Vec<_> = entries
+            .iter()
+            .filter_map(|entry| {
+                if entry.key.is_empty() || entry.key.contains(['=', '\0']) {
+                    let message = format!("`{}` cannot name a variable", entry.key.escape_debug());
+                    report.add(report.problem(entry.key_span, message));
+                    return None;
+                }
+                let value = if self.empty == Empty::Absent && entry.value.is_null() {
+                    String::new()
+                } else {
+                    scalar(report, &format!("`{key}.{}`", entry.key), &entry.value)?
+                };
+                Some((entry.key.clone(), value))
+            })
+            .collect();
+        (variables.len() == entries.len()).then_some(variables)
+    }
+}
+
+/// Reports a value that is not what the key allows.
+pub(crate) fn wrong<T>(report: &mut Report, key: &str, node: &Node, allowed: &str) -> Option<T> {
+    if !node.is_broken() {
+        report.add(wrong_value(report, key, node).allowed(allowed));
+    }
+    None
+}
+
+fn wrong_value(report: &Report, key: &str, node: &Node) -> Problem {
+    report.problem(node.span, format!("`{key}` cannot be {}", node.describe()))
+}
+
+fn unknown_key(report: &mut Report, entry: &Entry, known: &[&str]) {
+    let message = format!("unknown key `{}`", shorten(&entry.key));
+    report.add(
+        report
+            .problem(entry.key_span, message)
+            .allowed(one_of(known.iter().copied()))
+            .suggestion(nearest(&entry.key, known.iter().copied())),
+    );
+}
+
+/// Returns a text, or a number or boolean as it is written.
+fn scalar(report: &mut Report, what: &str, node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) if text.contains('\0') => {
+            report.add(report.problem(node.span, format!("{what} contains a NUL character")));
+            None
+        }
+        Value::Text(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.written.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Broken => None,
+        Value::Null | Value::Date | Value::List(_) | Value::Table(_) => {
+            let message = format!("{what} cannot be {}", node.describe());
+            report.add(report.problem(node.span, message).allowed("text"));
+            None
+        }
+    }
+}
+
+fn check_nul<'a>(report: &mut Report, key: &str, text: Text<'a>) -> Option<Text<'a>> {
+    if text.text.contains('\0') {
+        report.add(report.problem(text.span, format!("`{key}` contains a NUL character")));
+        return None;
+    }
+    Some(text)
+}

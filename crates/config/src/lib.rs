@@ -1,0 +1,44 @@
+//! Hook files: parsing with positions, validation, and the hooks that come out of them.
+//!
+//! Two kinds of file are read, each as YAML, TOML or JSON: native hook files, and docker-agent's agent files,
+//! which are told apart by their key `agents`. A load reports everything that is wrong with a file at once, each
+//! [`Problem`] with its line and column, what was found, what is allowed and what may have been meant. A file
+//! with an error gives no hooks at all, so that a typing mistake never leaves half of the guards in force.
+//!
+//! This crate does not look for files, does not decide which of them are trusted, and runs nothing.
+//!
+//! ```
+//! use std::path::Path;
+//! use tenterhook::Layer;
+//! use tenterhook_config::{LoadOptions, load_text};
+//!
+//! let text = "hooks:\n  - name: no-sudo\n    event: pre_tool_use\n    matcher: shell\n    command: cat\n";
+//! let options = LoadOptions::of_process();
+//! let loaded = load_text(Path::new("hooks.yaml"), text, Layer::Project, &options)?;
+//! assert_eq!(loaded.specs[0].id.as_str(), "no-sudo");
+//!
+//! let error = load_text(Path::new("hooks.json"), r#"{"hoks": []}"#, Layer::Project, &options).unwrap_err();
+//! assert_eq!(error.problems[0].suggestion.as_deref(), Some("hooks"));
+//! # Ok::<(), tenterhook_config::LoadError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod agent_file;
+mod draft;
+mod environment;
+mod fields;
+mod load;
+mod native;
+mod problem;
+mod report;
+mod source;
+mod suggest;
+mod timeout;
+mod tree;
+
+pub use agent_file::{AgentDefinition, AgentFile};
+pub use environment::Environment;
+pub use load::{LoadOptions, Loaded, load_file, load_files, load_text};
+pub use problem::{LoadError, Problem, Severity};
+pub use source::{Place, Span};

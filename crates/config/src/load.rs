@@ -1,0 +1,227 @@
+//! Files and texts in, hooks out.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use tenterhook::{HookSpec, Layer};
+use tenterhook_dialects::docker_agent::DockerAgent;
+
+use crate::agent_file::{self, AgentFile};
+use crate::draft::{Context, Draft};
+use crate::environment::Environment;
+use crate::native;
+use crate::problem::{LoadError, Problem, Severity};
+use crate::report::Report;
+use crate::source::Source;
+use crate::tree::{self, Format, Node, Value};
+
+/// The largest file that is read.
+const SIZE_LIMIT: usize = 4 << 20;
+
+/// What a load depends on beside the files.
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    /// Loads the files that have no errors, and returns the errors of the others among the warnings.
+    pub lenient: bool,
+    /// The working directory that events are expected to have. Executables are looked up from here, to warn
+    /// of those that are missing.
+    pub directory: PathBuf,
+    /// The variables that files may name.
+    pub environment: Environment,
+}
+
+impl LoadOptions {
+    /// Takes the working directory and the variables of this process.
+    pub fn of_process() -> Self {
+        Self {
+            lenient: false,
+            directory: std::env::current_dir().unwrap_or_default(),
+            environment: Environment::of_process(),
+        }
+    }
+}
+
+/// The hooks of one or several files.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The hooks, file by file and in the order of each file.
+    pub specs: Vec<HookSpec>,
+    /// What a person should look at. With [`LoadOptions::lenient`] the errors of files that are not loaded
+    /// are among them.
+    pub warnings: Vec<Problem>,
+    /// The agents of the agent files.
+    pub agent_files: Vec<AgentFile>,
+}
+
+/// Loads a file. `layer` is what its hooks belong to.
+///
+/// # Errors
+/// With every problem of the file, unless [`LoadOptions::lenient`] is set.
+pub fn load_file(path: &Path, layer: Layer, options: &LoadOptions) -> Result<Loaded, LoadError> {
+    load_files([(path, layer)], options)
+}
+
+/// Loads files.
+///
+/// # Errors
+/// With every problem of every file, unless [`LoadOptions::lenient`] is set.
+pub fn load_files<P: AsRef<Path>>(
+    files: impl IntoIterator<Item = (P, Layer)>,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
+    let parts = files.into_iter().map(|(path, layer)| {
+        let path = path.as_ref();
+        match read(path) {
+            Ok(text) => load_one(path, &text, layer, options),
+            Err(problem) => Err(vec![*problem]),
+        }
+    });
+    join(parts, options)
+}
+
+/// Loads a text as if it stood in a file at `path`, whose extension tells the format.
+///
+/// # Errors
+/// With every problem of the text, unless [`LoadOptions::lenient`] is set.
+pub fn load_text(
+    path: &Path,
+    text: &str,
+    layer: Layer,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
+    join([load_one(path, text, layer, options)], options)
+}
+
+fn join(
+    parts: impl IntoIterator<Item = Result<Loaded, Vec<Problem>>>,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
+    let mut all = Loaded::default();
+    let mut has_failed = false;
+    for part in parts {
+        match part {
+            Ok(loaded) => {
+                all.specs.extend(loaded.specs);
+                all.warnings.extend(loaded.warnings);
+                all.agent_files.extend(loaded.agent_files);
+            }
+            Err(problems) => {
+                has_failed = true;
+                all.warnings.extend(problems);
+            }
+        }
+    }
+    if has_failed && !options.lenient {
+        return Err(LoadError {
+            problems: all.warnings,
+        });
+    }
+    Ok(all)
+}
+
+/// Reads a file as text. The error is one problem of the file as a whole, or of the first byte that is no text.
+fn read(path: &Path) -> Result<String, Box<Problem>> {
+    let whole = |message: String| {
+        let source = Source::new(path, "");
+        Box::new(Problem::new(Severity::Error, &source, None, message))
+    };
+    let bytes =
+        read_bytes(path).map_err(|error| whole(format!("the file cannot be read: {error}")))?;
+    if bytes.len() > SIZE_LIMIT {
+        let problem = *whole("the file is too large".to_owned());
+        return Err(Box::new(problem.allowed("at most 4 MiB")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let source = Source::new(path, &text);
+        let span = (valid..valid + 1).into();
+        let message = "the file is not UTF-8 text".to_owned();
+        Box::new(Problem::new(Severity::Error, &source, Some(span), message))
+    })
+}
+
+/// Reads a regular file up to one byte more than is allowed. Anything else could make the load wait.
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(SIZE_LIMIT).unwrap_or(u64::MAX);
+    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Loads one text; the error is everything that is wrong with it.
+fn load_one(
+    path: &Path,
+    text: &str,
+    layer: Layer,
+    options: &LoadOptions,
+) -> Result<Loaded, Vec<Problem>> {
+    let mut report = Report::new(Source::new(path, text));
+    let format = Format::of(path, text);
+    let root = tree::read(&mut report, format);
+    let mut loaded = Loaded::default();
+    if let Some(root) = root {
+        let (drafts, dialect) = if is_agent_file(&root) {
+            let (drafts, file) = agent_file::read(&mut report, &root);
+            loaded.agent_files.push(file);
+            (drafts, DockerAgent::agent_file())
+        } else if root.is_null() {
+            (Vec::new(), DockerAgent::native())
+        } else {
+            (native::read(&mut report, &root), DockerAgent::native())
+        };
+        let context = Context {
+            layer,
+            options,
+            dialect,
+        };
+        loaded.specs = build(&mut report, &context, drafts);
+    }
+    let has_errors = report.has_errors();
+    let problems = report.into_problems();
+    if has_errors {
+        return Err(problems);
+    }
+    loaded.warnings = problems;
+    Ok(loaded)
+}
+
+fn is_agent_file(root: &Node) -> bool {
+    matches!(&root.value, Value::Table(entries) if entries.iter().any(|entry| entry.key == "agents"))
+}
+
+/// Makes the hooks, without those that another one of the file makes needless.
+fn build(report: &mut Report, context: &Context<'_>, drafts: Vec<Draft>) -> Vec<HookSpec> {
+    let mut specs: Vec<HookSpec> = Vec::new();
+    let mut lines = HashMap::new();
+    for draft in drafts {
+        let span = draft.span;
+        let line = report.source().line_of(span.start);
+        for spec in draft.build(report, context) {
+            let identity = (
+                spec.event.clone(),
+                spec.matcher.to_string(),
+                spec.agent.clone(),
+                spec.definition.clone(),
+            );
+            match lines.entry(identity) {
+                Entry::Occupied(first) => {
+                    let message =
+                        format!("the hook is the same as the one on line {}", first.get());
+                    report.add(report.warning(span, message).hint("it runs once"));
+                }
+                Entry::Vacant(vacant) => {
+                    vacant.insert(line);
+                    specs.push(spec);
+                }
+            }
+        }
+    }
+    specs
+}

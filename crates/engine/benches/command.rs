@@ -1,0 +1,178 @@
+//! What a command hook costs through the whole engine, beside the least that the system allows.
+//!
+//! The floor spawns, writes, reads and reaps, and does nothing else: no process group, no deadline, no standard
+//! error, no event and no answer. Only the ratios of one run compare. `--quick` takes fewer rounds.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark prints its result and has nobody to return an error to"
+)]
+
+#[path = "../../process/benches/floor.rs"]
+mod floor;
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tenterhook::event::{PreToolUse, ToolGuard};
+use tenterhook::{
+    CommandHandler, Dispatcher, Engine, EventKind, Handling, HookId, HookSpec, JsonObject, Matcher,
+    Origin, Permission, Phase, Source, native_policy,
+};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_process::{Command, Program};
+use tokio::runtime::Runtime;
+
+use floor::{child, compare, current_thread, multi_thread, raw, resident_memory};
+
+fn main() {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let (rounds, bursts) = if is_quick { (40, 3) } else { (400, 15) };
+    let dir = tempfile::tempdir().unwrap();
+    let child = child(dir.path());
+    println!("floor: posix_spawn with two pipes; 1 KiB in, 99 bytes out\n");
+    single("G1 exec form, event to outcome", &child, rounds);
+    {
+        let resident = resident_memory();
+        single(
+            "G2 the same from a parent with 1 GiB resident",
+            &child,
+            rounds,
+        );
+        black_box(&resident);
+    }
+    shell(&child, rounds);
+    burst(&child, bursts);
+}
+
+fn hook(kind: EventKind, id: usize, program: Program) -> HookSpec {
+    let handler = CommandHandler::new(Command::new(program), "tiny", DockerAgent::native());
+    HookSpec {
+        event: Some(kind.into()),
+        id: HookId::new(id.to_string()),
+        matcher: Matcher::parse("shell").unwrap(),
+        agent: None,
+        handling: Handling::Waiting(Arc::new(handler)),
+        phase: Phase::Main,
+        priority: 0,
+        timeout: Duration::from_mins(1),
+        policy: native_policy(kind.info(), None),
+        source: Source::CODE,
+        definition: None,
+    }
+}
+
+fn input() -> JsonObject {
+    json!({ "cmd": "x".repeat(760) })
+        .as_object()
+        .cloned()
+        .unwrap()
+}
+
+fn dispatcher(program: Program) -> Dispatcher {
+    let engine = Engine::new();
+    engine.register(hook(EventKind::PreToolUse, 0, program));
+    engine.dispatcher(Origin {
+        session_id: "bench".into(),
+        ..Origin::default()
+    })
+}
+
+fn dispatch(runtime: &Runtime, hooks: &Dispatcher) -> Duration {
+    let began = Instant::now();
+    let event = PreToolUse {
+        tool_name: "shell".to_owned(),
+        tool_input: input(),
+        ..PreToolUse::default()
+    };
+    let outcome = runtime.block_on(hooks.dispatch(event));
+    assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
+    began.elapsed()
+}
+
+fn single(title: &str, child: &str, rounds: usize) {
+    let payload = vec![b'x'; 1024];
+    let hooks = dispatcher(Program::exec([child]));
+    let runtime = current_thread();
+    compare(
+        title,
+        rounds,
+        &mut [
+            ("floor", &mut || raw(child, &[], &payload)),
+            ("dispatch", &mut || dispatch(&runtime, &hooks)),
+        ],
+    );
+}
+
+fn shell(child: &str, rounds: usize) {
+    let payload = vec![b'x'; 1024];
+    let line = format!("{child}; exit 0");
+    let (through_shell, plain) = (
+        dispatcher(Program::shell(&line)),
+        dispatcher(Program::shell(child)),
+    );
+    let runtime = current_thread();
+    compare(
+        "G3 shell form",
+        rounds,
+        &mut [
+            ("floor: sh -c", &mut || {
+                raw("/bin/sh", &["-c", &line], &payload)
+            }),
+            ("dispatch of the same line", &mut || {
+                dispatch(&runtime, &through_shell)
+            }),
+            ("dispatch of a plain line: no shell", &mut || {
+                dispatch(&runtime, &plain)
+            }),
+        ],
+    );
+}
+
+/// One event with a thousand hooks against two threads that spawn as many children.
+fn burst(child: &str, bursts: usize) {
+    const HOOKS: usize = 1000;
+    let payload = vec![b'x'; 1024];
+    let engine = Engine::new();
+    for id in 0..HOOKS {
+        engine.register(hook(EventKind::ToolGuard, id, Program::exec([child])));
+    }
+    let hooks = engine.dispatcher(Origin {
+        session_id: "bench".into(),
+        ..Origin::default()
+    });
+    let runtime = multi_thread();
+    let two_threads = || {
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let half = || (0..HOOKS / 2).map(|_| raw(child, &[], &payload)).max();
+            scope.spawn(half);
+            scope.spawn(half);
+        });
+        began.elapsed()
+    };
+    let one_event = || {
+        let began = Instant::now();
+        let event = ToolGuard {
+            tool_name: "shell".to_owned(),
+            tool_input: input(),
+            ..ToolGuard::default()
+        };
+        let outcome = runtime.block_on(hooks.dispatch(event));
+        assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
+        assert_eq!(outcome.permission(), Permission::Allow);
+        began.elapsed()
+    };
+    compare(
+        "G13 1,000 hooks of one event (times of 1,000)",
+        bursts,
+        &mut [
+            ("floor: two threads", &mut || two_threads()),
+            ("dispatch", &mut || one_event()),
+        ],
+    );
+}

@@ -1,0 +1,205 @@
+//! What a dispatch costs inside one process, beside the least that it could cost.
+//!
+//! The floor of a row with handlers is a loop over as many boxed closures. Only what one run prints together
+//! compares. `--quick` takes fewer rounds.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a benchmark prints its result and has nobody to return an error to"
+)]
+
+use std::hint::black_box;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use tenterhook::event::{PreToolUse, TurnStart};
+use tenterhook::{Dispatcher, Effect, Engine, Origin, Outcome};
+
+fn main() {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let rounds = if is_quick { 5 } else { 25 };
+    println!(
+        "nanoseconds a dispatch, median of {rounds} rounds; the floor is a loop over boxed closures\n"
+    );
+    println!(
+        "{:<44} {:>9} {:>9} {:>7} {:>7} {:>12}",
+        "", "ns", "floor ns", "ratio", "goal ns", "allocations"
+    );
+    unhooked(rounds);
+    for (handlers, goal) in [(1, 40.0), (10, 60.0), (100, 400.0)] {
+        hooked(handlers, goal, rounds);
+    }
+    hooked_async(10, 200.0, rounds);
+}
+
+/// An event that nobody hooks, beside one that somebody does, so that the interest table is not empty.
+fn unhooked(rounds: usize) {
+    let engine = Engine::new();
+    engine.on(|_: &TurnStart| ());
+    let hooks = engine.dispatcher(Origin::default());
+    let floor = closures(0);
+    let mut asked = || {
+        black_box(black_box(&hooks).is_hooked::<PreToolUse>());
+    };
+    let mut dispatched = || {
+        drop(now(black_box(&hooks), || -> PreToolUse {
+            unreachable!("nobody hooks it")
+        }));
+    };
+    let mut rows = [
+        Row::new("nobody listens, sync", 2.0),
+        Row::new("nobody listens, async", 6.0),
+    ];
+    let mut floor_ns = Vec::new();
+    for _ in 0..rounds {
+        floor_ns.push(time(&mut || {
+            for closure in &floor {
+                closure(black_box(&TurnStart::default()));
+            }
+        }));
+        rows[0].ns.push(time(&mut asked));
+        rows[1].ns.push(time(&mut dispatched));
+    }
+    rows[0].allocations = allocations(&mut asked);
+    rows[1].allocations = allocations(&mut dispatched);
+    let floor = median(&mut floor_ns);
+    for row in &mut rows {
+        row.print(floor);
+    }
+}
+
+fn hooked(handlers: usize, goal: f64, rounds: usize) {
+    let engine = Engine::new();
+    for _ in 0..handlers {
+        engine.on(|event: &TurnStart| {
+            black_box(event.turn_index);
+        });
+    }
+    measure(
+        &engine,
+        Row::new(&format!("{handlers} sync handlers, async dispatch"), goal),
+        handlers,
+        rounds,
+    );
+}
+
+fn hooked_async(handlers: usize, goal: f64, rounds: usize) {
+    let engine = Engine::new();
+    for _ in 0..handlers {
+        engine.on_async::<TurnStart>(|event| {
+            Box::pin(async {
+                black_box(event.turn_index);
+                Effect::none()
+            })
+        });
+    }
+    measure(
+        &engine,
+        Row::new(&format!("{handlers} async handlers"), goal),
+        handlers,
+        rounds,
+    );
+}
+
+fn measure(engine: &Engine, mut row: Row, handlers: usize, rounds: usize) {
+    let hooks = engine.dispatcher(Origin::default());
+    let floor = closures(handlers);
+    let mut dispatched = || {
+        drop(now(black_box(&hooks), || TurnStart {
+            turn_index: black_box(1),
+            started_at_ms: 0,
+        }));
+    };
+    let mut floor_ns = Vec::new();
+    for _ in 0..rounds {
+        floor_ns.push(time(&mut || {
+            let event = TurnStart {
+                turn_index: black_box(1),
+                started_at_ms: 0,
+            };
+            for closure in &floor {
+                closure(black_box(&event));
+            }
+        }));
+        row.ns.push(time(&mut dispatched));
+    }
+    row.allocations = allocations(&mut dispatched);
+    row.print(median(&mut floor_ns));
+}
+
+type Closure = Box<dyn Fn(&TurnStart)>;
+
+fn closures(count: usize) -> Vec<Closure> {
+    let closure = |_| -> Closure {
+        Box::new(|event: &TurnStart| {
+            black_box(event.turn_index);
+        })
+    };
+    (0..count).map(closure).collect()
+}
+
+/// Polls a dispatch that has nothing to wait for.
+fn now<E: tenterhook::Event>(hooks: &Dispatcher, build: impl FnOnce() -> E) -> Outcome<E> {
+    let mut dispatch = pin!(hooks.dispatch_with(build));
+    match dispatch
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => unreachable!("nothing waits"),
+    }
+}
+
+/// Returns nanoseconds of one call.
+fn time(call: &mut dyn FnMut()) -> f64 {
+    const CALLS: u32 = 20_000;
+    let began = Instant::now();
+    for _ in 0..CALLS {
+        call();
+    }
+    began.elapsed().as_nanos() as f64 / f64::from(CALLS)
+}
+
+fn allocations(call: &mut dyn FnMut()) -> u64 {
+    allocation_counter::measure(call).count_total
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap()
+}
+
+struct Row {
+    name: String,
+    goal: f64,
+    ns: Vec<f64>,
+    allocations: u64,
+}
+
+impl Row {
+    fn new(name: &str, goal: f64) -> Self {
+        Self {
+            name: name.to_owned(),
+            goal,
+            ns: Vec::new(),
+            allocations: 0,
+        }
+    }
+
+    fn print(&mut self, floor: f64) {
+        let ns = median(&mut self.ns);
+        let Self {
+            name,
+            goal,
+            allocations,
+            ..
+        } = self;
+        println!(
+            "{name:<44} {ns:>9.2} {floor:>9.2} {:>7.2} {goal:>7.1} {allocations:>12}",
+            ns / floor
+        );
+    }
+}

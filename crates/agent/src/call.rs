@@ -1,0 +1,316 @@
+//! One tool call from the model's wish to the result that the model gets.
+//!
+//! The order is fixed: `tool_execution_start` → an unknown tool or bad arguments end here →
+//! `tools_disabled` → the gates of [`gate`] → token budget → the tool → `tool_response_transform` →
+//! `tool_error` for a failure, `post_tool_use` for every result → `tool_execution_end`. The first and
+//! the last always pair. Nothing but a call that passed every gate reaches a tool, and nobody sees a
+//! result before the hooks had it.
+
+mod gate;
+mod settle;
+
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_util::{FutureExt, future};
+use serde_json::Value;
+use tenterhook_protocol::event::{
+    DeniedBy, TokenBudgetExceeded, ToolExecutionEnd, ToolExecutionStart, ToolsDisabled,
+};
+use tenterhook_protocol::{JsonObject, ToolCall, ToolResult};
+use tokio_util::sync::CancellationToken;
+
+use crate::hooks::Hooks;
+use crate::life::Setup;
+use crate::tool::{Delegate, Tool, ToolContext, ToolFailure};
+
+/// How long a tool may take to end by itself when the run is cancelled.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What the model is told of a call that the end of the run prevented.
+const CANCELED: &str = "The tool call was cancelled.";
+
+/// What the calls of one model answer have in common.
+pub(crate) struct Bench<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) agent: &'a str,
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) cancel: &'a CancellationToken,
+    /// The names of the tools that this call of the model offered.
+    pub(crate) offered: &'a [String],
+    pub(crate) delegate: &'a dyn Delegate,
+}
+
+/// What came of a tool call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Called {
+    /// What the model gets.
+    pub(crate) result: ToolResult,
+    /// What hooks add for the model.
+    pub(crate) contexts: Vec<String>,
+    /// The hook that ends the run.
+    pub(crate) stop: Option<Stop>,
+}
+
+impl Called {
+    /// Says why no further call of the answer runs, in words for the model.
+    fn reason_to_end(&self) -> Option<String> {
+        if let Some(stop) = &self.stop {
+            return Some(format!(
+                "The tool call was skipped because a {} hook ended the run.",
+                stop.event
+            ));
+        }
+        let text = "The tool call was skipped because another tool call ended the run.";
+        self.result.terminate.then(|| text.to_owned())
+    }
+}
+
+/// A hook's wish to end the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stop {
+    pub(crate) event: &'static str,
+    pub(crate) reason: String,
+}
+
+/// One call on its way.
+struct Passage<'a> {
+    call: &'a ToolCall,
+    tool: Arc<dyn Tool>,
+    input: JsonObject,
+    contexts: Vec<String>,
+    stop: Option<Stop>,
+}
+
+/// Why a call does not run.
+enum Refusal {
+    /// It was denied.
+    Denied(Denied),
+    /// The run was cancelled on the way.
+    Canceled,
+}
+
+/// A denial.
+struct Denied {
+    by: DeniedBy,
+    /// The event whose hook denied.
+    event: Option<&'static str>,
+    /// Why, without the words around it.
+    reason: String,
+    /// What decided, as `tool_approval_decision` names it.
+    source: &'static str,
+}
+
+/// Builds an event that describes the call and its present arguments.
+macro_rules! call_event {
+    ($event:ident, $passage:expr $(, $field:ident: $value:expr)* $(,)?) => {
+        || $event {
+            tool_use_id: $passage.call.id.clone(),
+            tool_name: $passage.call.name.clone(),
+            tool_input: $passage.input.clone(),
+            tool_category: Some($passage.tool.category().to_owned()),
+            $($field: $value,)*
+            ..$event::default()
+        }
+    };
+}
+use call_event;
+
+impl Bench<'_> {
+    /// Takes all calls of one answer; the results are in their order.
+    ///
+    /// Calls of read-only tools run beside each other, all others one after another. When one of the
+    /// latter ends the run, those behind it are skipped.
+    pub(crate) async fn call_all(&self, calls: &[ToolCall]) -> Vec<Called> {
+        let is_harmless = |call: &ToolCall| {
+            self.setup
+                .toolbox
+                .get(&call.name)
+                .is_none_or(|tool| tool.is_read_only())
+        };
+        if calls.len() > 1 && calls.iter().all(is_harmless) {
+            return future::join_all(calls.iter().map(|call| self.call(call))).await;
+        }
+        let mut all: Vec<Called> = Vec::with_capacity(calls.len());
+        for call in calls {
+            let called = match all.iter().find_map(Called::reason_to_end) {
+                Some(why) => self.skip(call, &why).await,
+                None => self.call(call).await,
+            };
+            all.push(called);
+        }
+        all
+    }
+
+    /// Takes a call through all of it.
+    async fn call(&self, call: &ToolCall) -> Called {
+        let started = || ToolExecutionStart {
+            tool_use_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            tool_input: call.arguments.as_object().cloned().unwrap_or_default(),
+        };
+        self.hooks.tell(started).await;
+        self.hooks.frontend().tool_start(self.agent, call);
+        let called = Box::pin(self.carry_out(call)).await;
+        self.close(call, &called.result).await;
+        called
+    }
+
+    /// Answers a call that is not even looked at, because the run ends.
+    async fn skip(&self, call: &ToolCall, why: &str) -> Called {
+        let started = || ToolExecutionStart {
+            tool_use_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            tool_input: call.arguments.as_object().cloned().unwrap_or_default(),
+        };
+        self.hooks.tell(started).await;
+        self.hooks.frontend().tool_start(self.agent, call);
+        let result = ToolResult::error(why);
+        self.close(call, &result).await;
+        Called {
+            result,
+            ..Called::default()
+        }
+    }
+
+    async fn close(&self, call: &ToolCall, result: &ToolResult) {
+        let ended = || ToolExecutionEnd {
+            tool_use_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            result: result.clone(),
+            is_error: result.is_error,
+        };
+        self.hooks.tell(ended).await;
+        self.hooks.frontend().tool_end(self.agent, call, result);
+    }
+
+    async fn carry_out(&self, call: &ToolCall) -> Called {
+        if self.cancel.is_cancelled() {
+            return Called {
+                result: ToolResult::error(CANCELED),
+                ..Called::default()
+            };
+        }
+        let mut passage = match self.admit(call).await {
+            Ok(passage) => passage,
+            Err((input, text)) => return self.unusable(call, input, text).await,
+        };
+        match self.pass_gates(&mut passage).await {
+            Ok(source) => self.settle_allowed(&passage, source).await,
+            Err(Refusal::Denied(denied)) => return self.deny(passage, denied).await,
+            Err(Refusal::Canceled) => return self.canceled(passage).await,
+        }
+        if self.cancel.is_cancelled() {
+            return self.settle_unrun(passage, CANCELED.to_owned()).await;
+        }
+        if let Some(budget) = self.exceeded_budget() {
+            return self.refuse_for_budget(passage, budget).await;
+        }
+        let began = Instant::now();
+        let ran = self.run_tool(&passage).await;
+        self.settle_result(passage, ran, began.elapsed()).await
+    }
+
+    /// Finds the tool and reads the arguments; the error is what could be read, and the text for the model.
+    async fn admit<'c>(&self, call: &'c ToolCall) -> Result<Passage<'c>, (JsonObject, String)> {
+        let Some(tool) = self.setup.toolbox.get(&call.name) else {
+            let names: Vec<String> = self
+                .offered
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect();
+            let text = format!(
+                "There is no tool `{}`. The tools are: {}.",
+                call.name,
+                names.join(", ")
+            );
+            return Err((JsonObject::new(), text));
+        };
+        let input = match &call.arguments {
+            Value::Object(input) => input.clone(),
+            Value::Null => JsonObject::new(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                let text = format!("The arguments of `{}` are no JSON object.", call.name);
+                return Err((JsonObject::new(), text));
+            }
+        };
+        if let Err(error) = tool.check(&input) {
+            return Err((input, capitalised(&error.to_string())));
+        }
+        if !self.offered.contains(&call.name) {
+            let disabled = || ToolsDisabled {
+                tool_name: call.name.clone(),
+                tool_input: input.clone(),
+                role: None,
+            };
+            self.hooks.tell(disabled).await;
+            return Err((input, format!("The tool `{}` is disabled.", call.name)));
+        }
+        Ok(Passage {
+            call,
+            tool: Arc::clone(tool),
+            input,
+            contexts: Vec::new(),
+            stop: None,
+        })
+    }
+
+    async fn run_tool(&self, passage: &Passage<'_>) -> Result<ToolResult, ToolFailure> {
+        let context = ToolContext {
+            cwd: self.cwd(),
+            cancel: self.cancel.clone(),
+            delegate: self.delegate,
+        };
+        let running =
+            AssertUnwindSafe(passage.tool.run(passage.input.clone(), context)).catch_unwind();
+        let given_up = async {
+            self.cancel.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            ran = running => ran.unwrap_or_else(|_| Err(ToolFailure(format!("the tool `{}` broke", passage.call.name)))),
+            () = given_up => Err(ToolFailure(CANCELED.to_owned())),
+        }
+    }
+
+    /// Returns budget and tokens spent, if the budget is used up.
+    fn exceeded_budget(&self) -> Option<(u64, u64)> {
+        let budget = self.setup.limits.token_budget?;
+        let spent = self.setup.spent.load(Ordering::Relaxed);
+        (spent >= budget).then_some((budget, spent))
+    }
+
+    async fn refuse_for_budget(&self, passage: Passage<'_>, (budget, used): (u64, u64)) -> Called {
+        let exceeded = || TokenBudgetExceeded {
+            tool_name: passage.call.name.clone(),
+            tool_input: passage.input.clone(),
+            budget,
+            used,
+        };
+        self.hooks.tell(exceeded).await;
+        let text = format!(
+            "The tool call did not run: {used} tokens are used and the budget is {budget}. Answer with what you have."
+        );
+        self.settle_unrun(passage, text).await
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.setup.cwd
+    }
+}
+
+/// Makes a sentence of an error message.
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first
+            .to_uppercase()
+            .chain(characters)
+            .chain(['.'])
+            .collect(),
+        None => String::new(),
+    }
+}

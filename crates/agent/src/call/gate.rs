@@ -1,0 +1,329 @@
+//! The gates before a tool: who may stop a call, and who may let it through.
+//!
+//! | step | stops the call | lets it through |
+//! |---|---|---|
+//! | `tool_input_transform` | block | – |
+//! | `tool_guard` | deny, block; ask sends it to the user whatever else is said | – |
+//! | permission rules | a deny rule | an allow rule, a grant of the user, a harmless tool |
+//! | `pre_tool_use` | deny, block; ask sends it to the user | allow, in the place of a question |
+//! | `--yes` | – | in the place of a question that no hook asked for |
+//! | `permission_request` | deny, block | allow, unless a guard asked |
+//! | the user | no; also where nobody is there | yes |
+//!
+//! `pre_tool_use` hears of every call that nobody denied before it, also of one that a rule allows.
+//! Arguments that a hook changed are checked against the tool again, and the guard and the rules judge
+//! them once more.
+
+use tenterhook_protocol::event::{
+    DeniedBy, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform, WaitReason,
+    WaitingForUser,
+};
+use tenterhook_protocol::{Event, JsonObject, Outcome, Permission};
+
+use super::{Bench, Denied, Passage, Refusal, Stop, call_event};
+use crate::frontend::{Approval, ApprovalRequest};
+use crate::hooks::{NO_REASON, reason_or_none};
+use crate::permission::{Ruling, suggestion};
+
+/// The user has to be asked, whatever rules and `--yes` say.
+struct Demand {
+    reason: String,
+    /// A guard demands it: no other hook's allow answers in the user's place.
+    by_guard: bool,
+}
+
+/// What is asked of the user.
+struct Question {
+    demand: Option<Demand>,
+    ruling: Ruling,
+    metadata: JsonObject,
+}
+
+impl Bench<'_> {
+    /// Takes a call through every gate and returns what let it through.
+    pub(super) async fn pass_gates(
+        &self,
+        passage: &mut Passage<'_>,
+    ) -> Result<&'static str, Refusal> {
+        self.transform_input(passage).await?;
+        let mut question = self.judge(passage).await?;
+        let before = passage.input.clone();
+        let permission = self.ask_pre_tool_use(passage, &mut question).await?;
+        if passage.input != before {
+            let again = self.judge(passage).await?;
+            question = question.followed_by(again);
+        }
+        match question.answer_without_user(permission, self.setup.permissions.says_yes()) {
+            Some(source) => Ok(source),
+            None => self.ask(passage, question).await,
+        }
+    }
+
+    async fn transform_input(&self, passage: &mut Passage<'_>) -> Result<(), Refusal> {
+        let outcome = self
+            .hooks
+            .fire(call_event!(ToolInputTransform, passage))
+            .await;
+        self.stopped(&outcome, "tool_input_transform_deny")?;
+        if let Some(event) = outcome.into_rewritten() {
+            accept(
+                passage,
+                event.tool_input,
+                ToolInputTransform::INFO.name,
+                "tool_input_transform_deny",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Lets the guard and the rules judge the present arguments.
+    async fn judge(&self, passage: &Passage<'_>) -> Result<Question, Refusal> {
+        let outcome = self.hooks.fire(call_event!(ToolGuard, passage)).await;
+        self.stopped(&outcome, "tool_guard_deny")?;
+        let demand = (outcome.permission() == Permission::Ask).then(|| Demand {
+            reason: outcome.permission_reason().unwrap_or(NO_REASON).to_owned(),
+            by_guard: true,
+        });
+        let ruling = self
+            .setup
+            .permissions
+            .judge(&*passage.tool, &passage.input, self.cwd());
+        if let Ruling::Deny(rule) = ruling {
+            return Err(Refusal::Denied(Denied {
+                by: DeniedBy::Rule,
+                event: None,
+                reason: format!("the permission rule `{rule}` denies it"),
+                source: "rule_deny",
+            }));
+        }
+        Ok(Question {
+            demand,
+            ruling,
+            metadata: outcome.metadata().cloned().unwrap_or_default(),
+        })
+    }
+
+    async fn ask_pre_tool_use(
+        &self,
+        passage: &mut Passage<'_>,
+        question: &mut Question,
+    ) -> Result<Permission, Refusal> {
+        let outcome = self.hooks.fire(call_event!(PreToolUse, passage)).await;
+        passage.contexts.extend_from_slice(outcome.context());
+        if let Some(reason) = outcome.stop_run() {
+            passage.stop = Some(Stop {
+                event: PreToolUse::INFO.name,
+                reason: reason_or_none(reason),
+            });
+        }
+        self.stopped(&outcome, "pre_tool_use_hook_deny")?;
+        let permission = outcome.permission();
+        fill(&mut question.metadata, outcome.metadata());
+        if permission == Permission::Ask && question.demand.is_none() {
+            question.demand = Some(Demand {
+                reason: outcome.permission_reason().unwrap_or(NO_REASON).to_owned(),
+                by_guard: false,
+            });
+        }
+        if let Some(event) = outcome.into_rewritten() {
+            accept(
+                passage,
+                event.tool_input,
+                PreToolUse::INFO.name,
+                "pre_tool_use_hook_deny",
+            )?;
+        }
+        Ok(permission)
+    }
+
+    /// Asks the hooks that may answer for the user, then the user.
+    async fn ask(
+        &self,
+        passage: &mut Passage<'_>,
+        mut question: Question,
+    ) -> Result<&'static str, Refusal> {
+        let suggested = suggestion(&*passage.tool, &passage.input);
+        let event = call_event!(PermissionRequest, passage, suggestions: vec![suggested]);
+        let outcome = self.hooks.fire(event).await;
+        self.stopped(&outcome, "permission_request_hook_deny")?;
+        fill(&mut question.metadata, outcome.metadata());
+        let permission = outcome.permission();
+        if let Some(event) = outcome.into_rewritten()
+            && event.tool_input != passage.input
+        {
+            accept(
+                passage,
+                event.tool_input,
+                PermissionRequest::INFO.name,
+                "permission_request_hook_deny",
+            )?;
+            let again = self.judge(passage).await?;
+            question = question.followed_by(again);
+        }
+        let may_answer = !question
+            .demand
+            .as_ref()
+            .is_some_and(|demand| demand.by_guard);
+        if permission == Permission::Allow && may_answer {
+            return Ok("permission_request_hook_allow");
+        }
+        self.ask_user(passage, &question).await
+    }
+
+    async fn ask_user(
+        &self,
+        passage: &Passage<'_>,
+        question: &Question,
+    ) -> Result<&'static str, Refusal> {
+        let frontend = self.hooks.frontend();
+        if !frontend.is_interactive() {
+            return Err(Refusal::Denied(question.unanswered()));
+        }
+        let _one_at_a_time = self.setup.question.lock().await;
+        // Another call's question may have been answered for the whole session meanwhile.
+        let is_granted = || {
+            let ruling = self
+                .setup
+                .permissions
+                .judge(&*passage.tool, &passage.input, self.cwd());
+            question.demand.is_none() && ruling == Ruling::Granted
+        };
+        if is_granted() {
+            return Ok("session_allow");
+        }
+        let waiting = || WaitingForUser {
+            reason: WaitReason::ToolApproval,
+        };
+        self.hooks.tell(waiting).await;
+        let suggested = suggestion(&*passage.tool, &passage.input);
+        let request = ApprovalRequest {
+            agent: self.agent,
+            tool: &passage.call.name,
+            input: &passage.input,
+            reason: question.reason(),
+            metadata: &question.metadata,
+            suggestion: &suggested,
+        };
+        let answer = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(Refusal::Canceled),
+            answer = frontend.approve(request) => answer,
+        };
+        match answer {
+            Approval::AllowOnce => Ok("user_approved"),
+            Approval::AllowSession => {
+                self.setup.permissions.grant(&*passage.tool, &passage.input);
+                Ok("user_approved_session")
+            }
+            Approval::Deny { reason } => Err(Refusal::Denied(Denied {
+                by: DeniedBy::User,
+                event: None,
+                reason: reason.unwrap_or_default(),
+                source: "user_rejected",
+            })),
+        }
+    }
+
+    /// Ends the passage if a hook stopped the call, or if the run was cancelled: hooks that were
+    /// cancelled with it did not judge.
+    fn stopped<E: Event>(&self, outcome: &Outcome<E>, source: &'static str) -> Result<(), Refusal> {
+        if self.cancel.is_cancelled() {
+            return Err(Refusal::Canceled);
+        }
+        match outcome.stopped() {
+            None => Ok(()),
+            Some(reason) => Err(Refusal::Denied(Denied {
+                by: DeniedBy::Hook,
+                event: Some(E::INFO.name),
+                reason: reason.to_owned(),
+                source,
+            })),
+        }
+    }
+}
+
+/// Takes arguments that a hook made, if they are still the tool's.
+fn accept(
+    passage: &mut Passage<'_>,
+    input: JsonObject,
+    event: &'static str,
+    source: &'static str,
+) -> Result<(), Refusal> {
+    if let Err(error) = passage.tool.check(&input) {
+        return Err(Refusal::Denied(Denied {
+            by: DeniedBy::Hook,
+            event: Some(event),
+            reason: format!("the hook left {error}"),
+            source,
+        }));
+    }
+    passage.input = input;
+    Ok(())
+}
+
+/// Adds what is not there yet: a guard's words about a call weigh more than those of hooks behind it.
+fn fill(metadata: &mut JsonObject, more: Option<&JsonObject>) {
+    for (key, value) in more.into_iter().flatten() {
+        metadata.entry(key).or_insert_with(|| value.clone());
+    }
+}
+
+impl Question {
+    /// Joins what was said of the first arguments and of the final ones. A demand stays; the rules'
+    /// last word counts.
+    fn followed_by(self, again: Self) -> Self {
+        let demand = match (self.demand, again.demand) {
+            (_, Some(demand)) | (Some(demand), None) => Some(demand),
+            (None, None) => None,
+        };
+        let mut metadata = again.metadata;
+        fill(&mut metadata, Some(&self.metadata));
+        Self {
+            demand,
+            ruling: again.ruling,
+            metadata,
+        }
+    }
+
+    /// Returns what lets the call through without a question.
+    fn answer_without_user(&self, permission: Permission, says_yes: bool) -> Option<&'static str> {
+        if self.demand.is_some() {
+            return None;
+        }
+        match self.ruling {
+            Ruling::Allow => Some("rule_allow"),
+            Ruling::Granted => Some("session_allow"),
+            _ if permission == Permission::Allow => Some("pre_tool_use_hook_allow"),
+            _ if says_yes => Some("mode_yes"),
+            Ruling::Harmless => Some("readonly_hint"),
+            Ruling::Deny(_) | Ruling::Ask(_) | Ruling::Unruled => None,
+        }
+    }
+
+    /// Returns why it is asked.
+    fn reason(&self) -> Option<&str> {
+        match (&self.demand, &self.ruling) {
+            (Some(demand), _) => Some(&demand.reason),
+            (None, Ruling::Ask(rule)) => Some(rule),
+            (None, _) => None,
+        }
+    }
+
+    /// Returns the denial of a question that nobody can answer.
+    fn unanswered(&self) -> Denied {
+        let reason = match self.reason() {
+            Some(reason) => format!("it needs approval ({reason}) and nobody is there to give it"),
+            None => "it needs approval and nobody is there to give it".to_owned(),
+        };
+        Denied {
+            by: if self.demand.is_some() {
+                DeniedBy::Hook
+            } else {
+                DeniedBy::Rule
+            },
+            event: None,
+            reason,
+            source: "non_interactive_deny",
+        }
+    }
+}

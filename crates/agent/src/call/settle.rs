@@ -1,0 +1,187 @@
+//! What follows a decision or a run: the result passes the hooks and becomes final.
+
+use std::time::Duration;
+
+use tenterhook_protocol::event::{
+    ApprovalDecision, DeniedBy, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolError,
+    ToolResponseTransform,
+};
+use tenterhook_protocol::{ContentBlock, Event, JsonObject, ToolCall, ToolResult};
+
+use super::{Bench, CANCELED, Called, Denied, Passage, Stop, call_event};
+use crate::frontend::Denial;
+use crate::hooks::{NO_REASON, reason_or_none};
+use crate::tool::ToolFailure;
+
+impl Denied {
+    /// Returns the words for the model.
+    fn for_model(&self) -> String {
+        let because = if self.reason.is_empty() {
+            String::new()
+        } else {
+            format!(" Reason: {}", self.reason)
+        };
+        match self.event {
+            Some(event) => format!("The tool call was rejected by a {event} hook.{because}"),
+            None if self.by == DeniedBy::User => {
+                format!("The tool call was rejected by the user.{because}")
+            }
+            None => format!("The tool call was denied.{because}"),
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// Says that a call runs.
+    pub(super) async fn settle_allowed(&self, passage: &Passage<'_>, source: &'static str) {
+        self.tell_decision(passage, ApprovalDecision::Allow, source)
+            .await;
+        if passage.call.arguments.as_object() != Some(&passage.input) {
+            let frontend = self.hooks.frontend();
+            frontend.tool_rewritten(self.agent, passage.call, &passage.input);
+        }
+    }
+
+    /// Says that a call does not run, and why, to hooks, human and model.
+    pub(super) async fn deny(&self, passage: Passage<'_>, denied: Denied) -> Called {
+        self.tell_decision(&passage, ApprovalDecision::Deny, denied.source)
+            .await;
+        let event =
+            call_event!(PermissionDenied, passage, reason: denied.reason.clone(), by: denied.by);
+        self.hooks.tell(event).await;
+        let shown = Denial {
+            call: passage.call,
+            event: denied.event,
+            reason: if denied.reason.is_empty() {
+                NO_REASON
+            } else {
+                &denied.reason
+            },
+        };
+        self.hooks.frontend().tool_denied(self.agent, &shown);
+        self.settle_unrun(passage, denied.for_model()).await
+    }
+
+    /// Says that the end of the run came before a decision.
+    pub(super) async fn canceled(&self, passage: Passage<'_>) -> Called {
+        self.tell_decision(&passage, ApprovalDecision::Canceled, "context_canceled")
+            .await;
+        Called {
+            result: ToolResult::error(CANCELED),
+            contexts: passage.contexts,
+            stop: passage.stop,
+        }
+    }
+
+    async fn tell_decision(
+        &self,
+        passage: &Passage<'_>,
+        decision: ApprovalDecision,
+        source: &'static str,
+    ) {
+        let event = call_event!(ToolApprovalDecision, passage, decision: decision, source: source.to_owned());
+        self.hooks.tell(event).await;
+    }
+
+    /// Answers a call that cannot be judged, because it is none of a tool that is there.
+    pub(super) async fn unusable(
+        &self,
+        call: &ToolCall,
+        input: JsonObject,
+        text: String,
+    ) -> Called {
+        let mut result = ToolResult::error(text);
+        let event = || ToolResponseTransform {
+            tool_use_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            tool_input: input,
+            tool_response: result.joined_text(),
+            is_error: true,
+            ..ToolResponseTransform::default()
+        };
+        let outcome = self.hooks.fire_always(event).await;
+        if let Some(event) = outcome.into_rewritten() {
+            replace_text(&mut result, event.tool_response);
+        }
+        Called {
+            result,
+            ..Called::default()
+        }
+    }
+
+    /// Makes the result of a call that was refused.
+    pub(super) async fn settle_unrun(&self, passage: Passage<'_>, text: String) -> Called {
+        let result = self.transform(&passage, ToolResult::error(text)).await;
+        self.after_use(passage, result, Duration::ZERO, true).await
+    }
+
+    /// Makes the result of a call that ran.
+    pub(super) async fn settle_result(
+        &self,
+        passage: Passage<'_>,
+        ran: Result<ToolResult, ToolFailure>,
+        took: Duration,
+    ) -> Called {
+        let result = ran.unwrap_or_else(|failure| ToolResult::error(failure.to_string()));
+        let result = self.transform(&passage, result).await;
+        if result.is_error {
+            let event = call_event!(ToolError, passage, error: result.joined_text(), attempt: 1, will_retry: false);
+            self.hooks.tell(event).await;
+        }
+        self.after_use(passage, result, took, false).await
+    }
+
+    async fn transform(&self, passage: &Passage<'_>, mut result: ToolResult) -> ToolResult {
+        let event = call_event!(
+            ToolResponseTransform,
+            passage,
+            tool_response: result.joined_text(),
+            is_error: result.is_error,
+        );
+        let outcome = self.hooks.fire_always(event).await;
+        if let Some(event) = outcome.into_rewritten() {
+            replace_text(&mut result, event.tool_response);
+        }
+        result
+    }
+
+    async fn after_use(
+        &self,
+        passage: Passage<'_>,
+        result: ToolResult,
+        took: Duration,
+        blocked: bool,
+    ) -> Called {
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let event = call_event!(
+            PostToolUse,
+            passage,
+            result: result.clone(),
+            duration_ms: took,
+            total_duration_ms: took,
+            blocked: blocked,
+        );
+        let outcome = self.hooks.fire_always(event).await;
+        let mut contexts = passage.contexts;
+        contexts.extend_from_slice(outcome.context());
+        let asked = outcome.stop_run().map(|reason| Stop {
+            event: PostToolUse::INFO.name,
+            reason: reason_or_none(reason),
+        });
+        Called {
+            contexts,
+            stop: passage.stop.or(asked),
+            result: outcome
+                .into_rewritten()
+                .map_or(result, |event| event.result),
+        }
+    }
+}
+
+/// Puts a text in the place of all text of a result; other content stays.
+fn replace_text(result: &mut ToolResult, text: String) {
+    result.content.retain(|block| block.as_text().is_none());
+    if !text.is_empty() {
+        result.content.insert(0, ContentBlock::text(text));
+    }
+}

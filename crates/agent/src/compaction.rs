@@ -1,0 +1,383 @@
+//! Compaction: a summary takes the conversation's place.
+//!
+//! ```text
+//! pre_compact (block; context steers the summary) → before_compaction (block; supply the summary)
+//!   → compaction_start → the model, asked through before_llm_call → after_compaction | compaction_failed
+//! ```
+//!
+//! The model that summarises gets one message that quotes the conversation, so that no tool is called
+//! and no provider's rules on the order of messages apply. What a hook stops leaves the session as it
+//! was.
+
+mod quote;
+
+use tenterhook_protocol::event::{
+    AfterCompaction, AfterLlmCall, BeforeCompaction, BeforeLlmCall, CompactionFailed,
+    CompactionPreparation, CompactionReason, CompactionSource, CompactionStart, NotificationLevel,
+    PreCompact, SessionEntry,
+};
+use tenterhook_protocol::{EntryId, Event, Message, Role};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use self::quote::quote;
+use crate::ask::{Answer, AskError, Asker};
+use crate::hooks::{Hooks, reason_or_none};
+use crate::life::Life;
+use crate::provider::{ModelError, ModelErrorKind, ModelRequest, Purpose};
+use crate::session::Session;
+
+/// What the summarising model is told.
+const INSTRUCTION: &str = "You summarise a conversation between a user and an agent, so that the agent can go on with the summary alone. Keep the user's goals and wishes, decisions and their reasons, names of files and commands, results, errors, and what is still to do. Write the summary only.";
+
+/// A compaction that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compacted {
+    /// The summary.
+    pub summary: String,
+    /// The summary came from a hook.
+    pub from_hook: bool,
+    /// The context's size in tokens before.
+    pub tokens_before: u64,
+}
+
+/// A compaction that did not happen.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CompactionError {
+    /// There is nothing to summarise.
+    #[error("there is nothing to compact")]
+    Nothing,
+    /// A hook does not want it.
+    #[error("a {event} hook does not want the compaction: {reason}")]
+    Blocked {
+        /// The event whose hook it was.
+        event: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// It was cancelled.
+    #[error("the compaction was cancelled")]
+    Canceled,
+    /// The summary could not be made.
+    #[error("the summary could not be made")]
+    Model(#[source] ModelError),
+}
+
+/// Why a compaction is wanted, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    source: CompactionSource,
+    reason: CompactionReason,
+    instructions: Option<String>,
+}
+
+impl Order {
+    /// The threshold was reached, by tool results or otherwise.
+    pub(crate) fn for_threshold(session: &Session) -> Self {
+        let newest = session
+            .live()
+            .next_back()
+            .and_then(|entry| entry.message.as_ref());
+        let is_tool = newest.is_some_and(|message| message.role == Role::Tool);
+        Self {
+            source: if is_tool {
+                CompactionSource::ToolOverflow
+            } else {
+                CompactionSource::Auto
+            },
+            reason: CompactionReason::Threshold,
+            instructions: None,
+        }
+    }
+
+    /// The model refused the context.
+    pub(crate) fn for_overflow() -> Self {
+        Self {
+            source: CompactionSource::Overflow,
+            reason: CompactionReason::Overflow,
+            instructions: None,
+        }
+    }
+
+    fn for_user(instructions: Option<String>) -> Self {
+        Self {
+            source: CompactionSource::Manual,
+            reason: CompactionReason::Manual,
+            instructions,
+        }
+    }
+}
+
+/// What is summarised, and what stays.
+struct Plan {
+    messages: Vec<Message>,
+    kept: Option<EntryId>,
+    tokens: u64,
+}
+
+impl Life {
+    /// Compacts because the user asked for it.
+    pub(crate) async fn compact_for_user(
+        &mut self,
+        instructions: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<Compacted, CompactionError> {
+        let hooks = self.hooks.for_run(cancel);
+        self.compact(&Order::for_user(instructions), &hooks, cancel)
+            .await
+    }
+
+    pub(crate) async fn compact(
+        &mut self,
+        order: &Order,
+        hooks: &Hooks,
+        cancel: &CancellationToken,
+    ) -> Result<Compacted, CompactionError> {
+        let plan = self.plan_compaction()?;
+        let guidance = self.ask_pre_compact(order, hooks, cancel).await?;
+        let supplied = self
+            .ask_before_compaction(order, &plan, hooks, cancel)
+            .await?;
+        let started = || CompactionStart {
+            tokens_before: plan.tokens,
+        };
+        hooks.tell(started).await;
+        let from_hook = supplied.is_some();
+        let summary = match supplied {
+            Some(summary) => summary,
+            None => match self.summarise(&plan, &guidance, hooks, cancel).await {
+                Ok(summary) => summary,
+                Err(error) => return Err(fail(error, hooks).await),
+            },
+        };
+        let compacted = Compacted {
+            summary,
+            from_hook,
+            tokens_before: plan.tokens,
+        };
+        self.apply(order, &plan, &compacted, hooks).await;
+        Ok(compacted)
+    }
+
+    /// Everything is summarised but what the user said last, if nobody answered it yet.
+    fn plan_compaction(&self) -> Result<Plan, CompactionError> {
+        let is_user = |entry: &&SessionEntry| {
+            entry
+                .message
+                .as_ref()
+                .is_some_and(|message| message.role == Role::User)
+        };
+        let unanswered: Vec<&SessionEntry> =
+            self.session.live().rev().take_while(is_user).collect();
+        let mut messages = self.session.conversation();
+        messages.truncate(messages.len().saturating_sub(unanswered.len()));
+        if messages.is_empty() {
+            return Err(CompactionError::Nothing);
+        }
+        Ok(Plan {
+            messages,
+            kept: unanswered.last().map(|entry| entry.id.clone()),
+            tokens: self.context_tokens(),
+        })
+    }
+
+    /// Asks whether it may happen; returns what steers the summary.
+    async fn ask_pre_compact(
+        &self,
+        order: &Order,
+        hooks: &Hooks,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<String>, CompactionError> {
+        let build = || PreCompact {
+            source: order.source,
+            custom_instructions: order.instructions.clone(),
+        };
+        let outcome = hooks.fire(build).await;
+        if cancel.is_cancelled() {
+            return Err(CompactionError::Canceled);
+        }
+        if let Some(reason) = outcome.stopped() {
+            if !reason.is_empty() {
+                let text = format!("a pre_compact hook does not want the compaction: {reason}");
+                hooks
+                    .frontend()
+                    .notification(NotificationLevel::Warning, &text);
+            }
+            return Err(blocked::<PreCompact>(reason));
+        }
+        let guidance = order.instructions.iter().chain(outcome.context());
+        Ok(guidance.cloned().collect())
+    }
+
+    /// Asks whether it may happen; returns the summary if a hook made it.
+    async fn ask_before_compaction(
+        &self,
+        order: &Order,
+        plan: &Plan,
+        hooks: &Hooks,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>, CompactionError> {
+        let build = || BeforeCompaction {
+            preparation: CompactionPreparation {
+                messages_to_summarize: plan.messages.clone(),
+                first_kept_entry_id: plan.kept.clone(),
+                tokens_before: plan.tokens,
+                previous_summary: self.session.summary().map(str::to_owned),
+            },
+            branch_entries: self.session.entries().to_vec(),
+            custom_instructions: order.instructions.clone(),
+            input_tokens: self.input_tokens(plan),
+            output_tokens: self.gauge.usage.output_tokens,
+            context_limit: self.setup.context_window(),
+            reason: order.reason,
+        };
+        let outcome = hooks.fire(build).await;
+        if cancel.is_cancelled() {
+            return Err(CompactionError::Canceled);
+        }
+        match outcome.stopped() {
+            Some(reason) => Err(blocked::<BeforeCompaction>(reason)),
+            None => Ok(outcome.supplied().filter(|summary| !summary.is_empty())),
+        }
+    }
+
+    /// Returns the input tokens, estimated where nobody counted.
+    fn input_tokens(&self, plan: &Plan) -> u64 {
+        let counted = self.gauge.usage;
+        if counted.input_tokens == 0 && counted.output_tokens == 0 {
+            plan.tokens
+        } else {
+            counted.input_tokens
+        }
+    }
+
+    async fn summarise(
+        &self,
+        plan: &Plan,
+        guidance: &[String],
+        hooks: &Hooks,
+        cancel: &CancellationToken,
+    ) -> Result<String, CompactionError> {
+        let mut text = quote(&plan.messages, self.setup.context_window());
+        for fragment in guidance {
+            text.push_str("\n\n");
+            text.push_str(fragment);
+        }
+        let messages = self
+            .pass_before_llm_call(
+                vec![Message::system(INSTRUCTION), Message::user(text)],
+                hooks,
+                cancel,
+            )
+            .await?;
+        let request = ModelRequest {
+            messages,
+            purpose: Purpose::Summary,
+            subagent: self.identity.subagent().map(str::to_owned),
+            ..ModelRequest::default()
+        };
+        let asker = Asker {
+            setup: &self.setup,
+            agent: &self.identity.name,
+            hooks,
+            cancel,
+        };
+        let answer = asker.ask(&request).await.map_err(|error| match error {
+            AskError::Canceled => CompactionError::Canceled,
+            AskError::Failed(error) => CompactionError::Model(error),
+        })?;
+        self.tell_after_llm_call(&answer, hooks).await;
+        let summary = answer.message.content.trim().to_owned();
+        if summary.is_empty() {
+            let error = ModelError::new(ModelErrorKind::Broken, "the model wrote an empty summary");
+            return Err(CompactionError::Model(error));
+        }
+        Ok(summary)
+    }
+
+    /// A summary is a model call like any other: what keeps text from the model keeps it from this one.
+    async fn pass_before_llm_call(
+        &self,
+        messages: Vec<Message>,
+        hooks: &Hooks,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Message>, CompactionError> {
+        let build = || BeforeLlmCall {
+            model_id: self.setup.provider.id().to_string(),
+            iteration: self.turns,
+            messages: messages.clone(),
+        };
+        let outcome = hooks.fire(build).await;
+        if cancel.is_cancelled() {
+            return Err(CompactionError::Canceled);
+        }
+        if let Some(reason) = outcome.stopped().or_else(|| outcome.stop_run()) {
+            return Err(blocked::<BeforeLlmCall>(reason));
+        }
+        Ok(outcome
+            .into_rewritten()
+            .map_or(messages, |event| event.messages))
+    }
+
+    async fn tell_after_llm_call(&self, answer: &Answer, hooks: &Hooks) {
+        if let Some(usage) = &answer.usage {
+            self.setup.spend(usage);
+        }
+        let build = || AfterLlmCall {
+            model_id: self.setup.provider.id().to_string(),
+            response: answer.message.content.clone(),
+            last_user_message: self
+                .session
+                .last_of(Role::User)
+                .map(|message| message.content.clone()),
+            usage: answer.usage,
+            cost: None,
+        };
+        hooks.tell(build).await;
+    }
+
+    async fn apply(&mut self, order: &Order, plan: &Plan, compacted: &Compacted, hooks: &Hooks) {
+        let entry = self
+            .session
+            .compact(&compacted.summary, plan.kept.as_ref(), plan.tokens);
+        let build = || AfterCompaction {
+            compaction_entry: Some(entry),
+            summary: compacted.summary.clone(),
+            from_hook: compacted.from_hook,
+            reason: order.reason,
+            input_tokens: self.input_tokens(plan),
+            output_tokens: self.gauge.usage.output_tokens,
+            context_limit: self.setup.context_window(),
+        };
+        hooks.tell(build).await;
+        self.reset_gauge();
+    }
+}
+
+fn blocked<E: Event>(reason: &str) -> CompactionError {
+    CompactionError::Blocked {
+        event: E::INFO.name,
+        reason: reason_or_none(reason),
+    }
+}
+
+/// Makes a failure known. The conversation goes on as it was.
+async fn fail(error: CompactionError, hooks: &Hooks) -> CompactionError {
+    let text = match &error {
+        CompactionError::Model(cause) => format!("{error}: {cause}"),
+        CompactionError::Nothing | CompactionError::Blocked { .. } | CompactionError::Canceled => {
+            error.to_string()
+        }
+    };
+    let build = || CompactionFailed {
+        error: text.clone(),
+    };
+    hooks.tell(build).await;
+    if error != CompactionError::Canceled {
+        hooks
+            .notify(NotificationLevel::Warning, "compaction_failed", &text)
+            .await;
+    }
+    error
+}

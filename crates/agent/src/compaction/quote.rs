@@ -1,0 +1,91 @@
+//! A conversation as one text, for a model that summarises it.
+
+use tenterhook_protocol::{Message, Role};
+
+/// The longest quoted tool result or argument text, in bytes.
+const LONGEST_RESULT: usize = 2000;
+
+/// The longest quotation where the context window is unknown, in bytes.
+const LONGEST: usize = 400_000;
+
+/// Bytes of quotation for each token of the context window: about half of the window.
+const BYTES_PER_TOKEN: u64 = 2;
+
+/// Quotes the conversation. One that would itself overflow loses its middle.
+pub(super) fn quote(messages: &[Message], window: Option<u64>) -> String {
+    let parts: Vec<String> = messages.iter().map(quote_message).collect();
+    let text = parts.join("\n\n");
+    let room =
+        window.and_then(|window| usize::try_from(window.saturating_mul(BYTES_PER_TOKEN)).ok());
+    let text = cut(&text, room.unwrap_or(LONGEST));
+    format!("<conversation>\n{text}\n</conversation>\n\nSummarise this conversation.")
+}
+
+fn quote_message(message: &Message) -> String {
+    let mut lines = Vec::new();
+    if !message.content.is_empty() {
+        let text = if message.role == Role::Tool {
+            cut(&message.content, LONGEST_RESULT)
+        } else {
+            message.content.clone()
+        };
+        lines.push(format!("[{}] {text}", message.role));
+    }
+    for call in &message.tool_calls {
+        let arguments = cut(&call.arguments.to_string(), LONGEST_RESULT);
+        lines.push(format!(
+            "[{} calls `{}`] {arguments}",
+            message.role, call.name
+        ));
+    }
+    lines.join("\n")
+}
+
+/// Cuts the middle out of a text that is longer than `room` bytes.
+fn cut(text: &str, room: usize) -> String {
+    if text.len() <= room {
+        return text.to_owned();
+    }
+    let head = text
+        .get(..text.floor_char_boundary(room / 4))
+        .unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len() - (room - room / 4))..)
+        .unwrap_or_default();
+    let omitted = text.len() - head.len() - tail.len();
+    format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tenterhook_protocol::ToolCall;
+
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_quoted_with_its_calls() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "shell".to_owned(),
+            arguments: json!({"cmd": "ls"}),
+        };
+        let messages = [
+            Message::user("look"),
+            Message {
+                tool_calls: vec![call],
+                ..Message::assistant("")
+            },
+            Message::tool("1".into(), "x".repeat(5000), false),
+        ];
+        let text = quote(&messages, None);
+        assert!(text.starts_with("<conversation>\n[user] look\n\n[assistant calls `shell`] {\"cmd\":\"ls\"}\n\n[tool] xxx"));
+        assert!(text.contains("[... 3000 bytes omitted ...]"));
+    }
+
+    #[test]
+    fn a_quotation_fits_into_half_of_the_window() {
+        let messages = [Message::user("é".repeat(10_000))];
+        assert!(quote(&messages, Some(1000)).len() < 2200);
+    }
+}

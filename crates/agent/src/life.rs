@@ -1,0 +1,195 @@
+//! One agent with one session: what a main agent and a subagent have in common.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenterhook_protocol::event::{SessionEnd, SessionEndReason, SessionSource, SessionStart};
+use tenterhook_protocol::{Message, Usage};
+use tokio::sync::Mutex;
+
+use crate::agent::AgentSpec;
+use crate::hooks::Hooks;
+use crate::limit::{Limits, RetryPolicy};
+use crate::permission::Permissions;
+use crate::provider::Provider;
+use crate::queue::Queues;
+use crate::session::{Session, estimate_tokens};
+use crate::tool::{TRANSFER_TASK, Toolbox};
+
+/// What the agents of one family share.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) permissions: Permissions,
+    pub(crate) cwd: PathBuf,
+    pub(crate) agents: Vec<AgentSpec>,
+    pub(crate) limits: Limits,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) queues: Queues,
+    /// Tokens of all model calls, subagents' included, so that a task cannot escape the budget.
+    pub(crate) spent: AtomicU64,
+    /// Held while the user is asked: one question at a time.
+    pub(crate) question: Mutex<()>,
+}
+
+impl Setup {
+    pub(crate) fn spend(&self, usage: &Usage) {
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+        self.spent.fetch_add(tokens, Ordering::Relaxed);
+    }
+
+    pub(crate) fn context_window(&self) -> Option<u64> {
+        self.limits
+            .context_window
+            .or_else(|| self.provider.context_window())
+    }
+}
+
+/// Who an agent is.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) name: String,
+    pub(crate) instruction: String,
+    /// The tools it may use; `None` is all.
+    pub(crate) tools: Option<Vec<String>>,
+    /// How many agents stand between it and the main agent.
+    pub(crate) depth: u32,
+}
+
+impl Identity {
+    /// Returns the name if the agent is a subagent.
+    pub(crate) fn subagent(&self) -> Option<&str> {
+        (self.depth > 0).then_some(self.name.as_str())
+    }
+}
+
+/// How much of the model's context is used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Gauge {
+    /// What the provider counted in the last call.
+    pub(crate) usage: Usage,
+    /// How many live messages of the session that count covers.
+    covered: usize,
+}
+
+/// An agent and its session.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) identity: Identity,
+    pub(crate) hooks: Hooks,
+    pub(crate) session: Session,
+    pub(crate) turns: u32,
+    pub(crate) gauge: Gauge,
+}
+
+impl Life {
+    pub(crate) fn new(
+        setup: Arc<Setup>,
+        identity: Identity,
+        hooks: Hooks,
+        session: Session,
+    ) -> Self {
+        Self {
+            setup,
+            identity,
+            hooks,
+            session,
+            turns: 0,
+            gauge: Gauge::default(),
+        }
+    }
+
+    /// Begins the session.
+    pub(crate) async fn start(&mut self, source: SessionSource) {
+        let build = || SessionStart {
+            source,
+            previous_session: None,
+        };
+        let outcome = self.hooks.fire_always(build).await;
+        for text in outcome.context() {
+            self.session.push_context(text.clone());
+        }
+    }
+
+    /// Ends the session.
+    pub(crate) async fn end(self, reason: SessionEndReason) {
+        let build = || SessionEnd {
+            reason,
+            target_session: None,
+        };
+        self.hooks.tell(build).await;
+    }
+
+    /// Says whether the agent may have the tool of that name at all.
+    pub(crate) fn may_use(&self, name: &str) -> bool {
+        let is_listed = self
+            .identity
+            .tools
+            .as_ref()
+            .is_none_or(|tools| tools.iter().any(|tool| tool == name));
+        is_listed && (name != TRANSFER_TASK || self.identity.depth < self.setup.limits.task_depth)
+    }
+
+    /// Returns the names of the tools that it has, in the toolbox's order.
+    pub(crate) fn tool_names(&self) -> Vec<String> {
+        let names = self.setup.toolbox.names();
+        names
+            .filter(|name| self.may_use(name))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Says whether the context should be compacted before the next model call.
+    pub(crate) fn is_nearly_full(&self) -> bool {
+        let threshold = self.setup.limits.compact_at;
+        let threshold =
+            threshold.or_else(|| Some(self.setup.context_window()?.saturating_mul(9) / 10));
+        threshold.is_some_and(|threshold| self.context_tokens() >= threshold)
+    }
+
+    /// Notes what the provider counted for a call whose answer is stored next.
+    pub(crate) fn note_usage(&mut self, usage: Usage) {
+        self.setup.spend(&usage);
+        self.gauge = Gauge {
+            usage,
+            covered: self.session.live().count() + 1,
+        };
+    }
+
+    /// Charges a call that the provider did not count: a budget holds all the same.
+    pub(crate) fn spend_estimate(&self, answer: &Message) {
+        let usage = Usage {
+            input_tokens: estimate_tokens(&self.session.messages()),
+            output_tokens: estimate_tokens([answer]),
+            ..Usage::default()
+        };
+        self.setup.spend(&usage);
+    }
+
+    /// Forgets the count: the messages that it covered are gone.
+    pub(crate) fn reset_gauge(&mut self) {
+        self.gauge = Gauge::default();
+    }
+
+    /// Returns the context's size in tokens: what was counted last, and an estimate of what came since.
+    pub(crate) fn context_tokens(&self) -> u64 {
+        let counted = self
+            .gauge
+            .usage
+            .input_tokens
+            .saturating_add(self.gauge.usage.output_tokens);
+        if counted == 0 {
+            let messages: Vec<Message> = self.session.messages();
+            return estimate_tokens(&messages);
+        }
+        let newer = self
+            .session
+            .live()
+            .skip(self.gauge.covered)
+            .filter_map(|entry| entry.message.as_ref());
+        counted.saturating_add(estimate_tokens(newer))
+    }
+}

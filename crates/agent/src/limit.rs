@@ -1,0 +1,131 @@
+//! The bounds of a run.
+
+use std::time::Duration;
+
+/// How far a run may go.
+///
+/// | field | default |
+/// |---|---|
+/// | `max_iterations` | 100 model calls |
+/// | `token_budget` | none |
+/// | `compact_at` | 90 % of the context window |
+/// | `context_window` | what the provider says |
+/// | `repeated_calls` | 5 |
+/// | `stop_hooks` | 8 |
+/// | `task_depth` | 3 |
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Model calls of one run, until the user is asked whether it may go on.
+    pub max_iterations: u32,
+    /// Tokens of the session and its subagents, after which no tool call runs.
+    pub token_budget: Option<u64>,
+    /// The context's size in tokens at which it is compacted.
+    pub compact_at: Option<u64>,
+    /// The model's context window in tokens, where it is known better than by the provider.
+    pub context_window: Option<u64>,
+    /// How often in a row the same tool call with the same arguments counts as a loop.
+    pub repeated_calls: u32,
+    /// How often in a row stop hooks may keep the agent going.
+    pub stop_hooks: u32,
+    /// How deep tasks may be given on.
+    pub task_depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_iterations: 100,
+            token_budget: None,
+            compact_at: None,
+            context_window: None,
+            repeated_calls: 5,
+            stop_hooks: 8,
+            task_depth: 3,
+        }
+    }
+}
+
+/// How model calls that failed are tried again. The pause doubles from try to try.
+///
+/// | field | default |
+/// |---|---|
+/// | `attempts` | 3 |
+/// | `first_pause` | 1 s |
+/// | `longest_pause` | 30 s |
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// How often one model call is tried at most, the first try included.
+    pub attempts: u32,
+    /// The pause before the second try.
+    pub first_pause: Duration,
+    /// The longest pause, also where the service asks for more.
+    pub longest_pause: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts: 3,
+            first_pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(30),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Returns the pause before retry number `retry`, from 1.
+    pub(crate) fn pause(&self, retry: u32, asked: Option<Duration>) -> Duration {
+        let doubled = self
+            .first_pause
+            .saturating_mul(2_u32.saturating_pow(retry.saturating_sub(1)));
+        asked.unwrap_or(doubled).min(self.longest_pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let limits = Limits::default();
+        assert_eq!(
+            (
+                limits.max_iterations,
+                limits.token_budget,
+                limits.compact_at
+            ),
+            (100, None, None)
+        );
+        assert_eq!(
+            (limits.repeated_calls, limits.stop_hooks, limits.task_depth),
+            (5, 8, 3)
+        );
+        let retry = RetryPolicy::default();
+        assert_eq!(
+            (
+                retry.attempts,
+                retry.first_pause.as_secs(),
+                retry.longest_pause.as_secs()
+            ),
+            (3, 1, 30)
+        );
+    }
+
+    #[test]
+    fn pauses_double_and_are_capped_also_when_asked_for() {
+        let policy = RetryPolicy::default();
+        let pauses: Vec<u64> = (1..=7)
+            .map(|retry| policy.pause(retry, None).as_secs())
+            .collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(
+            policy.pause(1, Some(Duration::from_secs(7))),
+            Duration::from_secs(7)
+        );
+        assert_eq!(
+            policy.pause(1, Some(Duration::from_hours(1))),
+            Duration::from_secs(30)
+        );
+    }
+}

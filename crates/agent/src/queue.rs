@@ -1,0 +1,111 @@
+//! What the user says while the agent works: to be heard at the next step, or when it is done.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tenterhook_protocol::event::{QueueKind, QueueUpdate};
+
+use crate::hooks::Hooks;
+
+#[derive(Debug, Default)]
+struct Waiting {
+    steering: VecDeque<String>,
+    follow_up: VecDeque<String>,
+}
+
+impl Waiting {
+    fn of(&mut self, kind: QueueKind) -> &mut VecDeque<String> {
+        if kind == QueueKind::Steering {
+            &mut self.steering
+        } else {
+            &mut self.follow_up
+        }
+    }
+}
+
+/// Both queues of one agent. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queues(Arc<Mutex<Waiting>>);
+
+impl Queues {
+    fn change<T>(
+        &self,
+        kind: QueueKind,
+        change: impl FnOnce(&mut VecDeque<String>) -> T,
+    ) -> (T, Vec<String>) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = waiting.of(kind);
+        let result = change(queue);
+        (result, queue.iter().cloned().collect())
+    }
+
+    async fn add(&self, kind: QueueKind, text: String, hooks: &Hooks) {
+        let ((), messages) = self.change(kind, |queue| queue.push_back(text.clone()));
+        let build = || QueueUpdate {
+            queue: kind,
+            message: Some(text),
+            messages,
+        };
+        hooks.tell(build).await;
+    }
+
+    /// Takes all steering messages.
+    pub(crate) async fn take_steering(&self, hooks: &Hooks) -> Vec<String> {
+        let (taken, messages) = self.change(QueueKind::Steering, |queue| {
+            queue.drain(..).collect::<Vec<_>>()
+        });
+        announce_removal(QueueKind::Steering, taken.is_empty(), messages, hooks).await;
+        taken
+    }
+
+    /// Takes the oldest follow-up.
+    pub(crate) async fn take_follow_up(&self, hooks: &Hooks) -> Option<String> {
+        let (taken, messages) = self.change(QueueKind::FollowUp, VecDeque::pop_front);
+        announce_removal(QueueKind::FollowUp, taken.is_none(), messages, hooks).await;
+        taken
+    }
+}
+
+async fn announce_removal(
+    queue: QueueKind,
+    is_unchanged: bool,
+    messages: Vec<String>,
+    hooks: &Hooks,
+) {
+    if is_unchanged {
+        return;
+    }
+    let build = || QueueUpdate {
+        queue,
+        message: None,
+        messages,
+    };
+    hooks.tell(build).await;
+}
+
+/// Speaks to an agent that is at work. Clones speak to the same one.
+#[derive(Debug, Clone)]
+pub struct AgentHandle {
+    queues: Queues,
+    hooks: Hooks,
+}
+
+impl AgentHandle {
+    pub(crate) fn new(queues: Queues, hooks: Hooks) -> Self {
+        Self { queues, hooks }
+    }
+
+    /// Gives the agent a message for its next step.
+    pub async fn steer(&self, text: impl Into<String>) {
+        self.queues
+            .add(QueueKind::Steering, text.into(), &self.hooks)
+            .await;
+    }
+
+    /// Gives the agent a message for when it is done.
+    pub async fn follow_up(&self, text: impl Into<String>) {
+        self.queues
+            .add(QueueKind::FollowUp, text.into(), &self.hooks)
+            .await;
+    }
+}

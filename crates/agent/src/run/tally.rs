@@ -1,0 +1,86 @@
+//! What a run counts.
+
+use serde_json::Value;
+use tenterhook_protocol::{ToolCall, Usage};
+
+/// The counts of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    /// Turns that began.
+    pub(super) turns: u32,
+    /// Model calls of turns.
+    pub(super) iterations: u32,
+    /// How often in a row stop hooks kept the agent going.
+    pub(super) stop_hooks: u32,
+    /// The context was too long and nothing succeeded since.
+    pub(super) has_overflowed: bool,
+    /// Tokens of the run's model calls.
+    pub(super) usage: Usage,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, usage: &Usage) {
+        let total = &mut self.usage;
+        total.input_tokens = total.input_tokens.saturating_add(usage.input_tokens);
+        total.output_tokens = total.output_tokens.saturating_add(usage.output_tokens);
+        total.cached_input_tokens = total
+            .cached_input_tokens
+            .saturating_add(usage.cached_input_tokens);
+        total.cached_write_tokens = total
+            .cached_write_tokens
+            .saturating_add(usage.cached_write_tokens);
+        if let Some(reasoning) = usage.reasoning_tokens {
+            let known = total.reasoning_tokens.unwrap_or_default();
+            total.reasoning_tokens = Some(known.saturating_add(reasoning));
+        }
+    }
+}
+
+/// Finds out that a model goes round in circles.
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    last: Option<(String, Value)>,
+    count: u32,
+}
+
+impl Repeats {
+    /// Counts a call; returns how often it was made in a row.
+    pub(super) fn count(&mut self, call: &ToolCall) -> u32 {
+        let is_same = self
+            .last
+            .as_ref()
+            .is_some_and(|(name, arguments)| *name == call.name && *arguments == call.arguments);
+        if is_same {
+            self.count += 1;
+        } else {
+            self.last = Some((call.name.clone(), call.arguments.clone()));
+            self.count = 1;
+        }
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_equal_calls_in_a_row_are_counted() {
+        let mut repeats = Repeats::default();
+        let mut count = |name: &str, arguments: Value| {
+            let name = name.to_owned();
+            repeats.count(&ToolCall {
+                name,
+                arguments,
+                ..ToolCall::default()
+            })
+        };
+        assert_eq!(count("a", json!({"x": 1, "y": 2})), 1);
+        assert_eq!(count("a", json!({"y": 2, "x": 1})), 2);
+        assert_eq!(count("a", json!({"x": 2})), 1);
+        assert_eq!(count("b", json!({"x": 2})), 1);
+        assert_eq!(count("a", json!({"x": 2})), 1);
+    }
+}

@@ -1,0 +1,256 @@
+//! The conversation: a chain of entries from which the messages for the model are made.
+//!
+//! A session is only memory. It serialises as its id and its entries, which is all there is to store.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tenterhook_protocol::event::SessionEntry;
+use tenterhook_protocol::{EntryId, Message, Role, SessionId};
+
+/// The kind of an entry that is a message.
+pub const MESSAGE: &str = "message";
+
+/// The kind of an entry that is context from hooks when the session began; compaction keeps it.
+pub const CONTEXT: &str = "context";
+
+/// The kind of an entry that holds the summary of what stands before it.
+pub const COMPACTION: &str = "compaction";
+
+/// What introduces a summary to the model.
+const SUMMARY_INTRODUCTION: &str =
+    "The conversation so far was replaced by this summary of it:\n\n";
+
+/// Bytes of text that make a token, roughly, where nobody counted.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// One conversation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    id: SessionId,
+    entries: Vec<SessionEntry>,
+    /// How many entries were made, those that were taken back included.
+    made: u64,
+}
+
+impl Session {
+    /// Makes an empty session of that id.
+    pub fn new(id: SessionId) -> Self {
+        Self {
+            id,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Returns the entries, oldest first; each but the first names the one before it as its parent.
+    pub fn entries(&self) -> &[SessionEntry] {
+        &self.entries
+    }
+
+    /// Appends a message.
+    pub(crate) fn push(&mut self, message: Message) -> EntryId {
+        self.append(MESSAGE, Some(message), None)
+    }
+
+    /// Appends context that stays for the whole session. What a resumed session holds already is not
+    /// said twice.
+    pub(crate) fn push_context(&mut self, text: String) {
+        let message = Message::system(text);
+        if !self
+            .entries
+            .iter()
+            .any(|entry| entry.kind == CONTEXT && entry.message.as_ref() == Some(&message))
+        {
+            self.append(CONTEXT, Some(message), None);
+        }
+    }
+
+    /// Takes the newest entry back, if it is `id`.
+    pub(crate) fn take_back(&mut self, id: &EntryId) {
+        if self.entries.last().is_some_and(|entry| entry.id == *id) {
+            self.entries.pop();
+        }
+    }
+
+    /// Puts a summary in the place of all messages before `kept`; `None` keeps no message.
+    pub(crate) fn compact(
+        &mut self,
+        summary: &str,
+        kept: Option<&EntryId>,
+        tokens_before: u64,
+    ) -> SessionEntry {
+        let data = json!({
+            "summary": summary,
+            "first_kept_entry_id": kept,
+            "tokens_before": tokens_before,
+        });
+        self.append(COMPACTION, None, Some(data));
+        self.entries.last().cloned().unwrap_or_default()
+    }
+
+    fn append(&mut self, kind: &str, message: Option<Message>, data: Option<Value>) -> EntryId {
+        self.made += 1;
+        let id = EntryId::new(self.made.to_string());
+        self.entries.push(SessionEntry {
+            id: id.clone(),
+            parent_id: self.entries.last().map(|entry| entry.id.clone()),
+            kind: kind.to_owned(),
+            message,
+            data,
+        });
+        id
+    }
+
+    /// Returns the messages for the model: context of the session, the last summary, and what is newer.
+    pub fn messages(&self) -> Vec<Message> {
+        let mut messages = self.contexts();
+        messages.extend(self.conversation());
+        messages
+    }
+
+    /// Returns the context of the whole session.
+    pub(crate) fn contexts(&self) -> Vec<Message> {
+        let context = self.entries.iter().filter(|entry| entry.kind == CONTEXT);
+        context.filter_map(|entry| entry.message.clone()).collect()
+    }
+
+    /// Returns the last summary as a message, and the messages that it does not stand for.
+    pub(crate) fn conversation(&self) -> Vec<Message> {
+        let summary = self
+            .summary()
+            .map(|summary| Message::user(format!("{SUMMARY_INTRODUCTION}{summary}")));
+        let live = self.live().filter_map(|entry| entry.message.clone());
+        summary.into_iter().chain(live).collect()
+    }
+
+    /// Returns the last summary.
+    pub(crate) fn summary(&self) -> Option<&str> {
+        self.last_compaction()?
+            .1
+            .data
+            .as_ref()?
+            .get("summary")?
+            .as_str()
+    }
+
+    /// Returns the message entries that no summary stands for.
+    pub(crate) fn live(&self) -> impl DoubleEndedIterator<Item = &SessionEntry> {
+        let start = self.last_compaction().map_or(0, |(position, compaction)| {
+            let kept = compaction
+                .data
+                .as_ref()
+                .and_then(|data| data.get("first_kept_entry_id")?.as_str());
+            let kept = kept.and_then(|kept| {
+                self.entries
+                    .iter()
+                    .position(|entry| entry.id.as_str() == kept)
+            });
+            kept.unwrap_or(position)
+        });
+        self.entries
+            .iter()
+            .skip(start)
+            .filter(|entry| entry.kind == MESSAGE)
+    }
+
+    fn last_compaction(&self) -> Option<(usize, &SessionEntry)> {
+        self.entries
+            .iter()
+            .enumerate()
+            .rfind(|(_, entry)| entry.kind == COMPACTION)
+    }
+
+    /// Returns the last message of that role.
+    pub(crate) fn last_of(&self, role: Role) -> Option<&Message> {
+        let messages = self
+            .entries
+            .iter()
+            .rev()
+            .filter_map(|entry| entry.message.as_ref());
+        messages.into_iter().find(|message| message.role == role)
+    }
+}
+
+/// Estimates the tokens of messages from their length.
+pub(crate) fn estimate_tokens<'a>(messages: impl IntoIterator<Item = &'a Message>) -> u64 {
+    let bytes: usize = messages.into_iter().map(bytes_of).sum();
+    u64::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX)
+}
+
+fn bytes_of(message: &Message) -> usize {
+    let calls = message
+        .tool_calls
+        .iter()
+        .map(|call| call.name.len() + call.arguments.to_string().len());
+    message.content.len() + calls.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(session: &Session) -> Vec<String> {
+        session
+            .messages()
+            .into_iter()
+            .map(|message| message.content)
+            .collect()
+    }
+
+    #[test]
+    fn entries_form_a_chain_and_survive_json() {
+        let mut session = Session::new("s".into());
+        session.push_context("rules".to_owned());
+        session.push(Message::user("hello"));
+        let parents: Vec<_> = session
+            .entries()
+            .iter()
+            .map(|entry| entry.parent_id.as_ref().map(EntryId::as_str))
+            .collect();
+        assert_eq!(parents, [None, Some("1")]);
+        let json = serde_json::to_string(&session).unwrap();
+        assert_eq!(serde_json::from_str::<Session>(&json).unwrap(), session);
+    }
+
+    #[test]
+    fn a_summary_stands_for_older_messages_and_session_context_stays() {
+        let mut session = Session::new("s".into());
+        session.push_context("rules".to_owned());
+        session.push(Message::user("one"));
+        session.push(Message::assistant("two"));
+        let kept = session.push(Message::user("three"));
+        session.compact("short", Some(&kept), 9);
+        session.push(Message::assistant("four"));
+        let summary = format!("{SUMMARY_INTRODUCTION}short");
+        assert_eq!(texts(&session), ["rules", &summary, "three", "four"]);
+        session.compact("shorter", None, 9);
+        assert_eq!(
+            texts(&session),
+            ["rules", &format!("{SUMMARY_INTRODUCTION}shorter")]
+        );
+    }
+
+    #[test]
+    fn only_the_newest_entry_is_taken_back_and_its_id_is_not_given_again() {
+        let mut session = Session::new("s".into());
+        let first = session.push(Message::user("one"));
+        let second = session.push(Message::user("two"));
+        session.take_back(&first);
+        session.take_back(&second);
+        assert_eq!(texts(&session), ["one"]);
+        assert_eq!(session.push(Message::user("three")).as_str(), "3");
+    }
+
+    #[test]
+    fn tokens_are_estimated_by_length() {
+        assert_eq!(
+            estimate_tokens(&[Message::user("12345678"), Message::user("1")]),
+            3
+        );
+    }
+}

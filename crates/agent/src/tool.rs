@@ -1,0 +1,323 @@
+//! What the agent can do: tools with typed arguments.
+//!
+//! A tool declares what it is and runs; it judges nothing. Permission rules, hooks and the user have
+//! spoken before [`Tool::run`] is called, and its result passes the hooks before anyone sees it.
+
+mod directory;
+mod edit;
+mod excerpt;
+mod read;
+mod search;
+mod shell;
+mod transfer;
+mod write;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tenterhook_protocol::{JsonObject, ToolResult};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+pub use self::directory::ListDirectory;
+pub use self::edit::EditFile;
+pub use self::read::ReadFile;
+pub use self::search::Search;
+pub use self::shell::ShellTool;
+pub(crate) use self::transfer::NAME as TRANSFER_TASK;
+pub use self::transfer::TransferTask;
+pub use self::write::WriteFile;
+use crate::provider::ToolSpec;
+
+/// What the agent can call.
+pub trait Tool: Send + Sync + fmt::Debug {
+    /// Returns the name that models and rules use.
+    fn name(&self) -> &str;
+
+    /// Describes the tool to the model.
+    fn description(&self) -> String;
+
+    /// Returns the JSON Schema of the arguments.
+    fn schema(&self) -> Value;
+
+    /// Returns the kind of tool that hooks see: `shell`, `filesystem`, `agent` …
+    fn category(&self) -> &'static str;
+
+    /// Says whether the tool changes nothing. Such tools run without a question by default, and beside
+    /// each other.
+    fn is_read_only(&self) -> bool;
+
+    /// Says whether the user is asked by default. The default follows [`Tool::is_read_only`].
+    fn wants_approval(&self) -> bool {
+        !self.is_read_only()
+    }
+
+    /// Checks arguments; called for each call, and again whenever a hook changed them.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong in words that the model can act on.
+    fn check(&self, input: &JsonObject) -> Result<(), InvalidInput>;
+
+    /// Runs the tool on arguments that [`Tool::check`] accepted.
+    ///
+    /// A tool that ends by itself when `context` is cancelled can leave things in order; one that does
+    /// not is dropped.
+    fn run<'a>(
+        &'a self,
+        input: JsonObject,
+        context: ToolContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>>;
+}
+
+/// What a running tool may use.
+#[derive(Clone)]
+pub struct ToolContext<'a> {
+    /// The session's directory; relative paths start here.
+    pub cwd: &'a Path,
+    /// Cancelled when the run is.
+    pub cancel: CancellationToken,
+    pub(crate) delegate: &'a dyn Delegate,
+}
+
+impl fmt::Debug for ToolContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ToolContext<'_> {
+    fn path(&self, given: &str) -> PathBuf {
+        self.cwd.join(given)
+    }
+}
+
+/// Gives tasks to subagents.
+pub(crate) trait Delegate: Send + Sync {
+    /// Runs a subagent on a task and returns its answer.
+    fn transfer<'a>(
+        &'a self,
+        agent: &'a str,
+        task: String,
+    ) -> BoxFuture<'a, Result<String, ToolFailure>>;
+}
+
+/// Arguments that a tool does not take.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("invalid arguments for `{tool}`: {problem}")]
+pub struct InvalidInput {
+    /// The tool.
+    pub tool: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// A tool that could not do its work. The text goes to the model.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct ToolFailure(pub String);
+
+impl From<InvalidInput> for ToolFailure {
+    fn from(error: InvalidInput) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl ToolFailure {
+    fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
+        Self(format!("cannot {action} `{}`: {error}", path.display()))
+    }
+}
+
+/// Reads arguments into the type that declares them. Unknown ones are refused.
+fn read_input<T: DeserializeOwned>(tool: &str, input: &JsonObject) -> Result<T, InvalidInput> {
+    serde_json::from_value(Value::Object(input.clone())).map_err(|error| InvalidInput {
+        tool: tool.to_owned(),
+        problem: error.to_string(),
+    })
+}
+
+/// Runs file work on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolFailure> + Send + 'static,
+) -> Result<T, ToolFailure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(ToolFailure(format!("the tool broke: {error}"))),
+    }
+}
+
+/// Returns the schema of the arguments `T` in the plain form that every model service takes.
+fn schema_of<T: JsonSchema>() -> Value {
+    let mut schema = schemars::schema_for!(T).to_value();
+    simplify(&mut schema);
+    schema
+}
+
+/// Drops what services refuse or ignore: titles, formats, and `null` as a second type of an optional
+/// argument, which may be left out anyway.
+fn simplify(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            for key in ["$schema", "title", "format", "default", "minimum"] {
+                if !object.get(key).is_some_and(Value::is_object) {
+                    object.shift_remove(key);
+                }
+            }
+            if let Some(Value::Array(kinds)) = object.get("type") {
+                let kind = kinds.iter().find(|kind| *kind != "null").cloned();
+                object.insert("type".to_owned(), kind.unwrap_or(Value::Null));
+            }
+            for (_, inner) in object.iter_mut() {
+                simplify(inner);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The tools of an agent, in the order in which the model is offered them.
+#[derive(Debug, Clone, Default)]
+pub struct Toolbox {
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Toolbox {
+    /// Makes an empty box.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Makes a box of the tools for files and commands.
+    pub fn standard() -> Self {
+        Self::empty()
+            .with(ShellTool)
+            .with(ReadFile)
+            .with(WriteFile)
+            .with(EditFile)
+            .with(ListDirectory)
+            .with(Search)
+    }
+
+    /// Adds a tool; one of the same name makes way.
+    #[must_use]
+    pub fn with(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.retain(|known| known.name() != tool.name());
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Returns the tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// Returns the names in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|tool| tool.name())
+    }
+
+    /// Returns what the model is told of the tool of that name.
+    pub(crate) fn spec(&self, name: &str) -> Option<ToolSpec> {
+        let tool = self.get(name)?;
+        Some(ToolSpec {
+            name: tool.name().to_owned(),
+            description: tool.description(),
+            schema: tool.schema(),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A place to run tools in.
+
+    use super::*;
+
+    /// Refuses every task.
+    #[derive(Debug)]
+    pub(crate) struct NoDelegate;
+
+    impl Delegate for NoDelegate {
+        fn transfer<'a>(
+            &'a self,
+            agent: &'a str,
+            _: String,
+        ) -> BoxFuture<'a, Result<String, ToolFailure>> {
+            Box::pin(async move { Err(ToolFailure(format!("no agent `{agent}`"))) })
+        }
+    }
+
+    /// Checks and runs a tool in `cwd`, and returns the text that a model would get.
+    pub(crate) async fn run(
+        tool: &dyn Tool,
+        cwd: &Path,
+        input: Value,
+    ) -> Result<ToolResult, String> {
+        let Value::Object(input) = input else {
+            panic!("arguments are an object")
+        };
+        tool.check(&input).map_err(|error| error.to_string())?;
+        let cancel = CancellationToken::new();
+        let context = ToolContext {
+            cwd,
+            cancel,
+            delegate: &NoDelegate,
+        };
+        tool.run(input, context)
+            .await
+            .map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_are_plain_objects_that_forbid_unknown_arguments() {
+        for name in Toolbox::standard().names() {
+            let schema = Toolbox::standard().spec(name).unwrap().schema;
+            assert_eq!(schema["type"], "object", "{name}");
+            assert_eq!(schema["additionalProperties"], false, "{name}");
+            assert!(!schema.to_string().contains("null"), "{schema}");
+        }
+        let shell = Toolbox::standard().spec("shell").unwrap().schema;
+        assert_eq!(shell["required"], json!(["cmd"]));
+        assert_eq!(shell["properties"]["timeout"]["type"], "integer");
+    }
+
+    #[test]
+    fn an_unknown_argument_is_answered_with_the_known_ones() {
+        let input = json!({"cmd": "ls", "dir": "/"});
+        let error = ShellTool
+            .check(input.as_object().unwrap())
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "invalid arguments for `shell`: unknown field `dir`, expected one of `cmd`, `cwd`, `timeout`"
+        );
+        let missing = ShellTool.check(&JsonObject::new()).unwrap_err().to_string();
+        assert_eq!(
+            missing,
+            "invalid arguments for `shell`: missing field `cmd`"
+        );
+    }
+
+    #[test]
+    fn a_tool_takes_the_place_of_one_of_its_name() {
+        let toolbox = Toolbox::empty().with(ReadFile).with(Search).with(ReadFile);
+        assert_eq!(toolbox.names().collect::<Vec<_>>(), ["search", "read_file"]);
+    }
+}

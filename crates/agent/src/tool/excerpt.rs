@@ -1,0 +1,50 @@
+//! Texts cut to what a model should read: the beginning and the end.
+
+/// The longest text that a tool gives to the model, in bytes.
+pub(super) const LONGEST: usize = 48 * 1024;
+
+/// The part of it that shows the beginning; the rest shows the end, where errors stand.
+const HEAD: usize = 32 * 1024;
+
+/// Cuts a text that is too long, between characters, and says how much is missing.
+pub(super) fn excerpt(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let head = text
+        .get(..text.floor_char_boundary(HEAD))
+        .unwrap_or_default();
+    let start = text.ceil_char_boundary(text.len() - (LONGEST - HEAD));
+    let tail = text.get(start..).unwrap_or_default();
+    let omitted = text.len() - head.len() - tail.len();
+    format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_stays() {
+        assert_eq!(excerpt("é".repeat(10)), "é".repeat(10));
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_ends_and_names_the_gap() {
+        let text = format!("begin{}end", "é".repeat(40_000));
+        let cut = excerpt(text.clone());
+        assert!(cut.starts_with("begin") && cut.ends_with("end"));
+        assert!(cut.len() < LONGEST + 100);
+        let gap: usize = cut
+            .split("[... ")
+            .nth(1)
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        let marker = format!("\n[... {gap} bytes omitted ...]\n").len();
+        assert_eq!(cut.len() - marker + gap, text.len());
+    }
+}

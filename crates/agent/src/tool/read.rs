@@ -1,0 +1,153 @@
+//! `read_file`: shows a file.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tenterhook_protocol::{JsonObject, ToolResult};
+
+use super::excerpt::excerpt;
+use super::{InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, schema_of};
+
+const NAME: &str = "read_file";
+
+/// How much of a file is read at most, whatever its size.
+const LARGEST: u64 = 8 * 1024 * 1024;
+
+/// Reads a text file, whole or some of its lines.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadFile;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The file; a relative path starts from the session's directory.
+    path: String,
+    /// The first line to show, from 1. The default is the first of the file.
+    offset: Option<u64>,
+    /// How many lines to show. The default is all.
+    limit: Option<u64>,
+}
+
+impl Tool for ReadFile {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn description(&self) -> String {
+        "Reads a text file, whole or `limit` lines from line `offset` on.".to_owned()
+    }
+
+    fn schema(&self) -> Value {
+        schema_of::<Input>()
+    }
+
+    fn category(&self) -> &'static str {
+        "filesystem"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
+        read_input::<Input>(NAME, input).map(drop)
+    }
+
+    fn run<'a>(
+        &'a self,
+        input: JsonObject,
+        context: ToolContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+        Box::pin(async move {
+            let input: Input = read_input(NAME, &input)?;
+            let path = context.path(&input.path);
+            let text = blocking(move || read(&path, &input)).await?;
+            Ok(ToolResult::text(excerpt(text)))
+        })
+    }
+}
+
+fn read(path: &Path, input: &Input) -> Result<String, ToolFailure> {
+    let failure = |error: std::io::Error| ToolFailure::io("read", path, &error);
+    let file = File::open(path).map_err(failure)?;
+    let is_file = file.metadata().map_err(failure)?.is_file();
+    if !is_file {
+        return Err(ToolFailure(format!("`{}` is no file", path.display())));
+    }
+    let mut reader = BufReader::new(file);
+    let skipped = input.offset.unwrap_or(1).saturating_sub(1);
+    for _ in 0..skipped {
+        // A line is skipped without being kept, however long it is.
+        if reader.skip_until(b'\n').map_err(failure)? == 0 {
+            return Err(ToolFailure(format!(
+                "`{}` has fewer than {} lines",
+                path.display(),
+                skipped + 1
+            )));
+        }
+    }
+    let mut bytes = Vec::new();
+    let mut rest = reader.take(LARGEST);
+    match input.limit {
+        Some(limit) => {
+            for _ in 0..limit {
+                if rest.read_until(b'\n', &mut bytes).map_err(failure)? == 0 {
+                    break;
+                }
+            }
+        }
+        None => {
+            rest.read_to_end(&mut bytes).map_err(failure)?;
+        }
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| ToolFailure(format!("`{}` is no text in UTF-8", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::tool::testing::run;
+
+    #[tokio::test]
+    async fn a_file_is_read_whole_or_by_lines() {
+        let dir = tempdir().unwrap();
+        std::fs::write(dir.path().join("a.txt"), "one\ntwo\nthree\nfour").unwrap();
+        for (input, expected) in [
+            (json!({"path": "a.txt"}), "one\ntwo\nthree\nfour"),
+            (
+                json!({"path": "a.txt", "offset": 2, "limit": 2}),
+                "two\nthree\n",
+            ),
+            (json!({"path": "a.txt", "offset": 4}), "four"),
+            (json!({"path": "a.txt", "limit": 1}), "one\n"),
+        ] {
+            let result = run(&ReadFile, dir.path(), input.clone()).await.unwrap();
+            assert_eq!(result.joined_text(), expected, "{input}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_named() {
+        let dir = tempdir().unwrap();
+        std::fs::write(dir.path().join("binary"), [0xff, 0xfe, 0x00]).unwrap();
+        std::fs::write(dir.path().join("short"), "one\n").unwrap();
+        for (input, problem) in [
+            (json!({"path": "none"}), "cannot read"),
+            (json!({"path": "."}), "is no file"),
+            (json!({"path": "binary"}), "no text in UTF-8"),
+            (json!({"path": "short", "offset": 5}), "fewer than 5 lines"),
+        ] {
+            let error = run(&ReadFile, dir.path(), input).await.unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+}

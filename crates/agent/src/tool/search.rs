@@ -1,0 +1,242 @@
+//! `search`: finds lines by a regular expression.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tenterhook_protocol::{JsonObject, ToolResult};
+use tokio_util::sync::CancellationToken;
+
+use super::excerpt::excerpt;
+use super::{InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, schema_of};
+use crate::glob::Glob;
+
+const NAME: &str = "search";
+
+/// The most lines that are shown.
+const MOST_MATCHES: usize = 200;
+
+/// Files larger than this are passed over.
+const LARGEST: u64 = 2 * 1024 * 1024;
+
+/// The longest part of a line that is shown, in characters.
+const LONGEST_LINE: usize = 300;
+
+/// Folders that hold nothing a person wrote.
+const PASSED_OVER: [&str; 3] = [".git", "node_modules", "target"];
+
+/// Searches the text files below a folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Search;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The regular expression that a line must match.
+    pattern: String,
+    /// The file or folder; a relative path starts from the session's directory, which is the default.
+    path: Option<String>,
+    /// Only files whose name matches, such as `*.rs`.
+    name: Option<String>,
+}
+
+impl Input {
+    fn regex(&self) -> Result<Regex, InvalidInput> {
+        Regex::new(&self.pattern).map_err(|error| InvalidInput {
+            tool: NAME.to_owned(),
+            problem: format!("`pattern` is no regular expression: {error}"),
+        })
+    }
+}
+
+impl Tool for Search {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn description(&self) -> String {
+        "Finds lines that match a regular expression in the text files below a folder. Folders named .git, node_modules and target are passed over."
+            .to_owned()
+    }
+
+    fn schema(&self) -> Value {
+        schema_of::<Input>()
+    }
+
+    fn category(&self) -> &'static str {
+        "filesystem"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
+        read_input::<Input>(NAME, input)?.regex().map(drop)
+    }
+
+    fn run<'a>(
+        &'a self,
+        input: JsonObject,
+        context: ToolContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+        Box::pin(async move {
+            let input: Input = read_input(NAME, &input)?;
+            let hunt = Hunt {
+                regex: input.regex()?,
+                name: input.name.as_deref().map(Glob::new),
+                root: context.path(input.path.as_deref().unwrap_or(".")),
+                cancel: context.cancel.clone(),
+                found: Vec::new(),
+            };
+            let text = blocking(move || hunt.run()).await?;
+            Ok(ToolResult::text(excerpt(text)))
+        })
+    }
+}
+
+struct Hunt {
+    regex: Regex,
+    name: Option<Glob>,
+    root: PathBuf,
+    cancel: CancellationToken,
+    found: Vec<String>,
+}
+
+impl Hunt {
+    fn run(mut self) -> Result<String, ToolFailure> {
+        let root = self.root.clone();
+        let kind = fs::metadata(&root).map_err(|error| ToolFailure::io("search", &root, &error))?;
+        if kind.is_dir() {
+            self.folder(&root);
+        } else {
+            self.file(&root);
+        }
+        if self.found.is_empty() {
+            return Ok("[no match]".to_owned());
+        }
+        if self.is_full() {
+            self.found.push(format!(
+                "[more than {MOST_MATCHES} lines match; the rest is not shown]"
+            ));
+        }
+        Ok(self.found.join("\n"))
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() >= MOST_MATCHES || self.cancel.is_cancelled()
+    }
+
+    /// Looks through a folder. What cannot be read is passed over, and links are not followed, so that
+    /// a circle of links does no harm.
+    fn folder(&mut self, folder: &Path) {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort_unstable();
+        for path in paths {
+            if self.is_full() {
+                return;
+            }
+            let Ok(kind) = fs::symlink_metadata(&path) else {
+                continue;
+            };
+            if kind.is_dir() {
+                let is_passed_over = path
+                    .file_name()
+                    .and_then(OsStr::to_str)
+                    .is_some_and(|name| PASSED_OVER.contains(&name));
+                if !is_passed_over {
+                    self.folder(&path);
+                }
+            } else if kind.is_file() && kind.len() <= LARGEST {
+                self.file(&path);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        let name = path
+            .file_name()
+            .map(OsStr::to_string_lossy)
+            .unwrap_or_default();
+        if self.name.as_ref().is_some_and(|glob| !glob.matches(&name)) {
+            return;
+        }
+        let Ok(text) = fs::read_to_string(path) else {
+            return;
+        };
+        let shown = path
+            .strip_prefix(&self.root)
+            .ok()
+            .filter(|path| !path.as_os_str().is_empty());
+        let shown = shown.unwrap_or(path).display().to_string();
+        for (position, line) in text.lines().enumerate() {
+            if self.is_full() {
+                return;
+            }
+            if self.regex.is_match(line) {
+                let line: String = line.chars().take(LONGEST_LINE).collect();
+                self.found.push(format!("{shown}:{}: {line}", position + 1));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::tool::testing::run;
+
+    #[tokio::test]
+    async fn matching_lines_are_shown_with_file_and_number() {
+        let dir = tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("src/inner")).unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        fs::write(dir.path().join("src/a.rs"), "fn one() {}\nfn two() {}\n").unwrap();
+        fs::write(dir.path().join("src/inner/b.txt"), "fn three\n").unwrap();
+        fs::write(dir.path().join(".git/c"), "fn four\n").unwrap();
+        fs::write(dir.path().join("binary"), [0xff, b'f', b'n']).unwrap();
+        for (input, expected) in [
+            (
+                json!({"pattern": "fn t"}),
+                "src/a.rs:2: fn two() {}\nsrc/inner/b.txt:1: fn three",
+            ),
+            (
+                json!({"pattern": "fn", "name": "*.txt"}),
+                "src/inner/b.txt:1: fn three",
+            ),
+            (
+                json!({"pattern": "three", "path": "src/inner"}),
+                "b.txt:1: fn three",
+            ),
+            (json!({"pattern": "five"}), "[no match]"),
+        ] {
+            let result = run(&Search, dir.path(), input.clone()).await.unwrap();
+            assert_eq!(result.joined_text(), expected, "{input}");
+        }
+        let error = run(&Search, dir.path(), json!({"pattern": "("}))
+            .await
+            .unwrap_err();
+        assert!(error.contains("no regular expression"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_number_of_lines_is_bounded() {
+        let dir = tempdir().unwrap();
+        fs::write(dir.path().join("a"), "x\n".repeat(500)).unwrap();
+        let text = run(&Search, dir.path(), json!({"pattern": "x"}))
+            .await
+            .unwrap()
+            .joined_text();
+        assert_eq!(text.lines().count(), MOST_MATCHES + 1);
+        assert!(text.ends_with("the rest is not shown]"));
+    }
+}

@@ -1,0 +1,577 @@
+//! How turns and runs end, and what is fired then.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tenterhook::event::{
+    AgentEnd, AgentError, BeforeLlmCall, MaxIterations, Notification, PostToolUse, PreToolUse,
+    SessionEnd, SessionEndReason, SessionLimitResume, Stop, UserPromptSubmit,
+};
+use tenterhook::{Effect, JsonObject, ToolResult};
+use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_agent::{
+    CancellationToken, Limits, Permissions, RetryPolicy, RunEnd, Tool, Toolbox,
+};
+
+use crate::stage::{Human, Stage, tool_texts};
+
+const LOOK_FOR_EVER: &str = "turns: [{tool_calls: [{name: list_directory}], repeat: true}]";
+
+fn reasons(stage: &Stage) -> Vec<String> {
+    stage.field("turn_end", "reason")
+}
+
+fn count(stage: &Stage, name: &str) -> usize {
+    stage.names().iter().filter(|known| *known == name).count()
+}
+
+/// Asserts that a notification and an error event were fired together, in this order.
+#[track_caller]
+fn assert_error_known(stage: &Stage, kind: &str, message: &str) {
+    let notification = stage.only::<Notification>();
+    assert_eq!(
+        (notification.level.as_str(), notification.kind.as_str()),
+        ("error", kind)
+    );
+    assert_eq!(
+        (
+            notification.message.as_str(),
+            stage.only::<AgentError>().error.as_str()
+        ),
+        (message, message)
+    );
+    let names = stage.names();
+    let at = names
+        .iter()
+        .position(|name| name == "notification")
+        .unwrap();
+    assert_eq!(names[at + 1], "agent_error");
+}
+
+#[tokio::test]
+async fn a_failing_model_ends_turn_and_run_with_an_error() {
+    let stage = Stage::empty();
+    let (_, report) = stage.play("turns: [{error: wrong key}]").await;
+    assert_eq!(
+        report.end,
+        RunEnd::Error {
+            message: "wrong key".to_owned()
+        }
+    );
+    assert_eq!(reasons(&stage), ["error"]);
+    assert_eq!(count(&stage, "after_llm_call"), 0);
+    assert_error_known(&stage, "model_error", "wrong key");
+    assert_eq!(stage.field("agent_end", "reason"), ["error"]);
+}
+
+#[tokio::test]
+async fn a_busy_model_is_tried_again_a_bounded_number_of_times() {
+    let quick = RetryPolicy {
+        first_pause: Duration::from_millis(1),
+        ..RetryPolicy::default()
+    };
+    let stage = Stage::empty();
+    let script =
+        "turns: [{error: busy, retryable: true}, {error: busy, retryable: true}, {text: here}]";
+    let (_, report) = stage
+        .play_with(script, |builder| builder.retry(quick))
+        .await;
+    assert_eq!(
+        (report.end, report.response.as_str()),
+        (RunEnd::Completed, "here")
+    );
+    let names = stage.names();
+    let at = names.iter().position(|name| name == "retry_start").unwrap();
+    assert_eq!(
+        names[at..at + 5],
+        [
+            "retry_start",
+            "retry_end",
+            "retry_start",
+            "retry_end",
+            "after_llm_call"
+        ]
+    );
+    let retries: Vec<Value> = stage
+        .heard()
+        .into_iter()
+        .filter(|event| event.name == "retry_end")
+        .map(|event| event.payload)
+        .collect();
+    assert_eq!(
+        retries[0],
+        json!({"attempt": 1, "success": false, "error": "busy"})
+    );
+    assert_eq!(
+        (&retries[1]["attempt"], &retries[1]["success"]),
+        (&json!(2), &json!(true))
+    );
+    assert_eq!(count(&stage, "before_llm_call"), 1);
+
+    let stage = Stage::empty();
+    let script = "turns: [{error: busy, retryable: true, repeat: true}]";
+    let (_, report) = stage
+        .play_with(script, |builder| builder.retry(quick))
+        .await;
+    assert_eq!(
+        report.end,
+        RunEnd::Error {
+            message: "busy".to_owned()
+        }
+    );
+    assert_eq!(count(&stage, "retry_start"), 2);
+    assert!(stage.only::<AgentError>().retryable);
+}
+
+#[tokio::test]
+async fn a_cancellation_ends_the_pause_before_a_retry() {
+    let stage = Stage::empty();
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    stage
+        .engine
+        .on(move |_: &tenterhook::event::RetryStart| token.cancel());
+    let slow = RetryPolicy {
+        first_pause: Duration::from_mins(10),
+        longest_pause: Duration::from_mins(10),
+        attempts: 3,
+    };
+    let script = "turns: [{error: busy, retryable: true, repeat: true}]";
+    let mut agent = stage.builder(script).retry(slow).build().unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    assert_eq!(
+        (reasons(&stage), count(&stage, "retry_end")),
+        (vec!["canceled".to_owned()], 1)
+    );
+}
+
+#[tokio::test]
+async fn a_hook_before_the_model_stops_the_run() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &BeforeLlmCall| Effect::none().stop_run("too dear"));
+    let (_, report) = stage.play("turns: [{text: never}]").await;
+    let expected = RunEnd::HookBlocked {
+        event: "before_llm_call",
+        reason: "too dear".to_owned(),
+    };
+    assert_eq!((report.end, report.response.as_str()), (expected, ""));
+    assert_eq!(reasons(&stage), ["hook_blocked"]);
+    assert_error_known(
+        &stage,
+        "hook_blocked",
+        "a before_llm_call hook ended the run: too dear",
+    );
+}
+
+#[tokio::test]
+async fn a_refused_prompt_reaches_no_turn_and_no_later_model_call() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|event: &UserPromptSubmit| match event.prompt.as_str() {
+            "secret" => Effect::block("contains a secret"),
+            _ => Effect::none(),
+        });
+    let mut agent = stage.builder("turns: [{text: hello}]").build().unwrap();
+    let report = agent.prompt("secret", &CancellationToken::new()).await;
+    let expected = RunEnd::HookBlocked {
+        event: "user_prompt_submit",
+        reason: "contains a secret".to_owned(),
+    };
+    assert_eq!(report.end, expected);
+    assert_eq!(
+        (
+            count(&stage, "turn_start"),
+            count(&stage, "turn_end"),
+            count(&stage, "agent_start")
+        ),
+        (0, 0, 0)
+    );
+    assert_error_known(
+        &stage,
+        "hook_blocked",
+        "a user_prompt_submit hook ended the run: contains a secret",
+    );
+    assert_eq!(count(&stage, "waiting_for_user"), 1);
+    agent.prompt("fine", &CancellationToken::new()).await;
+    let sent = format!("{:?}", stage.only::<BeforeLlmCall>().messages);
+    assert!(sent.contains("fine") && !sent.contains("secret"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_tool_hook_stops_the_run_and_the_calls_behind_it() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &PostToolUse| Effect::none().stop_run("enough"));
+    let script = r"
+turns:
+  - tool_calls:
+      - {name: shell, arguments: {cmd: echo one}}
+      - {name: shell, arguments: {cmd: touch two}}
+";
+    let (agent, report) = stage
+        .play_with(script, |builder| {
+            builder.permissions(Permissions::new().yes(true))
+        })
+        .await;
+    assert_eq!(
+        report.end,
+        RunEnd::HookBlocked {
+            event: "post_tool_use",
+            reason: "enough".to_owned()
+        }
+    );
+    assert_eq!(reasons(&stage), ["hook_blocked"]);
+    let skipped = "The tool call was skipped because a post_tool_use hook ended the run.";
+    assert_eq!(tool_texts(&agent), ["one\n", skipped]);
+    assert!(!stage.path().join("two").exists());
+    assert_eq!(
+        (
+            count(&stage, "tool_execution_start"),
+            count(&stage, "tool_execution_end")
+        ),
+        (2, 2)
+    );
+}
+
+#[tokio::test]
+async fn a_pre_tool_use_hook_that_stops_the_run_lets_the_call_finish() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &PreToolUse| Effect::none().stop_run("last one"));
+    let (agent, report) = stage
+        .play("turns: [{tool_calls: [{name: list_directory}]}]")
+        .await;
+    assert_eq!(
+        report.end,
+        RunEnd::HookBlocked {
+            event: "pre_tool_use",
+            reason: "last one".to_owned()
+        }
+    );
+    assert_eq!(tool_texts(&agent), ["[empty]"]);
+}
+
+#[tokio::test]
+async fn a_result_that_terminates_ends_the_run_well() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &PostToolUse| Effect::none().replace_terminate(true));
+    let (_, report) = stage
+        .play("turns: [{text: bye, tool_calls: [{name: list_directory}]}]")
+        .await;
+    assert_eq!(
+        (report.end, report.response.as_str()),
+        (RunEnd::Completed, "bye")
+    );
+    assert_eq!(reasons(&stage), ["normal"]);
+}
+
+#[tokio::test]
+async fn the_fifth_same_call_in_a_row_is_a_loop() {
+    let stage = Stage::empty();
+    let (_, report) = stage.play(LOOK_FOR_EVER).await;
+    assert_eq!(
+        report.end,
+        RunEnd::LoopDetected {
+            tool: "list_directory".to_owned()
+        }
+    );
+    assert_eq!(
+        reasons(&stage),
+        [
+            "continue",
+            "continue",
+            "continue",
+            "continue",
+            "loop_detected"
+        ]
+    );
+    assert_error_known(
+        &stage,
+        "loop_detected",
+        "the model repeated the same call of `list_directory`",
+    );
+}
+
+#[tokio::test]
+async fn the_iteration_cap_is_announced_and_can_be_raised() {
+    let limits = Limits {
+        max_iterations: 2,
+        repeated_calls: 100,
+        ..Limits::default()
+    };
+    let human = Human {
+        more_iterations: Some(1).into(),
+        ..Human::default()
+    };
+    let stage = Stage::with(human);
+    let (_, report) = stage
+        .play_with(LOOK_FOR_EVER, |builder| builder.limits(limits))
+        .await;
+    assert_eq!(
+        (report.end, report.turns),
+        (RunEnd::MaxIterations { limit: 3 }, 3)
+    );
+    assert_eq!(reasons(&stage), ["continue", "continue", "continue"]);
+    let names = stage.names();
+    let at = names
+        .iter()
+        .position(|name| name == "max_iterations")
+        .unwrap();
+    assert_eq!(
+        names[at - 1..at + 3],
+        [
+            "notification",
+            "max_iterations",
+            "waiting_for_user",
+            "session_limit_resume"
+        ]
+    );
+    assert_eq!(
+        stage
+            .all::<MaxIterations>()
+            .iter()
+            .map(|event| event.limit)
+            .collect::<Vec<_>>(),
+        [2, 3]
+    );
+    let resumed = stage.only::<SessionLimitResume>();
+    assert_eq!(
+        (resumed.previous_max_iterations, resumed.new_max_iterations),
+        (2, 3)
+    );
+    let warning = &stage.all::<Notification>()[0];
+    assert_eq!(
+        (warning.level.as_str(), warning.message.as_str()),
+        ("warning", "Maximum iterations reached (2)")
+    );
+    assert_eq!(
+        stage.field("waiting_for_user", "reason"),
+        ["max_iterations", "max_iterations", "idle"]
+    );
+    assert_eq!(count(&stage, "agent_error"), 0);
+}
+
+#[tokio::test]
+async fn stop_hooks_keep_the_agent_going_until_the_cap() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &Stop| Effect::none().follow_up("and now?").follow_up(" "));
+    let (agent, report) = stage.play("turns: [{text: done, repeat: true}]").await;
+    assert_eq!((report.end, report.turns), (RunEnd::Completed, 9));
+    let active: Vec<bool> = stage
+        .all::<Stop>()
+        .iter()
+        .map(|event| event.stop_hook_active)
+        .collect();
+    assert_eq!(
+        active,
+        [false, true, true, true, true, true, true, true, true]
+    );
+    assert_eq!(reasons(&stage)[7..], ["continue", "normal"]);
+    let asked = agent
+        .session()
+        .messages()
+        .into_iter()
+        .filter(|message| message.content == "and now?")
+        .count();
+    assert_eq!(asked, 8);
+    assert_eq!(stage.only::<Notification>().kind, "stop_hook_cap");
+}
+
+/// Waits until it is cancelled.
+#[derive(Debug)]
+struct Patience {
+    begun: CancellationToken,
+}
+
+impl Tool for Patience {
+    fn name(&self) -> &'static str {
+        "patience"
+    }
+
+    fn description(&self) -> String {
+        String::new()
+    }
+
+    fn schema(&self) -> Value {
+        json!({"type": "object"})
+    }
+
+    fn category(&self) -> &'static str {
+        "other"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
+        Ok(())
+    }
+
+    fn run<'a>(
+        &'a self,
+        _: JsonObject,
+        context: ToolContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+        Box::pin(async move {
+            self.begun.cancel();
+            context.cancel.cancelled().await;
+            Ok(ToolResult::error("interrupted"))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_ends_a_running_tool_and_all_that_began() {
+    let stage = Stage::empty();
+    let (begun, cancel) = (CancellationToken::new(), CancellationToken::new());
+    let toolbox = Toolbox::standard().with(Patience {
+        begun: begun.clone(),
+    });
+    let script = "turns: [{tool_calls: [{name: patience}]}]";
+    let mut agent = stage.builder(script).toolbox(toolbox).build().unwrap();
+    let (report, ()) = tokio::join!(agent.prompt("go", &cancel), async {
+        begun.cancelled().await;
+        cancel.cancel();
+    });
+    assert_eq!(report.end, RunEnd::Canceled);
+    assert_eq!(reasons(&stage), ["canceled"]);
+    assert_eq!(tool_texts(&agent), ["interrupted"]);
+    assert_eq!(
+        (
+            count(&stage, "tool_execution_end"),
+            count(&stage, "post_tool_use")
+        ),
+        (1, 1)
+    );
+    assert_eq!(stage.field("agent_end", "reason"), ["aborted"]);
+    agent.end_session(SessionEndReason::Quit).await;
+    assert_eq!(stage.only::<SessionEnd>().reason, SessionEndReason::Quit);
+}
+
+#[tokio::test]
+async fn a_cancelled_shell_command_dies_with_its_group() {
+    let stage = Stage::empty();
+    let cancel = CancellationToken::new();
+    let script = "turns: [{tool_calls: [{name: shell, arguments: {cmd: 'mkfifo pipe; echo > begun; cat pipe & wait'}}]}]";
+    let mut agent = stage
+        .builder(script)
+        .permissions(Permissions::new().yes(true))
+        .build()
+        .unwrap();
+    let begun = stage.path().join("begun");
+    let (report, ()) = tokio::join!(agent.prompt("go", &cancel), async {
+        while !begun.exists() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    });
+    assert_eq!(report.end, RunEnd::Canceled);
+    assert_eq!(tool_texts(&agent), ["[cancelled]"]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_before_it_begins_asks_no_model() {
+    let stage = Stage::empty();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let mut agent = stage.builder("turns: [{text: never}]").build().unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    assert_eq!(
+        (
+            count(&stage, "turn_start"),
+            count(&stage, "before_llm_call")
+        ),
+        (0, 0)
+    );
+    agent.end_session(SessionEndReason::Quit).await;
+    assert_eq!(count(&stage, "session_end"), 1);
+}
+
+#[tokio::test]
+async fn agent_end_carries_the_messages_of_its_own_run() {
+    let stage = Stage::empty();
+    let mut agent = stage
+        .builder("turns: [{text: one}, {text: two}]")
+        .build()
+        .unwrap();
+    for prompt in ["a", "b"] {
+        agent.prompt(prompt, &CancellationToken::new()).await;
+    }
+    let runs: Vec<Vec<String>> = stage
+        .all::<AgentEnd>()
+        .into_iter()
+        .map(|event| {
+            event
+                .messages
+                .into_iter()
+                .map(|message| message.content)
+                .collect()
+        })
+        .collect();
+    assert_eq!(runs, [["a", "one"], ["b", "two"]]);
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_is_an_error_result() {
+    #[derive(Debug)]
+    struct Bomb;
+
+    impl Tool for Bomb {
+        fn name(&self) -> &'static str {
+            "bomb"
+        }
+
+        fn description(&self) -> String {
+            String::new()
+        }
+
+        fn schema(&self) -> Value {
+            json!({"type": "object"})
+        }
+
+        fn category(&self) -> &'static str {
+            "other"
+        }
+
+        fn is_read_only(&self) -> bool {
+            true
+        }
+
+        fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
+            Ok(())
+        }
+
+        fn run<'a>(
+            &'a self,
+            _: JsonObject,
+            _: ToolContext<'a>,
+        ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+            Box::pin(async { panic!("boom") })
+        }
+    }
+
+    let stage = Stage::empty();
+    let toolbox = Toolbox::empty().with(Bomb);
+    let script = "turns: [{tool_calls: [{name: bomb}]}, {text: ouch}]";
+    let (agent, report) = stage
+        .play_with(script, |builder| builder.toolbox(toolbox))
+        .await;
+    assert_eq!(report.end, RunEnd::Completed);
+    assert_eq!(tool_texts(&agent), ["the tool `bomb` broke"]);
+    assert_eq!(
+        stage.field("tool_error", "error"),
+        ["the tool `bomb` broke"]
+    );
+    assert_eq!(count(&stage, "tool_execution_end"), 1);
+}

@@ -1,0 +1,36 @@
+//! The agent seen from outside: scripted and served models, real tools, hooks in the engine.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod approval;
+mod compaction;
+mod ending;
+mod gate;
+mod journey;
+mod queue;
+mod remote;
+mod result;
+mod stage;
+mod subagent;
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = fs::read_to_string(folder.join("main.rs")).unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        assert!(
+            name == "main" || main.contains(&format!("mod {name};")),
+            "`{name}` has no `mod` line"
+        );
+    }
+}

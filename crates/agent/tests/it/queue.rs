@@ -1,0 +1,117 @@
+//! Messages that arrive while the agent works.
+
+use std::sync::{Arc, OnceLock};
+
+use tenterhook::Effect;
+use tenterhook::event::{PostToolUse, UserFollowupSubmit, UserSteeringSubmit};
+use tenterhook_agent::{AgentHandle, CancellationToken, RunEnd};
+
+use crate::stage::Stage;
+
+const LOOK_THEN_SAY: &str = r"
+turns:
+  - tool_calls: [{name: list_directory}]
+  - text: first
+  - text: second
+";
+
+fn texts(agent: &tenterhook_agent::Agent) -> Vec<String> {
+    agent
+        .session()
+        .messages()
+        .into_iter()
+        .map(|message| message.content)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_steering_message_is_heard_after_the_tools() {
+    let stage = Stage::empty();
+    let slot: Arc<OnceLock<AgentHandle>> = Arc::default();
+    let in_hook = Arc::clone(&slot);
+    stage.engine.on_async(move |_: &PostToolUse| {
+        let handle = in_hook.get().unwrap().clone();
+        Box::pin(async move {
+            handle.steer("look elsewhere").await;
+            Effect::none()
+        })
+    });
+    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    slot.set(agent.handle()).unwrap();
+    let report = agent.prompt("go", &CancellationToken::new()).await;
+    assert_eq!(report.end, RunEnd::Completed);
+    assert_eq!(stage.field("turn_end", "reason"), ["steered", "normal"]);
+    assert_eq!(
+        texts(&agent),
+        ["go", "", "[empty]", "look elsewhere", "first"]
+    );
+    assert_eq!(
+        stage.only::<UserSteeringSubmit>().messages,
+        ["look elsewhere"]
+    );
+    assert_eq!(
+        stage.field("queue_update", "message"),
+        ["look elsewhere", ""]
+    );
+    assert_eq!(
+        stage.field("queue_update", "queue"),
+        ["steering", "steering"]
+    );
+}
+
+#[tokio::test]
+async fn a_follow_up_waits_until_the_agent_is_done() {
+    let stage = Stage::empty();
+    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    agent.handle().follow_up("and then").await;
+    agent.prompt("go", &CancellationToken::new()).await;
+    assert_eq!(
+        stage.field("turn_end", "reason"),
+        ["continue", "continue", "normal"]
+    );
+    assert_eq!(
+        texts(&agent),
+        ["go", "", "[empty]", "first", "and then", "second"]
+    );
+    assert_eq!(stage.only::<UserFollowupSubmit>().prompt, "and then");
+}
+
+#[tokio::test]
+async fn refused_messages_end_the_run_and_leave_the_session() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &UserFollowupSubmit| Effect::<UserFollowupSubmit>::block("no more"));
+    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    agent.handle().follow_up("and then").await;
+    let report = agent.prompt("go", &CancellationToken::new()).await;
+    assert_eq!(
+        report.end,
+        RunEnd::HookBlocked {
+            event: "user_followup_submit",
+            reason: "no more".to_owned()
+        }
+    );
+    assert_eq!(
+        stage.field("turn_end", "reason"),
+        ["continue", "hook_blocked"]
+    );
+    assert_eq!(texts(&agent), ["go", "", "[empty]", "first"]);
+
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &UserSteeringSubmit| Effect::<UserSteeringSubmit>::block("no"));
+    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    agent.handle().steer("one").await;
+    agent.handle().steer("two").await;
+    let report = agent.prompt("go", &CancellationToken::new()).await;
+    assert_eq!(
+        report.end,
+        RunEnd::HookBlocked {
+            event: "user_steering_submit",
+            reason: "no".to_owned()
+        }
+    );
+    assert_eq!(texts(&agent), ["go"]);
+}

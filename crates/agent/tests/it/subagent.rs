@@ -1,0 +1,254 @@
+//! Tasks given to other agents, and the gates that they cannot leave behind.
+
+use tenterhook::Effect;
+use tenterhook::event::{
+    AgentSwitch, PreToolUse, SessionEnd, SubagentStart, SubagentStatus, SubagentStop, ToolGuard,
+    ToolSelection,
+};
+use tenterhook_agent::{AgentSpec, BuildError, CancellationToken, Limits, Permissions, RunEnd};
+
+use crate::stage::{Stage, tool_texts};
+
+const DELEGATE: &str = r"
+turns:
+  - tool_calls: [{name: transfer_task, arguments: {agent: helper, task: make it}}]
+  - text: thanks
+  - {for: helper, tool_calls: [{name: shell, arguments: {cmd: touch made}}]}
+  - {for: helper, text: it is made}
+";
+
+fn helper() -> AgentSpec {
+    AgentSpec {
+        name: "helper".to_owned(),
+        description: "makes things".to_owned(),
+        ..AgentSpec::default()
+    }
+}
+
+fn yes() -> Permissions {
+    Permissions::new().yes(true)
+}
+
+#[tokio::test]
+async fn a_task_is_a_session_of_its_own_and_the_parent_hears_of_it() {
+    let stage = Stage::empty();
+    let (agent, report) = stage
+        .play_with(DELEGATE, |builder| {
+            builder.agents([helper()]).permissions(yes())
+        })
+        .await;
+    assert_eq!(
+        (report.end, report.response.as_str()),
+        (RunEnd::Completed, "thanks")
+    );
+    assert_eq!(tool_texts(&agent), ["it is made"]);
+    assert!(stage.path().join("made").exists());
+
+    let heard = stage.heard();
+    let main = agent.session().id().to_string();
+    let of = |name: &str| {
+        heard
+            .iter()
+            .filter(|event| event.name == name)
+            .map(|event| event.agent.as_str())
+            .collect::<Vec<_>>()
+    };
+    for name in ["subagent_start", "subagent_stop"] {
+        assert_eq!(of(name), ["root"], "{name}");
+    }
+    assert_eq!(of("agent_switch"), ["root", "root"]);
+    assert_eq!(of("session_start"), ["root", "helper"]);
+    assert_eq!(of("session_end"), ["helper"]);
+    assert_eq!(of("user_prompt_submit"), ["root"]);
+    assert_eq!(of("pre_tool_use"), ["root", "helper"]);
+    assert_eq!(of("waiting_for_user"), ["root"]);
+    let stop = stage.only::<SubagentStop>();
+    assert_eq!(
+        (stop.label.as_str(), stop.status, stop.result.as_str()),
+        ("helper", SubagentStatus::Completed, "it is made")
+    );
+    assert_eq!(stop.parent_session_id.as_str(), main);
+    assert_eq!(stop.task_id, stage.only::<SubagentStart>().task_id);
+    let child = heard.iter().find(|event| event.agent == "helper").unwrap();
+    assert_eq!(stop.child_session_id.as_str(), child.session);
+    assert_ne!(child.session, main);
+    let switches: Vec<_> = stage
+        .all::<AgentSwitch>()
+        .into_iter()
+        .map(|event| (event.from_agent, event.to_agent, event.kind))
+        .collect();
+    let switch =
+        |from: &str, to: &str, kind: &str| (from.to_owned(), to.to_owned(), kind.to_owned());
+    assert_eq!(
+        switches,
+        [
+            switch("root", "helper", "transfer_task"),
+            switch("helper", "root", "transfer_task_return")
+        ]
+    );
+    assert_eq!(stage.only::<SessionEnd>().reason.as_str(), "quit");
+}
+
+#[tokio::test]
+async fn a_guard_cannot_be_escaped_by_delegating() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|event: &ToolGuard| match event.tool_name.as_str() {
+            "shell" => Effect::deny("no shell here"),
+            _ => Effect::none(),
+        });
+    stage
+        .play_with(DELEGATE, |builder| {
+            builder.agents([helper()]).permissions(yes())
+        })
+        .await;
+    assert!(!stage.path().join("made").exists());
+    assert_eq!(
+        stage.field("permission_denied", "reason"),
+        ["no shell here"]
+    );
+
+    let stage = Stage::empty();
+    let rules = yes().deny("shell".parse().unwrap());
+    stage
+        .play_with(DELEGATE, |builder| {
+            builder.agents([helper()]).permissions(rules)
+        })
+        .await;
+    assert!(!stage.path().join("made").exists());
+}
+
+#[tokio::test]
+async fn a_task_passes_the_gates_like_any_other_call() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|event: &PreToolUse| match event.tool_name.as_str() {
+            "transfer_task" => Effect::deny("do it yourself"),
+            _ => Effect::none(),
+        });
+    let (agent, _) = stage
+        .play_with(DELEGATE, |builder| builder.agents([helper()]))
+        .await;
+    assert_eq!(
+        tool_texts(&agent),
+        ["The tool call was rejected by a pre_tool_use hook. Reason: do it yourself"]
+    );
+    assert!(!stage.names().contains(&"subagent_start".to_owned()));
+}
+
+#[tokio::test]
+async fn a_task_that_fails_is_told_as_a_failure() {
+    let stage = Stage::empty();
+    let script = r"
+turns:
+  - tool_calls: [{name: transfer_task, arguments: {agent: helper, task: t}}]
+  - text: pity
+  - {for: helper, error: broken}
+";
+    let (agent, report) = stage
+        .play_with(script, |builder| builder.agents([helper()]))
+        .await;
+    assert_eq!(report.end, RunEnd::Completed);
+    assert_eq!(
+        tool_texts(&agent),
+        ["agent `helper` did not finish: broken"]
+    );
+    assert_eq!(stage.only::<SubagentStop>().status, SubagentStatus::Failed);
+    assert_eq!(stage.only::<SessionEnd>().reason.as_str(), "error");
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_the_subagent() {
+    let stage = Stage::empty();
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    stage.engine.on(move |event: &PreToolUse| {
+        if event.tool_name == "shell" {
+            token.cancel();
+        }
+    });
+    let mut agent = stage
+        .builder(DELEGATE)
+        .agents([helper()])
+        .permissions(yes())
+        .build()
+        .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    assert_eq!(
+        stage.only::<SubagentStop>().status,
+        SubagentStatus::Cancelled
+    );
+    assert_eq!(stage.field("turn_end", "reason"), ["canceled", "canceled"]);
+    assert!(!stage.path().join("made").exists());
+}
+
+#[tokio::test]
+async fn tasks_go_on_only_so_deep_and_agents_have_only_their_tools() {
+    let stage = Stage::empty();
+    let script = r"
+turns:
+  - tool_calls: [{name: transfer_task, arguments: {agent: helper, task: t}}]
+  - text: done
+  - {for: helper, tool_calls: [{name: transfer_task, arguments: {agent: helper, task: t}}]}
+  - {for: helper, text: alone then}
+";
+    let limits = Limits {
+        task_depth: 1,
+        ..Limits::default()
+    };
+    stage
+        .play_with(script, |builder| builder.agents([helper()]).limits(limits))
+        .await;
+    assert_eq!(stage.all::<SubagentStart>().len(), 1);
+    assert_eq!(
+        stage.field("tools_disabled", "tool_name"),
+        ["transfer_task"]
+    );
+
+    let stage = Stage::empty();
+    let reader = AgentSpec {
+        tools: Some(vec!["read_file".to_owned()]),
+        ..helper()
+    };
+    stage
+        .play_with(DELEGATE, |builder| {
+            builder.agents([reader]).permissions(yes())
+        })
+        .await;
+    assert!(!stage.path().join("made").exists());
+    let offered: Vec<_> = stage
+        .all::<ToolSelection>()
+        .into_iter()
+        .map(|event| event.tools)
+        .collect();
+    assert_eq!(offered[1], ["read_file"]);
+}
+
+#[tokio::test]
+async fn agents_that_make_no_sense_are_refused() {
+    let stage = Stage::empty();
+    let build = |agents: Vec<AgentSpec>| {
+        stage
+            .builder("turns: [{text: a}]")
+            .agents(agents)
+            .build()
+            .map(drop)
+    };
+    assert_eq!(
+        build(vec![helper(), helper()]),
+        Err(BuildError::SameName {
+            name: "helper".to_owned()
+        })
+    );
+    let fly = AgentSpec {
+        tools: Some(vec!["fly".to_owned()]),
+        ..helper()
+    };
+    let error = build(vec![fly]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("agent `helper`: there is no tool `fly`, expected some of `shell`"),
+        "{error}"
+    );
+}

@@ -1,0 +1,195 @@
+//! The arguments of every command.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tenterhook_agent::Rule;
+use tenterhook_agent::provider::ModelChoice;
+
+use crate::exit::EXIT_HELP;
+
+/// Lifecycle hooks for AI agents: one engine, every protocol.
+#[derive(Debug, Parser)]
+#[command(name = "tenterhook", version, propagate_version = true, after_help = EXIT_HELP)]
+pub(crate) struct Args {
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    pub(crate) fn apply(self) {
+        let choice = match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show hooks at work: a scripted session with real shell commands in a temporary folder.
+    Demo(DemoArgs),
+    /// Run the agent on a prompt.
+    Run(Box<RunArgs>),
+    /// Send one event through the hooks and show what they decide.
+    Fire(FireArgs),
+    /// List the hooks in the order in which they run.
+    List(ListArgs),
+    /// Check hook files and report every problem.
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct DemoArgs {
+    /// Print one JSON object instead of a timeline.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which hooks, and how strictly.
+#[derive(Debug, Parser)]
+pub(crate) struct HookArgs {
+    /// A hook file (YAML, TOML or JSON), native or a docker-agent agent file. May be repeated.
+    #[arg(long = "hooks", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Load the good hook files even if others are broken.
+    #[arg(long)]
+    pub(crate) lenient: bool,
+
+    /// Make every gate deny when a hook of it fails, whatever its `on_error` says.
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// Where records go.
+#[derive(Debug, Parser)]
+pub(crate) struct JournalArgs {
+    /// Append the journal to FILE instead of the day's file in the user's state folder.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_journal")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Write no journal.
+    #[arg(long)]
+    pub(crate) no_journal: bool,
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct RunArgs {
+    /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/quit` ends.
+    pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) hooks: HookArgs,
+
+    #[command(flatten)]
+    pub(crate) journal: JournalArgs,
+
+    /// The model: `scripted:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
+    /// The default is that of the agent file.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<ModelChoice>,
+
+    /// The service's base URL, where it is not the service's own.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+
+    /// Where the agent works.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
+
+    /// Let every tool run without a question, unless a rule or a hook denies it.
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Let matching tool calls run without a question: `TOOL` or `TOOL(ARGUMENT=PATTERN)`. May be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<Rule>,
+
+    /// Ask before matching tool calls. May be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) ask: Vec<Rule>,
+
+    /// Deny matching tool calls. May be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<Rule>,
+
+    /// Model calls of one run before the user is asked whether to go on.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+
+    /// Compact the conversation when it reaches this many tokens. The default is 90 % of the model's window.
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) compact_at: Option<u64>,
+
+    /// Run no more tools when the session has used this many tokens.
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) token_budget: Option<u64>,
+
+    /// Show every event that reached a hook, not only what hooks changed or stopped.
+    #[arg(long)]
+    pub(crate) timeline: bool,
+
+    /// Print one JSON object at the end instead of text.
+    #[arg(long, conflicts_with = "timeline")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct FireArgs {
+    /// The event: a name of the catalogue, or `x-<vendor>.<name>`.
+    pub(crate) event: String,
+
+    /// The event's payload as a JSON object; `-` is stdin. Keys such as `session_id`, `cwd` and `agent` say where
+    /// the event comes from. The default is an empty object.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) hooks: HookArgs,
+
+    #[command(flatten)]
+    pub(crate) journal: JournalArgs,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) hooks: HookArgs,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct CheckArgs {
+    /// The files.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

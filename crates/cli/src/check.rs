@@ -1,0 +1,83 @@
+//! `tenterhook check`: every problem of hook files at once.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use tenterhook_config::{Loaded, Problem};
+
+use crate::args::CheckArgs;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::hooks;
+use crate::output::{self, style, styled};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    ok: bool,
+    hooks: usize,
+    events: usize,
+    problems: &'a [Problem],
+}
+
+pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
+    let loaded = match hooks::load_quietly(&args.files, false) {
+        Ok(loaded) => loaded,
+        Err(CliError {
+            load: Some(load), ..
+        }) if args.json => {
+            output::json(&Report {
+                ok: false,
+                hooks: 0,
+                events: 0,
+                problems: &load.problems,
+            });
+            return Ok(Exit::Config);
+        }
+        Err(error) => return Err(error),
+    };
+    let (hooks, events) = (loaded.specs.len(), events(&loaded));
+    if args.json {
+        output::json(&Report {
+            ok: true,
+            hooks,
+            events,
+            problems: &loaded.warnings,
+        });
+        return Ok(Exit::Done);
+    }
+    hooks::show_warnings(&loaded.warnings);
+    let files: Vec<String> = args
+        .files
+        .iter()
+        .map(|file| format!("`{}`", file.display()))
+        .collect();
+    let (hooks, events) = (count(hooks, "hook"), count(events, "event"));
+    let verdict = match loaded.warnings.len() {
+        0 => "no problems".to_owned(),
+        warnings => count(warnings, "warning"),
+    };
+    output::line(format_args!(
+        "{} {}: {hooks} for {events}, {verdict}.",
+        styled(style::GOOD, "ok:"),
+        files.join(", ")
+    ));
+    Ok(Exit::Done)
+}
+
+fn events(loaded: &Loaded) -> usize {
+    loaded
+        .specs
+        .iter()
+        .filter_map(|spec| spec.event.as_ref())
+        .collect::<BTreeSet<_>>()
+        .len()
+}
+
+/// Returns a number with its noun.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}

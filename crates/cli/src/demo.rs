@@ -1,0 +1,138 @@
+//! `tenterhook demo`: the main job on an embedded default, with real commands in a temporary folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tenterhook::event::{SessionEndReason, SessionSource};
+use tenterhook::journal::{RunRecord, RunStatus};
+use tenterhook::{JournalSink, Layer, MemoryJournal};
+use tenterhook_agent::provider::Scripted;
+use tenterhook_agent::{Agent, CancellationToken, Permissions};
+use tenterhook_config::{LoadOptions, load_text};
+
+use crate::args::DemoArgs;
+use crate::check::count;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::hooks;
+use crate::journal::Tee;
+use crate::output::{self, style, styled};
+use crate::terminal::{Shown, Terminal};
+use crate::timeline::{self, Timeline};
+
+const HOOKS: &str = include_str!("demo/hooks.yaml");
+const SESSION: &str = include_str!("demo/session.yaml");
+const PROMPT: &str = "Say hello, clean up, and show me what is here.";
+
+pub(crate) async fn demo(args: DemoArgs) -> Result<Exit, CliError> {
+    let folder = tempfile::tempdir().map_err(|error| {
+        CliError::new(Exit::Failed, "cannot make a temporary folder")
+            .cause(&error)
+            .hint("set `TMPDIR`")
+    })?;
+    prepare(folder.path())?;
+    let runs = Arc::new(MemoryJournal::new());
+    if !args.json {
+        introduce(folder.path());
+    }
+    session(folder.path(), &runs, args.json).await?;
+    let survived = folder.path().join("precious/work.txt").is_file();
+    let runs = timeline::runs(runs.take());
+    if args.json {
+        output::json(&json!({ "runs": runs, "precious_survived": survived }));
+    } else {
+        conclude(&runs, survived);
+    }
+    Ok(if survived { Exit::Done } else { Exit::Failed })
+}
+
+/// Puts something worth keeping into the folder.
+fn prepare(folder: &Path) -> Result<(), CliError> {
+    let precious = folder.join("precious");
+    let written = std::fs::create_dir(&precious)
+        .and_then(|()| std::fs::write(precious.join("work.txt"), "work\n"));
+    written.map_err(|error| {
+        CliError::new(Exit::Failed, "cannot write into the temporary folder").cause(&error)
+    })
+}
+
+async fn session(folder: &Path, runs: &Arc<MemoryJournal>, quiet: bool) -> Result<(), CliError> {
+    let options = LoadOptions::of_process();
+    let loaded = load_text(
+        Path::new("demo/hooks.yaml"),
+        HOOKS,
+        Layer::Explicit,
+        &options,
+    )?;
+    let script = Scripted::parse("demo/session.yaml", SESSION)
+        .map_err(|error| CliError::of(Exit::Config, &error))?;
+    let terminal = Arc::new(Terminal::new(if quiet {
+        Shown::Nothing
+    } else {
+        Shown::Everything
+    }));
+    let timeline: Arc<dyn JournalSink> = Arc::new(Timeline::new(Arc::clone(&terminal)));
+    let sinks = vec![Arc::clone(runs) as Arc<dyn JournalSink>, timeline];
+    let engine = hooks::engine(&loaded, false, Some(Arc::new(Tee { sinks })));
+    let mut agent = Agent::builder(engine)
+        .model(Arc::new(script))
+        .cwd(folder)
+        .permissions(Permissions::new().yes(true))
+        .frontend(terminal)
+        .build()
+        .map_err(|error| CliError::of(Exit::Failed, &error))?;
+    agent.start_session(SessionSource::Startup).await;
+    agent.prompt(PROMPT, &CancellationToken::new()).await;
+    agent.end_session(SessionEndReason::Quit).await;
+    Ok(())
+}
+
+fn introduce(folder: &Path) {
+    output::line(styled(
+        style::STRONG,
+        "A scripted model works in a temporary folder; the shell commands and the hooks are real.",
+    ));
+    output::line(format_args!("folder  {}", folder.display()));
+    output::line("hooks   guard        before a tool runs: denies `rm -rf` and `sudo`");
+    output::line("        readable-ls  before a tool runs: makes `ls` an `ls -h`");
+    output::line("        audit        after a tool ran or was denied: writes it down");
+    output::line(format_args!("prompt  {PROMPT}\n"));
+    output::line(styled(
+        style::QUIET,
+        "Under each call: the event, the hook, what it decided, how long it took.",
+    ));
+    output::line("");
+}
+
+fn conclude(runs: &[RunRecord], survived: bool) {
+    let of = |effect: &str| runs.iter().filter(|run| run.effect == effect).count();
+    let ran = runs
+        .iter()
+        .filter(|run| run.status != RunStatus::Skipped)
+        .count();
+    let audited = runs
+        .iter()
+        .filter(|run| run.event == "post_tool_use")
+        .count();
+    output::line("");
+    output::line(format_args!(
+        "{}: {}, {}, {}. The folder `precious` {}.",
+        styled(style::STRONG, count(ran, "hook run")),
+        format_args!("{} denied", count(of("deny"), "call")),
+        format_args!("{} rewritten", count(of("rewrite"), "call")),
+        format_args!("{} audited", count(audited, "call")),
+        if survived {
+            styled(style::GOOD, "is still there")
+        } else {
+            styled(style::BAD, "is gone")
+        },
+    ));
+    output::line(format_args!(
+        "Try your own: {}",
+        styled(
+            style::NAME,
+            "tenterhook fire pre_tool_use --hooks hooks.yaml --input event.json"
+        )
+    ));
+}

@@ -1,0 +1,145 @@
+//! `tenterhook fire`: one event through the hooks.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tenterhook::journal::{RunRecord, RunStatus};
+use tenterhook::{AnyOutcome, Dispatched, MemoryJournal};
+
+use crate::args::FireArgs;
+use crate::check::count;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::journal::{self, Tee};
+use crate::output::{self, style, styled};
+use crate::progress::Progress;
+use crate::{hooks, input, timeline};
+
+pub(crate) async fn fire(args: FireArgs) -> Result<Exit, CliError> {
+    let name = input::event_name(&args.event)?;
+    let loaded = hooks::load(&args.hooks)?;
+    let (event, origin) = input::event(&name, input::read(args.input.as_deref())?)?;
+    let runs = Arc::new(MemoryJournal::new());
+    let file = journal::open(&args.journal)?;
+    let mut tee = Tee {
+        sinks: vec![runs.clone()],
+    };
+    tee.sinks.extend(file.clone().map(|file| file as _));
+    let engine = hooks::engine(&loaded, args.hooks.strict, Some(Arc::new(tee)));
+    let dispatched = {
+        let _progress = Progress::start(format!("waiting for the hooks of {name}"));
+        engine.dispatcher(origin).dispatch_any(event).await
+    };
+    let runs = timeline::runs(runs.take());
+    if args.json {
+        output::json(&report(&dispatched, &runs));
+    } else {
+        show(&dispatched, &runs);
+    }
+    journal::close(file.as_ref())?;
+    let is_stopped = dispatched.outcome.is_stopped() || dispatched.outcome.stop_run.is_some();
+    Ok(if is_stopped {
+        Exit::Stopped
+    } else {
+        Exit::Done
+    })
+}
+
+fn reason(outcome: &AnyOutcome) -> Option<&str> {
+    outcome
+        .stop_reason()
+        .or(outcome.stop_run.as_deref())
+        .or(outcome.permission_reason.as_deref())
+}
+
+fn report(dispatched: &Dispatched, runs: &[RunRecord]) -> Value {
+    let outcome = &dispatched.outcome;
+    let runs: Vec<Value> = runs
+        .iter()
+        .map(|run| {
+            json!({
+                "hook": run.hook,
+                "handler": run.handler,
+                "source": run.source,
+                "status": run.status,
+                "effect": run.effect,
+                "reason": run.reason,
+                "cause": run.cause,
+                "let_through": run.let_through,
+                "duration_ms": run.duration_ms,
+            })
+        })
+        .collect();
+    json!({
+        "permission": outcome.permission,
+        "blocked": outcome.is_stopped() || outcome.stop_run.is_some(),
+        "reason": reason(outcome),
+        "event": dispatched.event.to_json().unwrap_or_default(),
+        "rewritten": outcome.rewritten,
+        "context": outcome.context,
+        "inject": outcome.inject,
+        "follow_up": outcome.follow_up,
+        "handled": outcome.handled,
+        "supply": outcome.supply,
+        "collect": outcome.collect,
+        "notices": outcome.notices,
+        "metadata": outcome.metadata,
+        "failures": outcome.failures,
+        "runs": runs,
+    })
+}
+
+fn show(dispatched: &Dispatched, runs: &[RunRecord]) {
+    let outcome = &dispatched.outcome;
+    for line in timeline::run_lines(runs) {
+        output::line(line);
+    }
+    let ran = runs
+        .iter()
+        .filter(|run| run.status != RunStatus::Skipped)
+        .count();
+    let name = dispatched.event.event().name();
+    let (word, look) = verdict(outcome);
+    let reason = reason(outcome)
+        .filter(|reason| !reason.is_empty())
+        .map(|reason| format!(": {reason}"));
+    output::line(format_args!(
+        "{name} {}{} ({} ran)",
+        styled(look, word),
+        reason.unwrap_or_default(),
+        count(ran, "hook")
+    ));
+    for field in &outcome.rewritten {
+        let value = dispatched
+            .event
+            .payload()
+            .ok()
+            .and_then(|payload| payload.get(field))
+            .map(ToString::to_string);
+        output::line(format_args!(
+            "rewritten `{field}`: {}",
+            value.unwrap_or_default()
+        ));
+    }
+    for (label, texts) in [
+        ("context", &outcome.context),
+        ("follow-up", &outcome.follow_up),
+        ("notice", &outcome.notices),
+    ] {
+        for text in texts {
+            output::line(format_args!("{label}: {text}"));
+        }
+    }
+}
+
+fn verdict(outcome: &AnyOutcome) -> (&'static str, anstyle::Style) {
+    use tenterhook::Permission;
+    match outcome.permission {
+        Permission::Deny => ("denied", style::BAD),
+        _ if outcome.block.is_some() => ("blocked", style::BAD),
+        _ if outcome.stop_run.is_some() => ("stops the run", style::BAD),
+        Permission::Ask => ("needs the user", style::CARE),
+        Permission::Allow => ("allowed", style::GOOD),
+        Permission::None => ("goes on", style::GOOD),
+    }
+}

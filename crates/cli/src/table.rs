@@ -1,0 +1,46 @@
+//! Plain tables: columns as wide as their widest cell.
+
+use anstyle::Style;
+
+use crate::output::styled;
+
+/// A cell: its text and how it looks.
+pub(crate) type Cell = (String, Style);
+
+/// Returns the lines of a table. Trailing blanks are left out.
+pub(crate) fn lines(rows: &[Vec<Cell>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|(text, _)| text.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    rows.iter().map(|row| line(row, &widths)).collect()
+}
+
+fn line(row: &[Cell], widths: &[usize]) -> String {
+    let last = row
+        .iter()
+        .rposition(|(text, _)| !text.is_empty())
+        .unwrap_or_default();
+    let cells = row.iter().zip(widths).take(last + 1).enumerate();
+    cells
+        .map(|(index, ((text, style), width))| {
+            let padding = if index == last {
+                0
+            } else {
+                width.saturating_sub(text.chars().count())
+            };
+            format!("{}{:padding$}", styled(*style, text), "")
+        })
+        .collect::<Vec<_>>()
+        .join("  ")
+}
+
+/// Makes a cell without a style.
+pub(crate) fn plain(text: impl Into<String>) -> Cell {
+    (text.into(), Style::new())
+}

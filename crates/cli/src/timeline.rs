@@ -1,0 +1,102 @@
+//! What hooks did, as lines that a newcomer understands.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anstyle::Style;
+use futures_util::future::BoxFuture;
+use tenterhook::JournalSink;
+use tenterhook::journal::{JournalRecord, RunRecord, RunStatus};
+
+use crate::output::style;
+use crate::table::{self, Cell, plain};
+use crate::terminal::Terminal;
+
+/// Returns a line for each hook: event, hook, what it decided, how long it took, why.
+pub(crate) fn run_lines(runs: &[RunRecord]) -> Vec<String> {
+    let rows: Vec<Vec<Cell>> = runs.iter().map(run_row).collect();
+    table::lines(&rows)
+        .into_iter()
+        .map(|line| format!("  {line}"))
+        .collect()
+}
+
+fn run_row(run: &RunRecord) -> Vec<Cell> {
+    let (word, look) = decision(run);
+    let why = run
+        .cause
+        .as_ref()
+        .or(run.reason.as_ref())
+        .filter(|_| run.effect != "context");
+    vec![
+        (format!("{:<14}", run.event), style::QUIET),
+        (format!("{:<14}", run.hook), style::NAME),
+        (format!("{word:<10}"), look),
+        (format!("{:>8}", duration(run)), style::QUIET),
+        plain(
+            why.map(|why| why.trim().replace('\n', " "))
+                .unwrap_or_default(),
+        ),
+    ]
+}
+
+fn duration(run: &RunRecord) -> String {
+    if run.status == RunStatus::Skipped {
+        String::new()
+    } else {
+        format!("{:.1} ms", run.duration_ms)
+    }
+}
+
+fn decision(run: &RunRecord) -> (&str, Style) {
+    match (run.status, run.effect.as_str()) {
+        (RunStatus::Skipped, _) => ("not run", style::QUIET),
+        (RunStatus::Completed, "none") => ("no opinion", style::QUIET),
+        (RunStatus::Completed, "allow") => ("allow", style::GOOD),
+        (RunStatus::Completed, "deny" | "block" | "stop_run") => ("deny", style::BAD),
+        (RunStatus::Completed, "ask") => ("ask", style::CARE),
+        (RunStatus::Completed, other) => (other, style::CARE),
+        (_, _) if run.let_through => ("let through", style::BAD),
+        (RunStatus::TimedOut, _) => ("timed out", style::BAD),
+        (RunStatus::Cancelled, _) => ("cancelled", style::CARE),
+        (_, _) => ("failed", style::BAD),
+    }
+}
+
+/// Prints the runs of each dispatch as it ends.
+pub(crate) struct Timeline {
+    terminal: Arc<Terminal>,
+}
+
+impl Timeline {
+    pub(crate) fn new(terminal: Arc<Terminal>) -> Self {
+        Self { terminal }
+    }
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Timeline")
+    }
+}
+
+impl JournalSink for Timeline {
+    fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
+        for line in run_lines(&runs(records)) {
+            self.terminal.line(&format!("  {line}"));
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Returns the records of runs.
+pub(crate) fn runs(records: Vec<JournalRecord>) -> Vec<RunRecord> {
+    let run = |record| {
+        if let JournalRecord::Run(run) = record {
+            Some(run)
+        } else {
+            None
+        }
+    };
+    records.into_iter().filter_map(run).collect()
+}

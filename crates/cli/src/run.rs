@@ -149,19 +149,38 @@ fn permissions(args: &RunArgs) -> Permissions {
         .fold(permissions, Permissions::deny)
 }
 
-/// Returns the agents that the root agent may give tasks to: those it names, else all others of its file.
+/// Returns the agents that the root agent may give tasks to: those it names, else all others of its file, else a
+/// copy of itself.
 fn subagents(loaded: &Loaded) -> Vec<AgentSpec> {
-    let Some(file) = loaded.agent_files.iter().find(|file| file.root().is_some()) else {
-        return Vec::new();
-    };
-    let Some(root) = file.root() else {
-        return Vec::new();
-    };
-    let is_named = |agent: &&AgentDefinition| {
-        root.sub_agents.is_empty() || root.sub_agents.contains(&agent.name)
-    };
-    let others = file.agents.iter().filter(|agent| agent.name != root.name);
-    others.filter(is_named).map(subagent).collect()
+    let file = loaded.agent_files.iter().find(|file| file.root().is_some());
+    let root = file.and_then(AgentFile::root);
+    let others = file
+        .into_iter()
+        .flat_map(|file| &file.agents)
+        .filter(|agent| {
+            root.is_some_and(|root| {
+                agent.name != root.name
+                    && (root.sub_agents.is_empty() || root.sub_agents.contains(&agent.name))
+            })
+        });
+    let others: Vec<AgentSpec> = others.map(subagent).collect();
+    if others.is_empty() {
+        vec![copy_of(root)]
+    } else {
+        others
+    }
+}
+
+/// Returns an agent like the root agent, for a task of its own.
+fn copy_of(root: Option<&AgentDefinition>) -> AgentSpec {
+    AgentSpec {
+        name: "helper".to_owned(),
+        description: "Like you, for a task of its own.".to_owned(),
+        instruction: root
+            .and_then(|root| root.instruction.clone())
+            .unwrap_or_default(),
+        tools: None,
+    }
 }
 
 fn subagent(agent: &AgentDefinition) -> AgentSpec {

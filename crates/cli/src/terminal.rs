@@ -230,24 +230,26 @@ impl Frontend for Terminal {
             for (key, value) in request.metadata {
                 self.line(&format!("  {key}: {}", value.as_str().unwrap_or_default()));
             }
-            loop {
-                let question = format!(
-                    "  run it? [y]es, [n]o, [a]lways `{}` in this session: ",
-                    request.suggestion
-                );
-                output::text(question);
+            let question = format!(
+                "  run it? [y]es, [n]o, [a]lways `{}` in this session: ",
+                request.suggestion
+            );
+            let approval = loop {
+                output::text(&question);
                 match read_line()
                     .await
                     .map(|answer| answer.to_lowercase())
                     .as_deref()
                 {
-                    Some("y" | "yes") => return Approval::AllowOnce,
-                    Some("a" | "always") => return Approval::AllowSession,
+                    Some("y" | "yes") => break Approval::AllowOnce,
+                    Some("a" | "always") => break Approval::AllowSession,
                     // At the end of stdin nobody is there any more, so nobody agreed.
-                    Some("n" | "no") | None => return Approval::Deny { reason: None },
+                    Some("n" | "no") | None => break Approval::Deny { reason: None },
                     Some(_) => self.line("  answer y, n or a"),
                 }
-            }
+            };
+            self.wait_for(&format!("running {}", request.tool));
+            approval
         })
     }
 

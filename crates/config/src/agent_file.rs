@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tenterhook::{EventName, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::{DockerAgent, DockerEvent, EVENTS};
-use tenterhook_process::Shell;
+use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::{EventKind, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
@@ -473,11 +473,27 @@ fn read_action<'a>(
             args: args.to_vec(),
         },
         Kind::Command => Action::Line {
-            shell: Shell::default(),
+            shell: documented_shell(),
             line: command.text.to_owned(),
         },
     };
     Some((action, command))
+}
+
+/// Returns the shell that the document's hooks are written for.
+///
+/// They hand the event on with `echo "$INPUT"`. The `echo` of some `sh` turns `\n` in a JSON text into a line
+/// end, so that the program behind the pipe cannot read the event and a guard finds nothing to deny. That of
+/// `bash` hands it on as it is.
+fn documented_shell() -> Shell {
+    let bash = Program::Shell {
+        shell: Shell::Bash,
+        line: ":;".to_owned(),
+    };
+    match Command::new(bash).resolve() {
+        Ok(_) => Shell::Bash,
+        Err(_) => Shell::Sh,
+    }
 }
 
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.

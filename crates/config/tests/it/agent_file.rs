@@ -412,3 +412,40 @@ fn an_agent_file_may_be_toml_or_json() {
     assert_eq!(toml[0].definition, json[0].definition);
     assert_eq!(toml[0].timeout, Duration::from_mins(1));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_documented_hook_reads_an_event_with_line_ends_whole() {
+    // The document's hooks pass the event on with `echo`, which must not touch the `\n` of a JSON text.
+    let text = r#"
+agents:
+  root:
+    hooks:
+      pre_tool_use:
+        - matcher: shell
+          hooks:
+            - type: command
+              command: |
+                INPUT=$(cat)
+                echo "$INPUT" | grep -qF 'true\nsudo reboot' && exit 2
+                exit 0
+"#;
+    let engine = tenterhook::Engine::new();
+    engine
+        .scope(tenterhook::Scope::Global)
+        .replace(loaded("agent.yaml", text).specs);
+    let event = tenterhook::event::PreToolUse {
+        tool_name: "shell".to_owned(),
+        tool_input: [("cmd".to_owned(), "true\nsudo reboot".into())]
+            .into_iter()
+            .collect(),
+        ..Default::default()
+    };
+    let outcome = engine
+        .dispatcher(tenterhook::Origin::default())
+        .dispatch(event)
+        .await;
+    assert!(
+        outcome.stopped().is_some(),
+        "the guard did not see the second line"
+    );
+}

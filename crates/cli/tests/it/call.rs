@@ -1,0 +1,109 @@
+//! The call itself: help, version, mistakes.
+
+use crate::stage::Test;
+
+#[test]
+fn help_names_every_command_and_the_exit_statuses() {
+    let ran = Test::new().args(["--help"]).run();
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    for part in [
+        "Usage: tenterhook [OPTIONS] <COMMAND>",
+        "\n  demo ",
+        "\n  run ",
+        "\n  fire ",
+        "\n  list ",
+        "\n  check ",
+        "Exit status: 0 done, 1 failed, 2 stopped by a hook, 3 wrong hook file, script or",
+    ] {
+        assert!(ran.stdout.contains(part), "`{part}` in {}", ran.stdout);
+    }
+}
+
+#[test]
+fn every_command_has_help_of_its_own() {
+    for command in ["demo", "run", "fire", "list", "check"] {
+        let ran = Test::new().args([command, "--help"]).run();
+        let usage = format!("Usage: tenterhook {command} ");
+        assert!(ran.stdout.contains(&usage), "{}", ran.stdout);
+        assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    }
+}
+
+#[test]
+fn version_is_that_of_the_package() {
+    let ran = Test::new().args(["--version"]).run();
+    let version = format!("tenterhook {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(ran.all(), (version.as_str(), "", 0));
+}
+
+#[test]
+fn a_call_without_a_command_shows_the_help_and_fails() {
+    let ran = Test::new().run();
+    let (help, status) = ran.refusal();
+    assert!(
+        help.contains("Usage: tenterhook [OPTIONS] <COMMAND>"),
+        "{help}"
+    );
+    assert_eq!(status, 64);
+}
+
+#[test]
+fn a_wrong_call_says_what_is_wrong_and_exits_with_64() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["bogus"], "unrecognized subcommand 'bogus'"),
+        (
+            &["chek", "a.yaml"],
+            "tip: a similar subcommand exists: 'check'",
+        ),
+        (&["fire"], "<EVENT>"),
+        (&["check"], "<FILE>..."),
+        (
+            &["run", "hi", "--frob"],
+            "unexpected argument '--frob' found",
+        ),
+        (
+            &["run", "hi", "--model", "gpt"],
+            "`gpt` names no model: expected `scripted:FILE` or one of `openai`, `anthropic`, `gemini`, `ollama` followed by `:MODEL`",
+        ),
+        (
+            &["run", "hi", "--allow", "shell("],
+            "`shell(` is no permission rule: expected `TOOL` or `TOOL(ARGUMENT=PATTERN)`",
+        ),
+        (
+            &["run", "hi", "--max-iterations", "0"],
+            "invalid value '0' for '--max-iterations <N>'",
+        ),
+        (
+            &["fire", "stop", "--journal", "a", "--no-journal"],
+            "'--journal <FILE>' cannot be used with '--no-journal'",
+        ),
+    ];
+    for (args, part) in cases {
+        let ran = Test::new().args(args.iter().copied()).run();
+        let (message, status) = ran.refusal();
+        assert!(message.starts_with("error: "), "{message}");
+        assert!(message.contains(part), "`{part}` in {message}");
+        assert_eq!(status, 64, "{message}");
+    }
+}
+
+#[test]
+fn colour_is_for_terminals_unless_it_is_asked_for() {
+    let has_colour = |args: &[&str], variable: Option<&str>| {
+        let test = Test::new().args(args.iter().copied());
+        let test = match variable {
+            Some(name) => test.variable(name, "1"),
+            None => test,
+        };
+        let ran = test
+            .args(["fire", "stop", "--no-journal"])
+            .hooks("hooks: [{event: stop, command: cat}]")
+            .run();
+        assert_eq!(ran.status, 0, "{}", ran.stderr);
+        ran.stdout.contains('\u{1b}')
+    };
+    assert!(!has_colour(&[], None));
+    assert!(!has_colour(&["--color", "never"], None));
+    assert!(has_colour(&["--color", "always"], None));
+    assert!(has_colour(&["--color=always"], Some("NO_COLOR")));
+}

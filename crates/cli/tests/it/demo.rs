@@ -1,0 +1,82 @@
+//! `tenterhook demo`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::stage::Test;
+
+#[test]
+fn a_newcomer_sees_a_call_run_two_denied_and_one_rewritten() {
+    let ran = Test::new().args(["demo"]).run();
+    let session = "\
+I start with a greeting.
+● shell echo hello
+    pre_tool_use    guard           no opinion [TIME]
+    pre_tool_use    readable-ls     no opinion [TIME]
+    post_tool_use   audit           no opinion [TIME]
+    hello
+Now I clean up.
+● shell rm -rf precious
+    pre_tool_use    guard           deny [TIME]  rm -rf is not allowed here
+    pre_tool_use    readable-ls     not run               `guard` ended the dispatch
+  denied by a pre_tool_use hook: rm -rf is not allowed here
+    post_tool_use   audit           no opinion [TIME]
+Perhaps as root?
+● shell sudo rm -r precious
+    pre_tool_use    guard           deny [TIME]  nobody becomes root in this session
+    pre_tool_use    readable-ls     not run               `guard` ended the dispatch
+  denied by a pre_tool_use hook: nobody becomes root in this session
+    post_tool_use   audit           no opinion [TIME]
+Then let me see what is here.
+● shell ls
+    pre_tool_use    guard           no opinion [TIME]
+    pre_tool_use    readable-ls     rewrite [TIME]
+  rewritten by a hook: shell ls -h
+    post_tool_use   audit           no opinion [TIME]
+    audit.jsonl
+    precious
+Two of my commands were denied, and the folder is still there.
+
+10 hook runs: 2 calls denied, 1 call rewritten, 4 calls audited. The folder `precious` is still there.
+";
+    assert!(ran.stdout.contains(session), "{}", ran.stdout);
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}
+
+#[test]
+fn the_demo_leaves_nothing_behind() {
+    let ran = Test::new().args(["demo"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    for folder in ["work", "home", "state", "tmp"] {
+        let left: Vec<_> = fs::read_dir(ran.path(folder)).unwrap().collect();
+        assert!(left.is_empty(), "{folder}: {left:?}");
+    }
+}
+
+#[test]
+fn the_demo_in_json_is_one_object_with_every_run() {
+    let ran = Test::new().args(["demo", "--json"]).run();
+    let report = ran.json();
+    let runs = report["runs"].as_array().unwrap();
+    let effects: Vec<Value> = runs
+        .iter()
+        .map(|run| json!([run["hook"], run["status"], run["effect"]]))
+        .collect();
+    let call = |guard: &str, ls: [&str; 2]| {
+        [
+            json!(["guard", "completed", guard]),
+            json!(["readable-ls", ls[0], ls[1]]),
+            json!(["audit", "completed", "none"]),
+        ]
+    };
+    let expected = [
+        call("none", ["completed", "none"]),
+        call("deny", ["skipped", "none"]),
+        call("deny", ["skipped", "none"]),
+        call("none", ["completed", "rewrite"]),
+    ];
+    assert_eq!(effects, expected.concat());
+    assert_eq!(report["precious_survived"], true);
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}

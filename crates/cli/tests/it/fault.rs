@@ -1,0 +1,174 @@
+//! Gates whose hook breaks: they deny, unless their policy says otherwise.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Ran, Test};
+
+/// A way in which a hook can break.
+struct Fault {
+    /// What the hook runs, as YAML.
+    action: &'static str,
+    status: &'static str,
+    cause: &'static str,
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault {
+        action: "command: kill -KILL $$",
+        status: "failed",
+        cause: "killed by signal 9",
+    },
+    Fault {
+        action: "command: sleep 60\n    timeout: 0.2",
+        status: "timed_out",
+        cause: "timed out after 0.2s",
+    },
+    Fault {
+        action: "command: echo fine; echo broken >&2; exit 1",
+        status: "failed",
+        cause: "exited with status 1: broken",
+    },
+    Fault {
+        action: r#"command: printf '{"decision":'"#,
+        status: "failed",
+        cause: "invalid hook output: EOF while parsing a value at line 1 column 12",
+    },
+    Fault {
+        action: r#"command: echo '{"decision":"dney"}'"#,
+        status: "failed",
+        cause: "invalid hook output: `decision` is `dney`; allowed are `allow`, `ask`, `deny`, `block`",
+    },
+    Fault {
+        action: "argv: [./missing]",
+        status: "failed",
+        cause: "failed to start: program `[DIR]/work/missing` does not exist",
+    },
+    Fault {
+        action: "argv: [./plain]",
+        status: "failed",
+        cause: "failed to start: program `[DIR]/work/plain` is not executable",
+    },
+];
+
+/// Sends a tool call through a guard that breaks.
+fn fire(fault: &Fault, policy: &str, args: &[&str]) -> Ran {
+    let Fault { action, .. } = fault;
+    Test::new()
+        .args(["fire", "tool_guard", "--journal", "journal.jsonl"])
+        .args(args.iter().copied())
+        .file("plain", "#!/bin/sh\n")
+        .event(r#"{"tool_name": "shell", "tool_input": {"cmd": "ls"}}"#)
+        .hooks(&format!(
+            "hooks:\n  - name: guard\n    event: tool_guard\n    {action}\n{policy}"
+        ))
+        .run()
+}
+
+/// Returns the record of the hook's run, without what differs from run to run.
+fn run_record(ran: &Ran) -> Value {
+    let mut record = ran.lines("journal.jsonl").remove(0);
+    assert!(record["duration_ms"].as_f64().unwrap() > 0.0);
+    let cause = record["cause"].as_str().unwrap();
+    let folder = ran
+        .path("")
+        .to_str()
+        .unwrap()
+        .trim_end_matches('/')
+        .to_owned();
+    let cause = cause.replace(&folder, "[DIR]");
+    record["cause"] = cause.into();
+    json!([
+        record["record"],
+        record["hook"],
+        record["status"],
+        record["cause"],
+        record["effect"],
+        record["let_through"]
+    ])
+}
+
+#[test]
+fn a_guard_that_breaks_denies_and_the_message_names_hook_and_cause() {
+    for fault in &FAULTS {
+        let ran = fire(fault, "", &[]);
+        let verdict = format!(
+            "tool_guard denied: tool_guard hook failed to execute: hook \"guard\": {} (1 hook ran)\n",
+            fault.cause
+        );
+        assert!(ran.stdout.ends_with(&verdict), "{}", ran.stdout);
+        assert_eq!(ran.status, 2, "{}", fault.action);
+        assert_eq!(
+            run_record(&ran),
+            json!(["run", "guard", fault.status, fault.cause, "deny", null])
+        );
+    }
+}
+
+#[test]
+fn a_guard_that_may_break_lets_through_and_the_journal_says_so() {
+    for fault in &FAULTS {
+        let ran = fire(fault, "    on_error: ignore\n", &[]);
+        assert!(
+            ran.stdout.ends_with("tool_guard goes on (1 hook ran)\n"),
+            "{}",
+            ran.stdout
+        );
+        assert!(ran.stdout.contains("let through"), "{}", ran.stdout);
+        assert_eq!(ran.status, 0, "{}", fault.action);
+        assert_eq!(
+            run_record(&ran),
+            json!(["run", "guard", fault.status, fault.cause, "none", true])
+        );
+        let dispatch = &ran.lines("journal.jsonl")[1];
+        assert_eq!(dispatch["failures"][0]["let_through"], true);
+        assert_eq!(dispatch["stopped"], false);
+    }
+}
+
+#[test]
+fn strict_overrides_a_policy_that_lets_through() {
+    for fault in &FAULTS {
+        for policy in ["    on_error: ignore\n", "    on_error: warn\n"] {
+            let ran = fire(fault, policy, &["--strict"]);
+            assert_eq!(ran.status, 2, "{}: {}", fault.action, ran.stdout);
+            assert_eq!(
+                run_record(&ran),
+                json!(["run", "guard", fault.status, fault.cause, "deny", null])
+            );
+        }
+    }
+}
+
+#[test]
+fn a_program_that_cannot_start_is_reported_before_the_event() {
+    let ran = fire(&FAULTS[5], "", &[]);
+    assert_eq!(
+        ran.stderr,
+        "\
+warning: program `[DIR]/work/missing` does not exist
+ --> hooks.yaml:4:11
+  |
+4 |     argv: [./missing]
+  |           ^^^^^^^^^^^
+  |
+  = help: looked up with `[DIR]/work` as the working directory of the event
+"
+    );
+}
+
+#[test]
+fn an_observer_that_breaks_stops_nothing() {
+    let ran = Test::new()
+        .args(["fire", "session_end", "--no-journal", "--json"])
+        .stdin(r#"{"reason": "quit"}"#)
+        .args(["--input", "-"])
+        .hooks("hooks: [{name: watch, event: session_end, command: exit 1}]")
+        .run();
+    let report = ran.json();
+    assert_eq!(report["blocked"], false);
+    assert_eq!(
+        report["failures"],
+        json!([{"hook": "watch", "cause": "exited with status 1", "let_through": false}])
+    );
+    assert_eq!(ran.status, 0);
+}

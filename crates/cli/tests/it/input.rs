@@ -1,0 +1,167 @@
+//! `tenterhook fire` with what it cannot take: the whole message and the exit status.
+
+use crate::stage::Test;
+
+fn refusal_of_event(name: &str) -> (String, i32) {
+    let ran = Test::new().args(["fire", name, "--no-journal"]).run();
+    let (message, status) = ran.refusal();
+    (message.to_owned(), status)
+}
+
+fn refusal_of_input(text: &str) -> (String, i32) {
+    let ran = Test::new()
+        .args(["fire", "pre_tool_use", "--no-journal"])
+        .event(text)
+        .run();
+    let (message, status) = ran.refusal();
+    (message.to_owned(), status)
+}
+
+#[test]
+fn an_unknown_event_comes_with_the_name_that_was_probably_meant() {
+    let expected = |found: &str, meant: &str| {
+        (
+            format!("error: unknown event `{found}`\nhint: did you mean `{meant}`?\n"),
+            64,
+        )
+    };
+    for (found, meant) in [
+        ("pre_tol_use", "pre_tool_use"),
+        ("on_error", "agent_error"),
+        ("on_max_iterations", "max_iterations"),
+        ("on_user_input", "waiting_for_user"),
+    ] {
+        assert_eq!(refusal_of_event(found), expected(found, meant));
+    }
+}
+
+#[test]
+fn an_event_that_is_like_none_comes_with_the_rule_for_names_of_ones_own() {
+    assert_eq!(
+        refusal_of_event("zzz"),
+        (
+            "error: unknown event `zzz`\nhint: user-defined events are named `x-<vendor>.<name>`\n"
+                .to_owned(),
+            64
+        )
+    );
+    assert_eq!(
+        refusal_of_event("x-acme"),
+        (
+            "error: `x-acme` is no name of a user-defined event: expected `x-<vendor>.<name>`, each part of the \
+             characters a-z, 0-9, `_`, `-`\nhint: user-defined events are named `x-<vendor>.<name>`\n"
+                .to_owned(),
+            64
+        )
+    );
+}
+
+#[test]
+fn an_input_that_is_no_json_object_is_refused() {
+    for (text, cause) in [
+        (
+            "{\"tool_name\":",
+            "EOF while parsing a value at line 1 column 13",
+        ),
+        ("", "EOF while parsing a value at line 1 column 0"),
+        (
+            "[]",
+            "invalid type: sequence, expected a map at line 1 column 0",
+        ),
+        (
+            "{\"tool_name\": shell}",
+            "expected value at line 1 column 15",
+        ),
+    ] {
+        let expected = format!(
+            "error: `event.json` is no JSON object\n  caused by: {cause}\nhint: give the event's payload as an \
+             object, such as `{{\"tool_name\": \"shell\"}}`\n"
+        );
+        assert_eq!(refusal_of_input(text), (expected, 3));
+    }
+}
+
+#[test]
+fn an_input_that_is_no_such_event_is_refused_with_the_fields_it_has() {
+    let fields = "`tool_use_id`, `tool_name`, `tool_input`, `role`, `attempt`, `tool_category`";
+    let unknown = format!("unknown field `tool_inptu`, expected one of {fields}");
+    for (text, cause) in [
+        (
+            r#"{"tool_name": "shell", "tool_inptu": {}}"#,
+            unknown.as_str(),
+        ),
+        (
+            r#"{"tool_input": {"cmd": "ls"}}"#,
+            "missing field `tool_name`",
+        ),
+        (
+            r#"{"tool_name": 5}"#,
+            "invalid type: integer `5`, expected a string",
+        ),
+    ] {
+        let expected = format!(
+            "error: the input is no `pre_tool_use` event\n  caused by: {cause}\nhint: its fields are {fields}\n"
+        );
+        assert_eq!(refusal_of_input(text), (expected, 3));
+    }
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_refused() {
+    for (path, cause) in [
+        ("missing.json", "No such file or directory (os error 2)"),
+        (".", "Is a directory (os error 21)"),
+    ] {
+        let ran = Test::new()
+            .args(["fire", "pre_tool_use", "--no-journal", "--input", path])
+            .run();
+        let expected = format!("error: cannot read `{path}`\n  caused by: {cause}\n");
+        assert_eq!(ran.refusal(), (expected.as_str(), 1));
+    }
+}
+
+#[test]
+fn stdin_is_named_where_it_is_what_is_wrong() {
+    let ran = Test::new()
+        .args(["fire", "pre_tool_use", "--no-journal", "--input", "-"])
+        .stdin("no")
+        .run();
+    let (message, status) = ran.refusal();
+    assert!(
+        message.starts_with("error: stdin is no JSON object\n"),
+        "{message}"
+    );
+    assert_eq!(status, 3);
+}
+
+#[test]
+fn a_hook_file_that_does_not_exist_is_refused() {
+    let ran = Test::new()
+        .args(["fire", "stop", "--no-journal", "--hooks", "missing.yaml"])
+        .run();
+    let expected = "\
+error: the file cannot be read: No such file or directory (os error 2)
+--> missing.yaml
+
+error: 1 problem in `missing.yaml`
+";
+    assert_eq!(ran.refusal(), (expected, 3));
+}
+
+#[test]
+fn a_journal_that_cannot_be_opened_is_refused_before_a_hook_runs() {
+    let ran = Test::new()
+        .args(["fire", "agent_start", "--journal", "taken/journal.jsonl"])
+        .file("taken", "a file, no folder")
+        .hooks("hooks: [{event: agent_start, command: touch ran}]")
+        .run();
+    let (message, status) = ran.refusal();
+    assert!(message.starts_with("error: "), "{message}");
+    assert!(
+        message
+            .ends_with("hint: name another file with `--journal FILE`, or pass `--no-journal`\n"),
+        "{message}"
+    );
+    assert_eq!(status, 1);
+    assert!(!ran.path("work/ran").exists());
+}

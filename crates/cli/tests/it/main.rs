@@ -1,0 +1,42 @@
+//! The program as a user meets it: arguments, files and stdin in; stdout, stderr and the exit status out.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod burst;
+mod call;
+mod check;
+mod demo;
+mod fault;
+mod fire;
+mod input;
+mod interrupt;
+mod lifecycle;
+mod list;
+mod outcome;
+mod permission;
+mod record;
+mod service;
+mod session;
+mod stage;
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = fs::read_to_string(folder.join("main.rs")).unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        assert!(
+            name == "main" || main.contains(&format!("mod {name};")),
+            "`{name}` has no `mod` line"
+        );
+    }
+}

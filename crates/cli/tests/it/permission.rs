@@ -1,0 +1,109 @@
+//! `tenterhook run`: rules, `--yes` and hooks decide on a tool call when nobody is there to be asked.
+
+use crate::stage::Test;
+
+/// Says whether the command ran that the model asks for, and what a person saw.
+fn write_something(args: &[&str], hooks: &str) -> (bool, String) {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal"])
+        .args(args.iter().copied())
+        .script(
+            "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: touch ran}}]\n  - text: done\n",
+        )
+        .hooks(hooks)
+        .run();
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    (ran.path("work/ran").exists(), ran.stdout)
+}
+
+fn denied(reason: &str) -> (bool, String) {
+    let text = format!("● shell touch ran\n  denied{reason}\ndone\n");
+    (false, text)
+}
+
+fn allowed() -> (bool, String) {
+    (
+        true,
+        "● shell touch ran\n    [no output]\ndone\n".to_owned(),
+    )
+}
+
+const NO_HOOKS: &str = "hooks: []";
+
+#[test]
+fn nobody_agrees_where_nobody_is() {
+    assert_eq!(
+        write_something(&[], NO_HOOKS),
+        denied(": it needs approval and nobody is there to give it")
+    );
+}
+
+#[test]
+fn a_rule_allows_what_it_matches() {
+    assert_eq!(write_something(&["--allow", "shell"], NO_HOOKS), allowed());
+    assert_eq!(
+        write_something(&["--allow", "shell(cmd=touch *)"], NO_HOOKS),
+        allowed()
+    );
+    assert_eq!(
+        write_something(
+            &["--allow", "shell(cmd=ls *)", "--allow", "read_file"],
+            NO_HOOKS
+        ),
+        denied(": it needs approval and nobody is there to give it")
+    );
+}
+
+#[test]
+fn yes_is_an_answer_to_every_question() {
+    assert_eq!(write_something(&["--yes"], NO_HOOKS), allowed());
+}
+
+#[test]
+fn a_rule_that_denies_beats_yes_and_rules_that_allow() {
+    let rule = ["--yes", "--allow", "shell", "--deny", "shell(cmd=touch *)"];
+    assert_eq!(
+        write_something(&rule, NO_HOOKS),
+        denied(": the permission rule `shell(cmd=touch *)` denies it")
+    );
+}
+
+#[test]
+fn a_hook_that_denies_beats_yes_and_rules_that_allow() {
+    for event in ["tool_guard", "pre_tool_use"] {
+        let hooks = format!(
+            "hooks: [{{name: guard, event: {event}, command: \"echo not here >&2; exit 2\"}}]"
+        );
+        for args in [&["--yes"][..], &["--allow", "shell"]] {
+            assert_eq!(
+                write_something(args, &hooks),
+                denied(&format!(" by a {event} hook: not here"))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_asks_is_not_answered_by_yes() {
+    let hooks = r#"hooks: [{name: careful, event: pre_tool_use, command: "echo '{\"decision\":\"ask\"}'"}]"#;
+    let (has_run, text) = write_something(&["--yes"], hooks);
+    assert!(!has_run, "{text}");
+    assert!(text.contains("  denied"), "{text}");
+}
+
+#[test]
+fn a_hook_answers_in_the_place_of_the_user() {
+    let hooks = r#"hooks: [{name: proxy, event: permission_request, command: "echo '{\"decision\":\"allow\"}'"}]"#;
+    assert_eq!(write_something(&[], hooks), allowed());
+}
+
+#[test]
+fn a_guard_that_breaks_denies_whatever_the_rules_say() {
+    let hooks = "hooks: [{name: guard, event: tool_guard, command: exit 1}]";
+    let (has_run, text) = write_something(&["--yes", "--allow", "shell"], hooks);
+    assert!(!has_run, "{text}");
+    assert!(
+        text.contains("hook \"guard\": exited with status 1"),
+        "{text}"
+    );
+}

@@ -1,0 +1,152 @@
+//! `tenterhook run` with prompts from stdin, subagents and compaction.
+
+use serde_json::Value;
+
+use crate::stage::Test;
+
+#[test]
+fn each_line_of_stdin_is_a_prompt_of_one_session() {
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .stdin("one\n\n  two\n/quit\nthree\n")
+        .script("turns: [{text: first}, {text: second}]")
+        .hooks(
+            "hooks:\n  - {event: user_prompt_submit, command: cat >> prompts.log; echo >> prompts.log}\n  \
+             - {event: [session_start, session_end], command: cat >> session.log; echo >> session.log}\n",
+        )
+        .run();
+    assert_eq!(ran.all(), ("first\nsecond\n", "", 0));
+    let prompts = ran.lines("prompts.log");
+    let texts: Vec<&Value> = prompts.iter().map(|event| &event["prompt"]).collect();
+    assert_eq!(texts, ["one", "two"]);
+    let session = ran.lines("session.log");
+    assert_eq!(session.len(), 2);
+    assert_eq!(session[0]["session_id"], prompts[1]["session_id"]);
+}
+
+#[test]
+fn the_user_compacts_the_conversation() {
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .stdin("/compact\nhello\n/compact\nwhat did I say?\n")
+        .script("turns: [{text: hi}, {summary: The user said hello.}, {text: you said hello}]")
+        .hooks(
+            "hooks:\n  - {event: after_compaction, command: cat > compacted.json}\n  \
+             - {event: before_llm_call, command: cat > asked.json}\n",
+        )
+        .run();
+    assert_eq!(ran.stderr, "Not compacted: there is nothing to compact\n");
+    assert!(
+        ran.stdout.starts_with("hi\nCompacted a conversation of "),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.ends_with("you said hello\n"), "{}", ran.stdout);
+    let compacted: Value = serde_json::from_str(&ran.file("compacted.json")).unwrap();
+    assert_eq!(compacted["summary"], "The user said hello.");
+    let asked = ran.file("asked.json");
+    assert!(asked.contains("The user said hello."), "{asked}");
+    assert_eq!(ran.status, 0);
+}
+
+#[test]
+fn a_hook_keeps_the_conversation_as_it_is() {
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .stdin("hello\n/compact\n")
+        .script("turns: [{text: hi}]")
+        .hooks("hooks: [{event: pre_compact, command: \"echo not now >&2; exit 2\"}]")
+        .run();
+    assert_eq!(ran.stdout, "hi\n");
+    assert!(
+        ran.stderr
+            .ends_with("Not compacted: a pre_compact hook does not want the compaction: not now\n"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.status, 0);
+}
+
+const AGENTS: &str = "\
+agents:
+  root:
+    model: scripted:script.yaml
+    sub_agents: [helper]
+  helper:
+    description: looks things up
+    instruction: You look things up.
+  stranger:
+    description: is not asked
+";
+
+#[test]
+fn an_agent_file_names_the_model_and_the_agents_that_take_tasks() {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal", "--hooks", "agents.yaml"])
+        .file("agents.yaml", AGENTS)
+        .file(
+            "script.yaml",
+            "\
+turns:
+  - tool_calls: [{name: transfer_task, arguments: {agent: helper, task: look it up}}]
+  - for: helper
+    tool_calls: [{name: list_directory, arguments: {path: .}}]
+  - for: helper
+    text: it is in the script
+  - tool_calls: [{name: transfer_task, arguments: {agent: stranger, task: look it up}}]
+  - text: found
+",
+        )
+        .run();
+    let expected = "\
+● transfer_task {\"agent\":\"helper\",\"task\":\"look it up\"}
+● helper: list_directory .
+    agents.yaml
+    script.yaml
+it is in the script
+    it is in the script
+";
+    assert!(ran.stdout.starts_with(expected), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\"agent\":\"stranger\""),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.ends_with("\nfound\n"), "{}", ran.stdout);
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}
+
+#[test]
+fn the_timeline_shows_every_hook_that_ran() {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal", "--timeline"])
+        .script("turns: [{text: hi}]")
+        .hooks(
+            "hooks:\n  - {name: watch, event: turn_end, command: cat}\n  \
+             - {name: context, event: user_prompt_submit, command: echo be brief}\n",
+        )
+        .run();
+    for line in [
+        "    user_prompt_submit  context         context [TIME]\n",
+        "    turn_end        watch           no opinion [TIME]\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{}", ran.stdout);
+    }
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}
+
+#[test]
+fn tools_work_in_the_folder_that_the_call_names() {
+    let test = Test::new()
+        .args(["run", "go", "--no-journal", "--yes", "--cwd", "below"])
+        .script(
+            "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch here}}]}, {text: done}]",
+        )
+        .hooks("hooks: [{event: session_start, command: touch hooked}]");
+    std::fs::create_dir(test.work().join("below")).unwrap();
+    let ran = test.run();
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    for name in ["below/here", "below/hooked"] {
+        assert!(ran.path("work").join(name).exists(), "{name}");
+    }
+}

@@ -1,0 +1,312 @@
+//! One run of the program in a folder of its own, with nothing of the user's environment but `PATH`.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long something may take that has to happen.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A call of the program.
+#[must_use = "nothing happens before `run` or `start`"]
+pub(crate) struct Test {
+    folder: TempDir,
+    args: Vec<String>,
+    files: Vec<String>,
+    stdin: Option<String>,
+    variables: Vec<(String, String)>,
+    descriptors: Option<u32>,
+}
+
+impl Test {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["work", "home", "state", "tmp"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self {
+            folder,
+            args: Vec::new(),
+            files: Vec::new(),
+            stdin: None,
+            variables: Vec::new(),
+            descriptors: None,
+        }
+    }
+
+    /// Adds arguments.
+    pub(crate) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Self {
+        self.args.extend(args.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Writes a file into the working directory.
+    pub(crate) fn file(self, name: &str, text: &str) -> Self {
+        fs::write(self.work().join(name), text).unwrap();
+        self
+    }
+
+    /// Writes `hooks.yaml` and passes it with `--hooks`.
+    pub(crate) fn hooks(mut self, text: &str) -> Self {
+        self.files.extend(["--hooks".into(), "hooks.yaml".into()]);
+        self.file("hooks.yaml", text)
+    }
+
+    /// Writes `script.yaml` and passes it with `--model`.
+    pub(crate) fn script(mut self, text: &str) -> Self {
+        self.files
+            .extend(["--model".into(), "scripted:script.yaml".into()]);
+        self.file("script.yaml", text)
+    }
+
+    /// Writes `event.json` and passes it with `--input`.
+    pub(crate) fn event(mut self, text: &str) -> Self {
+        self.files.extend(["--input".into(), "event.json".into()]);
+        self.file("event.json", text)
+    }
+
+    pub(crate) fn stdin(mut self, text: &str) -> Self {
+        self.stdin = Some(text.to_owned());
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sets how many descriptors the program may have open.
+    pub(crate) fn descriptors(mut self, most: u32) -> Self {
+        self.descriptors = Some(most);
+        self
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(self) -> Ran {
+        self.start().finish()
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(self) -> Running {
+        let mut child = self.command().spawn().unwrap();
+        if let Some(text) = &self.stdin {
+            let mut stdin = child.stdin.take().unwrap();
+            // A program that refuses the call does not read what it is given.
+            stdin.write_all(text.as_bytes()).ok();
+        }
+        Running {
+            child,
+            folder: self.folder,
+        }
+    }
+
+    fn command(&self) -> Command {
+        let program = env!("CARGO_BIN_EXE_tenterhook");
+        let mut command = match self.descriptors {
+            Some(most) => {
+                let mut shell = Command::new("/bin/sh");
+                let limited = format!("ulimit -n {most}; exec \"$0\" \"$@\"");
+                shell.args(["-c", &limited, program]);
+                shell
+            }
+            None => Command::new(program),
+        };
+        let folder = self.folder.path();
+        command
+            .args(&self.args)
+            .args(&self.files)
+            .current_dir(self.work())
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("HOME", folder.join("home"))
+            .env("XDG_STATE_HOME", folder.join("state"))
+            .env("TMPDIR", folder.join("tmp"))
+            .envs(self.variables.clone())
+            .stdin(if self.stdin.is_some() {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// The program at work.
+pub(crate) struct Running {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Running {
+    /// Waits for a file of the working directory to hold a whole line, and returns the line.
+    pub(crate) fn line_of(&self, name: &str) -> String {
+        let path = self.folder.path().join("work").join(name);
+        eventually(|| {
+            Some(
+                fs::read_to_string(&path)
+                    .ok()?
+                    .strip_suffix('\n')?
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Sends the program what Ctrl-C sends.
+    pub(crate) fn interrupt(&self) {
+        let killed = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+    }
+
+    /// Waits for the program to end.
+    pub(crate) fn finish(self) -> Ran {
+        let Self { child, folder } = self;
+        let pid = child.id();
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait_with_output()).ok());
+        let output = receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            Command::new("kill")
+                .args(["-KILL", &pid.to_string()])
+                .status()
+                .ok();
+            panic!("the program does not end");
+        });
+        Ran::new(&output.unwrap(), folder)
+    }
+}
+
+/// What a run of the program left.
+#[must_use = "a run that nobody looks at tests nothing"]
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// What it printed, without what differs from run to run.
+    pub(crate) stdout: String,
+    /// Its messages, without what differs from run to run.
+    pub(crate) stderr: String,
+    /// The exit status; -1 after a signal.
+    pub(crate) status: i32,
+    printed: String,
+    folder: TempDir,
+}
+
+impl Ran {
+    fn new(output: &Output, folder: TempDir) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let printed = text(&output.stdout);
+        Self {
+            stdout: stable(&printed, folder.path()),
+            stderr: stable(&text(&output.stderr), folder.path()),
+            status: output.status.code().unwrap_or(-1),
+            printed,
+            folder,
+        }
+    }
+
+    /// Returns stdout, stderr and exit status.
+    pub(crate) fn all(&self) -> (&str, &str, i32) {
+        (&self.stdout, &self.stderr, self.status)
+    }
+
+    /// Returns stderr and exit status of a run that printed nothing.
+    pub(crate) fn refusal(&self) -> (&str, i32) {
+        assert_eq!(self.stdout, "");
+        (&self.stderr, self.status)
+    }
+
+    /// Returns the one JSON object on stdout.
+    pub(crate) fn json(&self) -> Value {
+        let value: Value = serde_json::from_str(&self.printed).unwrap_or_else(|error| {
+            panic!("{error}: {}{}", self.printed, self.stderr);
+        });
+        assert!(value.is_object(), "{value}");
+        value
+    }
+
+    /// Returns a file of the working directory.
+    pub(crate) fn file(&self, name: &str) -> String {
+        let path = self.path("work").join(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| {
+            panic!(
+                "{}: {error}\n{}{}",
+                path.display(),
+                self.stdout,
+                self.stderr
+            )
+        })
+    }
+
+    /// Returns the JSON values of a file of the working directory, one a line.
+    pub(crate) fn lines(&self, name: &str) -> Vec<Value> {
+        json_lines(&self.file(name))
+    }
+
+    /// Returns a folder or file beside the working directory: `work`, `home`, `state`, `tmp`.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Reads one JSON value from each line.
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Waits until `condition` gives something.
+pub(crate) fn eventually<T>(mut condition: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "it never happened");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Says whether a process is alive. One that nobody waited for is not.
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let listed = Command::new("ps").args(["-o", "stat=", "-p", pid]).output();
+    let state = String::from_utf8(listed.unwrap().stdout).unwrap();
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
+}
+
+/// Puts names in the place of what differs from run to run.
+fn stable(text: &str, folder: &Path) -> String {
+    let text = text.replace(folder.to_str().unwrap(), "[DIR]");
+    let lines: Vec<String> = text.split('\n').map(stable_line).collect();
+    lines.join("\n")
+}
+
+/// Names the temporary folders and the durations of a line, with the blanks that line durations up.
+fn stable_line(line: &str) -> String {
+    let mut parts: Vec<String> = line.split(" ms").map(str::to_owned).collect();
+    let last = parts.len() - 1;
+    for part in &mut parts[..last] {
+        let before = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        *part = format!("{} [TIME]", before.trim_end());
+    }
+    let line = parts.concat();
+    match line.split_once("[DIR]/tmp/") {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '.');
+            format!("{before}[TMP]{rest}")
+        }
+        None => line,
+    }
+}

@@ -5,7 +5,7 @@
 //! | 0 | nothing | none |
 //! | 0 | one JSON object | what its keys say |
 //! | 0 | `{` and anything but one JSON object | failure |
-//! | 0 | other text | context on the events that take plain text, else nothing; under `strict_output` a failure |
+//! | 0 | other text | context on the events that take plain text; else, from a native hook of a gate or under `strict_output`, a failure; else nothing |
 //! | 2 | any | stops the operation with stderr as the reason |
 //! | any other | any | failure |
 
@@ -31,6 +31,8 @@ enum Speaker {
     Native,
     /// A hook of a docker-agent agent file. That system's events under that system's names.
     AgentFile,
+    /// A hook of an agent file's preempt lane: a guard that is told the public name `pre_tool_use`.
+    Preempt,
 }
 
 /// The dialect.
@@ -54,6 +56,14 @@ impl DockerAgent {
         })
     }
 
+    /// The contract as hooks of an agent file's preempt lane speak it: the event is `tool_guard`, the name that they
+    /// are told is `pre_tool_use`.
+    pub fn preempt() -> Arc<dyn Dialect> {
+        Arc::new(Self {
+            speaker: Speaker::Preempt,
+        })
+    }
+
     /// Returns the event that docker-agent knows by this name.
     pub fn event(name: &str) -> Option<&'static DockerEvent> {
         EVENTS.iter().find(|event| event.name == name)
@@ -65,6 +75,7 @@ impl Dialect for DockerAgent {
         match self.speaker {
             Speaker::Native => "native",
             Speaker::AgentFile => "docker-agent",
+            Speaker::Preempt => "docker-agent preempt",
         }
     }
 
@@ -84,11 +95,17 @@ impl Dialect for DockerAgent {
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {
         match (self.speaker, info.kind, configured) {
             (Speaker::Native, _, _) => tenterhook::native_policy(info, configured),
-            (Speaker::AgentFile, EventKind::PreToolUse | EventKind::ToolGuard, _) => {
-                Policy::new(OnError::Block, "docker-agent fails closed here")
+            (
+                Speaker::AgentFile | Speaker::Preempt,
+                EventKind::PreToolUse | EventKind::ToolGuard,
+                _,
+            ) => Policy::new(OnError::Block, "docker-agent fails closed here"),
+            (Speaker::AgentFile | Speaker::Preempt, _, Some(on_error)) => {
+                Policy::new(on_error, "configured")
             }
-            (Speaker::AgentFile, _, Some(on_error)) => Policy::new(on_error, "configured"),
-            (Speaker::AgentFile, _, None) => Policy::new(OnError::Warn, "docker-agent's default"),
+            (Speaker::AgentFile | Speaker::Preempt, _, None) => {
+                Policy::new(OnError::Warn, "docker-agent's default")
+            }
         }
     }
 }

@@ -12,11 +12,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, join_all};
-use tenterhook_protocol::capability::Capability;
 use tenterhook_protocol::journal::{FORMAT_VERSION, RunRecord, RunStatus};
 use tenterhook_protocol::{
-    AnyEffect, AnyOutcome, Event, EventClass, EventInfo, EventKind, Failure, HookId, JsonObject,
-    Origin, Permission, RewriteError, Run,
+    AnyEffect, AnyOutcome, Event, EventClass, EventInfo, Failure, HookId, JsonObject, Origin,
+    Permission, RewriteError, Run,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -34,13 +33,13 @@ type Answer = Result<AnyEffect, HandlerError>;
 pub(crate) fn run_inline<E: Event>(
     plan: &Plan,
     event: &mut E,
-    origin: &Origin,
+    lineage: &[Arc<Origin>],
 ) -> Option<Box<AnyOutcome>> {
     let mut run = InlineRun {
         plan,
         calls: plan.calls(),
         event,
-        origin,
+        lineage,
         outcome: None,
         next: 0,
         ended: false,
@@ -49,7 +48,10 @@ pub(crate) fn run_inline<E: Event>(
     while let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| run.proceed())) {
         run.settle(Err(panicked(&*panic)));
     }
-    run.outcome
+    run.outcome.map(|mut outcome| {
+        count_let_through(E::INFO, &mut outcome);
+        outcome
+    })
 }
 
 /// A plan of functions under way.
@@ -57,7 +59,7 @@ struct InlineRun<'a, E> {
     plan: &'a Plan,
     calls: &'a [SyncCall<E>],
     event: &'a mut E,
-    origin: &'a Origin,
+    lineage: &'a [Arc<Origin>],
     outcome: Option<Box<AnyOutcome>>,
     /// The position behind the hook that was called last.
     next: usize,
@@ -66,11 +68,14 @@ struct InlineRun<'a, E> {
 
 impl<E: Event> InlineRun<'_, E> {
     fn proceed(&mut self) {
+        let Some(origin) = self.lineage.first() else {
+            return;
+        };
         while let Some(call) = self.calls.get(self.next) {
             self.next += 1;
             let is_due = (call.is_everywhere || self.is_within())
                 && (!self.ended || call.phase == Phase::Observe);
-            if is_due && let Some(effect) = call.function.call(self.event, self.origin) {
+            if is_due && let Some(effect) = call.function.call(self.event, origin) {
                 self.settle(Ok(*effect));
             }
         }
@@ -82,7 +87,8 @@ impl<E: Event> InlineRun<'_, E> {
     }
 
     fn is_within(&self) -> bool {
-        self.hook().is_some_and(|hook| hook.is_within(self.origin))
+        self.hook()
+            .is_some_and(|hook| hook.is_within(E::INFO, self.lineage))
     }
 
     #[cold]
@@ -105,6 +111,19 @@ impl<E: Event> InlineRun<'_, E> {
         );
         self.ended |= settled.ends && runs_in_series(E::INFO, hook.spec.phase);
     }
+}
+
+/// Takes back that failed hooks let the operation through, where another hook stopped it, and returns how many did.
+fn count_let_through(info: &EventInfo, outcome: &mut AnyOutcome) -> usize {
+    let is_stopped = info.is_stopped(outcome);
+    for failure in &mut outcome.failures {
+        failure.let_through &= !is_stopped;
+    }
+    outcome
+        .failures
+        .iter()
+        .filter(|failure| failure.let_through)
+        .count()
 }
 
 fn runs_in_series(info: &EventInfo, phase: Phase) -> bool {
@@ -150,9 +169,11 @@ pub(crate) struct Finished {
 
 /// What does not change while a plan runs.
 pub(crate) struct Conditions {
+    /// Where the event comes from, and the agents that gave that one its task.
+    pub(crate) lineage: Arc<[Arc<Origin>]>,
     pub(crate) cancel: CancellationToken,
-    /// Bounds every hook of the dispatch, beside its own timeout.
-    pub(crate) group_timeout: Option<Duration>,
+    /// Bounds all hooks of the dispatch together, beside the timeout of each.
+    pub(crate) deadline: Option<Instant>,
     pub(crate) with_records: bool,
 }
 
@@ -179,6 +200,11 @@ pub(crate) async fn run_shared(plan: &Plan, event: EventRef, conditions: &Condit
             Run::Parallel => run.parallel(steps).await,
         }
     }
+    if count_let_through(info, &mut run.outcome) == 0 {
+        for record in &mut run.runs {
+            record.let_through = false;
+        }
+    }
     Finished {
         outcome: run.outcome,
         event: run.event,
@@ -201,16 +227,15 @@ impl PlanRun<'_> {
         let own = hook.spec.timeout;
         Call {
             event: self.event.clone(),
-            timeout: self
-                .conditions
-                .group_timeout
-                .map_or(own, |group| own.min(group)),
+            timeout: self.conditions.deadline.map_or(own, |end| {
+                own.min(end.saturating_duration_since(Instant::now()))
+            }),
             cancel: self.conditions.cancel.clone(),
         }
     }
 
     fn applies(&self, hook: &Hook) -> bool {
-        hook.is_within(&self.event.envelope().origin)
+        hook.is_within(self.info, &self.conditions.lineage)
     }
 
     async fn series(&mut self, steps: &[Arc<Hook>]) {
@@ -353,8 +378,13 @@ async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
         )
         .map(|effect| effect.map(|effect| *effect).unwrap_or_default())
         .map_err(|panic| panicked(&*panic)),
+        Handling::Waiting(handler) if handler.is_bounded() => {
+            let run = AssertUnwindSafe(async { handler.handle(call).await })
+                .catch_unwind()
+                .await;
+            run.unwrap_or_else(|panic| Err(panicked(&*panic)))
+        }
         Handling::Waiting(_) if call.cancel.is_cancelled() => Err(HandlerError::Cancelled),
-        Handling::Waiting(handler) if handler.is_bounded() => handler.handle(call).await,
         Handling::Waiting(handler) => run_bounded(&**handler, call).await,
     };
     (
@@ -403,25 +433,52 @@ fn settle(
     apply: impl FnOnce(&JsonObject) -> Result<(), RewriteError>,
 ) -> Settled {
     let phase = hook.spec.phase;
+    let mut refused_stop = None;
     let accepted = answer.and_then(|effect| {
-        accept(info, phase, &effect)?;
-        if phase != Phase::Observe && !effect.rewrite.is_empty() {
-            apply(&effect.rewrite).map_err(HandlerError::Rewrite)?;
+        let taken = accept(info, phase, &effect).and_then(|()| {
+            if phase == Phase::Observe || effect.rewrite.is_empty() {
+                return Ok(());
+            }
+            apply(&effect.rewrite).map_err(HandlerError::Rewrite)
+        });
+        match taken {
+            Ok(()) => Ok(effect),
+            Err(error) => {
+                refused_stop = stop_of(info, &effect);
+                Err(error)
+            }
         }
-        Ok(effect)
     });
     let (effect, mut summary) = match accepted {
         Ok(effect) => (effect, Summary::default()),
-        Err(error) => fail(info, hook, &error, outcome),
+        Err(error) => {
+            let (effect, summary) = fail(info, hook, &error, outcome);
+            // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.
+            (refused_stop.unwrap_or(effect), summary)
+        }
     };
     describe(&effect, &mut summary);
     let ends = ends_series(info, &effect);
     if phase == Phase::Observe {
+        summary.effect = "none";
         outcome.notices.extend(effect.notices);
     } else {
         fold(outcome, &hook.spec.id, effect);
     }
     Settled { summary, ends }
+}
+
+/// Returns the part of an effect that stops the operation, if the event honours it.
+fn stop_of(info: &EventInfo, effect: &AnyEffect) -> Option<AnyEffect> {
+    let stop = AnyEffect {
+        permission: effect
+            .permission
+            .clone()
+            .filter(|verdict| verdict.permission == Permission::Deny),
+        block: effect.block.clone(),
+        ..AnyEffect::default()
+    };
+    (stop.is_stop() && info.check(&stop).is_ok()).then_some(stop)
 }
 
 fn accept(info: &EventInfo, phase: Phase, effect: &AnyEffect) -> Result<(), HandlerError> {
@@ -446,6 +503,7 @@ fn fail(
     // A hook that only observes guards nothing, so its failure stops nothing and lets nothing through.
     let policy = match (spec.phase, spec.policy.on_error) {
         (Phase::Observe, OnError::Block) => Policy::new(OnError::Warn, "the phase stops nothing"),
+        _ if hook.strict => spec.policy.strict(info),
         _ => spec.policy,
     };
     let is_guarding = info.class == EventClass::Gate && spec.phase != Phase::Observe;
@@ -473,11 +531,8 @@ fn fail(
 
 /// Says whether an effect ends a series: what it stops can no longer happen, or is done already.
 fn ends_series(info: &EventInfo, effect: &AnyEffect) -> bool {
-    let stop_is_strongest = info.class == EventClass::Gate
-        && !info.honours(Capability::Permission)
-        && !info.honours(Capability::Block)
-        && effect.stop_run.is_some();
-    effect.is_stop() || effect.handled || stop_is_strongest
+    let ends_run = info.stops_by_ending_the_run() && effect.stop_run.is_some();
+    effect.is_stop() || effect.handled || ends_run
 }
 
 /// Names an effect in one word, the strongest part first.
@@ -513,9 +568,4 @@ fn describe(effect: &AnyEffect, summary: &mut Summary) {
         .or_else(|| effect.block.clone())
         .or_else(|| effect.stop_run.clone());
     summary.context_bytes = effect.context.iter().map(|text| text.len() as u64).sum();
-}
-
-/// Returns the bound on all hooks of one dispatch together, where the event has one.
-pub(crate) fn group_timeout(kind: EventKind, session_end: Duration) -> Option<Duration> {
-    (kind == EventKind::SessionEnd).then_some(session_end)
 }

@@ -1,18 +1,19 @@
 //! Sending events: the surface that a host calls.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use tenterhook_protocol::journal::{DispatchRecord, FORMAT_VERSION, JournalRecord};
-use tenterhook_protocol::{AnyEvent, AnyOutcome, Envelope, Event, Origin, Outcome, ToolUseId};
+use tenterhook_protocol::{AnyEvent, AnyOutcome, Envelope, Event, EventKind, Origin, Outcome};
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::{Conditions, Finished, group_timeout, milliseconds, run_inline, run_shared};
+use crate::dispatch::{Conditions, Finished, milliseconds, run_inline, run_shared};
 use crate::engine::Shared;
 use crate::event_ref::EventRef;
 use crate::plan::Plan;
+use crate::sink::JournalSink;
 
 /// Sends the events of one session through an engine's hooks. Clones share the session's sequence.
 ///
@@ -21,7 +22,8 @@ use crate::plan::Plan;
 #[derive(Clone)]
 pub struct Dispatcher {
     shared: Arc<Shared>,
-    origin: Arc<Origin>,
+    /// Where events come from, then the agents that gave that one its task, nearest first.
+    lineage: Arc<[Arc<Origin>]>,
     sequence: Arc<AtomicU64>,
     cancel: CancellationToken,
 }
@@ -29,10 +31,13 @@ pub struct Dispatcher {
 impl fmt::Debug for Dispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dispatcher")
-            .field("origin", &self.origin)
+            .field("origin", self.origin())
             .finish_non_exhaustive()
     }
 }
+
+/// The origin of nothing.
+static NOWHERE: LazyLock<Arc<Origin>> = LazyLock::new(Arc::default);
 
 /// What came of an event whose type is known at run time only.
 #[derive(Debug)]
@@ -47,7 +52,7 @@ impl Dispatcher {
     pub(crate) fn new(shared: Arc<Shared>, origin: Origin) -> Self {
         Self {
             shared,
-            origin: Arc::new(origin),
+            lineage: Arc::new([Arc::new(origin)]),
             sequence: Arc::new(AtomicU64::new(0)),
             cancel: CancellationToken::new(),
         }
@@ -62,18 +67,25 @@ impl Dispatcher {
         }
     }
 
-    /// Returns a dispatcher of another session through the same hooks: a subagent passes its parent's gates.
+    /// Returns a dispatcher of a subagent's session through the same hooks. The subagent passes every gate that
+    /// its parent passes, also those that are for the parent's agent or session only.
     #[must_use]
     pub fn child(&self, origin: Origin) -> Self {
         Self {
+            shared: Arc::clone(&self.shared),
+            lineage: [Arc::new(origin)]
+                .into_iter()
+                .chain(self.lineage.iter().cloned())
+                .collect(),
+            sequence: Arc::new(AtomicU64::new(0)),
             cancel: self.cancel.clone(),
-            ..Self::new(Arc::clone(&self.shared), origin)
         }
     }
 
     /// Returns where the events come from.
     pub fn origin(&self) -> &Arc<Origin> {
-        &self.origin
+        // A lineage is made with its origin and only ever grows.
+        self.lineage.first().unwrap_or(&NOWHERE)
     }
 
     /// Says whether any hook could be interested in `E`. Reads one word of memory.
@@ -104,7 +116,7 @@ impl Dispatcher {
             };
             if plan.is_sync && self.shared.journal.is_none() {
                 self.sequence.fetch_add(1, Ordering::Relaxed);
-                let outcome = run_inline(&plan, &mut event, &self.origin);
+                let outcome = run_inline(&plan, &mut event, &self.lineage);
                 return outcome
                     .map_or_else(Outcome::default, |outcome| Outcome::new(*outcome, event));
             }
@@ -125,33 +137,65 @@ impl Dispatcher {
             .registry
             .load()
             .plan(&*event)
-            .map(|plan| Arc::clone(&plan))
-            .unwrap_or_default();
-        self.run(&plan, Arc::from(event)).await
+            .map(|plan| Arc::clone(&plan));
+        if let Some(plan) = plan {
+            return self.run(&plan, Arc::from(event)).await;
+        }
+        let envelope = Envelope::new(Arc::clone(self.origin()), 0);
+        let event = EventRef::new(Arc::from(event), Arc::new(envelope));
+        Dispatched {
+            outcome: AnyOutcome::default(),
+            event,
+        }
     }
 
     async fn run(&self, plan: &Plan, event: Arc<dyn AnyEvent>) -> Dispatched {
         let began = Instant::now();
         let kind = event.info().kind;
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-        let envelope = Envelope::new(Arc::clone(&self.origin), sequence);
+        let envelope = Envelope::new(Arc::clone(self.origin()), sequence);
         if self.shared.journal.is_some() {
             // A record says when the dispatch began, not when it was written.
             envelope.timestamp();
         }
         let event = EventRef::new(event, Arc::new(envelope));
+        let mut unfinished = Unfinished {
+            journal: self.shared.journal.as_deref(),
+            event: event.clone(),
+            began,
+        };
         let conditions = Conditions {
+            lineage: Arc::clone(&self.lineage),
             cancel: self.cancel.clone(),
-            group_timeout: group_timeout(kind, self.shared.session_end_timeout),
+            deadline: (kind == EventKind::SessionEnd)
+                .then(|| began + self.shared.session_end_timeout),
             with_records: self.shared.journal.is_some(),
         };
-        let finished = run_shared(plan, event, &conditions).await;
-        if let Some(journal) = &self.shared.journal {
+        let mut finished = run_shared(plan, event, &conditions).await;
+        if let Some(journal) = unfinished.journal.take() {
             journal.record(records(&finished, began)).await;
+            finished.outcome.notices.extend(journal.take_problem());
         }
         Dispatched {
             outcome: finished.outcome,
             event: finished.event,
+        }
+    }
+}
+
+/// A dispatch under way. Dropped before its end, it is recorded as cancelled.
+struct Unfinished<'a> {
+    journal: Option<&'a dyn JournalSink>,
+    event: EventRef,
+    began: Instant,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(journal) = self.journal {
+            let mut record = dispatch_record(&self.event, &AnyOutcome::default(), self.began);
+            record.reason = Some("the host dropped the dispatch".to_owned());
+            journal.record_dropped(JournalRecord::Dispatch(record));
         }
     }
 }
@@ -162,8 +206,22 @@ fn records(finished: &Finished, began: Instant) -> Vec<JournalRecord> {
         event,
         runs,
     } = finished;
+    let mut record = dispatch_record(event, outcome, began);
+    record.hooks = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+    runs.iter()
+        .cloned()
+        .map(JournalRecord::Run)
+        .chain([JournalRecord::Dispatch(record)])
+        .collect()
+}
+
+fn dispatch_record(event: &EventRef, outcome: &AnyOutcome, began: Instant) -> DispatchRecord {
     let envelope = event.envelope();
-    let dispatch = DispatchRecord {
+    let tool_use_id = event
+        .event()
+        .tool_use_id()
+        .filter(|id| !id.as_str().is_empty());
+    DispatchRecord {
         v: FORMAT_VERSION,
         event_id: envelope.event_id(),
         event: event.event().name().to_owned(),
@@ -172,25 +230,13 @@ fn records(finished: &Finished, began: Instant) -> Vec<JournalRecord> {
         session_id: envelope.origin.session_id.clone(),
         agent: envelope.origin.agent.name.clone(),
         subject: event.event().subject().map(str::to_owned),
-        tool_use_id: event
-            .event()
-            .tool_use_id()
-            .cloned()
-            .filter(|id: &ToolUseId| !id.as_str().is_empty()),
+        tool_use_id: tool_use_id.cloned(),
         permission: outcome.permission,
-        stopped: outcome.is_stopped(),
-        reason: outcome
-            .stop_reason()
-            .or(outcome.stop_run.as_deref())
-            .map(str::to_owned),
+        stopped: event.info().is_stopped(outcome),
+        reason: outcome.stop_reason().map(str::to_owned),
         rewritten: outcome.rewritten.clone(),
         failures: outcome.failures.clone(),
-        hooks: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        hooks: 0,
         duration_ms: milliseconds(began.elapsed()),
-    };
-    runs.iter()
-        .cloned()
-        .map(JournalRecord::Run)
-        .chain([JournalRecord::Dispatch(dispatch)])
-        .collect()
+    }
 }

@@ -63,6 +63,7 @@ impl Shared {
             spec,
             scope,
             position,
+            strict: self.strict,
         })
     }
 }
@@ -249,7 +250,7 @@ impl Scoped {
             phase: Phase::Observe,
             priority: 0,
             timeout: DEFAULT_TIMEOUT,
-            policy: Policy::new(OnError::Warn, "a subscriber stops nothing"),
+            policy: Policy::new(OnError::Ignore, "a subscriber stops nothing"),
             source: Source::CODE,
             definition: None,
         })

@@ -142,7 +142,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Returns a duration in seconds without needless digits.
+/// Returns a duration in seconds, to the millisecond, without needless digits.
 fn seconds(duration: Duration) -> String {
-    format!("{}s", duration.as_secs_f64())
+    format!("{}s", (duration.as_secs_f64() * 1e3).round() / 1e3)
 }

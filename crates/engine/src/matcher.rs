@@ -108,6 +108,7 @@ fn compile(pattern: &str) -> Result<Regex, MatcherError> {
     };
     let build = |text: &str| {
         RegexBuilder::new(text)
+            .dot_matches_new_line(true)
             .size_limit(PATTERN_SIZE_LIMIT)
             .build()
     };
@@ -148,7 +149,8 @@ mod tests {
             ("read|write.*", "write_file", true),
             ("read|write.*", "xread", false),
             ("^shell$", "shell", true),
-            ("s.*l", "shell\n", false),
+            ("s.*l", "shell\\n", false),
+            (".*", "a\\nb", true),
         ] {
             let compiled = Matcher::parse(matcher).expect(matcher);
             assert_eq!(

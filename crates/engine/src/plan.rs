@@ -15,6 +15,8 @@ pub(crate) struct Hook {
     pub(crate) scope: Scope,
     /// The order of registration.
     pub(crate) position: u64,
+    /// Every gate blocks when the hook fails, whatever its policy says.
+    pub(crate) strict: bool,
 }
 
 impl Hook {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::Serialize;
-use tenterhook_protocol::{AnyEvent, EventKind, EventName, HookId};
+use tenterhook_protocol::{AnyEvent, EventClass, EventInfo, EventKind, EventName, HookId, Origin};
 
 use crate::hook::{HookSpec, Phase, Scope, Source};
 use crate::plan::{Hook, Plan, sort};
@@ -230,19 +230,27 @@ pub(crate) fn without(hooks: &[Arc<Hook>], gone: impl Fn(&Hook) -> bool) -> Vec<
 }
 
 impl Hook {
-    /// Says whether the hook is for events of `origin`: its scope's, and its agent's if it is one agent's only.
-    pub(crate) fn is_within(&self, origin: &tenterhook_protocol::Origin) -> bool {
-        self.scope.applies(origin)
-            && self
-                .spec
-                .agent
-                .as_ref()
-                .is_none_or(|agent| *agent == origin.agent.name)
+    /// Says whether the hook is for an event of `info` that comes from `lineage`: the origin first, then the agents
+    /// that gave it its task. A gate of a parent judges its subagents too, so that no guard is escaped by
+    /// delegating; an observer hears of its own agent only.
+    pub(crate) fn is_within(&self, info: &EventInfo, lineage: &[Arc<Origin>]) -> bool {
+        let reach = match info.class {
+            EventClass::Gate => lineage,
+            EventClass::Observer => lineage.get(..1).unwrap_or_default(),
+        };
+        reach.iter().any(|origin| {
+            self.scope.applies(origin)
+                && self
+                    .spec
+                    .agent
+                    .as_ref()
+                    .is_none_or(|agent| *agent == origin.agent.name)
+        })
     }
 }
 
 impl Scope {
-    fn applies(&self, origin: &tenterhook_protocol::Origin) -> bool {
+    fn applies(&self, origin: &Origin) -> bool {
         match self {
             Self::Global | Self::File(_) => true,
             Self::Workspace(workspace) => origin.workspace.as_ref() == Some(workspace),

@@ -3,17 +3,27 @@
 use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use futures_util::future::BoxFuture;
 use tenterhook_protocol::journal::JournalRecord;
 use thiserror::Error;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Takes the records of an engine.
 pub trait JournalSink: Send + Sync + fmt::Debug {
     /// Takes the records of one dispatch: its runs in order, then the dispatch itself. The dispatch waits for it.
     fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()>;
+
+    /// Takes the record of a dispatch that its host dropped. Must not wait; what there is no room for is lost.
+    fn record_dropped(&self, record: JournalRecord);
+
+    /// Returns what kept records from being written since the last call. The host's user is told.
+    fn take_problem(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Keeps records in memory: for tests, and for hosts that show what happened.
@@ -42,18 +52,27 @@ impl JournalSink for MemoryJournal {
             .extend(records);
         Box::pin(std::future::ready(()))
     }
+
+    fn record_dropped(&self, record: JournalRecord) {
+        self.records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(record);
+    }
 }
 
 /// How many dispatches may wait for the disk before the next one does.
 const QUEUED_DISPATCHES: usize = 256;
 
 /// Appends records to a file, one JSON object a line, from a thread of its own. A dispatch waits only when the
-/// disk is that many dispatches behind.
+/// disk is that many dispatches behind. After a write that failed the next one is tried all the same.
 #[derive(Debug)]
 pub struct FileJournal {
     path: PathBuf,
-    queue: Mutex<Option<mpsc::Sender<Vec<JournalRecord>>>>,
-    writer: Mutex<Option<std::thread::JoinHandle<Result<(), JournalError>>>>,
+    queue: mpsc::Sender<Vec<JournalRecord>>,
+    closing: CancellationToken,
+    writer: Mutex<Option<JoinHandle<Result<(), io::Error>>>>,
+    problem: Arc<Mutex<Option<String>>>,
 }
 
 /// A journal that could not be written.
@@ -86,21 +105,29 @@ impl FileJournal {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(failed)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(failed)?;
         let (queue, records) = mpsc::channel(QUEUED_DISPATCHES);
-        let file_path = path.clone();
-        let writer = std::thread::Builder::new()
+        let closing = CancellationToken::new();
+        let problem = Arc::new(Mutex::new(None));
+        let writer = Writer {
+            file,
+            problem: Arc::clone(&problem),
+            is_torn: false,
+            first_error: None,
+        };
+        let until = closing.clone();
+        let thread = std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || {
-                write_all(file, records).map_err(|source| JournalError {
-                    path: file_path,
-                    source,
-                })
-            })
+            .spawn(move || runtime.block_on(writer.write_all(records, until)))
             .map_err(failed)?;
         Ok(Self {
             path,
-            queue: Mutex::new(Some(queue)),
-            writer: Mutex::new(Some(writer)),
+            queue,
+            closing,
+            writer: Mutex::new(Some(thread)),
+            problem,
         })
     }
 
@@ -114,41 +141,50 @@ impl FileJournal {
     /// # Errors
     /// When anything could not be written.
     pub fn close(&self) -> Result<(), JournalError> {
-        drop(
-            self.queue
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        let writer = self
+        self.closing.cancel();
+        let thread = self
             .writer
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        writer.map_or(Ok(()), |writer| {
-            let lost = || JournalError {
+        let Some(thread) = thread else { return Ok(()) };
+        let lost = |_| Err(io::Error::other("the writer panicked"));
+        thread
+            .join()
+            .unwrap_or_else(lost)
+            .map_err(|source| JournalError {
                 path: self.path.clone(),
-                source: io::Error::other("the writer panicked"),
-            };
-            writer.join().unwrap_or_else(|_| Err(lost()))
-        })
-    }
-
-    fn queue(&self) -> Option<mpsc::Sender<Vec<JournalRecord>>> {
-        self.queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+                source,
+            })
     }
 }
 
 impl JournalSink for FileJournal {
     fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            if let Some(queue) = self.queue() {
-                // The writer is gone only after an error, which `close` returns.
-                queue.send(records).await.ok();
+            if self.queue.send(records).await.is_err() || self.closing.is_cancelled() {
+                note(&self.problem, "the journal is closed");
             }
+        })
+    }
+
+    fn record_dropped(&self, record: JournalRecord) {
+        if self.queue.try_send(vec![record]).is_err() {
+            note(&self.problem, "a dropped dispatch was not recorded");
+        }
+    }
+
+    fn take_problem(&self) -> Option<String> {
+        let problem = self
+            .problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        problem.map(|problem| {
+            format!(
+                "cannot write the journal `{}`: {problem}",
+                self.path.display()
+            )
         })
     }
 }
@@ -159,19 +195,66 @@ impl Drop for FileJournal {
     }
 }
 
-/// Writes each dispatch with one write, so that processes that share a file do not mix their lines.
-fn write_all(
-    mut file: std::fs::File,
-    mut records: mpsc::Receiver<Vec<JournalRecord>>,
-) -> io::Result<()> {
-    let mut lines = Vec::new();
-    while let Some(batch) = records.blocking_recv() {
-        lines.clear();
-        for record in &batch {
-            serde_json::to_writer(&mut lines, record)?;
+fn note(problem: &Mutex<Option<String>>, text: &str) {
+    *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+}
+
+/// The side of a journal that writes.
+struct Writer {
+    file: std::fs::File,
+    problem: Arc<Mutex<Option<String>>>,
+    /// The last write may have left a line without its end.
+    is_torn: bool,
+    first_error: Option<io::Error>,
+}
+
+impl Writer {
+    /// Writes until the journal is closed, then what is still queued.
+    async fn write_all(
+        mut self,
+        mut records: mpsc::Receiver<Vec<JournalRecord>>,
+        closing: CancellationToken,
+    ) -> io::Result<()> {
+        while let Some(Some(batch)) = closing.run_until_cancelled(records.recv()).await {
+            self.write(&batch);
+        }
+        // Closing wakes whoever waits for room in the queue. What they still send is not waited for: their thread may
+        // be the one that waits for this one.
+        records.close();
+        while let Ok(batch) = records.try_recv() {
+            self.write(&batch);
+        }
+        self.file
+            .sync_data()
+            .or_else(|error| self.sync_failure(error))?;
+        self.first_error.map_or(Ok(()), Err)
+    }
+
+    /// A pipe or a device has nothing to sync.
+    fn sync_failure(&self, error: io::Error) -> io::Result<()> {
+        let is_file = self
+            .file
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_file());
+        if is_file { Err(error) } else { Ok(()) }
+    }
+
+    /// Writes a dispatch with one write, so that processes that share a file do not mix their lines.
+    fn write(&mut self, batch: &[JournalRecord]) {
+        let mut lines = Vec::new();
+        if self.is_torn {
             lines.push(b'\n');
         }
-        file.write_all(&lines)?;
+        let encoded = batch.iter().try_for_each(|record| {
+            serde_json::to_writer(&mut lines, record)?;
+            lines.push(b'\n');
+            Ok(())
+        });
+        let written = encoded.and_then(|()| self.file.write_all(&lines));
+        self.is_torn = written.is_err();
+        if let Err(error) = written {
+            note(&self.problem, &error.to_string());
+            self.first_error.get_or_insert(error);
+        }
     }
-    file.sync_data()
 }

@@ -119,6 +119,12 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
+    /// Says whether the program was written as a relative path, which means another file in another directory.
+    fn is_relative(&self) -> bool {
+        let written = self.name.as_deref().unwrap_or(self.path.as_os_str());
+        self.shell.is_none() && is_path(written) && Path::new(written).is_relative()
+    }
+
     /// Returns the launch that hands a file which the system does not recognise to `sh`.
     pub(crate) fn through_sh(self) -> Self {
         let sh = PathBuf::from(sys::SH);
@@ -157,6 +163,27 @@ impl Command {
         self.edit(|inner| inner.dir = Some(path::absolute(&dir).unwrap_or(dir)))
     }
 
+    /// Returns the command as it runs in `dir`, an absolute path. What was found when the command was made stays
+    /// found; only a program that is itself a relative path is looked up, from `dir`.
+    #[must_use]
+    pub fn placed(&self, dir: &Path) -> Self {
+        match &self.inner.launch {
+            Ok(launch) if !launch.is_relative() => {
+                let mut inner = Inner::clone(&self.inner);
+                inner.dir = Some(dir.to_owned());
+                inner.launch = Ok(Launch {
+                    dir: inner.dir.clone(),
+                    env: inner.environment(),
+                    ..launch.clone()
+                });
+                Self {
+                    inner: Arc::new(inner),
+                }
+            }
+            Ok(_) | Err(_) => self.clone().working_dir(dir.to_owned()),
+        }
+    }
+
     /// Sets a variable on top of the inherited environment.
     #[must_use]
     pub fn env(self, key: impl Into<OsString>, value: impl Into<OsString>) -> Self {
@@ -180,7 +207,7 @@ impl Command {
 
     /// Returns where the executable was found, and whether a shell is used.
     ///
-    /// The answer of a successful look-up is kept; a failed one is repeated.
+    /// The answer of a successful look-up is kept, also when the file goes away later; a failed one is repeated.
     ///
     /// # Errors
     ///

@@ -161,7 +161,6 @@ impl Start<'_> {
         let mut launch = self.command.launch()?;
         let mut pause = FIRST_PAUSE;
         let mut busy_tries = 0;
-        let mut is_looked_up_again = false;
         let mut shortage = None;
         loop {
             self.check(&launch, &mut shortage)?;
@@ -184,10 +183,6 @@ impl Start<'_> {
                 }
                 Refusal::NotAProgram if launch.shell.is_none() => {
                     launch = Cow::Owned(launch.into_owned().through_sh());
-                }
-                Refusal::Missing if !is_looked_up_again => {
-                    is_looked_up_again = true;
-                    launch = Cow::Owned(self.command.prepare()?);
                 }
                 Refusal::Missing | Refusal::NotAProgram | Refusal::Busy | Refusal::Other => {
                     return Err(refused(&launch, source));
@@ -218,15 +213,26 @@ impl Start<'_> {
 
 fn refused(launch: &Launch, source: io::Error) -> SpawnError {
     let is_missing = refusal(&source) == Refusal::Missing;
-    if let Some(error) = is_missing
-        .then(|| missing_interpreter(&launch.executable))
-        .flatten()
-    {
+    if let Some(error) = is_missing.then(|| missing(launch)).flatten() {
         return SpawnError::Resolve(error);
     }
     SpawnError::Spawn {
         program: launch.executable.clone(),
         source,
+    }
+}
+
+/// Returns what is missing. Nothing is searched for anew: what was found when the command was made is what runs,
+/// and a file of the same name elsewhere is another program.
+fn missing(launch: &Launch) -> Option<ResolveError> {
+    if let Some(path) = launch.dir.clone().filter(|dir| !dir.is_dir()) {
+        return Some(ResolveError::NoWorkingDir { path });
+    }
+    let path = launch.executable.clone();
+    if path.exists() {
+        missing_interpreter(&path)
+    } else {
+        Some(ResolveError::NotFound { path })
     }
 }
 

@@ -13,6 +13,7 @@ use crate::capability::{Capabilities, Capability};
 use crate::effect::AnyEffect;
 use crate::event_kind::EventKind;
 use crate::id::ToolUseId;
+use crate::outcome::AnyOutcome;
 use crate::permission::Permission;
 
 /// Whether an event can stop what it announces.
@@ -127,6 +128,20 @@ impl EventInfo {
             || self.honours(Capability::StopRun)
     }
 
+    /// Says whether `outcome` means that what the event announces must not happen. Where the event knows neither
+    /// permission nor block, ending the run is its way to say so.
+    pub fn is_stopped(&self, outcome: &AnyOutcome) -> bool {
+        outcome.is_stopped() || (self.stops_by_ending_the_run() && outcome.stop_run.is_some())
+    }
+
+    /// Says whether ending the run is the strongest stop of this gate.
+    pub const fn stops_by_ending_the_run(&self) -> bool {
+        matches!(self.class, EventClass::Gate)
+            && self.honours(Capability::StopRun)
+            && !self.honours(Capability::Permission)
+            && !self.honours(Capability::Block)
+    }
+
     /// Returns the strongest stop that the event honours, with `reason`; nothing where it honours none.
     pub fn stopping_effect(&self, reason: String) -> AnyEffect {
         let mut effect = AnyEffect::default();
@@ -189,9 +204,7 @@ impl EventInfo {
 }
 
 /// A lifecycle event. The catalogue alone implements it.
-pub trait Event:
-    AnyEvent + Clone + fmt::Debug + Serialize + DeserializeOwned + private::Sealed + Sized + 'static
-{
+pub trait Event: AnyEvent + Clone + Serialize + DeserializeOwned + Sized {
     /// The event's row of the catalogue.
     const INFO: &'static EventInfo;
 }
@@ -206,8 +219,8 @@ pub trait Supplies: Event {
     type Product: Serialize + DeserializeOwned;
 }
 
-/// A lifecycle event of any kind.
-pub trait AnyEvent: Any + Send + Sync + fmt::Debug {
+/// A lifecycle event of any kind. The catalogue alone implements it.
+pub trait AnyEvent: Any + Send + Sync + fmt::Debug + private::Sealed {
     /// Returns the event's row of the catalogue.
     fn info(&self) -> &'static EventInfo;
 

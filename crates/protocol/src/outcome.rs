@@ -69,17 +69,20 @@ pub struct AnyOutcome {
 }
 
 impl AnyOutcome {
-    /// Says whether the operation must not happen: denied or blocked.
+    /// Says whether the operation is denied or blocked. See also [`EventInfo::is_stopped`](crate::EventInfo::is_stopped).
     pub fn is_stopped(&self) -> bool {
         self.block.is_some() || self.permission == Permission::Deny
     }
 
-    /// Returns why the operation must not happen, if it must not and a reason was given.
+    /// Returns why the operation must not happen, if a reason was given.
     pub fn stop_reason(&self) -> Option<&str> {
-        if self.permission == Permission::Deny {
-            return self.permission_reason.as_deref().or(self.block.as_deref());
-        }
-        self.block.as_deref()
+        let reasons = match self.permission {
+            Permission::Deny => [&self.permission_reason, &self.block, &self.stop_run],
+            Permission::None | Permission::Allow | Permission::Ask => {
+                [&self.block, &self.stop_run, &None]
+            }
+        };
+        reasons.into_iter().find_map(Option::as_deref)
     }
 }
 
@@ -159,7 +162,7 @@ impl<E: Event> Outcome<E> {
     /// Returns why the operation must not happen, if it must not: the text is empty where no hook gave a reason.
     pub fn stopped(&self) -> Option<&str> {
         self.any()
-            .filter(|any| any.is_stopped())
+            .filter(|any| E::INFO.is_stopped(any))
             .map(|any| any.stop_reason().unwrap_or_default())
     }
 

@@ -31,7 +31,6 @@ pub(super) struct Answer {
     /// The canonical form, which native hooks may answer in.
     pub(super) effect: Option<AnyEffect>,
     pub(super) unknown_keys: Vec<String>,
-    pub(super) known_keys: usize,
 }
 
 /// What `decision` says.
@@ -44,20 +43,73 @@ pub(super) enum Decision {
 impl Answer {
     pub(super) fn parse(object: JsonObject) -> Result<Self, ReadError> {
         let mut answer = Self::default();
+        let mut given = JsonObject::new();
         for (key, value) in object {
             if normal(&key) != "hookspecificoutput" {
+                note(&mut given, &key, &value)?;
                 answer.set(key, value)?;
             } else if let Some(specific) = typed::<JsonObject>(&key, value)? {
-                answer.known_keys += 1;
-                specific
-                    .into_iter()
-                    .try_for_each(|(key, value)| answer.set(key, value))?;
+                for (key, value) in specific {
+                    note(&mut given, &key, &value)?;
+                    answer.set(key, value)?;
+                }
             }
         }
         Ok(answer)
     }
 
+    /// Refuses an answer that cannot be what its author meant: a misspelt key beside nothing that decides, or a
+    /// reason without what it is the reason for.
+    pub(super) fn check_sense(&self) -> Result<(), ReadError> {
+        let reasons = [
+            ("reason", self.reason.is_some(), self.decision.is_some()),
+            (
+                "stop_reason",
+                self.stop_reason.is_some(),
+                self.proceed.is_some(),
+            ),
+            (
+                "permission_decision_reason",
+                self.permission_reason.is_some(),
+                self.permission.is_some(),
+            ),
+        ];
+        let unknown = match self.unknown_keys.as_slice() {
+            [] => String::new(),
+            keys => format!("; unknown: `{}`", keys.join("`, `")),
+        };
+        if let Some((key, _, _)) = reasons
+            .into_iter()
+            .find(|(_, given, decided)| *given && !decided)
+        {
+            return Err(ReadError::invalid(format!(
+                "`{key}` without what it is the reason for{unknown}"
+            )));
+        }
+        if self.unknown_keys.is_empty() || self.decides() {
+            return Ok(());
+        }
+        Err(ReadError::invalid(format!(
+            "nothing in the answer decides anything{unknown}"
+        )))
+    }
+
+    fn decides(&self) -> bool {
+        self.proceed.is_some()
+            || self.decision.is_some()
+            || self.permission.is_some()
+            || self.updated_input.is_some()
+            || self.updated_messages.is_some()
+            || self.updated_tool_response.is_some()
+            || self.additional_context.is_some()
+            || self.summary.is_some()
+            || self.effect.is_some()
+    }
+
     fn set(&mut self, key: String, value: Value) -> Result<(), ReadError> {
+        if value.is_null() {
+            return Ok(());
+        }
         match normal(&key).as_str() {
             "continue" => self.proceed = typed(&key, value)?,
             "stopreason" => self.stop_reason = typed(&key, value)?,
@@ -97,8 +149,20 @@ impl Answer {
                 return Ok(());
             }
         }
-        self.known_keys += 1;
         Ok(())
+    }
+}
+
+/// Notes a key that was given. The same key in two spellings must not say two things.
+fn note(given: &mut JsonObject, key: &str, value: &Value) -> Result<(), ReadError> {
+    if value.is_null() {
+        return Ok(());
+    }
+    match given.insert(normal(key), value.clone()) {
+        Some(before) if before != *value => {
+            Err(ReadError::invalid(format!("`{key}` is given twice")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -68,6 +68,11 @@ impl Reader<'_> {
     fn stdout(&self, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
         let text = String::from_utf8_lossy(reply.stdout);
         let text = text.trim();
+        let text = match self.speaker {
+            // Some shells put a byte order mark before what they print.
+            Speaker::Native => text.trim_start_matches('\u{feff}').trim_start(),
+            Speaker::AgentFile | Speaker::Preempt => text,
+        };
         if text.is_empty() {
             return Ok(AnyEffect::default());
         }
@@ -79,7 +84,13 @@ impl Reader<'_> {
                 "plain text, where `strict_output` allows one JSON object or nothing",
             ));
         }
-        let context = if takes_plain_text(self.info.kind) {
+        let is_context = takes_plain_text(self.info.kind);
+        if self.is_strict_gate() && !is_context {
+            return Err(ReadError::invalid(
+                "plain text, where a gate answers with one JSON object or nothing",
+            ));
+        }
+        let context = if is_context {
             vec![text.to_owned()]
         } else {
             Vec::new()
@@ -120,13 +131,8 @@ impl Reader<'_> {
 
     /// Refuses what is not this event's, where it must not be passed over.
     fn check(&self, answer: &Answer) -> Result<(), ReadError> {
-        let is_gate = self.info.class == EventClass::Gate;
-        let says_nothing_known = answer.known_keys == 0 && !answer.unknown_keys.is_empty();
-        if says_nothing_known && is_gate && self.speaker == Speaker::Native {
-            let keys = answer.unknown_keys.join("`, `");
-            return Err(ReadError::invalid(format!(
-                "no key of the answer is known: `{keys}`"
-            )));
+        if self.is_strict_gate() {
+            answer.check_sense()?;
         }
         if !self.strict {
             return Ok(());
@@ -137,9 +143,11 @@ impl Reader<'_> {
         if answer.suppress_output == Some(true) {
             return Err(self.unsupported("suppress_output"));
         }
+        let public = (self.speaker == Speaker::Preempt).then_some("pre_tool_use");
         let names = [
             Some(self.info.name),
             row(self.info.kind).map(|row| row.name),
+            public,
         ];
         match &answer.hook_event_name {
             Some(name) if !names.contains(&Some(name.as_str())) => {
@@ -150,6 +158,11 @@ impl Reader<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Says whether the answer is that of a native hook on a gate, where a slip of the pen must not pass for consent.
+    fn is_strict_gate(&self) -> bool {
+        self.info.class == EventClass::Gate && self.speaker == Speaker::Native
     }
 
     fn unsupported(&self, part: &str) -> ReadError {
@@ -198,10 +211,12 @@ impl Reader<'_> {
     fn canonical(&self, effect: Option<AnyEffect>) -> Result<AnyEffect, ReadError> {
         match (effect, self.speaker) {
             (Some(effect), Speaker::Native) => Ok(effect),
-            (Some(_), Speaker::AgentFile) if self.strict => {
+            (Some(_), Speaker::AgentFile | Speaker::Preempt) if self.strict => {
                 Err(ReadError::invalid("unknown key `effect`"))
             }
-            (Some(_), Speaker::AgentFile) | (None, _) => Ok(AnyEffect::default()),
+            (Some(_), Speaker::AgentFile | Speaker::Preempt) | (None, _) => {
+                Ok(AnyEffect::default())
+            }
         }
     }
 
@@ -263,7 +278,10 @@ impl Reader<'_> {
                     effect.set_permission(permission, reason);
                 }
             }
-            _ if self.strict && self.speaker == Speaker::AgentFile => {
+            Permission::Ask | Permission::Deny if self.info.can_stop() => {
+                self.stop(effect, reason.into_iter().collect(), key);
+            }
+            _ if self.strict && self.speaker != Speaker::Native => {
                 return Err(self.unsupported(key));
             }
             Permission::Ask | Permission::Deny => {

@@ -1,7 +1,8 @@
-//! Writing an event for a hook: one compact JSON object, what is zero left out.
+//! Writing an event for a hook: one compact JSON object, what is zero left out. Native hooks get the catalogue's
+//! payload and docker-agent's keys over it.
 
 use serde_json::Value;
-use tenterhook::{EventRef, WriteError};
+use tenterhook::{EventKind, EventRef, WriteError};
 use tenterhook_protocol::JsonObject;
 
 use super::Speaker;
@@ -19,10 +20,11 @@ const KEPT_WHEN_ZERO: &[&str] = &[
 ];
 
 pub(super) fn write(speaker: Speaker, event: &EventRef) -> Result<Vec<u8>, WriteError> {
-    let row = row(event.info().kind);
-    let name = match (speaker, row) {
-        (Speaker::Native, _) => event.event().name(),
-        (Speaker::AgentFile, Some(row)) => row.name,
+    let kind = event.info().kind;
+    let (name, row) = match (speaker, row(kind)) {
+        (Speaker::Native, row) => (event.event().name(), row),
+        (Speaker::Preempt, _) => ("pre_tool_use", row(EventKind::PreToolUse)),
+        (Speaker::AgentFile, Some(row)) => (row.name, Some(row)),
         (Speaker::AgentFile, None) => {
             return Err(WriteError::NoSuchEvent {
                 dialect: "docker-agent",
@@ -30,20 +32,22 @@ pub(super) fn write(speaker: Speaker, event: &EventRef) -> Result<Vec<u8>, Write
             });
         }
     };
-    let mut object = base(event, name);
-    match row {
-        Some(row) => add_fields(&mut object, row, event.payload()?),
-        None => object.extend(event.payload()?.clone()),
-    }
+    let payload = event.payload()?;
+    let mut object = match (speaker, row) {
+        (Speaker::AgentFile | Speaker::Preempt, Some(_)) => JsonObject::new(),
+        (_, _) => payload.clone(),
+    };
+    // What every event carries stands over a payload that brings keys of the same names.
+    object.extend(base(event, name));
     if speaker == Speaker::Native {
         add_envelope(&mut object, event);
     }
+    if let Some(row) = row {
+        add_fields(&mut object, row, payload);
+    }
     object.retain(|key, value| KEPT_WHEN_ZERO.contains(&key.as_str()) || !is_zero(value));
     let text = serde_json::to_string(&object).map_err(WriteError::Payload)?;
-    Ok(match speaker {
-        Speaker::Native => text.into_bytes(),
-        Speaker::AgentFile => escape(&text).into_bytes(),
-    })
+    Ok(escape(&text, speaker).into_bytes())
 }
 
 fn base(event: &EventRef, name: &str) -> JsonObject {
@@ -124,18 +128,42 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Escapes what docker-agent's encoder escapes. Outside of strings these characters do not stand in JSON.
-fn escape(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for character in json.chars() {
+/// Writes escapes in the one form that survives every shell, and what docker-agent's encoder escapes too.
+///
+/// Many hooks hand the event on with `echo "$INPUT"`. The `echo` of some shells turns `\n` and its like into the
+/// character itself, which breaks the JSON behind the pipe, and a guard that reads nothing denies nothing. It
+/// leaves `\u000a` alone.
+fn escape(json: &str, speaker: Speaker) -> String {
+    let mut escaped = String::with_capacity(json.len() + json.len() / 8);
+    let mut characters = json.chars();
+    while let Some(character) = characters.next() {
         match character {
-            '<' => escaped.push_str("\\u003c"),
-            '>' => escaped.push_str("\\u003e"),
-            '&' => escaped.push_str("\\u0026"),
-            '\u{2028}' => escaped.push_str("\\u2028"),
-            '\u{2029}' => escaped.push_str("\\u2029"),
+            '\\' => match characters.next().map(|short| (short, long_escape(short))) {
+                Some((_, Some(long))) => escaped.push_str(long),
+                Some((short, None)) => escaped.extend(['\\', short]),
+                None => escaped.push('\\'),
+            },
+            '<' if speaker != Speaker::Native => escaped.push_str("\\u003c"),
+            '>' if speaker != Speaker::Native => escaped.push_str("\\u003e"),
+            '&' if speaker != Speaker::Native => escaped.push_str("\\u0026"),
+            '\u{2028}' if speaker != Speaker::Native => escaped.push_str("\\u2028"),
+            '\u{2029}' if speaker != Speaker::Native => escaped.push_str("\\u2029"),
             other => escaped.push(other),
         }
     }
     escaped
+}
+
+/// Returns the long form of a two-character escape, by its second character.
+fn long_escape(short: char) -> Option<&'static str> {
+    Some(match short {
+        'n' => "\\u000a",
+        't' => "\\u0009",
+        'r' => "\\u000d",
+        'b' => "\\u0008",
+        'f' => "\\u000c",
+        '"' => "\\u0022",
+        '\\' => "\\u005c",
+        _ => return None,
+    })
 }

@@ -215,3 +215,64 @@ fn native_hooks_get_events_that_docker_agent_does_not_have() {
         "the docker-agent dialect has no event `tool_execution_start`"
     );
 }
+
+#[test]
+fn escapes_survive_the_echo_of_every_shell() {
+    let event = UserPromptSubmit {
+        prompt: "a\n\t\"b\" \\ c\r".to_owned(),
+    };
+    for dialect in [DockerAgent::agent_file(), DockerAgent::native()] {
+        let bytes = dialect.write(&sent(event.clone())).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(
+            text.contains(r"a\u000a\u0009\u0022b\u0022 \u005c c\u000d"),
+            "{text}"
+        );
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            value.get("prompt").and_then(Value::as_str),
+            Some(event.prompt.as_str())
+        );
+    }
+}
+
+#[test]
+fn native_hooks_get_the_whole_payload_of_the_catalogue() {
+    let event = PostToolUse {
+        tool_name: "shell".to_owned(),
+        blocked: true,
+        duration_ms: 7,
+        ..PostToolUse::default()
+    };
+    let bytes = DockerAgent::native().write(&sent(event.clone())).unwrap();
+    let value: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(value.get("blocked"), Some(&json!(true)));
+    assert_eq!(value.get("duration_ms"), Some(&json!(7)));
+    let bytes = DockerAgent::agent_file().write(&sent(event)).unwrap();
+    let value: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(value.get("blocked"), None);
+}
+
+#[test]
+fn the_preempt_lane_is_told_its_public_name() {
+    let event = ToolGuard {
+        tool_name: "shell".to_owned(),
+        tool_input: tool_input(),
+        ..ToolGuard::default()
+    };
+    let dialect = DockerAgent::preempt();
+    let value: Value = serde_json::from_slice(&dialect.write(&sent(event)).unwrap()).unwrap();
+    assert_eq!(value.get("hook_event_name"), Some(&json!("pre_tool_use")));
+    let stdout = br#"{"hook_event_name":"pre_tool_use","permission_decision":"ask"}"#;
+    let reply = tenterhook::Reply {
+        status: 0,
+        stdout,
+        stderr: b"",
+        stdout_omitted: 0,
+    };
+    assert!(
+        dialect
+            .read(tenterhook::EventKind::ToolGuard.info(), &reply, true)
+            .is_ok()
+    );
+}

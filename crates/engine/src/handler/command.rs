@@ -1,11 +1,11 @@
 //! Handlers that are child processes: one process for one event, spoken to in a dialect.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tenterhook_process::{Capture, Command, End, Finished, HeldPipe, Limits, SpawnError};
+use tenterhook_process::{Capture, Command, End, Finished, HeldPipe, Limits, Slots, SpawnError};
 use tenterhook_protocol::AnyEffect;
 
 use super::{Call, Handler, HandlerError};
@@ -24,6 +24,9 @@ const STDERR: Capture = Capture {
     tail: 48 << 10,
 };
 
+/// Bounds how many hooks of this process run at once.
+static HOOK_SLOTS: LazyLock<Slots> = LazyLock::new(|| Slots::new(Slots::shared().count()));
+
 /// Runs a command for each event: the event on stdin, the answer on stdout and in the exit status.
 #[derive(Debug)]
 pub struct CommandHandler {
@@ -38,7 +41,8 @@ impl CommandHandler {
     /// Makes a handler of a command, shown to people as `text`.
     pub fn new(command: Command, text: impl Into<String>, dialect: Arc<dyn Dialect>) -> Self {
         Self {
-            command,
+            // The agent's own commands must not keep its hooks waiting, so hooks have slots of their own.
+            command: command.slots(HOOK_SLOTS.clone()),
             working_dir: None,
             dialect,
             strict_output: false,
@@ -75,7 +79,7 @@ impl CommandHandler {
             .encoded(&*self.dialect)
             .map_err(HandlerError::Write)?;
         let directory = self.directory(&call.event.envelope().origin.cwd);
-        let placed = directory.map(|dir| self.command.clone().working_dir(dir));
+        let placed = directory.map(|dir| self.command.placed(&dir));
         let limits = Limits {
             timeout: call.timeout,
             grace: GRACE,

@@ -136,6 +136,11 @@ impl<F: Fn(&EventRef) + Send + Sync> Handler for Subscriber<F> {
         (self.function)(&call.event);
         Box::pin(std::future::ready(Ok(AnyEffect::default())))
     }
+
+    /// It never waits, and it is told of cancelled dispatches too.
+    fn is_bounded(&self) -> bool {
+        true
+    }
 }
 
 /// Returns the message of a panic.

@@ -53,9 +53,19 @@ fn broken_gates(dir: &std::path::Path) -> Vec<(&'static str, HookSpec, &'static 
             "`decision` is `dney`",
         ),
         (
+            "misspells its key beside a known one",
+            line("echo '{\"decison\":\"deny\",\"reason\":\"no\"}'"),
+            "`reason` without what it is the reason for; unknown: `decison`",
+        ),
+        (
+            "prints a log line first",
+            line("echo checking; echo '{\"decision\":\"deny\"}'"),
+            "plain text, where a gate answers with one JSON object or nothing",
+        ),
+        (
             "misspells its key",
             line("echo '{\"decison\":\"deny\"}'"),
-            "no key of the answer is known: `decison`",
+            "nothing in the answer decides anything; unknown: `decison`",
         ),
         (
             "prints two objects",
@@ -263,8 +273,17 @@ async fn nothing_outlives_the_deadline() {
         began.elapsed()
     );
     for pid in std::fs::read_to_string(pids).unwrap().lines() {
-        assert!(!is_running(pid), "process {pid} outlived its hook");
+        assert!(ends(pid), "process {pid} outlived its hook");
     }
+}
+
+/// Waits for a process that was killed to be gone. A kill takes effect a moment after it was sent.
+fn ends(pid: &str) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_running(pid) && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    !is_running(pid)
 }
 
 /// Says whether a process runs; one that is dead and not yet reaped does not.
@@ -366,9 +385,48 @@ async fn a_dropped_dispatch_kills_its_hooks() {
         .unwrap();
     dispatch.abort();
     assert!(dispatch.await.unwrap_err().is_cancelled());
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while is_running(pid.trim()) && Instant::now() < deadline {
-        tokio::task::yield_now().await;
-    }
-    assert!(!is_running(pid.trim()));
+    assert!(ends(pid.trim()));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guard_found_when_it_was_loaded_is_not_replaced_by_one_found_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    let write = |folder: &std::path::Path, script: &str| {
+        std::fs::create_dir_all(folder).unwrap();
+        let path = folder.join("myguard");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+    };
+    write(&second, "#!/bin/sh\necho guarded >&2; exit 2\n");
+    let path = format!("{}:{}:/usr/bin:/bin", first.display(), second.display());
+    let command = Command::new(Program::exec(["myguard"])).env("PATH", path);
+    let handler = CommandHandler::new(command, "myguard", DockerAgent::native());
+    let engine = Engine::new();
+    engine.register(spec(
+        EventKind::PreToolUse,
+        "guard",
+        Handling::Waiting(Arc::new(handler)),
+    ));
+    let hooks = engine.dispatcher(origin(dir.path()));
+    assert_eq!(
+        hooks.dispatch(shell_call("ls")).await.stopped(),
+        Some("guarded")
+    );
+    write(&first, "#!/bin/sh\nexit 0\n");
+    assert_eq!(
+        hooks.dispatch(shell_call("ls")).await.stopped(),
+        Some("guarded")
+    );
+    std::fs::remove_file(second.join("myguard")).unwrap();
+    assert!(
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .stopped()
+            .unwrap()
+            .contains("myguard")
+    );
 }

@@ -563,3 +563,232 @@ async fn a_hook_of_one_agent_does_not_fire_for_another() {
             .is_some()
     );
 }
+
+/// The origin of an agent's session.
+fn of_agent(name: &str, session: &str) -> Origin {
+    let mut origin = Origin {
+        session_id: session.into(),
+        ..Origin::default()
+    };
+    name.clone_into(&mut origin.agent.name);
+    origin
+}
+
+#[tokio::test]
+async fn a_guard_is_not_escaped_by_delegating() {
+    for waiting in [false, true] {
+        let engine = Engine::new();
+        let mut of_writer = spec(
+            EventKind::PreToolUse,
+            "writer",
+            answering(verdict(Permission::Deny, "agent")),
+        );
+        of_writer.agent = Some("writer".to_owned());
+        let session = engine.scope(tenterhook::Scope::Session("s1".into()));
+        if waiting {
+            engine.register(of_writer);
+            session.register(spec(
+                EventKind::ToolGuard,
+                "s1",
+                answering(verdict(Permission::Deny, "session")),
+            ));
+        } else {
+            session.on(|_: &PreToolUse| Effect::deny("agent"));
+            session.on(|_: &ToolGuard| Effect::deny("session"));
+        }
+        let parent = engine.dispatcher(of_agent("writer", "s1"));
+        let grandchild = parent
+            .child(of_agent("helper", "s2"))
+            .child(of_agent("helper", "s3"));
+        for hooks in [&parent, &grandchild] {
+            assert_eq!(
+                hooks.dispatch(shell_call("ls")).await.stopped(),
+                Some("agent")
+            );
+            assert_eq!(
+                hooks.dispatch(ToolGuard::default()).await.stopped(),
+                Some("session")
+            );
+        }
+        let other = engine.dispatcher(of_agent("helper", "s2"));
+        assert_eq!(other.dispatch(shell_call("ls")).await.stopped(), None);
+    }
+}
+
+#[tokio::test]
+async fn an_observer_of_one_session_does_not_hear_of_its_subagents() {
+    let engine = Engine::new();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    engine
+        .scope(tenterhook::Scope::Session("s1".into()))
+        .on(move |_: &TurnStart| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+    let parent = engine.dispatcher(of_agent("writer", "s1"));
+    drop(
+        parent
+            .child(of_agent("helper", "s2"))
+            .dispatch(TurnStart::default())
+            .await,
+    );
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    drop(parent.dispatch(TurnStart::default()).await);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn strict_holds_for_a_hook_of_every_event_too() {
+    let engine = Engine::builder().strict(true).build();
+    let broken = Handling::Waiting(Arc::new(Slow {
+        turns: 0,
+        answer: Err("broke".to_owned()),
+    }));
+    let mut every = spec(EventKind::PreToolUse, "every", broken);
+    every.event = None;
+    every.policy = tenterhook::Policy::new(tenterhook::OnError::Ignore, "configured");
+    engine.register(every);
+    let hooks = engine.dispatcher(Origin::default());
+    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_some());
+    assert!(hooks.dispatch(TurnStart::default()).await.failures().len() == 1);
+}
+
+#[tokio::test]
+async fn a_deny_counts_even_where_the_rest_of_the_answer_is_refused() {
+    let engine = Engine::new();
+    let effect = AnyEffect {
+        ..verdict(Permission::Deny, "no")
+    };
+    let mut guard = spec(
+        EventKind::PreToolUse,
+        "guard",
+        answering(AnyEffect {
+            rewrite: patching("cmd", "x").rewrite,
+            ..effect
+        }),
+    );
+    guard.phase = Phase::Guard;
+    guard.policy = tenterhook::Policy::new(tenterhook::OnError::Warn, "configured");
+    engine.register(guard);
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    assert_eq!(outcome.stopped(), Some("no"));
+    assert!(!outcome.failures()[0].let_through);
+}
+
+/// A handler that promises to keep its deadline, and panics.
+#[derive(Debug)]
+struct Panicking;
+
+impl tenterhook::Handler for Panicking {
+    fn kind(&self) -> &'static str {
+        "test"
+    }
+
+    fn describe(&self) -> String {
+        "test".to_owned()
+    }
+
+    fn handle<'a>(
+        &'a self,
+        _call: &'a tenterhook::Call,
+    ) -> futures_util::future::BoxFuture<'a, Result<AnyEffect, tenterhook::HandlerError>> {
+        panic!("boom")
+    }
+
+    fn is_bounded(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_handler_that_keeps_its_own_deadline_denies() {
+    let engine = Engine::new();
+    engine.register(spec(
+        EventKind::PreToolUse,
+        "panics",
+        Handling::Waiting(Arc::new(Panicking)),
+    ));
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls"))
+        .await;
+    assert!(outcome.stopped().unwrap().ends_with("panicked: boom"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bound_on_a_session_end_holds_over_all_phases() {
+    let engine = Engine::builder()
+        .session_end_timeout(Duration::from_millis(50))
+        .build();
+    for phase in [Phase::Transform, Phase::Transform, Phase::Main] {
+        let mut hook = spec(
+            EventKind::SessionEnd,
+            "slow",
+            Handling::Waiting(Arc::new(Pending)),
+        );
+        hook.phase = phase;
+        engine.register(hook);
+    }
+    let began = std::time::Instant::now();
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(tenterhook::event::SessionEnd::default())
+        .await;
+    assert_eq!(outcome.failures().len(), 3);
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+/// A handler that never answers.
+#[derive(Debug)]
+struct Pending;
+
+impl tenterhook::Handler for Pending {
+    fn kind(&self) -> &'static str {
+        "test"
+    }
+
+    fn describe(&self) -> String {
+        "test".to_owned()
+    }
+
+    fn handle<'a>(
+        &'a self,
+        _call: &'a tenterhook::Call,
+    ) -> futures_util::future::BoxFuture<'a, Result<AnyEffect, tenterhook::HandlerError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_subscriber_is_told_of_a_cancelled_dispatch_and_adds_nothing_to_it() {
+    let engine = Engine::new();
+    let told = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&told);
+    engine.subscribe(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let cancel = tokio_util::sync::CancellationToken::new();
+    cancel.cancel();
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .with_cancel(cancel)
+        .dispatch(TurnStart::default())
+        .await;
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert!(outcome.failures().is_empty() && outcome.notices().is_empty());
+}
+
+#[tokio::test]
+async fn a_model_call_that_a_gate_stopped_counts_as_stopped() {
+    use tenterhook::event::BeforeLlmCall;
+    let engine = Engine::new();
+    engine.on(|_: &BeforeLlmCall| Effect::<BeforeLlmCall>::none().stop_run("budget"));
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(BeforeLlmCall::default())
+        .await;
+    assert_eq!(outcome.stopped(), Some("budget"));
+}

@@ -120,3 +120,91 @@ async fn a_journal_that_cannot_be_opened_says_which() {
         format!("cannot write the journal `{}`", dir.path().display())
     );
 }
+
+#[tokio::test]
+async fn a_dropped_dispatch_is_recorded_as_such() {
+    let journal = Arc::new(MemoryJournal::new());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    engine.on_async::<PreToolUse>(|_| Box::pin(std::future::pending()));
+    let hooks = engine.dispatcher(Origin::default());
+    {
+        let mut dispatch = std::pin::pin!(hooks.dispatch(shell_call("ls")));
+        assert!(futures_util::poll!(dispatch.as_mut()).is_pending());
+    }
+    let records = journal.take();
+    let [JournalRecord::Dispatch(dispatch)] = &records[..] else {
+        panic!("{records:?}")
+    };
+    assert_eq!(
+        dispatch.reason.as_deref(),
+        Some("the host dropped the dispatch")
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_journal_that_cannot_be_written_is_told_to_the_user_and_tried_again() {
+    let journal = Arc::new(FileJournal::open("/dev/full").unwrap());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    engine.on(|_: &TurnStart| ());
+    let hooks = engine.dispatcher(Origin::default());
+    let mut notices = Vec::new();
+    for _ in 0..1000 {
+        notices.extend(
+            hooks
+                .dispatch(TurnStart::default())
+                .await
+                .notices()
+                .to_vec(),
+        );
+        tokio::task::yield_now().await;
+    }
+    assert!(journal.close().is_err());
+    notices.extend(tenterhook::JournalSink::take_problem(&*journal));
+    let expected = "cannot write the journal `/dev/full`: ";
+    assert!(
+        notices.iter().any(|notice| notice.starts_with(expected)),
+        "{notices:?}"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn closing_a_journal_frees_dispatches_that_wait_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    let argv = vec!["mkfifo".into(), fifo.clone().into()];
+    let made = tenterhook_process::Command::new(tenterhook_process::Program::Exec { argv });
+    let cancel = tokio_util::sync::CancellationToken::new();
+    made.run(b"", &tenterhook_process::Limits::default(), &cancel)
+        .await
+        .unwrap();
+    let (may_read, reads) = std::sync::mpsc::channel::<()>();
+    let reader = {
+        let fifo = fifo.clone();
+        std::thread::spawn(move || {
+            let mut file = std::fs::File::open(fifo).unwrap();
+            reads.recv().unwrap();
+            std::io::copy(&mut file, &mut std::io::sink()).unwrap()
+        })
+    };
+    let journal = Arc::new(FileJournal::open(&fifo).unwrap());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    engine.on(|_: &TurnStart| ());
+    let dispatches: Vec<_> = (0..2000)
+        .map(|_| {
+            let hooks = engine.dispatcher(Origin::default());
+            tokio::spawn(async move { drop(hooks.dispatch(TurnStart::default()).await) })
+        })
+        .collect();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    may_read.send(()).unwrap();
+    journal.close().unwrap();
+    for dispatch in dispatches {
+        dispatch.await.unwrap();
+    }
+    drop((engine, journal));
+    reader.join().unwrap();
+}

@@ -185,20 +185,44 @@ async fn a_program_that_appears_after_loading_is_found() {
 }
 
 #[tokio::test]
-async fn a_program_that_moves_after_loading_is_found_again() {
+async fn another_program_of_the_same_name_does_not_take_the_place_of_the_one_found() {
     let dir = tempfile::tempdir().unwrap();
     let (first, second) = (dir.path().join("first"), dir.path().join("second"));
     fs::create_dir(&first).unwrap();
     fs::create_dir(&second).unwrap();
     let path = std::env::join_paths([&first, &second]).unwrap();
-    file(&first, "check", "#!/bin/sh\necho first\n", 0o755);
-    let command = sh("check").env("PATH", path);
-    assert_eq!(command.resolve().unwrap().executable, first.join("check"));
-    fs::remove_file(first.join("check")).unwrap();
     file(&second, "check", "#!/bin/sh\necho second\n", 0o755);
+    let command = sh("check").env("PATH", path);
+    file(&first, "check", "#!/bin/sh\necho first\n", 0o755);
+    let placed = command.placed(dir.path());
     assert_eq!(
-        run(&command, b"", &patient()).await.stdout.text(),
+        run(&placed, b"", &patient()).await.stdout.text(),
         "second\n"
+    );
+    fs::remove_file(second.join("check")).unwrap();
+    let error = try_run(&placed, b"", &patient()).await.unwrap_err();
+    let expected = format!(
+        "program `{}` does not exist",
+        second.join("check").display()
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn a_relative_program_is_that_of_the_directory_it_runs_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+    fs::create_dir(&one).unwrap();
+    fs::create_dir(&other).unwrap();
+    file(&one, "check", "#!/bin/sh\necho one\n", 0o755);
+    file(&other, "check", "#!/bin/sh\necho other\n", 0o755);
+    let command = sh("./check").working_dir(one);
+    assert_eq!(
+        run(&command.placed(&other), b"", &patient())
+            .await
+            .stdout
+            .text(),
+        "other\n"
     );
 }
 

@@ -179,6 +179,16 @@ impl Engine {
         self.scope(Scope::Global).subscribe(function)
     }
 
+    /// Removes the hooks of the global scope for one event.
+    pub fn clear(&self, event: &EventName) {
+        self.scope(Scope::Global).clear(event);
+    }
+
+    /// Removes all hooks of the global scope.
+    pub fn clear_all(&self) {
+        self.scope(Scope::Global).clear_all();
+    }
+
     /// Returns how many hooks `event` has, whatever they match.
     pub fn handler_count(&self, event: &EventName) -> usize {
         self.shared.registry.load().handler_count(event)

@@ -57,6 +57,8 @@ async fn clearing_a_workspace_leaves_the_global_guard() {
         .dispatch(shell_call("ls"))
         .await;
     assert_eq!(outcome.stopped(), Some("global"));
+    engine.clear(&EventKind::PreToolUse.into());
+    assert_eq!(engine.registered_events(), []);
 }
 
 #[tokio::test]

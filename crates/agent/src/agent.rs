@@ -16,14 +16,11 @@ use crate::frontend::{Frontend, NonInteractive};
 use crate::hooks::Hooks;
 use crate::life::{Identity, Life, Setup};
 use crate::limit::{Limits, RetryPolicy};
-use crate::permission::Permissions;
+use crate::permission::{Permissions, RuleProblem};
 use crate::provider::Provider;
 use crate::queue::{AgentHandle, Queues};
 use crate::session::Session;
 use crate::tool::{TRANSFER_TASK, Toolbox, TransferTask};
-
-/// The name of the main agent unless another is given.
-const DEFAULT_NAME: &str = "root";
 
 /// The instruction of the main agent unless another is given.
 const DEFAULT_INSTRUCTION: &str = "You are a helpful assistant with tools for files and commands. Use them to do what the user asks, and say plainly what you did.";
@@ -37,7 +34,8 @@ pub struct AgentSpec {
     pub description: String,
     /// Its system prompt.
     pub instruction: String,
-    /// The tools that it has. `None` gives it all of the main agent's.
+    /// The tools that it has, of those that the agent which gives the task has at that time. `None` is
+    /// all of these.
     pub tools: Option<Vec<String>>,
 }
 
@@ -63,6 +61,12 @@ pub enum BuildError {
         tool: String,
         /// The tools that exist.
         known: String,
+    },
+    /// A limit leaves no room for anything.
+    #[error("the limit `{limit}` is 0, expected at least 1")]
+    ZeroLimit {
+        /// The limit.
+        limit: &'static str,
     },
 }
 
@@ -174,10 +178,12 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// Fails without a model, with two agents of one name, and where a list names an unknown tool.
+    /// Fails without a model, with two agents of one name, where a list names an unknown tool, and where
+    /// `max_iterations` or `compact_at` is 0.
     pub fn build(self) -> Result<Agent, BuildError> {
         let provider = self.provider.clone().ok_or(BuildError::NoModel)?;
         self.check_names()?;
+        self.check_limits()?;
         let cwd = path::absolute(&self.cwd).unwrap_or(self.cwd);
         let mut toolbox = self.toolbox;
         if !self.agents.is_empty() {
@@ -225,6 +231,17 @@ impl AgentBuilder {
             life: Life::new(Arc::new(setup), identity, hooks, session),
             is_started: false,
         })
+    }
+
+    fn check_limits(&self) -> Result<(), BuildError> {
+        let limits = [
+            ("max_iterations", self.limits.max_iterations == 0),
+            ("compact_at", self.limits.compact_at == Some(0)),
+        ];
+        match limits.into_iter().find(|(_, is_zero)| *is_zero) {
+            Some((limit, _)) => Err(BuildError::ZeroLimit { limit }),
+            None => Ok(()),
+        }
     }
 
     fn check_names(&self) -> Result<(), BuildError> {
@@ -347,12 +364,15 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The name of the main agent unless another is given.
+    pub const DEFAULT_NAME: &'static str = "root";
+
     /// Starts an agent whose life runs through the hooks of `engine`.
     pub fn builder(engine: Engine) -> AgentBuilder {
         AgentBuilder {
             engine,
             provider: None,
-            name: DEFAULT_NAME.to_owned(),
+            name: Self::DEFAULT_NAME.to_owned(),
             instruction: DEFAULT_INSTRUCTION.to_owned(),
             cwd: PathBuf::from("."),
             session: None,
@@ -364,6 +384,20 @@ impl Agent {
             limits: Limits::default(),
             retry: RetryPolicy::default(),
         }
+    }
+
+    /// Returns the name. What a [`Frontend`] hears of an agent of another name is a subagent's.
+    pub fn name(&self) -> &str {
+        &self.life.identity.name
+    }
+
+    /// Returns the permission rules that no call of any tool can match. `transfer_task` counts as a tool
+    /// also where there is no agent to give tasks to.
+    pub fn unmatched_rules(&self) -> Vec<RuleProblem> {
+        let setup = &self.life.setup;
+        let is_missing = setup.toolbox.get(TRANSFER_TASK).is_none();
+        let also = is_missing.then_some(TRANSFER_TASK);
+        setup.permissions.unmatched(&setup.toolbox, also)
     }
 
     /// Returns the session.

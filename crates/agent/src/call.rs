@@ -2,9 +2,10 @@
 //!
 //! The order is fixed: `tool_execution_start` → an unknown tool or bad arguments end here →
 //! `tools_disabled` → the gates of [`gate`] → token budget → the tool → `tool_response_transform` →
-//! `tool_error` for a failure, `post_tool_use` for every result → `tool_execution_end`. The first and
-//! the last always pair. Nothing but a call that passed every gate reaches a tool, and nobody sees a
-//! result before the hooks had it.
+//! `tool_error` for a failure, `post_tool_use` where the gates came to a decision → `tool_execution_end`.
+//! The first and the last always pair, and every text for the model passes `tool_response_transform`,
+//! also that of a call which was skipped, cancelled or none of a tool's. Nothing but a call that passed
+//! every gate reaches a tool, and nobody sees a result before the hooks had it.
 
 mod gate;
 mod settle;
@@ -13,7 +14,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::{FutureExt, future};
 use serde_json::Value;
@@ -27,11 +28,11 @@ use crate::hooks::Hooks;
 use crate::life::Setup;
 use crate::tool::{Delegate, Tool, ToolContext, ToolFailure};
 
-/// How long a tool may take to end by itself when the run is cancelled.
-const GRACE: Duration = Duration::from_secs(5);
-
 /// What the model is told of a call that the end of the run prevented.
 const CANCELED: &str = "The tool call was cancelled.";
+
+/// What decided where the user said no.
+const USER_REJECTED: &str = "user_rejected";
 
 /// What the calls of one model answer have in common.
 pub(crate) struct Bench<'a> {
@@ -168,12 +169,10 @@ impl Bench<'_> {
         };
         self.hooks.tell(started).await;
         self.hooks.frontend().tool_start(self.agent, call);
-        let result = ToolResult::error(why);
-        self.close(call, &result).await;
-        Called {
-            result,
-            ..Called::default()
-        }
+        let input = call.arguments.as_object().cloned().unwrap_or_default();
+        let called = self.answer_unjudged(call, input, why.to_owned()).await;
+        self.close(call, &called.result).await;
+        called
     }
 
     async fn close(&self, call: &ToolCall, result: &ToolResult) {
@@ -189,14 +188,12 @@ impl Bench<'_> {
 
     async fn carry_out(&self, call: &ToolCall) -> Called {
         if self.cancel.is_cancelled() {
-            return Called {
-                result: ToolResult::error(CANCELED),
-                ..Called::default()
-            };
+            let input = call.arguments.as_object().cloned().unwrap_or_default();
+            return self.answer_unjudged(call, input, CANCELED.to_owned()).await;
         }
         let mut passage = match self.admit(call).await {
             Ok(passage) => passage,
-            Err((input, text)) => return self.unusable(call, input, text).await,
+            Err((input, text)) => return self.answer_unjudged(call, input, text).await,
         };
         match self.pass_gates(&mut passage).await {
             Ok(source) => self.settle_allowed(&passage, source).await,
@@ -267,8 +264,11 @@ impl Bench<'_> {
         let running =
             AssertUnwindSafe(passage.tool.run(passage.input.clone(), context)).catch_unwind();
         let given_up = async {
+            if passage.tool.ends_itself() {
+                future::pending::<()>().await;
+            }
             self.cancel.cancelled().await;
-            tokio::time::sleep(GRACE).await;
+            tokio::time::sleep(self.setup.limits.grace).await;
         };
         tokio::select! {
             ran = running => ran.unwrap_or_else(|_| Err(ToolFailure(format!("the tool `{}` broke", passage.call.name)))),

@@ -305,14 +305,15 @@ impl Life {
     ) -> Result<Vec<Message>, CompactionError> {
         let build = || BeforeLlmCall {
             model_id: self.setup.provider.id().to_string(),
-            iteration: self.turns,
+            // The call is none of a turn's; it counts with the turn that it is made for or after.
+            iteration: self.turns.max(1),
             messages: messages.clone(),
         };
         let outcome = hooks.fire(build).await;
         if cancel.is_cancelled() {
             return Err(CompactionError::Canceled);
         }
-        if let Some(reason) = outcome.stopped().or_else(|| outcome.stop_run()) {
+        if let Some(reason) = outcome.stopped() {
             return Err(blocked::<BeforeLlmCall>(reason));
         }
         Ok(outcome

@@ -66,7 +66,7 @@ pub use crate::agent::{Agent, AgentBuilder, AgentSpec, BuildError, Prompt, RunEn
 pub use crate::compaction::{Compacted, CompactionError};
 pub use crate::frontend::Frontend;
 pub use crate::limit::{Limits, RetryPolicy};
-pub use crate::permission::{Permissions, Rule};
+pub use crate::permission::{Permissions, Rule, RuleProblem};
 pub use crate::queue::AgentHandle;
 pub use crate::session::Session;
 pub use crate::tool::{Tool, Toolbox};

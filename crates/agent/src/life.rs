@@ -83,6 +83,8 @@ pub(crate) struct Life {
     pub(crate) session: Session,
     pub(crate) turns: u32,
     pub(crate) gauge: Gauge,
+    /// The context's size from which a compaction that did not come about is tried again.
+    put_off_until: Option<u64>,
 }
 
 impl Life {
@@ -99,6 +101,7 @@ impl Life {
             session,
             turns: 0,
             gauge: Gauge::default(),
+            put_off_until: None,
         }
     }
 
@@ -143,11 +146,21 @@ impl Life {
     }
 
     /// Says whether the context should be compacted before the next model call.
-    pub(crate) fn is_nearly_full(&self) -> bool {
-        let threshold = self.setup.limits.compact_at;
-        let threshold =
-            threshold.or_else(|| Some(self.setup.context_window()?.saturating_mul(9) / 10));
+    pub(crate) fn wants_compaction(&self) -> bool {
+        let threshold = self.compaction_threshold().max(self.put_off_until);
         threshold.is_some_and(|threshold| self.context_tokens() >= threshold)
+    }
+
+    /// Notes that a compaction did not come about. Hooks are not asked again, and no model, until the
+    /// context grew.
+    pub(crate) fn put_off_compaction(&mut self) {
+        let step = self.compaction_threshold().unwrap_or_default() / 10;
+        self.put_off_until = Some(self.context_tokens().saturating_add(step.max(1)));
+    }
+
+    fn compaction_threshold(&self) -> Option<u64> {
+        let threshold = self.setup.limits.compact_at;
+        threshold.or_else(|| Some(self.setup.context_window()?.saturating_mul(9) / 10))
     }
 
     /// Notes what the provider counted for a call whose answer is stored next.
@@ -169,9 +182,10 @@ impl Life {
         self.setup.spend(&usage);
     }
 
-    /// Forgets the count: the messages that it covered are gone.
+    /// Forgets the count, and what followed from it: the messages that it covered are gone.
     pub(crate) fn reset_gauge(&mut self) {
         self.gauge = Gauge::default();
+        self.put_off_until = None;
     }
 
     /// Returns the context's size in tokens: what was counted last, and an estimate of what came since.

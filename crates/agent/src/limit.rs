@@ -13,13 +13,15 @@ use std::time::Duration;
 /// | `repeated_calls` | 5 |
 /// | `stop_hooks` | 8 |
 /// | `task_depth` | 3 |
+/// | `grace` | 5 s |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Model calls of one run, until the user is asked whether it may go on.
+    /// Model calls of one run, at least 1, until the user is asked whether it may go on.
     pub max_iterations: u32,
     /// Tokens of the session and its subagents, after which no tool call runs.
     pub token_budget: Option<u64>,
-    /// The context's size in tokens at which it is compacted.
+    /// The context's size in tokens, at least 1, at which it is compacted. After a compaction that did
+    /// not come about, the next try waits until the context grew by a tenth of it.
     pub compact_at: Option<u64>,
     /// The model's context window in tokens, where it is known better than by the provider.
     pub context_window: Option<u64>,
@@ -29,6 +31,8 @@ pub struct Limits {
     pub stop_hooks: u32,
     /// How deep tasks may be given on.
     pub task_depth: u32,
+    /// How long a tool may take to end by itself when the run is cancelled.
+    pub grace: Duration,
 }
 
 impl Default for Limits {
@@ -41,6 +45,7 @@ impl Default for Limits {
             repeated_calls: 5,
             stop_hooks: 8,
             task_depth: 3,
+            grace: Duration::from_secs(5),
         }
     }
 }
@@ -101,6 +106,7 @@ mod tests {
             (limits.repeated_calls, limits.stop_hooks, limits.task_depth),
             (5, 8, 3)
         );
+        assert_eq!(limits.grace.as_secs(), 5);
         let retry = RetryPolicy::default();
         assert_eq!(
             (

@@ -4,8 +4,13 @@
 //! matches, read-only tools run and the user is asked for all others. Hooks are not known here: how
 //! their word and the rules' combine is decided where a tool call passes both.
 
+mod check;
+mod command;
+mod place;
+
+use std::borrow::Cow;
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +18,8 @@ use serde_json::Value;
 use tenterhook_protocol::JsonObject;
 use thiserror::Error;
 
+pub use self::check::RuleProblem;
+use self::place::{Place, goes_up};
 use crate::glob::Glob;
 use crate::tool::Tool;
 
@@ -26,7 +33,19 @@ use crate::tool::Tool;
 /// | call | in an allow rule with an argument | in a deny or ask rule |
 /// |---|---|---|
 /// | a command line with `;`, `&`, `\|`, `<`, `>`, `` ` ``, `$(`, `${`, a bracket, a backslash or a line end | never matches | each command in it is judged too |
+/// | a command in other clothes: quotes, tabs, `NAME=value`, `!`, `if`, `then`, `do`, `sudo`, a folder before the program | is judged as written | is judged as written and plain |
 /// | a path with `..` | never matches | is judged as written, resolved and absolute |
+/// | a path through a link | matches only if the place it leads to does too | the place it leads to is judged too, also where the rule names the link |
+///
+/// A tool that is given no `path`, or no `cwd`, works in the session's directory, and is judged as if
+/// the argument were `.`. Paths are compared as the disk has them, so an allow rule for a folder that
+/// is itself a link matches nothing: it names the place behind it.
+///
+/// Rules read a command line and do not run it. What a variable holds, what text is made at run time,
+/// what another program starts (`sh -c`, `xargs`, `find -exec`, a script) and which options a program
+/// takes before its subcommand (`git -C . push`) no reading finds. A folder that a rule names can be
+/// searched from the folder above it, and links are followed as they are at the time of the judgement.
+/// Where that matters, a `tool_guard` hook or a sandbox judges, and rules allow instead of deny.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     tool: Glob,
@@ -89,27 +108,22 @@ impl Rule {
     }
 
     fn allows(&self, call: &Judged<'_>) -> bool {
-        self.matches(call, |text| call.plain(text))
+        self.matches(call, |pattern, argument| argument.is_allowed_by(pattern))
     }
 
     fn restricts(&self, call: &Judged<'_>) -> bool {
-        self.matches(call, |text| call.readings(text))
+        self.matches(call, |pattern, argument| argument.is_restricted_by(pattern))
     }
 
-    fn matches(&self, call: &Judged<'_>, readings: impl Fn(String) -> Vec<String>) -> bool {
+    fn matches(&self, call: &Judged<'_>, is_match: impl Fn(&Glob, &Argument<'_>) -> bool) -> bool {
         if !self.tool.matches(call.name) {
             return false;
         }
         let Some((name, pattern)) = &self.argument else {
             return true;
         };
-        let Some(value) = call.input.get(name) else {
-            return false;
-        };
-        let text = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        readings(text).iter().any(|text| pattern.matches(text))
+        call.argument(name)
+            .is_some_and(|argument| is_match(pattern, &argument))
     }
 }
 
@@ -121,67 +135,89 @@ struct Judged<'a> {
     cwd: &'a Path,
 }
 
+/// What an argument means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    CommandLine,
+    Path,
+    Text,
+}
+
+/// One argument of a call.
+struct Argument<'a> {
+    text: Cow<'a, str>,
+    meaning: Meaning,
+    cwd: &'a Path,
+}
+
 impl Judged<'_> {
-    /// Returns the text if it means only what it says, for rules that allow.
-    fn plain(&self, text: String) -> Vec<String> {
-        let is_plain = match self.category {
-            "shell" => !text.contains(is_shell_syntax),
-            "filesystem" => !Path::new(&text)
-                .components()
-                .any(|part| part == Component::ParentDir),
-            _ => true,
+    /// Returns the argument of that name, or the default that stands for it.
+    fn argument(&self, name: &str) -> Option<Argument<'_>> {
+        let meaning = match (self.category, name) {
+            ("shell", "cwd") | ("filesystem", _) => Meaning::Path,
+            ("shell", _) => Meaning::CommandLine,
+            _ => Meaning::Text,
         };
-        if is_plain { vec![text] } else { Vec::new() }
+        let is_directory = matches!(
+            (self.category, name),
+            ("shell", "cwd") | ("filesystem", "path")
+        );
+        let text = match self.input.get(name) {
+            Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
+            None | Some(Value::Null) if is_directory => Cow::Borrowed("."),
+            Some(value) => Cow::Owned(value.to_string()),
+            None => return None,
+        };
+        Some(Argument {
+            text,
+            meaning,
+            cwd: self.cwd,
+        })
+    }
+}
+
+impl Argument<'_> {
+    /// Says whether the argument means only what it says, and that matches.
+    fn is_allowed_by(&self, pattern: &Glob) -> bool {
+        let means_it = match self.meaning {
+            Meaning::CommandLine => !self.text.contains(command::is_syntax),
+            Meaning::Path => {
+                let mut found = self.place().found().into_iter();
+                !goes_up(&self.text) && found.any(|name| pattern.matches(&name))
+            }
+            Meaning::Text => true,
+        };
+        means_it && pattern.matches(&self.text)
     }
 
-    /// Returns every reading of the text that a restricting rule should catch.
-    fn readings(&self, text: String) -> Vec<String> {
-        let mut readings: Vec<String> = match self.category {
-            "shell" => text
-                .split(is_shell_syntax)
-                .map(|part| part.trim().to_owned())
-                .collect(),
-            "filesystem" => {
-                let absolute = resolve(&self.cwd.join(&text));
-                let relative = absolute
-                    .strip_prefix(resolve(self.cwd))
-                    .ok()
-                    .map(Path::to_path_buf);
-                let paths = [Some(absolute), relative];
-                paths
-                    .into_iter()
-                    .flatten()
-                    .map(|path| path.to_string_lossy().into_owned())
-                    .collect()
-            }
-            _ => Vec::new(),
+    /// Says whether any reading of the argument matches. A pattern for paths is read both as written and
+    /// as the disk has its folders.
+    fn is_restricted_by(&self, pattern: &Glob) -> bool {
+        let readings = self.readings();
+        let is_match = |pattern: &Glob| readings.iter().any(|text| pattern.matches(text));
+        is_match(pattern)
+            || (self.meaning == Meaning::Path
+                && place::follow_pattern(&pattern.to_string(), self.cwd)
+                    .is_some_and(|followed| is_match(&Glob::new(&followed))))
+    }
+
+    /// Returns every reading of the argument that a restricting rule should catch.
+    fn readings(&self) -> Vec<String> {
+        let mut readings = match self.meaning {
+            Meaning::CommandLine => command::readings(&self.text),
+            Meaning::Path => [self.place().spelled(), self.place().found()].concat(),
+            Meaning::Text => Vec::new(),
         };
-        readings.push(text);
+        readings.push(self.text.clone().into_owned());
         readings
     }
-}
 
-/// Characters with which a command line does more than run one program with plain arguments.
-fn is_shell_syntax(character: char) -> bool {
-    matches!(
-        character,
-        ';' | '&' | '|' | '<' | '>' | '`' | '$' | '(' | ')' | '{' | '}' | '\\' | '\n' | '\r'
-    )
-}
-
-/// Takes `.` and `..` out of a path without looking at the disk.
-fn resolve(path: &Path) -> PathBuf {
-    let mut resolved = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                resolved.pop();
-            }
-            Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => resolved.push(part),
+    fn place(&self) -> Place<'_> {
+        Place {
+            text: &self.text,
+            cwd: self.cwd,
         }
     }
-    resolved
 }
 
 /// What the rules say of a call.
@@ -201,6 +237,46 @@ pub(crate) enum Ruling {
     Unruled,
 }
 
+impl Ruling {
+    /// Returns the stricter of what was said of two versions of a call.
+    pub(crate) fn stricter(self, other: Self) -> Self {
+        if other.strictness() > self.strictness() {
+            other
+        } else {
+            self
+        }
+    }
+
+    fn strictness(&self) -> u8 {
+        match self {
+            Self::Allow | Self::Granted => 0,
+            Self::Harmless => 1,
+            Self::Unruled => 2,
+            Self::Ask(_) => 3,
+            Self::Deny(_) => 4,
+        }
+    }
+
+    /// Says how far a yes of the user to such a call reaches, if it is for the session. A question that
+    /// a rule asks is about the one call: the rule asks again about the next.
+    pub(crate) fn reach(&self, tool: &dyn Tool) -> Reach {
+        if matches!(self, Self::Ask(_)) || tool.category() == "shell" {
+            Reach::SameInput
+        } else {
+            Reach::WholeTool
+        }
+    }
+}
+
+/// How far a yes for the session reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To calls with this very input. For a command line, another one is another question.
+    SameInput,
+    /// To every call of the tool that no rule asks about.
+    WholeTool,
+}
+
 /// The rules of an agent, and what the user allowed for the session. Clones share the latter.
 #[derive(Debug, Clone, Default)]
 pub struct Permissions {
@@ -215,7 +291,7 @@ pub struct Permissions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
     tool: String,
-    /// For tools that run commands, the whole input: another command is another question.
+    /// The input; `None` is any.
     input: Option<JsonObject>,
 }
 
@@ -273,10 +349,12 @@ impl Permissions {
         };
         if let Some(rule) = restricting(&self.deny) {
             Ruling::Deny(rule)
-        } else if self.is_granted(tool, input) {
+        } else if self.is_granted(tool, Some(input)) {
             Ruling::Granted
         } else if let Some(rule) = restricting(&self.ask) {
             Ruling::Ask(rule)
+        } else if self.is_granted(tool, None) {
+            Ruling::Granted
         } else if self.allow.iter().any(|rule| rule.allows(&call)) {
             Ruling::Allow
         } else if tool.wants_approval() {
@@ -286,17 +364,28 @@ impl Permissions {
         }
     }
 
-    /// Allows calls like this one for the session.
-    pub(crate) fn grant(&self, tool: &dyn Tool, input: &JsonObject) {
-        let grant = grant_for(tool, input);
+    /// Allows this call for the session, and as many like it as `reach` says.
+    pub(crate) fn grant(&self, tool: &dyn Tool, input: &JsonObject, reach: Reach) {
+        let inputs = match reach {
+            Reach::SameInput => vec![Some(input.clone())],
+            Reach::WholeTool => vec![Some(input.clone()), None],
+        };
         let mut grants = self.grants();
-        if !grants.contains(&grant) {
-            grants.push(grant);
+        for input in inputs {
+            let grant = Grant {
+                tool: tool.name().to_owned(),
+                input,
+            };
+            if !grants.contains(&grant) {
+                grants.push(grant);
+            }
         }
     }
 
-    fn is_granted(&self, tool: &dyn Tool, input: &JsonObject) -> bool {
-        self.grants().contains(&grant_for(tool, input))
+    fn is_granted(&self, tool: &dyn Tool, input: Option<&JsonObject>) -> bool {
+        self.grants()
+            .iter()
+            .any(|grant| grant.tool == tool.name() && grant.input.as_ref() == input)
     }
 
     fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
@@ -304,18 +393,18 @@ impl Permissions {
     }
 }
 
-fn grant_for(tool: &dyn Tool, input: &JsonObject) -> Grant {
-    Grant {
-        tool: tool.name().to_owned(),
-        input: (tool.category() == "shell").then(|| input.clone()),
-    }
-}
-
 /// Describes what a session-wide yes to this call covers.
-pub(crate) fn suggestion(tool: &dyn Tool, input: &JsonObject) -> String {
-    match (tool.category(), input.get("cmd").and_then(Value::as_str)) {
-        ("shell", Some(cmd)) => format!("{}(cmd={cmd})", tool.name()),
-        _ => tool.name().to_owned(),
+pub(crate) fn suggestion(tool: &dyn Tool, input: &JsonObject, reach: Reach) -> String {
+    let name = tool.name();
+    if reach == Reach::WholeTool {
+        return name.to_owned();
+    }
+    let telling = ["cmd", "path"]
+        .into_iter()
+        .find_map(|argument| Some((argument, input.get(argument)?.as_str()?)));
+    match telling {
+        Some((argument, value)) => format!("{name}({argument}={value})"),
+        None => name.to_owned(),
     }
 }
 
@@ -324,7 +413,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tool::{ReadFile, ShellTool, TransferTask, WriteFile};
+    use crate::tool::{ReadFile, Search, ShellTool, TransferTask, WriteFile};
 
     fn rule(text: &str) -> Rule {
         text.parse().unwrap()
@@ -490,13 +579,17 @@ mod tests {
             .ask(rule("shell"))
             .deny(rule("write_file(path=secret*)"));
         let ls = json!({"cmd": "ls"});
-        permissions.grant(&ShellTool, ls.as_object().unwrap());
+        permissions.grant(&ShellTool, ls.as_object().unwrap(), Reach::SameInput);
         assert_eq!(judge(&permissions, &ShellTool, ls), Ruling::Granted);
         assert_eq!(
             judge(&permissions, &ShellTool, json!({"cmd": "ls /"})),
             Ruling::Ask("shell".into())
         );
-        permissions.grant(&WriteFile, json!({"path": "a"}).as_object().unwrap());
+        permissions.grant(
+            &WriteFile,
+            json!({"path": "a"}).as_object().unwrap(),
+            Reach::WholeTool,
+        );
         assert_eq!(
             judge(&permissions, &WriteFile, json!({"path": "b"})),
             Ruling::Granted
@@ -505,6 +598,174 @@ mod tests {
         assert_eq!(
             judge(&permissions, &WriteFile, json!({"path": "secret"})),
             expected
+        );
+    }
+
+    #[test]
+    fn a_grant_for_a_whole_tool_leaves_what_a_rule_asks_about() {
+        let permissions = Permissions::new().ask(rule("write_file(path=secret*)"));
+        let input = |path: &str| json!({"path": path, "content": ""});
+        let asked = Ruling::Ask("write_file(path=secret*)".into());
+        permissions.grant(
+            &WriteFile,
+            input("a").as_object().unwrap(),
+            Ruling::Unruled.reach(&WriteFile),
+        );
+        assert_eq!(judge(&permissions, &WriteFile, input("b")), Ruling::Granted);
+        assert_eq!(judge(&permissions, &WriteFile, input("secret")), asked);
+        permissions.grant(
+            &WriteFile,
+            input("secret").as_object().unwrap(),
+            asked.reach(&WriteFile),
+        );
+        assert_eq!(
+            judge(&permissions, &WriteFile, input("secret")),
+            Ruling::Granted
+        );
+        assert_eq!(judge(&permissions, &WriteFile, input("secret2")), asked);
+    }
+
+    #[test]
+    fn a_suggestion_says_what_a_yes_for_the_session_covers() {
+        let input = json!({"path": "a", "content": ""});
+        let input = input.as_object().unwrap();
+        assert_eq!(
+            suggestion(&WriteFile, input, Ruling::Unruled.reach(&WriteFile)),
+            "write_file"
+        );
+        assert_eq!(
+            suggestion(
+                &WriteFile,
+                input,
+                Ruling::Ask(String::new()).reach(&WriteFile)
+            ),
+            "write_file(path=a)"
+        );
+    }
+
+    #[test]
+    fn a_command_in_other_clothes_is_denied_and_asked_about_all_the_same() {
+        let denied = Permissions::new()
+            .allow(rule("shell"))
+            .deny(rule("shell(cmd=rm *)"));
+        let asked = Permissions::new()
+            .allow(rule("shell"))
+            .ask(rule("shell(cmd=rm *)"));
+        for cmd in [
+            "! rm v1",
+            "if true; then rm v2; fi",
+            "for x in a; do rm v3; done",
+            "X=1 rm v5",
+            "rm\tv4",
+            "'rm' v7",
+            "echo \"$(rm v)\"",
+            "/bin/rm v",
+        ] {
+            let input = || json!({"cmd": cmd});
+            assert_eq!(
+                judge(&denied, &ShellTool, input()),
+                Ruling::Deny("shell(cmd=rm *)".into()),
+                "{cmd}"
+            );
+            assert_eq!(
+                judge(&asked, &ShellTool, input()),
+                Ruling::Ask("shell(cmd=rm *)".into()),
+                "{cmd}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_left_out_is_the_sessions() {
+        let rules = Permissions::new()
+            .deny(rule("search(path=.)"))
+            .deny(rule("shell(cwd=.)"));
+        assert_eq!(
+            judge(&rules, &Search, json!({"pattern": "x"})),
+            Ruling::Deny("search(path=.)".into())
+        );
+        assert_eq!(
+            judge(&rules, &Search, json!({"pattern": "x", "path": "a"})),
+            Ruling::Harmless
+        );
+        assert_eq!(
+            judge(&rules, &ShellTool, json!({"cmd": "ls"})),
+            Ruling::Deny("shell(cwd=.)".into())
+        );
+        assert_eq!(
+            judge(
+                &rules,
+                &ShellTool,
+                json!({"cmd": "ls", "cwd": "/work/a/.."})
+            ),
+            Ruling::Deny("shell(cwd=.)".into())
+        );
+    }
+
+    #[test]
+    fn the_directory_of_a_command_is_a_path() {
+        let rules = Permissions::new()
+            .allow(rule("shell(cwd=src/*)"))
+            .deny(rule("shell(cwd=secret*)"));
+        assert_eq!(
+            judge(&rules, &ShellTool, json!({"cmd": "ls", "cwd": "src/(a)"})),
+            Ruling::Allow
+        );
+        assert_eq!(
+            judge(
+                &rules,
+                &ShellTool,
+                json!({"cmd": "ls", "cwd": "src/../../a"})
+            ),
+            Ruling::Unruled
+        );
+        assert_eq!(
+            judge(
+                &rules,
+                &ShellTool,
+                json!({"cmd": "ls", "cwd": "src/../secret"})
+            ),
+            Ruling::Deny("shell(cwd=secret*)".into())
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_judged_by_where_it_leads() {
+        use std::os::unix::fs::symlink;
+
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["work/src", "work/secret", "out"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink(root.join("out"), root.join("work/src/l")).unwrap();
+        symlink("../../out/new", root.join("work/src/dangling")).unwrap();
+        symlink("secret", root.join("work/alias")).unwrap();
+        symlink("work", root.join("here")).unwrap();
+        let rules = Permissions::new()
+            .allow(rule("write_file(path=src/*)"))
+            .deny(rule("write_file(path=secret*)"));
+        let denied = Ruling::Deny("write_file(path=secret*)".into());
+        for cwd in ["work", "here"] {
+            let judge = |path: &str| {
+                let input = json!({"path": path, "content": ""});
+                rules.judge(&WriteFile, input.as_object().unwrap(), &root.join(cwd))
+            };
+            assert_eq!(judge("src/a"), Ruling::Allow, "{cwd}");
+            assert_eq!(judge("src/new/a"), Ruling::Allow, "{cwd}");
+            assert_eq!(judge("src/l"), Ruling::Unruled, "{cwd}");
+            assert_eq!(judge("src/l/a"), Ruling::Unruled, "{cwd}");
+            assert_eq!(judge("src/dangling"), Ruling::Unruled, "{cwd}");
+            assert_eq!(judge("alias/a"), denied, "{cwd}");
+            let absolute = root.join("work/alias/a");
+            assert_eq!(judge(absolute.to_str().unwrap()), denied, "{cwd}");
+        }
+        let by_link = Permissions::new().deny(rule("write_file(path=alias/*)"));
+        let input = json!({"path": "secret/a", "content": ""});
+        assert_eq!(
+            by_link.judge(&WriteFile, input.as_object().unwrap(), &root.join("work")),
+            Ruling::Deny("write_file(path=alias/*)".into())
         );
     }
 }

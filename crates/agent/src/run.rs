@@ -234,13 +234,17 @@ impl<'a> Run<'a> {
     /// Compacts a context that is nearly full. Without success the run goes on as it is: only the model
     /// knows whether the context is too long.
     async fn compact_if_full(&mut self) -> Result<(), Interrupt> {
-        if !self.life.is_nearly_full() {
+        if !self.life.wants_compaction() {
             return Ok(());
         }
         let order = Order::for_threshold(&self.life.session);
         match self.life.compact(&order, &self.hooks, self.cancel).await {
             Err(CompactionError::Canceled) => Err(Interrupt::Canceled),
-            Ok(_) | Err(_) => Ok(()),
+            Err(CompactionError::Blocked { .. } | CompactionError::Model(_)) => {
+                self.life.put_off_compaction();
+                Ok(())
+            }
+            Ok(_) | Err(CompactionError::Nothing) => Ok(()),
         }
     }
 

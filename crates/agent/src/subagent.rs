@@ -9,7 +9,7 @@ use tenterhook_protocol::event::{
 use tenterhook_protocol::{AgentRef, EventId, InvokedBy, Origin, SessionId, TaskId};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{RunEnd, RunReport, fresh_agent_id};
+use crate::agent::{AgentSpec, RunEnd, RunReport, fresh_agent_id};
 use crate::hooks::Hooks;
 use crate::life::{Identity, Life, Setup};
 use crate::session::Session;
@@ -21,6 +21,8 @@ pub(crate) struct Delegation<'a> {
     pub(crate) parent: &'a Identity,
     pub(crate) hooks: &'a Hooks,
     pub(crate) cancel: &'a CancellationToken,
+    /// The tools that the parent has at this time, as its hooks left them.
+    pub(crate) tools: &'a [String],
 }
 
 impl Delegate for Delegation<'_> {
@@ -47,7 +49,7 @@ impl Delegation<'_> {
         let identity = Identity {
             name: spec.name.clone(),
             instruction: spec.instruction.clone(),
-            tools: spec.tools.clone(),
+            tools: Some(self.tools_for(spec)),
             depth,
         };
         let task_id = TaskId::new(EventId::generate().to_string());
@@ -73,6 +75,13 @@ impl Delegation<'_> {
         };
         self.hooks.tell(stopped).await;
         answer
+    }
+
+    /// Returns the tools of a subagent: of its own, those that the parent has too. What the parent was
+    /// denied it cannot have done by another.
+    fn tools_for(&self, spec: &AgentSpec) -> Vec<String> {
+        let is_own = |tool: &&String| spec.tools.as_ref().is_none_or(|own| own.contains(*tool));
+        self.tools.iter().filter(is_own).cloned().collect()
     }
 
     /// Leads the child's session from its start to its end.

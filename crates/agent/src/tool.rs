@@ -13,6 +13,7 @@ mod transfer;
 mod write;
 
 use std::fmt;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,6 +58,13 @@ pub trait Tool: Send + Sync + fmt::Debug {
         !self.is_read_only()
     }
 
+    /// Says whether the tool ends by itself, and soon, when its context is cancelled. It is then awaited
+    /// however long it takes; any other is dropped when the [grace](crate::Limits::grace) is over. The
+    /// default is no.
+    fn ends_itself(&self) -> bool {
+        false
+    }
+
     /// Checks arguments; called for each call, and again whenever a hook changed them.
     ///
     /// # Errors
@@ -67,7 +75,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Runs the tool on arguments that [`Tool::check`] accepted.
     ///
     /// A tool that ends by itself when `context` is cancelled can leave things in order; one that does
-    /// not is dropped.
+    /// not is dropped after a grace, see [`Tool::ends_itself`].
     fn run<'a>(
         &'a self,
         input: JsonObject,
@@ -134,6 +142,13 @@ impl ToolFailure {
     fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
         Self(format!("cannot {action} `{}`: {error}", path.display()))
     }
+
+    fn no_file(action: &str, path: &Path) -> Self {
+        Self(format!(
+            "cannot {action} `{}`: it is no file",
+            path.display()
+        ))
+    }
 }
 
 /// Reads arguments into the type that declares them. Unknown ones are refused.
@@ -151,6 +166,17 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(ToolFailure(format!("the tool broke: {error}"))),
+    }
+}
+
+/// Returns what is known of a file, or why there is none. Asked before anything is opened: opening a
+/// pipe waits for its other end, and a device may never end.
+fn regular_file(action: &str, path: &Path) -> Result<Metadata, ToolFailure> {
+    let metadata = fs::metadata(path).map_err(|error| ToolFailure::io(action, path, &error))?;
+    if metadata.is_file() {
+        Ok(metadata)
+    } else {
+        Err(ToolFailure::no_file(action, path))
     }
 }
 
@@ -254,6 +280,14 @@ pub(crate) mod testing {
         ) -> BoxFuture<'a, Result<String, ToolFailure>> {
             Box::pin(async move { Err(ToolFailure(format!("no agent `{agent}`"))) })
         }
+    }
+
+    /// Makes a named pipe `pipe` in a folder.
+    pub(crate) fn make_fifo(folder: &Path) {
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.join("pipe"))
+            .status();
+        assert!(made.unwrap().success());
     }
 
     /// Checks and runs a tool in `cwd`, and returns the text that a model would get.

@@ -5,14 +5,15 @@
 //! | `tool_input_transform` | block | – |
 //! | `tool_guard` | deny, block; ask sends it to the user whatever else is said | – |
 //! | permission rules | a deny rule | an allow rule, a grant of the user, a harmless tool |
-//! | `pre_tool_use` | deny, block; ask sends it to the user | allow, in the place of a question |
+//! | `pre_tool_use` | deny, block; ask sends it to the user | allow, in the place of a question that no ask rule asks |
 //! | `--yes` | – | in the place of a question that no hook asked for |
 //! | `permission_request` | deny, block | allow, unless a guard asked |
 //! | the user | no; also where nobody is there | yes |
 //!
 //! `pre_tool_use` hears of every call that nobody denied before it, also of one that a rule allows.
 //! Arguments that a hook changed are checked against the tool again, and the guard and the rules judge
-//! them once more.
+//! them once more. That judgement may deny or ask, never approve: of what the rules say of the first and
+//! of the final arguments, the stricter counts.
 
 use tenterhook_protocol::event::{
     DeniedBy, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform, WaitReason,
@@ -20,7 +21,7 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{Event, JsonObject, Outcome, Permission};
 
-use super::{Bench, Denied, Passage, Refusal, Stop, call_event};
+use super::{Bench, Denied, Passage, Refusal, Stop, USER_REJECTED, call_event};
 use crate::frontend::{Approval, ApprovalRequest};
 use crate::hooks::{NO_REASON, reason_or_none};
 use crate::permission::{Ruling, suggestion};
@@ -36,6 +37,8 @@ struct Demand {
 struct Question {
     demand: Option<Demand>,
     ruling: Ruling,
+    /// A hook changed the arguments since they were first judged.
+    is_changed: bool,
     metadata: JsonObject,
 }
 
@@ -99,6 +102,7 @@ impl Bench<'_> {
         Ok(Question {
             demand,
             ruling,
+            is_changed: false,
             metadata: outcome.metadata().cloned().unwrap_or_default(),
         })
     }
@@ -142,7 +146,8 @@ impl Bench<'_> {
         passage: &mut Passage<'_>,
         mut question: Question,
     ) -> Result<&'static str, Refusal> {
-        let suggested = suggestion(&*passage.tool, &passage.input);
+        let reach = question.ruling.reach(&*passage.tool);
+        let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let event = call_event!(PermissionRequest, passage, suggestions: vec![suggested]);
         let outcome = self.hooks.fire(event).await;
         self.stopped(&outcome, "permission_request_hook_deny")?;
@@ -186,7 +191,7 @@ impl Bench<'_> {
                 .setup
                 .permissions
                 .judge(&*passage.tool, &passage.input, self.cwd());
-            question.demand.is_none() && ruling == Ruling::Granted
+            question.demand.is_none() && !question.is_changed && ruling == Ruling::Granted
         };
         if is_granted() {
             return Ok("session_allow");
@@ -195,7 +200,8 @@ impl Bench<'_> {
             reason: WaitReason::ToolApproval,
         };
         self.hooks.tell(waiting).await;
-        let suggested = suggestion(&*passage.tool, &passage.input);
+        let reach = question.ruling.reach(&*passage.tool);
+        let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let request = ApprovalRequest {
             agent: self.agent,
             tool: &passage.call.name,
@@ -212,14 +218,15 @@ impl Bench<'_> {
         match answer {
             Approval::AllowOnce => Ok("user_approved"),
             Approval::AllowSession => {
-                self.setup.permissions.grant(&*passage.tool, &passage.input);
+                let permissions = &self.setup.permissions;
+                permissions.grant(&*passage.tool, &passage.input, reach);
                 Ok("user_approved_session")
             }
             Approval::Deny { reason } => Err(Refusal::Denied(Denied {
                 by: DeniedBy::User,
                 event: None,
                 reason: reason.unwrap_or_default(),
-                source: "user_rejected",
+                source: USER_REJECTED,
             })),
         }
     }
@@ -270,7 +277,7 @@ fn fill(metadata: &mut JsonObject, more: Option<&JsonObject>) {
 
 impl Question {
     /// Joins what was said of the first arguments and of the final ones. A demand stays; the rules'
-    /// last word counts.
+    /// stricter word counts.
     fn followed_by(self, again: Self) -> Self {
         let demand = match (self.demand, again.demand) {
             (_, Some(demand)) | (Some(demand), None) => Some(demand),
@@ -280,7 +287,8 @@ impl Question {
         fill(&mut metadata, Some(&self.metadata));
         Self {
             demand,
-            ruling: again.ruling,
+            ruling: self.ruling.stricter(again.ruling),
+            is_changed: true,
             metadata,
         }
     }
@@ -293,8 +301,10 @@ impl Question {
         match self.ruling {
             Ruling::Allow => Some("rule_allow"),
             Ruling::Granted => Some("session_allow"),
-            _ if permission == Permission::Allow => Some("pre_tool_use_hook_allow"),
-            _ if says_yes => Some("mode_yes"),
+            Ruling::Harmless | Ruling::Unruled if permission == Permission::Allow => {
+                Some("pre_tool_use_hook_allow")
+            }
+            Ruling::Harmless | Ruling::Unruled | Ruling::Ask(_) if says_yes => Some("mode_yes"),
             Ruling::Harmless => Some("readonly_hint"),
             Ruling::Deny(_) | Ruling::Ask(_) | Ruling::Unruled => None,
         }
@@ -316,10 +326,11 @@ impl Question {
             None => "it needs approval and nobody is there to give it".to_owned(),
         };
         Denied {
-            by: if self.demand.is_some() {
-                DeniedBy::Hook
-            } else {
-                DeniedBy::Rule
+            by: match (&self.demand, &self.ruling) {
+                (Some(_), _) => DeniedBy::Hook,
+                (None, Ruling::Ask(_) | Ruling::Deny(_)) => DeniedBy::Rule,
+                // Without a rule the answer is the user's, and a user who is away says no.
+                (None, _) => DeniedBy::User,
             },
             event: None,
             reason,

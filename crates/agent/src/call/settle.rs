@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tenterhook_protocol::event::{
-    ApprovalDecision, DeniedBy, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolError,
+    ApprovalDecision, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolError,
     ToolResponseTransform,
 };
 use tenterhook_protocol::{ContentBlock, Event, JsonObject, ToolCall, ToolResult};
 
-use super::{Bench, CANCELED, Called, Denied, Passage, Stop, call_event};
+use super::{Bench, CANCELED, Called, Denied, Passage, Stop, USER_REJECTED, call_event};
 use crate::frontend::Denial;
 use crate::hooks::{NO_REASON, reason_or_none};
 use crate::tool::ToolFailure;
@@ -23,7 +23,7 @@ impl Denied {
         };
         match self.event {
             Some(event) => format!("The tool call was rejected by a {event} hook.{because}"),
-            None if self.by == DeniedBy::User => {
+            None if self.source == USER_REJECTED => {
                 format!("The tool call was rejected by the user.{because}")
             }
             None => format!("The tool call was denied.{because}"),
@@ -66,8 +66,9 @@ impl Bench<'_> {
     pub(super) async fn canceled(&self, passage: Passage<'_>) -> Called {
         self.tell_decision(&passage, ApprovalDecision::Canceled, "context_canceled")
             .await;
+        let result = ToolResult::error(CANCELED);
         Called {
-            result: ToolResult::error(CANCELED),
+            result: self.transform(&passage, result).await,
             contexts: passage.contexts,
             stop: passage.stop,
         }
@@ -83,8 +84,8 @@ impl Bench<'_> {
         self.hooks.tell(event).await;
     }
 
-    /// Answers a call that cannot be judged, because it is none of a tool that is there.
-    pub(super) async fn unusable(
+    /// Answers a call that nobody judges: it is none of a tool that is there, or the run ends first.
+    pub(super) async fn answer_unjudged(
         &self,
         call: &ToolCall,
         input: JsonObject,

@@ -30,6 +30,9 @@ use super::{
 /// How long a connection may take to stand.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a service may take to begin an answer, unless the endpoint says otherwise.
+const HEADER_TIMEOUT: Duration = Duration::from_mins(2);
+
 /// How long a service may be silent in the middle of an answer.
 const READ_TIMEOUT: Duration = Duration::from_mins(5);
 
@@ -136,6 +139,8 @@ pub struct Endpoint {
     pub base_url: Option<String>,
     /// The key. A service at a base URL of the user's may need none.
     pub api_key: Option<String>,
+    /// How long the service may take to begin an answer. Unset, it is two minutes.
+    pub header_timeout: Option<Duration>,
 }
 
 impl Endpoint {
@@ -146,6 +151,7 @@ impl Endpoint {
         Self {
             base_url: variable(service.url_variable()),
             api_key: service.key_variable().and_then(variable),
+            header_timeout: None,
         }
     }
 }
@@ -156,6 +162,7 @@ impl fmt::Debug for Endpoint {
         f.debug_struct("Endpoint")
             .field("base_url", &self.base_url)
             .field("has_key", &self.api_key.is_some())
+            .field("header_timeout", &self.header_timeout)
             .finish()
     }
 }
@@ -188,6 +195,7 @@ pub struct Remote {
     id: ModelId,
     client: Client,
     target: ServiceTarget,
+    header_timeout: Duration,
     calls: KnownCalls,
 }
 
@@ -237,6 +245,7 @@ impl Remote {
                 auth: AuthData::from_single(key),
                 model: ModelIden::new(service.adapter(), model.to_owned()),
             },
+            header_timeout: endpoint.header_timeout.unwrap_or(HEADER_TIMEOUT),
             calls: KnownCalls::default(),
         })
     }
@@ -272,11 +281,13 @@ impl Provider for Remote {
             known: self.calls.clone(),
             names_its_end: self.target.model.adapter_kind == AdapterKind::Gemini,
         };
+        let header_timeout = self.header_timeout;
         let opened = async move {
             let options = ChatOptions::default()
                 .with_capture_usage(true)
                 .with_capture_tool_calls(true)
                 .with_capture_reasoning_content(true)
+                .with_stream_header_timeout(header_timeout)
                 .with_stream_read_timeout(READ_TIMEOUT);
             match client.exec_chat_stream(target, chat, Some(&options)).await {
                 Ok(response) => response
@@ -639,7 +650,7 @@ mod tests {
                 "m",
                 Endpoint {
                     base_url,
-                    api_key: None
+                    ..Endpoint::default()
                 }
             )
             .is_ok()
@@ -659,7 +670,8 @@ mod tests {
             endpoint,
             Endpoint {
                 base_url: None,
-                api_key: Some("canary".to_owned())
+                api_key: Some("canary".to_owned()),
+                header_timeout: None,
             }
         );
         assert!(!format!("{endpoint:?}").contains("canary"));

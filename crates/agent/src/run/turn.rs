@@ -8,14 +8,13 @@ use tenterhook_protocol::event::{
     AfterLlmCall, BeforeLlmCall, Context, NotificationLevel, Stop, ToolSelection, TurnEnd,
     TurnEndReason, TurnStart,
 };
-use tenterhook_protocol::{ContentBlock, Event, Image, Message, Role, ToolCall, ToolResult};
+use tenterhook_protocol::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
 
 use super::{Interrupt, Next, Run};
 use crate::agent::RunEnd;
 use crate::ask::{Answer, AskError, Asker};
 use crate::call::{Bench, Called};
-use crate::compaction::Order;
-use crate::hooks::reason_or_none;
+use crate::compaction::{CompactionError, Order};
 use crate::provider::{ModelErrorKind, ModelRequest, Purpose};
 use crate::subagent::Delegation;
 
@@ -81,24 +80,21 @@ impl Run<'_> {
 
     /// Says how the turn ended that something interrupted. A context that is too long is compacted once
     /// and the turn tried again.
-    async fn interrupted(&mut self, interrupt: Interrupt) -> (TurnEndReason, Next) {
+    async fn interrupted(&mut self, mut interrupt: Interrupt) -> (TurnEndReason, Next) {
+        let is_overflow = matches!(&interrupt, Interrupt::Failed(error) if error.kind == ModelErrorKind::ContextOverflow);
+        if is_overflow && !std::mem::replace(&mut self.tally.has_overflowed, true) {
+            let order = Order::for_overflow();
+            match self.life.compact(&order, &self.hooks, self.cancel).await {
+                Ok(_) => return (TurnEndReason::Error, Next::Again),
+                Err(CompactionError::Canceled) => interrupt = Interrupt::Canceled,
+                Err(_) => {}
+            }
+        }
         let reason = match &interrupt {
             Interrupt::Canceled => TurnEndReason::Canceled,
             Interrupt::Blocked { .. } => TurnEndReason::HookBlocked,
             Interrupt::Failed(_) => TurnEndReason::Error,
         };
-        let is_overflow = matches!(&interrupt, Interrupt::Failed(error) if error.kind == ModelErrorKind::ContextOverflow);
-        if is_overflow && !std::mem::replace(&mut self.tally.has_overflowed, true) {
-            let order = Order::for_overflow();
-            if self
-                .life
-                .compact(&order, &self.hooks, self.cancel)
-                .await
-                .is_ok()
-            {
-                return (reason, Next::Again);
-            }
-        }
         let end = self.conclude(interrupt).await;
         (reason, Next::End(end))
     }
@@ -147,12 +143,6 @@ impl Run<'_> {
         };
         let outcome = self.hooks.fire(build).await;
         self.check(&outcome)?;
-        if let Some(reason) = outcome.stop_run() {
-            return Err(Interrupt::Blocked {
-                event: BeforeLlmCall::INFO.name,
-                reason: reason_or_none(reason),
-            });
-        }
         Ok(outcome
             .into_rewritten()
             .map_or(messages, |event| event.messages))
@@ -310,6 +300,7 @@ impl Run<'_> {
             parent: &self.life.identity,
             hooks: &self.hooks,
             cancel: self.cancel,
+            tools: offered,
         };
         let bench = Bench {
             setup: &self.life.setup,

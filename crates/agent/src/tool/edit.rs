@@ -10,7 +10,9 @@ use serde_json::Value;
 use tenterhook_protocol::{JsonObject, ToolResult};
 
 use super::write::write;
-use super::{InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, schema_of};
+use super::{
+    InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
+};
 
 const NAME: &str = "edit_file";
 
@@ -83,6 +85,7 @@ impl Tool for EditFile {
 }
 
 fn edit(path: &Path, input: &Input) -> Result<String, ToolFailure> {
+    regular_file("read", path)?;
     let text = fs::read_to_string(path).map_err(|error| ToolFailure::io("read", path, &error))?;
     let count = text.matches(&input.old_text).count();
     match count {
@@ -111,7 +114,7 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
-    use crate::tool::testing::run;
+    use crate::tool::testing::{make_fifo, run};
 
     #[tokio::test]
     async fn one_passage_is_replaced_and_several_only_when_asked() {
@@ -151,6 +154,23 @@ mod tests {
             let input = json!({"path": "a", "old_text": old, "new_text": "same"});
             let error = run(&EditFile, dir.path(), input).await.unwrap_err();
             assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn pipes_and_devices_are_refused_and_not_waited_for() {
+        let dir = tempdir().unwrap();
+        make_fifo(dir.path());
+        for path in ["pipe", "/dev/zero"] {
+            let error = run(
+                &EditFile,
+                dir.path(),
+                json!({"path": path, "old_text": "a", "new_text": "b"}),
+            )
+            .await
+            .unwrap_err();
+            assert!(error.ends_with("it is no file"), "{error}");
         }
     }
 }

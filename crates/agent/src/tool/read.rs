@@ -11,7 +11,9 @@ use serde_json::Value;
 use tenterhook_protocol::{JsonObject, ToolResult};
 
 use super::excerpt::excerpt;
-use super::{InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, schema_of};
+use super::{
+    InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
+};
 
 const NAME: &str = "read_file";
 
@@ -74,12 +76,8 @@ impl Tool for ReadFile {
 
 fn read(path: &Path, input: &Input) -> Result<String, ToolFailure> {
     let failure = |error: std::io::Error| ToolFailure::io("read", path, &error);
-    let file = File::open(path).map_err(failure)?;
-    let is_file = file.metadata().map_err(failure)?.is_file();
-    if !is_file {
-        return Err(ToolFailure(format!("`{}` is no file", path.display())));
-    }
-    let mut reader = BufReader::new(file);
+    regular_file("read", path)?;
+    let mut reader = BufReader::new(File::open(path).map_err(failure)?);
     let skipped = input.offset.unwrap_or(1).saturating_sub(1);
     for _ in 0..skipped {
         // A line is skipped without being kept, however long it is.
@@ -115,7 +113,7 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
-    use crate::tool::testing::run;
+    use crate::tool::testing::{make_fifo, run};
 
     #[tokio::test]
     async fn a_file_is_read_whole_or_by_lines() {
@@ -142,12 +140,25 @@ mod tests {
         std::fs::write(dir.path().join("short"), "one\n").unwrap();
         for (input, problem) in [
             (json!({"path": "none"}), "cannot read"),
-            (json!({"path": "."}), "is no file"),
+            (json!({"path": "."}), "it is no file"),
             (json!({"path": "binary"}), "no text in UTF-8"),
             (json!({"path": "short", "offset": 5}), "fewer than 5 lines"),
         ] {
             let error = run(&ReadFile, dir.path(), input).await.unwrap_err();
             assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn pipes_and_devices_are_refused_and_not_waited_for() {
+        let dir = tempdir().unwrap();
+        make_fifo(dir.path());
+        for path in ["pipe", "/dev/zero"] {
+            let error = run(&ReadFile, dir.path(), json!({"path": path}))
+                .await
+                .unwrap_err();
+            assert!(error.ends_with("it is no file"), "{error}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! `search`: finds lines by a regular expression.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
@@ -13,7 +14,9 @@ use tenterhook_protocol::{JsonObject, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use super::excerpt::excerpt;
-use super::{InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, schema_of};
+use super::{
+    InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
+};
 use crate::glob::Glob;
 
 const NAME: &str = "search";
@@ -114,6 +117,11 @@ impl Hunt {
         let kind = fs::metadata(&root).map_err(|error| ToolFailure::io("search", &root, &error))?;
         if kind.is_dir() {
             self.folder(&root);
+        } else if regular_file("search", &root)?.len() > LARGEST {
+            return Err(ToolFailure(format!(
+                "cannot search `{}`: it is larger than {LARGEST} bytes",
+                root.display()
+            )));
         } else {
             self.file(&root);
         }
@@ -167,7 +175,7 @@ impl Hunt {
         if self.name.as_ref().is_some_and(|glob| !glob.matches(&name)) {
             return;
         }
-        let Ok(text) = fs::read_to_string(path) else {
+        let Ok(text) = read(path) else {
             return;
         };
         let shown = path
@@ -187,13 +195,21 @@ impl Hunt {
     }
 }
 
+/// Reads a text. A file may grow, or claim to be empty as those of the kernel do, so the length that it
+/// had is no bound.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
     use tempfile::tempdir;
 
     use super::*;
-    use crate::tool::testing::run;
+    use crate::tool::testing::{make_fifo, run};
 
     #[tokio::test]
     async fn matching_lines_are_shown_with_file_and_number() {
@@ -238,5 +254,33 @@ mod tests {
             .joined_text();
         assert_eq!(text.lines().count(), MOST_MATCHES + 1);
         assert!(text.ends_with("the rest is not shown]"));
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn pipes_and_devices_are_refused_and_not_waited_for() {
+        let dir = tempdir().unwrap();
+        make_fifo(dir.path());
+        for path in ["pipe", "/dev/zero"] {
+            let error = run(&Search, dir.path(), json!({"pattern": "x", "path": path}))
+                .await
+                .unwrap_err();
+            assert!(error.ends_with("it is no file"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_too_large_is_named() {
+        let dir = tempdir().unwrap();
+        let large = File::create(dir.path().join("large")).unwrap();
+        large.set_len(LARGEST + 1).unwrap();
+        let input = |path: &str| json!({"pattern": "x", "path": path});
+        let error = run(&Search, dir.path(), input("large")).await.unwrap_err();
+        assert!(
+            error.ends_with("it is larger than 2097152 bytes"),
+            "{error}"
+        );
+        let folder = run(&Search, dir.path(), input(".")).await.unwrap();
+        assert_eq!(folder.joined_text(), "[no match]");
     }
 }

@@ -73,6 +73,12 @@ impl Tool for TransferTask {
         false
     }
 
+    /// The subagent sees the cancellation, and all that it waits for is bounded. Dropped, it could not
+    /// close what it began.
+    fn ends_itself(&self) -> bool {
+        true
+    }
+
     fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
         let input: Input = read_input(NAME, input)?;
         if self.agents.iter().any(|(name, _)| *name == input.agent) {

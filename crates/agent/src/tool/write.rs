@@ -76,6 +76,9 @@ pub(super) fn write(path: &Path, content: &str) -> Result<(), ToolFailure> {
         fs::create_dir_all(parent)
             .map_err(|error| ToolFailure::io("make the folder", parent, &error))?;
     }
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(ToolFailure::no_file("write", path));
+    }
     fs::write(path, content).map_err(|error| ToolFailure::io("write", path, &error))
 }
 
@@ -85,7 +88,7 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
-    use crate::tool::testing::run;
+    use crate::tool::testing::{make_fifo, run};
 
     #[tokio::test]
     async fn a_file_is_made_with_its_folders_and_replaced() {
@@ -108,5 +111,22 @@ mod tests {
         .await
         .unwrap_err();
         assert!(error.starts_with("cannot write"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn pipes_and_devices_are_refused_and_not_waited_for() {
+        let dir = tempdir().unwrap();
+        make_fifo(dir.path());
+        for path in ["pipe", "/dev/zero"] {
+            let error = run(
+                &WriteFile,
+                dir.path(),
+                json!({"path": path, "content": "x"}),
+            )
+            .await
+            .unwrap_err();
+            assert!(error.ends_with("it is no file"), "{error}");
+        }
     }
 }

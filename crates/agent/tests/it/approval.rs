@@ -157,3 +157,36 @@ async fn a_cancellation_during_the_question_is_no_denial() {
     assert!(!stage.names().contains(&"permission_denied".to_owned()));
     assert_eq!(tool_texts(&agent), ["The tool call was cancelled."]);
 }
+
+#[tokio::test]
+async fn a_yes_for_a_tool_leaves_the_questions_of_ask_rules() {
+    let stage = Stage::attended([Approval::AllowSession, Approval::AllowSession]);
+    let script = r"
+turns:
+  - tool_calls:
+      - {name: write_file, arguments: {path: a, content: x}}
+      - {name: write_file, arguments: {path: b, content: x}}
+      - {name: write_file, arguments: {path: secret, content: x}}
+      - {name: write_file, arguments: {path: secret, content: x}}
+  - text: done
+";
+    let rules = Permissions::new().ask("write_file(path=secret*)".parse().unwrap());
+    stage
+        .play_with(script, |builder| builder.permissions(rules))
+        .await;
+    assert_eq!(
+        stage.field("tool_approval_decision", "source"),
+        [
+            "user_approved_session",
+            "session_allow",
+            "user_approved_session",
+            "session_allow"
+        ]
+    );
+    let suggested: Vec<_> = stage
+        .all::<PermissionRequest>()
+        .into_iter()
+        .flat_map(|event| event.suggestions)
+        .collect();
+    assert_eq!(suggested, ["write_file", "write_file(path=secret)"]);
+}

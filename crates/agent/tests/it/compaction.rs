@@ -254,3 +254,99 @@ async fn what_keeps_text_from_the_model_keeps_it_from_the_summary_too() {
     let sent = stage.all::<BeforeLlmCall>();
     assert!(sent[1].messages[1].content.contains("[user] my ***"));
 }
+
+#[tokio::test]
+async fn a_compaction_that_did_not_come_about_waits_until_the_context_grew() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &PreCompact| Effect::<PreCompact>::block("not yet"));
+    let script = r"
+context_window: 1000
+turns:
+  - {text: a, usage: {input_tokens: 900, output_tokens: 10}}
+  - {text: b, usage: {input_tokens: 915, output_tokens: 10}}
+  - {text: c, usage: {input_tokens: 960, output_tokens: 10}}
+  - {text: d, usage: {input_tokens: 1010, output_tokens: 10}}
+  - {text: e, usage: {input_tokens: 1020, output_tokens: 10}}
+";
+    let mut agent = stage.builder(script).build().unwrap();
+    let mut asked = Vec::new();
+    for prompt in ["1", "2", "3", "4", "5"] {
+        agent.prompt(prompt, &CancellationToken::new()).await;
+        asked.push(stage.all::<PreCompact>().len());
+    }
+    assert_eq!(asked, [0, 1, 1, 1, 2]);
+}
+
+#[tokio::test]
+async fn a_failed_compaction_is_not_tried_again_before_each_call() {
+    let stage = Stage::empty();
+    let script = r"
+context_window: 1000
+turns:
+  - {tool_calls: [{name: list_directory}], usage: {input_tokens: 900, output_tokens: 10}}
+  - {tool_calls: [{name: list_directory, arguments: {path: .}}], usage: {input_tokens: 920, output_tokens: 10}}
+  - {text: done, usage: {input_tokens: 930, output_tokens: 10}}
+";
+    stage.play(script).await;
+    assert_eq!(stage.all::<CompactionFailed>().len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancellation_during_an_overflow_compaction_is_no_error() {
+    let stage = Stage::empty();
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    stage.engine.on(move |_: &PreCompact| {
+        token.cancel();
+        Effect::none()
+    });
+    let script = "turns: [{text: hi}, {error: prompt is too long}, {summary: short}]";
+    let mut agent = stage.builder(script).build().unwrap();
+    agent.prompt("one", &CancellationToken::new()).await;
+    let report = agent.prompt("two", &cancel).await;
+    assert_eq!(report.end, RunEnd::Canceled);
+    assert_eq!(stage.field("turn_end", "reason"), ["normal", "canceled"]);
+    assert!(!stage.names().contains(&"agent_error".to_owned()));
+}
+
+#[tokio::test]
+async fn every_model_call_is_numbered_from_one() {
+    let stage = Stage::empty();
+    let mut agent = stage.builder(TALK).build().unwrap();
+    agent.prompt("one", &CancellationToken::new()).await;
+    let session = agent.session().clone();
+    let mut resumed = stage.builder(TALK).session(session).build().unwrap();
+    resumed
+        .compact(None, &CancellationToken::new())
+        .await
+        .unwrap();
+    let numbers: Vec<u32> = stage
+        .all::<BeforeLlmCall>()
+        .into_iter()
+        .map(|call| call.iteration)
+        .collect();
+    assert_eq!(numbers, [1, 1]);
+}
+
+#[tokio::test]
+async fn a_hook_that_ends_the_run_at_the_summarys_model_call_keeps_the_conversation() {
+    let stage = Stage::empty();
+    let (mut agent, _) = stage.play(TALK).await;
+    stage
+        .engine
+        .on(|_: &BeforeLlmCall| Effect::<BeforeLlmCall>::none().stop_run("enough"));
+    let error = agent
+        .compact(None, &CancellationToken::new())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error,
+        CompactionError::Blocked {
+            event: "before_llm_call",
+            reason: "enough".to_owned()
+        }
+    );
+    assert_eq!(texts(&agent), ["go", "hello"]);
+}

@@ -11,7 +11,7 @@ use tenterhook::event::{
 use tenterhook::{Effect, JsonObject, ToolResult};
 use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
 use tenterhook_agent::{
-    CancellationToken, Limits, Permissions, RetryPolicy, RunEnd, Tool, Toolbox,
+    Agent, BuildError, CancellationToken, Limits, Permissions, RetryPolicy, RunEnd, Tool, Toolbox,
 };
 
 use crate::stage::{Human, Stage, tool_texts};
@@ -574,4 +574,57 @@ async fn a_tool_that_panics_is_an_error_result() {
         ["the tool `bomb` broke"]
     );
     assert_eq!(count(&stage, "tool_execution_end"), 1);
+}
+
+#[test]
+fn limits_that_leave_no_room_are_refused() {
+    let stage = Stage::empty();
+    let build = |limits: Limits| {
+        stage
+            .builder("turns: [{text: a}]")
+            .limits(limits)
+            .build()
+            .map(drop)
+    };
+    let no_calls = Limits {
+        max_iterations: 0,
+        ..Limits::default()
+    };
+    assert_eq!(
+        build(no_calls).unwrap_err().to_string(),
+        "the limit `max_iterations` is 0, expected at least 1"
+    );
+    let no_context = Limits {
+        compact_at: Some(0),
+        ..Limits::default()
+    };
+    assert_eq!(
+        build(no_context),
+        Err(BuildError::ZeroLimit {
+            limit: "compact_at"
+        })
+    );
+}
+
+#[test]
+fn an_agent_knows_its_name_and_its_useless_rules() {
+    let stage = Stage::empty();
+    let rules = Permissions::new()
+        .deny("shel".parse().unwrap())
+        .deny("transfer_task".parse().unwrap());
+    let agent = stage
+        .builder("turns: [{text: a}]")
+        .permissions(rules)
+        .build()
+        .unwrap();
+    assert_eq!(agent.name(), Agent::DEFAULT_NAME);
+    let problems = agent.unmatched_rules();
+    assert_eq!(problems.len(), 1);
+    assert!(
+        problems[0]
+            .to_string()
+            .starts_with("the rule `shel` matches no tool, expected one of `shell`"),
+        "{}",
+        problems[0]
+    );
 }

@@ -410,3 +410,70 @@ async fn sources_name_what_let_a_call_through() {
         "non_interactive_deny"
     );
 }
+
+#[tokio::test]
+async fn an_allowing_pre_tool_use_hook_does_not_answer_an_ask_rule() {
+    let stage = Stage::attended([Approval::AllowOnce]);
+    stage
+        .engine
+        .on(|_: &PreToolUse| Effect::<PreToolUse>::allow());
+    let rules = Permissions::new().ask("shell(cmd=touch *)".parse().unwrap());
+    stage
+        .play_with(TOUCH, |builder| builder.permissions(rules))
+        .await;
+    assert_eq!(
+        stage.human.asked(),
+        [r#"shell {"cmd":"touch made"} shell(cmd=touch *)"#]
+    );
+    assert!(stage.path().join("made").exists());
+}
+
+#[tokio::test]
+async fn the_judgement_of_changed_arguments_approves_nothing() {
+    let rewrite = |stage: &Stage| {
+        stage
+            .engine
+            .on(|_: &PreToolUse| Effect::<PreToolUse>::none().patch_input(cmd("touch other")));
+    };
+    let rules = [
+        Permissions::new().allow("shell(cmd=touch other)".parse().unwrap()),
+        Permissions::new()
+            .ask("shell(cmd=touch made)".parse().unwrap())
+            .allow("shell".parse().unwrap()),
+    ];
+    for permissions in rules {
+        let stage = Stage::attended([Approval::AllowOnce]);
+        rewrite(&stage);
+        stage
+            .play_with(TOUCH, |builder| builder.permissions(permissions))
+            .await;
+        assert_eq!(stage.human.asked().len(), 1);
+        assert!(stage.human.asked()[0].contains("touch other"));
+    }
+
+    let stage = Stage::attended([Approval::AllowOnce]);
+    rewrite(&stage);
+    let rules = Permissions::new().allow("shell(cmd=touch made)".parse().unwrap());
+    stage
+        .play_with(TOUCH, |builder| builder.permissions(rules))
+        .await;
+    assert_eq!(
+        stage.human.asked().len(),
+        1,
+        "an allow rule for the first arguments says nothing of the final ones"
+    );
+}
+
+#[tokio::test]
+async fn who_denied_is_the_rule_only_where_there_is_one() {
+    let denied_by = |permissions: Permissions| async move {
+        let stage = Stage::empty();
+        stage
+            .play_with(TOUCH, |builder| builder.permissions(permissions))
+            .await;
+        stage.field("permission_denied", "by")
+    };
+    assert_eq!(denied_by(Permissions::new()).await, ["user"]);
+    let asks = Permissions::new().ask("shell".parse().unwrap());
+    assert_eq!(denied_by(asks).await, ["rule"]);
+}

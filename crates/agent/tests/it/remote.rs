@@ -152,6 +152,7 @@ async fn open(stage: &Stage, model: &str, acts: impl IntoIterator<Item = Act>) -
     let endpoint = Endpoint {
         base_url: Some(url),
         api_key: Some("canary".to_owned()),
+        header_timeout: None,
     };
     let retry = RetryPolicy {
         first_pause: Duration::from_millis(1),
@@ -351,7 +352,7 @@ async fn a_service_that_is_not_there_is_an_error_that_names_it() {
     let provider = choice
         .open(Endpoint {
             base_url: Some(url.clone()),
-            api_key: None,
+            ..Endpoint::default()
         })
         .unwrap();
     let retry = RetryPolicy {
@@ -515,4 +516,44 @@ async fn ollama_is_spoken_to_in_its_own_way() {
         (requests[0].0.as_str(), requests[0].1["model"].as_str()),
         ("/api/chat", Some("qwen3:8b"))
     );
+}
+
+#[tokio::test]
+async fn a_service_that_accepts_and_never_answers_is_given_up() {
+    let stage = Stage::empty();
+    let choice: ModelChoice = "openai:m".parse().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let provider = choice
+        .open(Endpoint {
+            base_url: Some(format!("http://{}/v1", listener.local_addr().unwrap())),
+            header_timeout: Some(Duration::from_millis(50)),
+            ..Endpoint::default()
+        })
+        .unwrap();
+    let retry = RetryPolicy {
+        attempts: 2,
+        first_pause: Duration::from_millis(1),
+        ..RetryPolicy::default()
+    };
+    let mut agent = Agent::builder(stage.engine.clone())
+        .model(provider)
+        .cwd(stage.path())
+        .retry(retry)
+        .build()
+        .unwrap();
+    let accept = async {
+        let mut held = Vec::new();
+        loop {
+            held.push(listener.accept().await.unwrap());
+        }
+    };
+    let report = tokio::select! {
+        report = prompt(&mut agent) => report,
+        () = accept => panic!("the listener ended"),
+    };
+    let RunEnd::Error { message } = report.end else {
+        panic!("no error")
+    };
+    assert!(message.contains("timed out"), "{message}");
+    assert_eq!(stage.field("retry_end", "error").len(), 1);
 }

@@ -10,7 +10,7 @@ use tenterhook::event::{
 };
 use tenterhook::{ContentBlock, Effect, JsonObject, Role, ToolResult};
 use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
-use tenterhook_agent::{Permissions, RunEnd, Tool, Toolbox};
+use tenterhook_agent::{CancellationToken, Permissions, RunEnd, Tool, Toolbox};
 use tokio::sync::Barrier;
 
 use crate::stage::{Stage, tool_texts};
@@ -241,4 +241,41 @@ turns:
     ];
     assert_eq!(tool_texts(&agent), expected);
     assert_eq!(stage.only::<AgentEnd>().messages.len(), 7);
+}
+
+#[tokio::test]
+async fn texts_of_skipped_and_cancelled_calls_pass_the_transform_too() {
+    let redact = |stage: &Stage| {
+        stage
+            .engine
+            .on(|_: &ToolResponseTransform| Effect::none().replace_response("***".to_owned()));
+    };
+    let script = r"
+turns:
+  - tool_calls:
+      - {name: shell, arguments: {cmd: 'true'}}
+      - {name: shell, arguments: {cmd: 'false'}}
+";
+    let stage = Stage::empty();
+    redact(&stage);
+    stage
+        .engine
+        .on(|_: &PostToolUse| Effect::<PostToolUse>::none().stop_run("enough"));
+    let (agent, _) = stage
+        .play_with(script, |builder| builder.permissions(yes()))
+        .await;
+    assert_eq!(tool_texts(&agent), ["***", "***"]);
+
+    let stage = Stage::empty();
+    redact(&stage);
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    stage.engine.on(move |_: &PreToolUse| {
+        token.cancel();
+        Effect::none()
+    });
+    let mut agent = stage.builder(script).permissions(yes()).build().unwrap();
+    agent.prompt("go", &cancel).await;
+    assert_eq!(tool_texts(&agent), ["***", "***"]);
+    assert_eq!(stage.all::<PostToolUse>().len(), 0);
 }

@@ -1,11 +1,19 @@
 //! Tasks given to other agents, and the gates that they cannot leave behind.
 
-use tenterhook::Effect;
+use std::time::Duration;
+
+use futures_util::future::{self, BoxFuture};
+use serde_json::{Value, json};
 use tenterhook::event::{
-    AgentSwitch, PreToolUse, SessionEnd, SubagentStart, SubagentStatus, SubagentStop, ToolGuard,
-    ToolSelection,
+    AgentSwitch, BeforeAgentStart, PreToolUse, SessionEnd, SubagentStart, SubagentStatus,
+    SubagentStop, ToolGuard, ToolResponseTransform, ToolSelection,
 };
-use tenterhook_agent::{AgentSpec, BuildError, CancellationToken, Limits, Permissions, RunEnd};
+use tenterhook::{Effect, JsonObject, ToolResult};
+use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_agent::{
+    AgentBuilder, AgentSpec, BuildError, CancellationToken, Limits, Permissions, RunEnd, Tool,
+    Toolbox,
+};
 
 use crate::stage::{Stage, tool_texts};
 
@@ -251,4 +259,158 @@ async fn agents_that_make_no_sense_are_refused() {
         error.starts_with("agent `helper`: there is no tool `fly`, expected some of `shell`"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_subagent_has_no_tool_that_its_parent_lacks() {
+    let offered_to_helper = |stage: Stage, change: fn(AgentBuilder) -> AgentBuilder| async move {
+        stage
+            .play_with(DELEGATE, |builder| {
+                change(builder.agents([helper()]).permissions(yes()))
+            })
+            .await;
+        assert!(!stage.path().join("made").exists());
+        let heard = stage.heard().into_iter();
+        let mut offers =
+            heard.filter(|event| event.name == "tool_selection" && event.agent == "helper");
+        offers.next().unwrap().payload["tools"].clone()
+    };
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+
+    let limited = offered_to_helper(Stage::empty(), |builder| {
+        builder.tools(["read_file".to_owned(), "transfer_task".to_owned()])
+    });
+    assert_eq!(limited.await, json!(["read_file", "transfer_task"]));
+
+    let explicit = offered_to_helper(Stage::empty(), |builder| {
+        let maker = AgentSpec {
+            name: "maker".to_owned(),
+            ..AgentSpec::default()
+        };
+        builder
+            .tools(["search".to_owned(), "transfer_task".to_owned()])
+            .agents([maker])
+    });
+    assert_eq!(explicit.await, json!(["search", "transfer_task"]));
+
+    let stage = Stage::empty();
+    let selected = names(&["list_directory", "transfer_task"]);
+    stage.engine.on(move |event: &ToolSelection| {
+        if event.tools.iter().any(|tool| tool == "shell") {
+            Effect::none().replace_tools(selected.clone())
+        } else {
+            Effect::none()
+        }
+    });
+    assert_eq!(
+        offered_to_helper(stage, |builder| builder).await,
+        json!(["list_directory", "transfer_task"])
+    );
+
+    let stage = Stage::empty();
+    stage.engine.on(|event: &BeforeAgentStart| {
+        if event.prompt == "go" {
+            Effect::none().disable_tool("shell".to_owned())
+        } else {
+            Effect::none()
+        }
+    });
+    let offered = offered_to_helper(stage, |builder| builder).await;
+    assert!(!offered.as_array().unwrap().contains(&json!("shell")));
+}
+
+/// Never ends, whatever happens.
+#[derive(Debug)]
+struct Stubborn {
+    begun: CancellationToken,
+}
+
+impl Tool for Stubborn {
+    fn name(&self) -> &'static str {
+        "stubborn"
+    }
+
+    fn description(&self) -> String {
+        String::new()
+    }
+
+    fn schema(&self) -> Value {
+        json!({"type": "object"})
+    }
+
+    fn category(&self) -> &'static str {
+        "other"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
+        Ok(())
+    }
+
+    fn run<'a>(
+        &'a self,
+        _: JsonObject,
+        _: ToolContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+        self.begun.cancel();
+        Box::pin(future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_subagent_closes_what_it_began_also_when_its_tool_has_to_be_dropped() {
+    let stage = Stage::empty();
+    // Longer than the grace of the parent's call, which began at the same time as that of the tool.
+    stage.engine.on_async(|_: &ToolResponseTransform| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            Effect::none()
+        })
+    });
+    let (begun, cancel) = (CancellationToken::new(), CancellationToken::new());
+    let script = r"
+turns:
+  - tool_calls: [{name: transfer_task, arguments: {agent: helper, task: t}}]
+  - {for: helper, tool_calls: [{name: stubborn}]}
+";
+    let limits = Limits {
+        grace: Duration::from_millis(20),
+        ..Limits::default()
+    };
+    let mut agent = stage
+        .builder(script)
+        .toolbox(Toolbox::empty().with(Stubborn {
+            begun: begun.clone(),
+        }))
+        .agents([helper()])
+        .limits(limits)
+        .build()
+        .unwrap();
+    let (report, ()) = tokio::join!(agent.prompt("go", &cancel), async {
+        begun.cancelled().await;
+        cancel.cancel();
+    });
+    assert_eq!(report.end, RunEnd::Canceled);
+    let names = stage.names();
+    for (first, last, times) in [
+        ("tool_execution_start", "tool_execution_end", 2),
+        ("turn_start", "turn_end", 2),
+        ("agent_start", "agent_end", 2),
+        ("subagent_start", "subagent_stop", 1),
+    ] {
+        for name in [first, last] {
+            let count = names.iter().filter(|heard| *heard == name).count();
+            assert_eq!(count, times, "{name}");
+        }
+    }
+    assert_eq!(stage.only::<SessionEnd>().reason.as_str(), "quit");
+    assert_eq!(tool_texts(&agent), ["the task was cancelled"]);
 }

@@ -1,5 +1,6 @@
 //! The arguments of every command.
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -57,6 +58,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Parser)]
+#[command(override_usage = "tenterhook demo [OPTIONS]")]
 pub(crate) struct DemoArgs {
     /// Print one JSON object instead of a timeline.
     #[arg(long)]
@@ -64,7 +66,7 @@ pub(crate) struct DemoArgs {
 }
 
 /// Which hooks, and how strictly.
-#[derive(Debug, Parser)]
+#[derive(Debug, Clone, Parser)]
 pub(crate) struct HookArgs {
     /// A hook file (YAML, TOML or JSON), native or a docker-agent agent file. May be repeated.
     #[arg(long = "hooks", value_name = "FILE")]
@@ -92,6 +94,7 @@ pub(crate) struct JournalArgs {
 }
 
 #[derive(Debug, Parser)]
+#[command(override_usage = "tenterhook run [OPTIONS] [PROMPT]")]
 pub(crate) struct RunArgs {
     /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/quit` ends.
     pub(crate) prompt: Option<String>,
@@ -108,7 +111,7 @@ pub(crate) struct RunArgs {
     pub(crate) model: Option<ModelChoice>,
 
     /// The service's base URL, where it is not the service's own.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = base_url)]
     pub(crate) base_url: Option<String>,
 
     /// Where the agent works.
@@ -136,7 +139,7 @@ pub(crate) struct RunArgs {
     pub(crate) max_iterations: Option<u32>,
 
     /// Compact the conversation when it reaches this many tokens. The default is 90 % of the model's window.
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) compact_at: Option<u64>,
 
     /// Run no more tools when the session has used this many tokens.
@@ -153,6 +156,7 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Parser)]
+#[command(override_usage = "tenterhook fire [OPTIONS] <EVENT>")]
 pub(crate) struct FireArgs {
     /// The event: a name of the catalogue, or `x-<vendor>.<name>`.
     pub(crate) event: String,
@@ -174,6 +178,7 @@ pub(crate) struct FireArgs {
 }
 
 #[derive(Debug, Parser)]
+#[command(override_usage = "tenterhook list [OPTIONS]")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) hooks: HookArgs,
@@ -184,6 +189,7 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Parser)]
+#[command(override_usage = "tenterhook check [OPTIONS] <FILE>...")]
 pub(crate) struct CheckArgs {
     /// The files.
     #[arg(required = true, value_name = "FILE")]
@@ -192,4 +198,54 @@ pub(crate) struct CheckArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Takes an absolute URL of a web service.
+fn base_url(text: &str) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let rest = ["http://", "https://"]
+        .into_iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    let has_host = host
+        .and_then(|host| host.rsplit('@').next())
+        .is_some_and(|host| !host.is_empty() && !host.starts_with(':'));
+    if has_host && !text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a URL such as `https://host/v1`".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_base_url_has_a_scheme_and_a_host() {
+        for text in [
+            "http://localhost:8080/v1/",
+            "https://host",
+            "http://[::1]:8080",
+        ] {
+            assert_eq!(base_url(text).unwrap(), text);
+        }
+        for text in [
+            "",
+            "localhost:8080",
+            "ftp://host",
+            "http://",
+            "https:///v1",
+            "http://:80",
+            "http://a b",
+        ] {
+            assert!(base_url(text).is_err(), "{text}");
+        }
+    }
 }

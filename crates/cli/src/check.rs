@@ -8,8 +8,8 @@ use tenterhook_config::{Loaded, Problem};
 use crate::args::CheckArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::hooks;
 use crate::output::{self, style, styled};
+use crate::{fired, hooks};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -17,6 +17,8 @@ struct Report<'a> {
     hooks: usize,
     events: usize,
     problems: &'a [Problem],
+    /// Events that hooks wait for and `tenterhook run` never fires.
+    never_fired: Vec<&'static str>,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
@@ -30,29 +32,37 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
                 hooks: 0,
                 events: 0,
                 problems: &load.problems,
+                never_fired: Vec::new(),
             });
             return Ok(Exit::Config);
         }
         Err(error) => return Err(error),
     };
     let (hooks, events) = (loaded.specs.len(), events(&loaded));
+    let never_fired = fired::never_fired(&loaded);
     if args.json {
         output::json(&Report {
             ok: true,
             hooks,
             events,
             problems: &loaded.warnings,
+            never_fired,
         });
         return Ok(Exit::Done);
     }
     hooks::show_warnings(&loaded.warnings);
+    for event in &never_fired {
+        hooks::warn(format_args!(
+            "`tenterhook run` never fires `{event}`; its hooks wait for a program that does"
+        ));
+    }
     let files: Vec<String> = args
         .files
         .iter()
         .map(|file| format!("`{}`", file.display()))
         .collect();
     let (hooks, events) = (count(hooks, "hook"), count(events, "event"));
-    let verdict = match loaded.warnings.len() {
+    let verdict = match loaded.warnings.len() + never_fired.len() {
         0 => "no problems".to_owned(),
         warnings => count(warnings, "warning"),
     };

@@ -8,7 +8,7 @@ use tenterhook::event::{SessionEndReason, SessionSource};
 use tenterhook::journal::{RunRecord, RunStatus};
 use tenterhook::{JournalSink, Layer, MemoryJournal};
 use tenterhook_agent::provider::Scripted;
-use tenterhook_agent::{Agent, CancellationToken, Permissions};
+use tenterhook_agent::{Agent, Permissions};
 use tenterhook_config::{LoadOptions, load_text};
 
 use crate::args::DemoArgs;
@@ -16,6 +16,7 @@ use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks;
+use crate::interrupt::Interrupts;
 use crate::journal::Tee;
 use crate::output::{self, style, styled};
 use crate::terminal::{Shown, Terminal};
@@ -25,7 +26,7 @@ const HOOKS: &str = include_str!("demo/hooks.yaml");
 const SESSION: &str = include_str!("demo/session.yaml");
 const PROMPT: &str = "Say hello, clean up, and show me what is here.";
 
-pub(crate) async fn demo(args: DemoArgs) -> Result<Exit, CliError> {
+pub(crate) async fn demo(args: DemoArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let folder = tempfile::tempdir().map_err(|error| {
         CliError::new(Exit::Failed, "cannot make a temporary folder")
             .cause(&error)
@@ -36,13 +37,18 @@ pub(crate) async fn demo(args: DemoArgs) -> Result<Exit, CliError> {
     if !args.json {
         introduce(folder.path());
     }
-    session(folder.path(), &runs, args.json).await?;
+    session(folder.path(), &runs, args.json, interrupts).await?;
     let survived = folder.path().join("precious/work.txt").is_file();
     let runs = timeline::runs(runs.take());
     if args.json {
         output::json(&json!({ "runs": runs, "precious_survived": survived }));
+    } else if interrupts.is_interrupted() {
+        output::note("The demo was interrupted.");
     } else {
         conclude(&runs, survived);
+    }
+    if interrupts.is_interrupted() {
+        return Ok(Exit::Interrupted);
     }
     Ok(if survived { Exit::Done } else { Exit::Failed })
 }
@@ -57,7 +63,12 @@ fn prepare(folder: &Path) -> Result<(), CliError> {
     })
 }
 
-async fn session(folder: &Path, runs: &Arc<MemoryJournal>, quiet: bool) -> Result<(), CliError> {
+async fn session(
+    folder: &Path,
+    runs: &Arc<MemoryJournal>,
+    quiet: bool,
+    interrupts: &Interrupts,
+) -> Result<(), CliError> {
     let options = LoadOptions::of_process();
     let loaded = load_text(
         Path::new("demo/hooks.yaml"),
@@ -72,18 +83,26 @@ async fn session(folder: &Path, runs: &Arc<MemoryJournal>, quiet: bool) -> Resul
     } else {
         Shown::Everything
     }));
-    let timeline: Arc<dyn JournalSink> = Arc::new(Timeline::new(Arc::clone(&terminal)));
+    let timeline: Arc<dyn JournalSink> =
+        Arc::new(Timeline::new(Arc::clone(&terminal), &loaded.specs));
     let sinks = vec![Arc::clone(runs) as Arc<dyn JournalSink>, timeline];
     let engine = hooks::engine(&loaded, false, Some(Arc::new(Tee { sinks })));
     let mut agent = Agent::builder(engine)
         .model(Arc::new(script))
         .cwd(folder)
         .permissions(Permissions::new().yes(true))
-        .frontend(terminal)
+        .frontend(Arc::clone(&terminal) as _)
         .build()
         .map_err(|error| CliError::of(Exit::Failed, &error))?;
-    agent.start_session(SessionSource::Startup).await;
-    agent.prompt(PROMPT, &CancellationToken::new()).await;
+    let cancel = interrupts.token();
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => {}
+        () = agent.start_session(SessionSource::Startup) => {
+            agent.prompt(PROMPT, &cancel).await;
+        }
+    }
+    terminal.settle();
     agent.end_session(SessionEndReason::Quit).await;
     Ok(())
 }

@@ -55,6 +55,17 @@ impl CliError {
 
 impl From<LoadError> for CliError {
     fn from(load: LoadError) -> Self {
+        // A file that cannot even be read has no lines to show.
+        if let [problem] = load.problems.as_slice()
+            && let Some(cause) = &problem.cause
+        {
+            let message = format!("cannot read the hook file `{}`", problem.path.display());
+            return Self {
+                causes: vec![cause.clone()],
+                load: Some(load.clone()),
+                ..Self::new(Exit::Config, message)
+            };
+        }
         Self {
             load: Some(load.clone()),
             ..Self::new(Exit::Config, load.to_string())

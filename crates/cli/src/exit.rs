@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// | 4 | the run failed: the model, the iteration cap, a loop |
 /// | 64 | the call is wrong: an unknown option, a missing argument |
 /// | 130 | interrupted |
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Done = 0,
     Failed = 1,

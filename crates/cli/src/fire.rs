@@ -10,15 +10,29 @@ use crate::args::FireArgs;
 use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::interrupt::{self, Interrupts};
 use crate::journal::{self, Tee};
 use crate::output::{self, style, styled};
 use crate::progress::Progress;
+use crate::safe::inset;
 use crate::{hooks, input, timeline};
 
-pub(crate) async fn fire(args: FireArgs) -> Result<Exit, CliError> {
+pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = input::event_name(&args.event)?;
-    let loaded = hooks::load(&args.hooks)?;
-    let (event, origin) = input::event(&name, input::read(args.input.as_deref())?)?;
+    let (hook_args, path) = (args.hooks.clone(), args.input.clone());
+    let (loaded, object) = interrupt::blocking(interrupts, move || {
+        Ok((hooks::load(&hook_args)?, input::read(path.as_deref())?))
+    })
+    .await?;
+    let (event, origin) = input::event(&name, object).map_err(|error| {
+        if args.input.is_none() {
+            error.hint(
+                "give the event's payload with `--input FILE`, or `--input -` for standard input",
+            )
+        } else {
+            error
+        }
+    })?;
     let runs = Arc::new(MemoryJournal::new());
     let file = journal::open(&args.journal)?;
     let mut tee = Tee {
@@ -28,7 +42,8 @@ pub(crate) async fn fire(args: FireArgs) -> Result<Exit, CliError> {
     let engine = hooks::engine(&loaded, args.hooks.strict, Some(Arc::new(tee)));
     let dispatched = {
         let _progress = Progress::start(format!("waiting for the hooks of {name}"));
-        engine.dispatcher(origin).dispatch_any(event).await
+        let dispatcher = engine.dispatcher(origin).with_cancel(interrupts.token());
+        dispatcher.dispatch_any(event).await
     };
     let runs = timeline::runs(runs.take());
     if args.json {
@@ -37,6 +52,9 @@ pub(crate) async fn fire(args: FireArgs) -> Result<Exit, CliError> {
         show(&dispatched, &runs);
     }
     journal::close(file.as_ref())?;
+    if interrupts.is_interrupted() {
+        return Ok(Exit::Interrupted);
+    }
     let is_stopped = dispatched.outcome.is_stopped() || dispatched.outcome.stop_run.is_some();
     Ok(if is_stopped {
         Exit::Stopped
@@ -102,7 +120,7 @@ fn show(dispatched: &Dispatched, runs: &[RunRecord]) {
     let (word, look) = verdict(outcome);
     let reason = reason(outcome)
         .filter(|reason| !reason.is_empty())
-        .map(|reason| format!(": {reason}"));
+        .map(|reason| format!(": {}", inset(reason, 2)));
     output::line(format_args!(
         "{name} {}{} ({} ran)",
         styled(look, word),
@@ -127,7 +145,7 @@ fn show(dispatched: &Dispatched, runs: &[RunRecord]) {
         ("notice", &outcome.notices),
     ] {
         for text in texts {
-            output::line(format_args!("{label}: {text}"));
+            output::line(format_args!("{label}: {}", inset(text, 2)));
         }
     }
 }

@@ -1,32 +1,64 @@
 //! From the files on the command line to an engine with their hooks.
 
+use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
-use tenterhook_config::{LoadOptions, Loaded, Problem, load_files};
+use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files};
 
 use crate::args::HookArgs;
 use crate::error::CliError;
-use crate::output;
+use crate::output::{self, style, styled};
 
 /// Loads the hook files of a call and shows what a person should look at.
 pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
     let loaded = load_quietly(&args.files, args.lenient)?;
     show_warnings(&loaded.warnings);
+    let errors = loaded
+        .warnings
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error);
+    let mut broken: Vec<_> = errors.map(|problem| &problem.path).collect();
+    broken.dedup();
+    for path in broken {
+        warn(format_args!(
+            "the hooks of `{}` are not in force",
+            path.display()
+        ));
+    }
     Ok(loaded)
 }
 
-/// Loads hook files.
+/// Loads hook files, each once.
 pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, CliError> {
+    let mut seen = BTreeSet::new();
+    let mut distinct = Vec::new();
+    for path in files {
+        let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        if seen.insert(whole) {
+            distinct.push(path);
+        } else {
+            warn(format_args!(
+                "`{}` is named more than once; it is loaded once",
+                path.display()
+            ));
+        }
+    }
     let options = LoadOptions {
         lenient,
         ..LoadOptions::of_process()
     };
     Ok(load_files(
-        files.iter().map(|path| (path, Layer::Explicit)),
+        distinct.into_iter().map(|path| (path, Layer::Explicit)),
         &options,
     )?)
+}
+
+/// Shows a warning of one line.
+pub(crate) fn warn(text: impl Display) {
+    output::note(format_args!("{} {text}", styled(style::CARE, "warning:")));
 }
 
 /// Shows problems that keep nothing from being loaded.

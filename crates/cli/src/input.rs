@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tenterhook::{
     AnyEvent, EventName, JsonObject, Origin, ParseEventNameError, events, parse_event, schema,
 };
@@ -32,7 +32,8 @@ pub(crate) fn event_name(text: &str) -> Result<EventName, CliError> {
         let error = CliError::of(Exit::Usage, &error);
         let renamed = DockerAgent::event(text).map(|event| event.kind.info().name);
         let nearest = || {
-            let score = |name: &str| strsim::jaro_winkler(text, name);
+            let text = snake_case(text);
+            let score = |name: &str| strsim::jaro_winkler(&text, name);
             events()
                 .map(|info| info.name)
                 .max_by(|a, b| score(a).total_cmp(&score(b)))
@@ -43,6 +44,24 @@ pub(crate) fn event_name(text: &str) -> Result<EventName, CliError> {
             None => error.hint("user-defined events are named `x-<vendor>.<name>`"),
         }
     })
+}
+
+/// Returns `PreToolUse`, `preToolUse` and `pre-tool-use` as `pre_tool_use`.
+fn snake_case(text: &str) -> String {
+    let mut name = String::with_capacity(text.len());
+    let mut was_lower = false;
+    for character in text.chars().take(64) {
+        if character.is_uppercase() && was_lower {
+            name.push('_');
+        }
+        was_lower = character.is_lowercase() || character.is_numeric();
+        if matches!(character, '-' | ' ') {
+            name.push('_');
+        } else {
+            name.extend(character.to_lowercase());
+        }
+    }
+    name
 }
 
 /// Reads the JSON object of a file or of stdin.
@@ -56,7 +75,13 @@ pub(crate) fn read(path: Option<&Path>) -> Result<JsonObject, CliError> {
         format!("`{}`", path.display())
     };
     let unreadable = |error: std::io::Error| {
-        CliError::new(Exit::Failed, format!("cannot read {name}")).cause(&error)
+        let is_object = path.to_string_lossy().trim_start().starts_with('{');
+        let error = CliError::new(Exit::Failed, format!("cannot read {name}")).cause(&error);
+        if is_object {
+            error.hint("`--input` names a file; give the object on standard input with `--input -`")
+        } else {
+            error
+        }
     };
     let mut text = String::new();
     if path == Path::new("-") {
@@ -99,20 +124,51 @@ pub(crate) fn event(
         };
         origin.extend(value.map(|value| ((*key).to_owned(), value)));
     }
+    if let Some(agent @ Value::String(_)) = origin.get_mut("agent") {
+        let name = agent.take();
+        *agent = json!({ "name": name });
+    }
     for key in STAMP_KEYS.iter().filter(|key| !has_field(key)) {
         object.shift_remove(*key);
     }
-    let wrong = |error: serde_json::Error| {
-        CliError::new(Exit::Config, format!("the input is no `{name}` event"))
-            .cause(&error)
+    let wrong = |cause: String| CliError {
+        causes: vec![cause],
+        ..CliError::new(Exit::Config, format!("the input is no `{name}` event"))
             .hint(format!("its fields are {}", fields(&schema, &pointer)))
     };
-    let mut origin: Origin = serde_json::from_value(Value::Object(origin)).map_err(wrong)?;
+    let mut origin: Origin = parse(&origin, serde_json::from_value).map_err(wrong)?;
     if origin.cwd.as_os_str().is_empty() {
         origin.cwd = std::env::current_dir().unwrap_or_default();
     }
-    let event = parse_event(name, Value::Object(object)).map_err(wrong)?;
+    let event = parse(&object, |object| parse_event(name, object)).map_err(wrong)?;
     Ok((event, origin))
+}
+
+/// Reads an object; the error names the key whose value is wrong.
+fn parse<T>(
+    object: &JsonObject,
+    read: impl Fn(Value) -> Result<T, serde_json::Error>,
+) -> Result<T, String> {
+    let error = match read(Value::Object(object.clone())) {
+        Ok(read) => return Ok(read),
+        Err(error) => error.to_string(),
+    };
+    if ["unknown field", "missing field"]
+        .iter()
+        .any(|start| error.starts_with(start))
+    {
+        return Err(error);
+    }
+    // The message does not say where the value stands: it is below the key without which there is another one.
+    let is_culprit = |key: &&String| {
+        let mut others = object.clone();
+        others.shift_remove(*key);
+        read(Value::Object(others)).map_or_else(|other| other.to_string() != error, |_| true)
+    };
+    Err(match object.keys().find(is_culprit) {
+        Some(key) => format!("`{key}`: {error}"),
+        None => error,
+    })
 }
 
 fn fields(schema: &Value, pointer: &str) -> String {

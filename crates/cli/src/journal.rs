@@ -64,4 +64,14 @@ impl JournalSink for Tee {
             join_all(self.sinks.iter().map(|sink| sink.record(records.clone()))).await;
         })
     }
+
+    fn record_dropped(&self, record: JournalRecord) {
+        for sink in &self.sinks {
+            sink.record_dropped(record.clone());
+        }
+    }
+
+    fn take_problem(&self) -> Option<String> {
+        self.sinks.iter().find_map(|sink| sink.take_problem())
+    }
 }

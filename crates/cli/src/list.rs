@@ -1,7 +1,7 @@
 //! `tenterhook list`: the hooks of each event in the order in which they run.
 
 use serde_json::json;
-use tenterhook::{EventName, Phase, RegisteredHook};
+use tenterhook::{EventName, Phase, RegisteredHook, native_policy};
 
 use crate::args::ListArgs;
 use crate::check::count;
@@ -11,8 +11,11 @@ use crate::hooks;
 use crate::output::{self, style, styled};
 use crate::table::{self, Cell, plain};
 
-/// The longest text of a handler that is shown whole.
-const HANDLER_WIDTH: usize = 40;
+/// The longest text of a handler that is shown whole, from the most to the least where a line would be too long.
+const HANDLER_WIDTHS: [usize; 4] = [40, 32, 24, 16];
+
+/// How long a line may be where that can be had.
+const LINE_WIDTH: usize = 100;
 
 pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
     let loaded = hooks::load(&args.hooks)?;
@@ -47,30 +50,50 @@ fn show_event(hooks: &[RegisteredHook]) {
         .and_then(|hook| hook.event.as_ref())
         .map_or("every event", EventName::as_str);
     output::line(styled(style::STRONG, name));
-    let rows: Vec<Vec<Cell>> = hooks
-        .iter()
-        .enumerate()
-        .map(|(index, hook)| row(index + 1, hook))
-        .collect();
-    for line in table::lines(&rows) {
+    let rows = |handler_width: usize| -> Vec<Vec<Cell>> {
+        let numbered = hooks.iter().enumerate();
+        numbered
+            .map(|(index, hook)| row(index + 1, hook, handler_width))
+            .collect()
+    };
+    let [widest, narrower @ ..] = HANDLER_WIDTHS;
+    let mut table = rows(widest);
+    for width in narrower {
+        if table::width(&table) + 2 <= LINE_WIDTH {
+            break;
+        }
+        table = rows(width);
+    }
+    for line in table::lines(&table) {
         output::line(format_args!("  {line}"));
     }
     output::line("");
 }
 
-fn row(position: usize, hook: &RegisteredHook) -> Vec<Cell> {
+fn row(position: usize, hook: &RegisteredHook, handler_width: usize) -> Vec<Cell> {
     let problem = hook
         .problem
         .as_ref()
         .map(|problem| format!("broken: {problem}"));
     let policy = format!("on_error: {}", hook.policy.on_error.as_str());
+    let event = hook.event.as_ref().map(EventName::info);
+    let is_default = event.is_some_and(|info| hook.policy == native_policy(info, None));
+    let because = if is_default {
+        String::new()
+    } else {
+        format!("({})", hook.policy.because)
+    };
     vec![
         (position.to_string(), style::QUIET),
         (hook.id.to_string(), style::NAME),
-        plain(format!("{} {}", hook.kind, shortened(&hook.handler))),
+        plain(format!(
+            "{} {}",
+            hook.kind,
+            shortened(&hook.handler, handler_width)
+        )),
         plain(conditions(hook)),
         plain(policy),
-        (format!("({})", hook.policy.because), style::QUIET),
+        (because, style::QUIET),
         (format!("{} s", hook.timeout_seconds), style::QUIET),
         (hook.source.to_string(), style::QUIET),
         (problem.unwrap_or_default(), style::BAD),
@@ -90,12 +113,12 @@ fn conditions(hook: &RegisteredHook) -> String {
 }
 
 /// Returns the first line of a text, cut where it is long.
-pub(crate) fn shortened(text: &str) -> String {
+fn shortened(text: &str, width: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    let is_whole = line.len() == text.trim().len() && line.chars().count() <= HANDLER_WIDTH;
+    let is_whole = line.len() == text.trim().len() && line.chars().count() <= width;
     if is_whole {
         return line.to_owned();
     }
-    let kept: String = line.chars().take(HANDLER_WIDTH).collect();
+    let kept: String = line.chars().take(width).collect();
     format!("{kept}…")
 }

@@ -4,47 +4,64 @@
 
 mod args;
 mod check;
+mod converse;
 mod demo;
 mod error;
 mod exit;
 mod fire;
+mod fired;
 mod hooks;
 mod input;
+mod interrupt;
 mod journal;
 mod list;
 mod output;
 mod progress;
+mod rules;
 mod run;
+mod safe;
+mod stdin;
 mod table;
 mod terminal;
 mod timeline;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+
+/// How long the tasks that are left at the end may take to be dropped.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
             // Help and version are asked for and go to stdout; anything else is a mistake in the call.
-            let exit = if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
-            };
-            error.print().ok();
-            return exit.into();
+            let printed = error.print();
+            if error.use_stderr() {
+                return Exit::Usage.into();
+            }
+            output::keep(printed);
+            return end(Ok(Exit::Done));
         }
     };
     args.color.apply();
-    match run(args.command) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
+    end(run(args.command))
+}
+
+/// Shows what went wrong and returns the exit status.
+fn end(result: Result<Exit, CliError>) -> ExitCode {
+    let written = output::finish()
+        .map(|error| CliError::new(Exit::Failed, "cannot write to standard output").cause(&error));
+    match (result, written) {
+        (Ok(exit), None) => exit.into(),
+        (Err(error), _) | (Ok(_), Some(error)) => {
             output::error(&error);
             error.exit.into()
         }
@@ -59,15 +76,26 @@ fn run(command: Command) -> Result<Exit, CliError> {
             CliError::new(Exit::Failed, "cannot start the async runtime").cause(&error)
         })?;
     let exit = runtime.block_on(async {
-        match command {
-            Command::Demo(args) => demo::demo(args).await,
-            Command::Run(args) => run::run(*args).await,
-            Command::Fire(args) => fire::fire(args).await,
-            Command::List(args) => list::list(&args),
-            Command::Check(args) => check::check(&args),
+        let interrupts = Interrupts::listen()?;
+        let work = Box::pin(carry_out(command, &interrupts));
+        tokio::select! {
+            biased;
+            exit = work => exit,
+            // Dropping the work kills the process groups that it started and removes its temporary files.
+            () = interrupts.given_up() => Ok(Exit::Interrupted),
         }
     });
-    // A thread that waits for a line of stdin must not keep the program from ending.
-    runtime.shutdown_background();
+    // Tasks have to be dropped before the program ends: their process groups die with them.
+    runtime.shutdown_timeout(LAST_MOMENT);
     exit
+}
+
+async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    match command {
+        Command::Demo(args) => demo::demo(args, interrupts).await,
+        Command::Run(args) => run::run(*args, interrupts).await,
+        Command::Fire(args) => fire::fire(args, interrupts).await,
+        Command::List(args) => interrupt::blocking(interrupts, move || list::list(&args)).await,
+        Command::Check(args) => interrupt::blocking(interrupts, move || check::check(&args)).await,
+    }
 }

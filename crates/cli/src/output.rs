@@ -1,8 +1,9 @@
 //! Everything that is printed. Colour is dropped where the stream is no terminal. A reader that went away is no
-//! error of ours, so failed writes are dropped.
+//! error of ours; any other write to stdout that fails is kept for the end of the program.
 
 use std::fmt::Display;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -21,6 +22,28 @@ pub(crate) mod style {
     pub(crate) const QUIET: Style = Style::new().dimmed();
 }
 
+/// The first write to stdout that failed.
+static FAILURE: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Keeps the error of a write, unless the reader only went away.
+pub(crate) fn keep(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(error);
+    }
+}
+
+/// Writes out what is left and returns the first error of all writes to stdout.
+pub(crate) fn finish() -> Option<io::Error> {
+    keep(io::stdout().flush());
+    FAILURE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take()
+}
+
 /// Wraps `text` in a style.
 pub(crate) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
@@ -28,13 +51,13 @@ pub(crate) fn styled(style: Style, text: impl Display) -> String {
 
 /// Prints a line on stdout.
 pub(crate) fn line(text: impl Display) {
-    writeln!(anstream::stdout(), "{text}").ok();
+    keep(writeln!(anstream::stdout(), "{text}"));
 }
 
 /// Prints on stdout without ending the line.
 pub(crate) fn text(text: impl Display) {
     let mut stdout = anstream::stdout();
-    write!(stdout, "{text}").and_then(|()| stdout.flush()).ok();
+    keep(write!(stdout, "{text}").and_then(|()| stdout.flush()));
 }
 
 /// Prints a line on stderr.
@@ -52,7 +75,7 @@ pub(crate) fn json(value: &impl Serialize) {
 
 /// Prints an error, its causes and what to do about it.
 pub(crate) fn error(error: &CliError) {
-    if let Some(load) = &error.load {
+    if let Some(load) = error.load.as_ref().filter(|_| error.causes.is_empty()) {
         note(load.render(is_coloured()));
         note("");
     }
@@ -71,9 +94,9 @@ pub(crate) fn error(error: &CliError) {
 
 /// Says whether stderr takes colour.
 pub(crate) fn is_coloured() -> bool {
-    match anstream::AutoStream::choice(&std::io::stderr()) {
+    match anstream::AutoStream::choice(&io::stderr()) {
         anstream::ColorChoice::Never => false,
         anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => true,
-        anstream::ColorChoice::Auto => std::io::stderr().is_terminal(),
+        anstream::ColorChoice::Auto => io::stderr().is_terminal(),
     }
 }

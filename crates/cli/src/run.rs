@@ -2,26 +2,32 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-use tenterhook::event::{SessionEndReason, SessionSource};
 use tenterhook::{Engine, FileJournal, JournalSink};
-use tenterhook_agent::provider::{Endpoint, ModelChoice, OpenError, Provider};
-use tenterhook_agent::{
-    Agent, AgentSpec, CancellationToken, Limits, Permissions, RunEnd, RunReport,
-};
+use tenterhook_agent::provider::{ConnectError, Endpoint, ModelChoice, OpenError, Provider};
+use tenterhook_agent::{Agent, AgentSpec, Limits};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded};
 
 use crate::args::RunArgs;
+use crate::converse::Conversation;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::hooks;
+use crate::interrupt::{self, Interrupts};
 use crate::journal::{self, Tee};
-use crate::output;
-use crate::terminal::{Shown, Terminal, read_line};
+use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
+use crate::{hooks, rules};
 
-pub(crate) async fn run(args: RunArgs) -> Result<Exit, CliError> {
-    let loaded = hooks::load(&args.hooks)?;
+pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    if args
+        .prompt
+        .as_ref()
+        .is_some_and(|prompt| prompt.trim().is_empty())
+    {
+        return Err(CliError::new(Exit::Usage, "the prompt is empty")
+            .hint("leave it out to give prompts on standard input, one a line"));
+    }
+    let hook_args = args.hooks.clone();
+    let loaded = interrupt::blocking(interrupts, move || hooks::load(&hook_args)).await?;
     let provider = provider(&args, &loaded)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {
@@ -29,26 +35,34 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, CliError> {
     } else {
         Shown::Everything
     };
-    let terminal = Arc::new(Terminal::new(shown));
+    let name = root(&loaded).map_or(Agent::DEFAULT_NAME, |root| &root.name);
+    let terminal = Arc::new(Terminal::new(shown).root(name));
     let engine = hooks::engine(
         &loaded,
         args.hooks.strict,
-        sink(&args, file.as_ref(), &terminal),
+        sink(&args, &loaded, file.as_ref(), &terminal),
     );
     let agent = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
-    let result = converse(&args, agent, &terminal).await;
-    journal::close(file.as_ref())?;
-    result
+    let conversation = Conversation {
+        agent,
+        terminal: &terminal,
+        interrupts,
+        is_json: args.json,
+    };
+    let result = conversation.lead(args.prompt.as_deref()).await;
+    let closed = journal::close(file.as_ref());
+    result.and_then(|exit| closed.map(|()| exit))
 }
 
 fn sink(
     args: &RunArgs,
+    loaded: &Loaded,
     file: Option<&Arc<FileJournal>>,
     terminal: &Arc<Terminal>,
 ) -> Option<Arc<dyn JournalSink>> {
-    let timeline = args
-        .timeline
-        .then(|| Arc::new(Timeline::new(Arc::clone(terminal))) as Arc<dyn JournalSink>);
+    let timeline = args.timeline.then(|| {
+        Arc::new(Timeline::new(Arc::clone(terminal), &loaded.specs)) as Arc<dyn JournalSink>
+    });
     let sinks: Vec<Arc<dyn JournalSink>> = file
         .cloned()
         .map(|file| file as _)
@@ -77,6 +91,13 @@ fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliErr
             ));
         }
     };
+    if args.base_url.is_some() && matches!(choice, ModelChoice::Scripted(_)) {
+        return Err(CliError::new(
+            Exit::Usage,
+            "`--base-url` has no meaning for a scripted model",
+        )
+        .hint("leave it out, or choose a model of a service with `--model`"));
+    }
     let mut endpoint = match &choice {
         ModelChoice::Remote { service, .. } => {
             Endpoint::from_variables(*service, |name| std::env::var(name).ok())
@@ -90,7 +111,14 @@ fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliErr
         } else {
             Exit::Failed
         };
-        CliError::of(exit, &error)
+        let message = CliError::of(exit, &error);
+        if let OpenError::Connect(ConnectError::NoKey { variable, .. }) = error {
+            message.hint(format!(
+                "set `{variable}`, or try a model without a key: `--model scripted:FILE`"
+            ))
+        } else {
+            message
+        }
     })
 }
 
@@ -120,33 +148,24 @@ fn agent(
     let mut builder = Agent::builder(engine)
         .model(provider)
         .cwd(cwd)
-        .permissions(permissions(args))
+        .permissions(rules::permissions(args, loaded)?)
         .limits(limits)
         .frontend(terminal)
         .agents(subagents(loaded));
     if let Some(root) = root(loaded) {
         builder = builder.name(&root.name);
+        if let Some(tools) = rules::tools(root, true) {
+            builder = builder.tools(tools);
+        }
         if let Some(instruction) = &root.instruction {
             builder = builder.instruction(instruction);
         }
     }
-    builder
+    let agent = builder
         .build()
-        .map_err(|error| CliError::of(Exit::Config, &error))
-}
-
-fn permissions(args: &RunArgs) -> Permissions {
-    let permissions = Permissions::new().yes(args.yes);
-    let permissions = args
-        .allow
-        .iter()
-        .cloned()
-        .fold(permissions, Permissions::allow);
-    let permissions = args.ask.iter().cloned().fold(permissions, Permissions::ask);
-    args.deny
-        .iter()
-        .cloned()
-        .fold(permissions, Permissions::deny)
+        .map_err(|error| CliError::of(Exit::Config, &error))?;
+    rules::check(args, &agent)?;
+    Ok(agent)
 }
 
 /// Returns the agents that the root agent may give tasks to: those it names, else all others of its file, else a
@@ -173,13 +192,17 @@ fn subagents(loaded: &Loaded) -> Vec<AgentSpec> {
 
 /// Returns an agent like the root agent, for a task of its own.
 fn copy_of(root: Option<&AgentDefinition>) -> AgentSpec {
+    let taken = root.map_or(Agent::DEFAULT_NAME, |root| &root.name);
+    let name = ["helper", "second_helper"]
+        .into_iter()
+        .find(|name| *name != taken);
     AgentSpec {
-        name: "helper".to_owned(),
+        name: name.unwrap_or_default().to_owned(),
         description: "Like you, for a task of its own.".to_owned(),
         instruction: root
             .and_then(|root| root.instruction.clone())
             .unwrap_or_default(),
-        tools: None,
+        tools: root.and_then(|root| rules::tools(root, true)),
     }
 }
 
@@ -188,117 +211,6 @@ fn subagent(agent: &AgentDefinition) -> AgentSpec {
         name: agent.name.clone(),
         description: agent.description.clone().unwrap_or_default(),
         instruction: agent.instruction.clone().unwrap_or_default(),
-        tools: None,
-    }
-}
-
-/// Leads the conversation and closes the session, however it ends.
-async fn converse(args: &RunArgs, mut agent: Agent, terminal: &Terminal) -> Result<Exit, CliError> {
-    agent.start_session(SessionSource::Startup).await;
-    let mut last = None;
-    match &args.prompt {
-        Some(prompt) => last = Some(ask(&mut agent, prompt, terminal).await),
-        None => {
-            while let Some(line) = next_prompt(terminal).await {
-                match line.as_str() {
-                    "" => {}
-                    "/quit" => break,
-                    "/compact" => compact(&mut agent).await,
-                    prompt => last = Some(ask(&mut agent, prompt, terminal).await),
-                }
-            }
-        }
-    }
-    let session = agent.session().id().clone();
-    agent.end_session(SessionEndReason::Quit).await;
-    terminal.settle();
-    let Some(report) = last else {
-        return Ok(Exit::Done);
-    };
-    let ending = Ending::of(&report.end);
-    if args.json {
-        output::json(&json!({
-            "session_id": session,
-            "end": ending.word,
-            "reason": ending.reason,
-            "response": report.response,
-            "turns": report.turns,
-            "usage": report.usage,
-        }));
-    } else if let Some(reason) = ending.reason {
-        output::note(format_args!("The run ended: {reason}"));
-    }
-    Ok(ending.exit)
-}
-
-async fn next_prompt(terminal: &Terminal) -> Option<String> {
-    if tenterhook_agent::Frontend::is_interactive(terminal) {
-        terminal.settle();
-        output::text("> ");
-    }
-    read_line().await
-}
-
-/// Works on a prompt. Ctrl-C cancels it, and everything that it started.
-async fn ask(agent: &mut Agent, prompt: &str, terminal: &Terminal) -> RunReport {
-    let cancel = CancellationToken::new();
-    let on_interrupt = cancel.clone();
-    let interrupts = tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            on_interrupt.cancel();
-        }
-    });
-    terminal.wait_for("waiting for the model");
-    let report = agent.prompt(prompt, &cancel).await;
-    interrupts.abort();
-    terminal.settle();
-    report
-}
-
-async fn compact(agent: &mut Agent) {
-    let before = agent.context_tokens();
-    match agent.compact(None, &CancellationToken::new()).await {
-        Ok(_) => output::line(format_args!("Compacted a conversation of {before} tokens.")),
-        Err(error) => output::note(format_args!("Not compacted: {error}")),
-    }
-}
-
-/// What a person, a program and a shell are told of how a run ended.
-struct Ending {
-    word: &'static str,
-    /// Why the run ended before the model was done.
-    reason: Option<String>,
-    exit: Exit,
-}
-
-impl Ending {
-    fn of(end: &RunEnd) -> Self {
-        let ending = |word, reason, exit| Self { word, reason, exit };
-        match end {
-            RunEnd::Completed => ending("completed", None, Exit::Done),
-            RunEnd::Handled => ending("handled", None, Exit::Done),
-            RunEnd::Canceled => ending(
-                "canceled",
-                Some("it was interrupted".to_owned()),
-                Exit::Interrupted,
-            ),
-            RunEnd::HookBlocked { event, reason } => ending(
-                "hook_blocked",
-                Some(format!("a {event} hook stopped it: {reason}")),
-                Exit::Stopped,
-            ),
-            RunEnd::LoopDetected { tool } => {
-                let reason =
-                    format!("the model called `{tool}` with the same arguments again and again");
-                ending("loop_detected", Some(reason), Exit::Run)
-            }
-            RunEnd::MaxIterations { limit } => ending(
-                "max_iterations",
-                Some(format!("the cap of {limit} model calls was reached")),
-                Exit::Run,
-            ),
-            RunEnd::Error { message } => ending("error", Some(message.clone()), Exit::Run),
-            other => ending("unknown", Some(format!("{other:?}")), Exit::Run),
-        }
+        tools: rules::tools(agent, !agent.sub_agents.is_empty()),
     }
 }

@@ -7,8 +7,20 @@ use crate::output::styled;
 /// A cell: its text and how it looks.
 pub(crate) type Cell = (String, Style);
 
-/// Returns the lines of a table. Trailing blanks are left out.
+/// Returns the lines of a table. Trailing blanks are left out, and so are columns with nothing in them.
 pub(crate) fn lines(rows: &[Vec<Cell>]) -> Vec<String> {
+    let widths = widths(rows);
+    rows.iter().map(|row| line(row, &widths)).collect()
+}
+
+/// Returns the length of a line that has every cell.
+pub(crate) fn width(rows: &[Vec<Cell>]) -> usize {
+    let widths = widths(rows);
+    let filled: Vec<usize> = widths.into_iter().filter(|width| *width > 0).collect();
+    filled.iter().sum::<usize>() + 2 * filled.len().saturating_sub(1)
+}
+
+fn widths(rows: &[Vec<Cell>]) -> Vec<usize> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         rows.iter()
@@ -17,8 +29,7 @@ pub(crate) fn lines(rows: &[Vec<Cell>]) -> Vec<String> {
             .max()
             .unwrap_or_default()
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    rows.iter().map(|row| line(row, &widths)).collect()
+    (0..columns).map(width).collect()
 }
 
 fn line(row: &[Cell], widths: &[usize]) -> String {
@@ -28,6 +39,7 @@ fn line(row: &[Cell], widths: &[usize]) -> String {
         .unwrap_or_default();
     let cells = row.iter().zip(widths).take(last + 1).enumerate();
     cells
+        .filter(|(index, (_, width))| **width > 0 || *index == last)
         .map(|(index, ((text, style), width))| {
             let padding = if index == last {
                 0

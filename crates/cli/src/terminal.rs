@@ -1,20 +1,26 @@
 //! The terminal as an agent's frontend: streamed text, tool calls, questions.
 
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook::event::NotificationLevel;
 use tenterhook::{JsonObject, Message, ToolCall, ToolResult, ToolUseId};
-use tenterhook_agent::Frontend;
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, HookFailure};
+use tenterhook_agent::{Agent, Frontend};
 
+use crate::check::count;
 use crate::output::{self, style, styled};
 use crate::progress::Progress;
+use crate::safe::{inset, safe};
+use crate::stdin::Lines;
 
 /// The most lines of a tool's result that are shown.
 const RESULT_LINES: usize = 8;
+
+/// What the agent says of a call that only the user could have allowed.
+const UNANSWERED: &str = "it needs approval and nobody is there to give it";
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +35,9 @@ pub(crate) enum Shown {
 pub(crate) struct Terminal {
     shown: Shown,
     is_interactive: bool,
+    /// The agent whose name goes without saying.
+    root: String,
+    lines: Lines,
     state: Mutex<State>,
 }
 
@@ -39,15 +48,33 @@ struct State {
     progress: Option<Progress>,
     /// Calls whose denial was shown, so that the text for the model need not be.
     denied: Vec<ToolUseId>,
+    /// The tool that the user has just refused.
+    refused: Option<String>,
+    /// The call that the last line shows.
+    last_call: Option<String>,
+    /// An error was shown since somebody asked.
+    has_error: bool,
+    /// Why stdin gives no more lines.
+    broken: Option<io::Error>,
 }
 
 impl Terminal {
     pub(crate) fn new(shown: Shown) -> Self {
-        let is_interactive = shown == Shown::Everything && std::io::stdin().is_terminal();
+        let is_interactive = shown == Shown::Everything && io::stdin().is_terminal();
         Self {
             shown,
             is_interactive,
+            root: Agent::DEFAULT_NAME.to_owned(),
+            lines: Lines::default(),
             state: Mutex::default(),
+        }
+    }
+
+    /// Sets the name of the main agent.
+    pub(crate) fn root(self, name: &str) -> Self {
+        Self {
+            root: name.to_owned(),
+            ..self
         }
     }
 
@@ -59,11 +86,43 @@ impl Terminal {
 
     /// Ends a line that is open and removes the sign of life.
     pub(crate) fn settle(&self) {
+        self.state().settle();
+    }
+
+    /// Prints the beginning of a line that the user ends.
+    pub(crate) fn question(&self, text: &str) {
         let mut state = self.state();
-        state.progress = None;
-        if std::mem::take(&mut state.is_line_open) {
-            output::line("");
+        state.settle();
+        output::text(text);
+        state.is_line_open = true;
+    }
+
+    /// Returns the user's next line; `None` is the end of stdin.
+    pub(crate) async fn next_line(&self) -> io::Result<Option<String>> {
+        let line = self.lines.next().await;
+        if self.is_interactive && matches!(line, Ok(Some(_))) {
+            // The user's Enter ended the line.
+            self.state().is_line_open = false;
         }
+        line
+    }
+
+    /// Returns an answer. Where there can be none any more, the reason is kept.
+    async fn answer(&self) -> Option<String> {
+        self.next_line().await.unwrap_or_else(|error| {
+            self.state().broken = Some(error);
+            None
+        })
+    }
+
+    /// Returns why answers could not be read, once.
+    pub(crate) fn take_broken(&self) -> Option<io::Error> {
+        self.state().broken.take()
+    }
+
+    /// Says whether an error was shown since this was called last.
+    pub(crate) fn take_error(&self) -> bool {
+        std::mem::take(&mut self.state().has_error)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -72,36 +131,82 @@ impl Terminal {
 
     /// Prints a line, where anything is shown.
     pub(crate) fn line(&self, text: &str) {
+        self.lines([text]);
+    }
+
+    /// Prints lines that stand together.
+    pub(crate) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         if self.shown == Shown::Everything {
-            self.settle();
-            output::line(text);
+            let mut state = self.state();
+            state.settle();
+            for line in lines {
+                state.last_call = None;
+                output::line(line.as_ref());
+            }
+        }
+    }
+
+    /// Prints a line that shows a call.
+    fn call_line(&self, before: &str, call: String) {
+        if self.shown == Shown::Everything {
+            let mut state = self.state();
+            state.settle();
+            output::line(format_args!("{before} {call}"));
+            state.last_call = Some(call);
         }
     }
 
     fn note(&self, text: &str) {
-        self.settle();
+        let mut state = self.state();
+        state.settle();
+        state.last_call = None;
         output::note(text);
+    }
+
+    /// Returns a tool call as a person would write it, with the agent that makes it if it is not the main one.
+    fn call_text(&self, agent: &str, tool: &str, input: &JsonObject) -> String {
+        let arguments = match input.iter().next() {
+            Some((_, Value::String(only))) if input.len() == 1 => only.clone(),
+            Some(_) => Value::Object(input.clone()).to_string(),
+            None => String::new(),
+        };
+        let agent = if agent == self.root {
+            String::new()
+        } else {
+            format!("{}: ", inset(agent, 4))
+        };
+        let tool = styled(style::STRONG, inset(tool, 4));
+        let call = format!("{agent}{tool} {}", inset(&arguments, 4));
+        call.trim_end().to_owned()
+    }
+
+    /// Asks until the answer is one of those that there are.
+    async fn ask_approval(&self, suggestion: &str) -> Approval {
+        let question = format!(
+            "  run it? [y]es, [n]o, [a]lways `{}` in this session: ",
+            inset(suggestion, 4)
+        );
+        loop {
+            self.question(&question);
+            let answer = self.answer().await.map(|answer| answer.to_lowercase());
+            match answer.as_deref() {
+                Some("y" | "yes") => return Approval::AllowOnce,
+                Some("a" | "always") => return Approval::AllowSession,
+                // At the end of stdin nobody is there any more, so nobody agreed.
+                Some("n" | "no") | None => return Approval::Deny { reason: None },
+                Some(_) => self.line("  answer y, n or a"),
+            }
+        }
     }
 }
 
-/// Reads a line of stdin without blocking the runtime. `None` is the end of stdin.
-pub(crate) async fn read_line() -> Option<String> {
-    let line = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        let read = std::io::stdin().lock().read_line(&mut line);
-        read.ok().filter(|bytes| *bytes > 0).map(|_| line)
-    });
-    line.await.ok().flatten().map(|line| line.trim().to_owned())
-}
-
-/// Returns a tool call as a person would write it.
-fn call_text(tool: &str, input: &JsonObject) -> String {
-    let arguments = match input.iter().next() {
-        Some((_, Value::String(only))) if input.len() == 1 => only.clone(),
-        Some(_) => Value::Object(input.clone()).to_string(),
-        None => String::new(),
-    };
-    format!("{} {arguments}", styled(style::STRONG, tool))
+impl State {
+    fn settle(&mut self) {
+        self.progress = None;
+        if std::mem::take(&mut self.is_line_open) {
+            output::line("");
+        }
+    }
 }
 
 impl Frontend for Terminal {
@@ -111,8 +216,9 @@ impl Frontend for Terminal {
         }
         let mut state = self.state();
         state.progress = None;
+        state.last_call = None;
         state.is_line_open = !text.ends_with('\n');
-        output::text(text);
+        output::text(safe(text));
     }
 
     fn message(&self, _agent: &str, _message: &Message) {
@@ -121,25 +227,15 @@ impl Frontend for Terminal {
 
     fn tool_start(&self, agent: &str, call: &ToolCall) {
         let input = call.arguments.as_object().cloned().unwrap_or_default();
-        let agent = if agent == "root" {
-            String::new()
-        } else {
-            format!("{agent}: ")
-        };
-        self.line(&format!(
-            "{} {agent}{}",
-            styled(style::NAME, "●"),
-            call_text(&call.name, &input)
-        ));
-        self.wait_for(&format!("running {}", call.name));
+        let text = self.call_text(agent, &call.name, &input);
+        self.call_line(&styled(style::NAME, "●"), text);
+        self.wait_for(&format!("running {}", inset(&call.name, 4)));
     }
 
     fn tool_rewritten(&self, _agent: &str, call: &ToolCall, input: &JsonObject) {
-        let call = call_text(&call.name, input);
-        self.line(&format!(
-            "  {} {call}",
-            styled(style::CARE, "rewritten by a hook:")
-        ));
+        let text = self.call_text(&self.root, &call.name, input);
+        let before = styled(style::CARE, "rewritten by a hook:");
+        self.call_line(&format!("  {before}"), text);
     }
 
     fn tool_end(&self, _agent: &str, call: &ToolCall, result: &ToolResult) {
@@ -160,7 +256,7 @@ impl Frontend for Terminal {
         };
         let lines: Vec<&str> = text.lines().collect();
         for line in lines.iter().take(RESULT_LINES) {
-            self.line(&format!("    {}", styled(look, line)));
+            self.line(&format!("    {}", styled(look, safe(line))));
         }
         if lines.len() > RESULT_LINES {
             self.line(&format!(
@@ -176,21 +272,39 @@ impl Frontend for Terminal {
 
     fn tool_denied(&self, _agent: &str, denial: &Denial<'_>) {
         self.state().denied.push(denial.call.id.clone());
+        let was_refused = {
+            let mut state = self.state();
+            denial.event.is_none()
+                && state
+                    .refused
+                    .take_if(|tool| *tool == denial.call.name)
+                    .is_some()
+        };
+        if was_refused {
+            return self.line(&format!("  {}", styled(style::BAD, "denied by you")));
+        }
         let by = denial
             .event
             .map(|event| format!(" by a {event} hook"))
             .unwrap_or_default();
+        let hint = if denial.event.is_none() && denial.reason == UNANSWERED {
+            let tool = inset(&denial.call.name, 4);
+            format!("; `--allow {tool}` or `--yes` would")
+        } else {
+            String::new()
+        };
         self.line(&format!(
-            "  {} {}",
+            "  {} {}{hint}",
             styled(style::BAD, format_args!("denied{by}:")),
-            denial.reason
+            inset(denial.reason, 4)
         ));
     }
 
     fn hook_notice(&self, event: &'static str, text: &str) {
         self.note(&format!(
-            "  {} {text}",
-            styled(style::QUIET, format_args!("{event}:"))
+            "  {} {}",
+            styled(style::QUIET, format_args!("{event}:")),
+            inset(text, 4)
         ));
     }
 
@@ -198,7 +312,8 @@ impl Frontend for Terminal {
         if failure.let_through {
             let text = format!(
                 "{event} went on although hook `{}` failed: {}",
-                failure.hook, failure.cause
+                inset(failure.hook, 4),
+                inset(failure.cause, 4)
             );
             self.note(&format!("  {} {text}", styled(style::CARE, "let through:")));
         }
@@ -210,7 +325,8 @@ impl Frontend for Terminal {
             NotificationLevel::Warning => ("warning:", style::CARE),
             NotificationLevel::Info | _ => ("note:", style::QUIET),
         };
-        self.note(&format!("{} {text}", styled(look, word)));
+        self.note(&format!("{} {}", styled(look, word), inset(text, 4)));
+        self.state().has_error |= level == NotificationLevel::Error;
     }
 
     fn is_interactive(&self) -> bool {
@@ -219,36 +335,25 @@ impl Frontend for Terminal {
 
     fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            self.line(&format!(
-                "{} {}",
-                styled(style::CARE, "?"),
-                call_text(request.tool, request.input)
-            ));
+            let call = self.call_text(request.agent, request.tool, request.input);
+            let is_shown = self.state().last_call.as_ref() == Some(&call);
+            if !is_shown {
+                self.call_line(&styled(style::CARE, "?"), call);
+            }
             if let Some(reason) = request.reason {
-                self.line(&format!("  {reason}"));
+                self.line(&format!("  {}", inset(reason, 4)));
             }
             for (key, value) in request.metadata {
-                self.line(&format!("  {key}: {}", value.as_str().unwrap_or_default()));
+                let value = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
+                self.line(&format!("  {}: {}", inset(key, 4), inset(&value, 4)));
             }
-            let question = format!(
-                "  run it? [y]es, [n]o, [a]lways `{}` in this session: ",
-                request.suggestion
-            );
-            let approval = loop {
-                output::text(&question);
-                match read_line()
-                    .await
-                    .map(|answer| answer.to_lowercase())
-                    .as_deref()
-                {
-                    Some("y" | "yes") => break Approval::AllowOnce,
-                    Some("a" | "always") => break Approval::AllowSession,
-                    // At the end of stdin nobody is there any more, so nobody agreed.
-                    Some("n" | "no") | None => break Approval::Deny { reason: None },
-                    Some(_) => self.line("  answer y, n or a"),
-                }
-            };
-            self.wait_for(&format!("running {}", request.tool));
+            let approval = self.ask_approval(request.suggestion).await;
+            if matches!(approval, Approval::Deny { .. }) {
+                self.state().refused = Some(request.tool.to_owned());
+            }
+            self.wait_for(&format!("running {}", inset(request.tool, 4)));
             approval
         })
     }
@@ -258,14 +363,21 @@ impl Frontend for Terminal {
             if !self.is_interactive {
                 return None;
             }
-            self.settle();
-            output::text(format_args!(
-                "The agent made {limit} model calls. How many more? [0] "
-            ));
-            read_line()
-                .await
-                .and_then(|answer| answer.parse().ok())
-                .filter(|more| *more > 0)
+            let calls = count(usize::try_from(limit).unwrap_or(usize::MAX), "model call");
+            loop {
+                let question = format!("The agent made {calls}. How many more? [0] ");
+                self.question(&question);
+                let answer = self.answer().await?;
+                let more = if answer.is_empty() {
+                    Ok(0)
+                } else {
+                    answer.parse::<u32>()
+                };
+                match more {
+                    Ok(more) => return Some(more).filter(|more| *more > 0),
+                    Err(_) => self.line("answer with a number"),
+                }
+            }
         })
     }
 }

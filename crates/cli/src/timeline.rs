@@ -5,23 +5,31 @@ use std::sync::Arc;
 
 use anstyle::Style;
 use futures_util::future::BoxFuture;
-use tenterhook::JournalSink;
 use tenterhook::journal::{JournalRecord, RunRecord, RunStatus};
+use tenterhook::{EventName, HookSpec, JournalSink};
 
 use crate::output::style;
+use crate::safe::safe;
 use crate::table::{self, Cell, plain};
 use crate::terminal::Terminal;
 
+/// The narrowest column of event names.
+const EVENT_WIDTH: usize = 14;
+
 /// Returns a line for each hook: event, hook, what it decided, how long it took, why.
 pub(crate) fn run_lines(runs: &[RunRecord]) -> Vec<String> {
-    let rows: Vec<Vec<Cell>> = runs.iter().map(run_row).collect();
+    run_lines_of_width(runs, EVENT_WIDTH)
+}
+
+fn run_lines_of_width(runs: &[RunRecord], width: usize) -> Vec<String> {
+    let rows: Vec<Vec<Cell>> = runs.iter().map(|run| run_row(run, width)).collect();
     table::lines(&rows)
         .into_iter()
         .map(|line| format!("  {line}"))
         .collect()
 }
 
-fn run_row(run: &RunRecord) -> Vec<Cell> {
+fn run_row(run: &RunRecord, width: usize) -> Vec<Cell> {
     let (word, look) = decision(run);
     let why = run
         .cause
@@ -29,12 +37,12 @@ fn run_row(run: &RunRecord) -> Vec<Cell> {
         .or(run.reason.as_ref())
         .filter(|_| run.effect != "context");
     vec![
-        (format!("{:<14}", run.event), style::QUIET),
+        (format!("{:<width$}", run.event), style::QUIET),
         (format!("{:<14}", run.hook), style::NAME),
         (format!("{word:<10}"), look),
         (format!("{:>8}", duration(run)), style::QUIET),
         plain(
-            why.map(|why| why.trim().replace('\n', " "))
+            why.map(|why| safe(&why.trim().replace('\n', " ")))
                 .unwrap_or_default(),
         ),
     ]
@@ -66,11 +74,18 @@ fn decision(run: &RunRecord) -> (&str, Style) {
 /// Prints the runs of each dispatch as it ends.
 pub(crate) struct Timeline {
     terminal: Arc<Terminal>,
+    /// The width of the longest name of an event that has hooks: lines of different dispatches line up.
+    width: usize,
 }
 
 impl Timeline {
-    pub(crate) fn new(terminal: Arc<Terminal>) -> Self {
-        Self { terminal }
+    pub(crate) fn new(terminal: Arc<Terminal>, hooks: &[HookSpec]) -> Self {
+        let names = hooks.iter().filter_map(|hook| hook.event.as_ref());
+        let longest = names.map(|name| EventName::as_str(name).len()).max();
+        Self {
+            terminal,
+            width: longest.unwrap_or_default().max(EVENT_WIDTH),
+        }
     }
 }
 
@@ -82,11 +97,13 @@ impl fmt::Debug for Timeline {
 
 impl JournalSink for Timeline {
     fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
-        for line in run_lines(&runs(records)) {
-            self.terminal.line(&format!("  {line}"));
-        }
+        let lines = run_lines_of_width(&runs(records), self.width);
+        self.terminal
+            .lines(lines.iter().map(|line| format!("  {line}")));
         Box::pin(std::future::ready(()))
     }
+
+    fn record_dropped(&self, _record: JournalRecord) {}
 }
 
 /// Returns the records of runs.

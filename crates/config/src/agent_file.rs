@@ -1,7 +1,7 @@
 //! docker-agent agent files: `agents.<name>.hooks.<event>`.
 //!
-//! Only what stands below `hooks` is checked. The rest of the file belongs to the agent; the few keys of it
-//! that a program which runs the agent wants are handed out as they are.
+//! What stands below `hooks`, `toolsets` and `permissions` is checked. The rest of the file belongs to the agent;
+//! the few keys of it that a program which runs the agent wants are handed out as they are.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,11 @@ use tenterhook_protocol::{EventKind, events};
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
 use crate::native::compile_matcher;
+use crate::permission::{self, PermissionRules};
 use crate::report::Report;
-use crate::suggest::{nearest, one_of};
+use crate::suggest::one_of;
 use crate::timeout;
+use crate::toolset::{self, Toolset};
 use crate::tree::{Entry, Node, shorten};
 
 /// The keys of a matcher entry.
@@ -55,6 +57,8 @@ pub struct AgentFile {
     pub path: PathBuf,
     /// Its agents, in the order of the file.
     pub agents: Vec<AgentDefinition>,
+    /// The rules for tool calls of all its agents.
+    pub permissions: PermissionRules,
 }
 
 impl AgentFile {
@@ -78,6 +82,8 @@ pub struct AgentDefinition {
     pub instruction: Option<String>,
     /// The agents that it may hand work to.
     pub sub_agents: Vec<String>,
+    /// The sets of tools that it has; `None` where the file does not say.
+    pub toolsets: Option<Vec<Toolset>>,
 }
 
 /// Reads the hooks of an agent file in the order of the file, and its agents.
@@ -85,6 +91,7 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) 
     let mut file = AgentFile {
         path: report.source().path().to_owned(),
         agents: Vec::new(),
+        permissions: PermissionRules::default(),
     };
     let Some(fields) = Fields::any(report, root, "an agent file", Empty::Absent) else {
         return (Vec::new(), file);
@@ -97,13 +104,19 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) 
                 .hint("move these hooks to a file of their own"),
         );
     }
+    if let Some(entry) = fields.entry("permissions") {
+        file.permissions = permission::read(report, &entry.value);
+    }
     let agents = fields
         .entry("agents")
         .and_then(|entry| Fields::any(report, &entry.value, "`agents`", Empty::Absent));
     let Some(agents) = agents else {
         return (Vec::new(), file);
     };
-    file.agents = agents.entries().iter().map(definition_of).collect();
+    let definitions = agents.entries().iter();
+    file.agents = definitions
+        .map(|entry| definition_of(report, entry))
+        .collect();
     let root_name = file.root().map(|agent| agent.name.clone());
     let mut reader = Reader {
         report,
@@ -119,7 +132,7 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) 
     (reader.drafts, file)
 }
 
-fn definition_of(entry: &Entry) -> AgentDefinition {
+fn definition_of(report: &mut Report, entry: &Entry) -> AgentDefinition {
     let get = |key| entry.value.entry(key).map(|entry| &entry.value);
     let text_of = |node: &Node| node.as_text().map(str::to_owned);
     let text = |key| get(key).and_then(text_of);
@@ -131,6 +144,9 @@ fn definition_of(entry: &Entry) -> AgentDefinition {
         instruction: text("instruction"),
         sub_agents: sub_agents
             .map_or_else(Vec::new, |items| items.iter().filter_map(text_of).collect()),
+        toolsets: get("toolsets")
+            .filter(|node| !node.is_null())
+            .map(|node| toolset::read(report, node)),
     }
 }
 
@@ -182,7 +198,8 @@ impl Reader<'_> {
                 problem.hint("docker-agent has no such event; a native hook file can name it")
             }
             (None, None) => {
-                problem.suggestion(nearest(name, EVENTS.iter().map(|event| event.name)))
+                let names = EVENTS.iter().map(|event| event.name);
+                problem.suggestion(self.report.nearest(name, names))
             }
         });
     }
@@ -331,6 +348,11 @@ impl Reader<'_> {
                 .into_text(),
             env: hook.env,
             action,
+            dialect: if slot.kind == EventKind::ToolGuard {
+                DockerAgent::preempt()
+            } else {
+                DockerAgent::agent_file()
+            },
         };
         self.drafts.push(draft);
     }

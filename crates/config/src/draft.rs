@@ -17,7 +17,7 @@ use tenterhook_protocol::HookId;
 use crate::load::LoadOptions;
 use crate::report::Report;
 use crate::source::Span;
-use crate::suggest::{nearest, one_of};
+use crate::suggest::one_of;
 
 /// The timeout of a hook that does not say one.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -40,6 +40,8 @@ pub(crate) struct Draft {
     pub(crate) priority: i32,
     /// Everything that tells this hook from another one of the same event, as text.
     pub(crate) definition: String,
+    /// The contract that the hook speaks.
+    pub(crate) dialect: Arc<dyn Dialect>,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,6 @@ pub(crate) enum Action {
 pub(crate) struct Context<'a> {
     pub(crate) layer: Layer,
     pub(crate) options: &'a LoadOptions,
-    pub(crate) dialect: Arc<dyn Dialect>,
 }
 
 impl Draft {
@@ -88,7 +89,7 @@ impl Draft {
             phase: self.phase,
             priority: self.priority,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
-            policy: context.dialect.policy(event.name.info(), event.on_error),
+            policy: self.dialect.policy(event.name.info(), event.on_error),
             source: source.clone(),
             definition: Some(self.definition.clone()),
             event: Some(event.name),
@@ -118,7 +119,7 @@ impl Draft {
         let working_dir = self.working_dir(report, context);
         warn_of_executable(report, context, self, &command, working_dir.as_ref());
         Some(Arc::new(
-            CommandHandler::new(command, text, Arc::clone(&context.dialect))
+            CommandHandler::new(command, text, Arc::clone(&self.dialect))
                 .working_dir(working_dir)
                 .strict_output(self.strict_output),
         ))
@@ -161,7 +162,7 @@ impl Draft {
             }
             _ => problem
                 .allowed(one_of(names()))
-                .suggestion(nearest(name, names())),
+                .suggestion(report.nearest(name, names())),
         });
         None
     }

@@ -6,7 +6,7 @@
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::source::Span;
-use crate::suggest::{nearest, one_of};
+use crate::suggest::one_of;
 use crate::tree::{Entry, Node, Value, shorten};
 
 /// What a key without a value means.
@@ -147,7 +147,7 @@ impl<'a> Fields<'a> {
                 report
                     .problem(node.span, message)
                     .allowed(one_of(names()))
-                    .suggestion(nearest(text, names())),
+                    .suggestion(report.nearest(text, names())),
             );
         }
         chosen.map(|(_, value)| *value)
@@ -209,12 +209,15 @@ fn wrong_value(report: &Report, key: &str, node: &Node) -> Problem {
 }
 
 fn unknown_key(report: &mut Report, entry: &Entry, known: &[&str]) {
+    if report.is_full() {
+        return;
+    }
     let message = format!("unknown key `{}`", shorten(&entry.key));
     report.add(
         report
             .problem(entry.key_span, message)
             .allowed(one_of(known.iter().copied()))
-            .suggestion(nearest(&entry.key, known.iter().copied())),
+            .suggestion(report.nearest(&entry.key, known.iter().copied())),
     );
 }
 

@@ -7,7 +7,6 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tenterhook::{HookSpec, Layer};
-use tenterhook_dialects::docker_agent::DockerAgent;
 
 use crate::agent_file::{self, AgentFile};
 use crate::draft::{Context, Draft};
@@ -128,8 +127,11 @@ fn read(path: &Path) -> Result<String, Box<Problem>> {
         let source = Source::new(path, "");
         Box::new(Problem::new(Severity::Error, &source, None, message))
     };
-    let bytes =
-        read_bytes(path).map_err(|error| whole(format!("the file cannot be read: {error}")))?;
+    let bytes = read_bytes(path).map_err(|error| {
+        let mut problem = whole(format!("the file cannot be read: {error}"));
+        problem.cause = Some(error.to_string());
+        problem
+    })?;
     if bytes.len() > SIZE_LIMIT {
         let problem = *whole("the file is too large".to_owned());
         return Err(Box::new(problem.allowed("at most 4 MiB")));
@@ -167,20 +169,16 @@ fn load_one(
     let root = tree::read(&mut report, format);
     let mut loaded = Loaded::default();
     if let Some(root) = root {
-        let (drafts, dialect) = if is_agent_file(&root) {
+        let drafts = if is_agent_file(&root) {
             let (drafts, file) = agent_file::read(&mut report, &root);
             loaded.agent_files.push(file);
-            (drafts, DockerAgent::agent_file())
+            drafts
         } else if root.is_null() {
-            (Vec::new(), DockerAgent::native())
+            Vec::new()
         } else {
-            (native::read(&mut report, &root), DockerAgent::native())
+            native::read(&mut report, &root)
         };
-        let context = Context {
-            layer,
-            options,
-            dialect,
-        };
+        let context = Context { layer, options };
         loaded.specs = build(&mut report, &context, drafts);
     }
     let has_errors = report.has_errors();

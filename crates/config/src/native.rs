@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tenterhook::{Matcher, OnError, Phase};
-use tenterhook_dialects::docker_agent;
+use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::Shell;
 use tenterhook_protocol::{EventKind, ParseEventNameError, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
-use crate::fields::{Empty, Fields, wrong};
+use crate::fields::{Empty, Fields, Text, wrong};
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::{nearest, one_of};
@@ -146,6 +146,7 @@ fn read_hook(
         phase,
         priority,
         definition: String::new(),
+        dialect: DockerAgent::native(),
     };
     draft.definition = definition(&draft, name.as_deref(), configured.or(defaults.on_error));
     Some(draft)
@@ -232,11 +233,11 @@ fn unknown_event(report: &Report, span: Span, text: &str) -> crate::problem::Pro
     let problem = report
         .problem(span, format!("unknown event `{}`", shorten(text)))
         .allowed("an event of the catalogue, or `x-<vendor>.<name>`");
-    match docker_agent::DockerAgent::event(text) {
+    match DockerAgent::event(text) {
         Some(event) => problem
             .suggestion(Some(event.kind.info().name))
             .hint(format!("`{text}` is docker-agent's name of the event")),
-        None => problem.suggestion(nearest(text, events().map(|info| info.name))),
+        None => problem.suggestion(report.nearest(text, events().map(|info| info.name))),
     }
 }
 
@@ -293,7 +294,10 @@ pub(crate) fn compile_matcher(report: &mut Report, fields: &Fields<'_>) -> Match
         return Matcher::everything();
     };
     match Matcher::parse(text.text) {
-        Ok(matcher) => matcher,
+        Ok(matcher) => {
+            warn_of_blanks(report, text);
+            matcher
+        }
         Err(error) => {
             // The expression crate draws the expression over several lines; the last one has the reason.
             let reason = error.source.to_string();
@@ -313,6 +317,27 @@ pub(crate) fn compile_matcher(report: &mut Report, fields: &Fields<'_>) -> Match
     }
 }
 
+/// Warns of words with blanks around the bar between them, which are a regular expression with blanks in it.
+fn warn_of_blanks(report: &mut Report, text: Text<'_>) {
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    };
+    let words: Vec<&str> = text.text.split('|').map(str::trim).collect();
+    let meant = words.join("|");
+    if meant != text.text && words.iter().all(|word| is_word(word)) {
+        let message = format!("the blanks in `{}` are part of it", shorten(text.text));
+        report.add(
+            report
+                .warning(text.span, message)
+                .suggestion(Some(shorten(&meant)))
+                .hint("write the words without blanks around the bar"),
+        );
+    }
+}
+
 /// Reads which of the three a hook runs, and where that stands.
 fn read_action(
     report: &mut Report,
@@ -321,11 +346,20 @@ fn read_action(
 ) -> Option<(Action, Span)> {
     let mut found = ACTIONS.iter().filter_map(|key| fields.entry(key));
     let Some(first) = found.next() else {
-        report.add(
-            report
-                .problem(fields.span, "the hook has nothing to run")
-                .allowed(format!("exactly one of {}", one_of(ACTIONS))),
-        );
+        // A misspelt key is reported as such, with what was probably meant.
+        let is_misspelt = !report.is_full()
+            && fields.entries().iter().take(HOOK.len() * 2).any(|entry| {
+                !HOOK.contains(&entry.key.as_str())
+                    && nearest(&entry.key, HOOK.iter().copied())
+                        .is_some_and(|key| ACTIONS.contains(&key))
+            });
+        if !is_misspelt {
+            report.add(
+                report
+                    .problem(fields.span, "the hook has nothing to run")
+                    .allowed(format!("exactly one of {}", one_of(ACTIONS))),
+            );
+        }
         return None;
     };
     for other in found {

@@ -42,6 +42,9 @@ pub struct Problem {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What the system says where the file cannot be read at all. The message has it too.
+    #[serde(skip)]
+    pub cause: Option<String>,
     /// The whole text, which the problems of a file share.
     #[serde(skip)]
     text: Arc<str>,
@@ -63,6 +66,7 @@ impl Problem {
             allowed: None,
             suggestion: None,
             hint: None,
+            cause: None,
             text: source.shared_text(),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::problem::{Problem, Severity};
 use crate::source::{Source, Span};
+use crate::suggest::nearest;
 
 /// How many errors of a file are kept, and how many warnings: a file that is wrong on every line says so once.
 const LIMIT: usize = 200;
@@ -47,6 +48,23 @@ impl Report {
             Severity::Error => &self.errors,
             Severity::Warning => &self.warnings,
         }
+    }
+
+    /// Says whether a further error would not be kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.errors.len() > LIMIT
+    }
+
+    /// Returns the candidate that is most like `found`. Nothing is searched for a report that is full.
+    pub(crate) fn nearest<'a>(
+        &self,
+        found: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        if self.is_full() {
+            return None;
+        }
+        nearest(found, candidates)
     }
 
     pub(crate) fn add(&mut self, problem: Problem) {

@@ -49,7 +49,7 @@ fn a_call_without_a_command_shows_the_help_and_fails() {
 
 #[test]
 fn a_wrong_call_says_what_is_wrong_and_exits_with_64() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 15] = [
         (&["bogus"], "unrecognized subcommand 'bogus'"),
         (
             &["chek", "a.yaml"],
@@ -76,6 +76,37 @@ fn a_wrong_call_says_what_is_wrong_and_exits_with_64() {
         (
             &["fire", "stop", "--journal", "a", "--no-journal"],
             "'--journal <FILE>' cannot be used with '--no-journal'",
+        ),
+        (
+            &["fire", "stop", "--inptu", "a"],
+            "Usage: tenterhook fire [OPTIONS] <EVENT>",
+        ),
+        (
+            &["run", "hi", "--frob"],
+            "Usage: tenterhook run [OPTIONS] [PROMPT]",
+        ),
+        (
+            &["run", "hi", "--compact-at", "0"],
+            "invalid value '0' for '--compact-at <TOKENS>'",
+        ),
+        (
+            &["run", "hi", "--base-url", "localhost:8080"],
+            "expected a URL such as `https://host/v1`",
+        ),
+        (
+            &["run", " ", "--model", "scripted:a.yaml"],
+            "the prompt is empty",
+        ),
+        (
+            &[
+                "run",
+                "hi",
+                "--model",
+                "scripted:a.yaml",
+                "--base-url",
+                "http://a",
+            ],
+            "`--base-url` has no meaning for a scripted model",
         ),
     ];
     for (args, part) in cases {
@@ -106,4 +137,25 @@ fn colour_is_for_terminals_unless_it_is_asked_for() {
     assert!(!has_colour(&["--color", "never"], None));
     assert!(has_colour(&["--color", "always"], None));
     assert!(has_colour(&["--color=always"], Some("NO_COLOR")));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    let calls: [&[&str]; 3] = [
+        &["fire", "stop", "--no-journal"],
+        &["--help"],
+        &["demo", "--json"],
+    ];
+    for args in calls {
+        let ran = Test::new().args(args.iter().copied()).run_into("/dev/full");
+        assert_eq!(
+            ran.refusal(),
+            (
+                "error: cannot write to standard output\n  caused by: No space left on device (os error 28)\n",
+                1
+            ),
+            "{args:?}"
+        );
+    }
 }

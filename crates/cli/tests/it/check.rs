@@ -103,6 +103,7 @@ fn problems_in_json_have_place_message_and_what_is_allowed() {
             "allowed": allowed,
             "suggestion": "command",
         }],
+        "never_fired": [],
     });
     assert_eq!(ran.json(), expected);
     assert_eq!((ran.stderr.as_str(), ran.status), ("", 3));
@@ -164,4 +165,57 @@ error: unknown event `agent_error`
 error: 1 problem in `agent.yaml`
 ";
     assert_eq!(ran.refusal(), (expected, 3));
+}
+
+#[test]
+fn an_event_that_the_agent_never_fires_is_worth_a_warning() {
+    let test = |args: &[&str]| {
+        Test::new()
+            .args(["check", "hooks.yaml"])
+            .args(args.iter().copied())
+            .file(
+                "hooks.yaml",
+                "hooks: [{event: [user_bash, stop], command: cat}, {event: user_bash, command: ls}]",
+            )
+            .run()
+    };
+    assert_eq!(
+        test(&[]).all(),
+        (
+            "ok: `hooks.yaml`: 3 hooks for 2 events, 1 warning.\n",
+            "warning: `tenterhook run` never fires `user_bash`; its hooks wait for a program that does\n",
+            0
+        )
+    );
+    assert_eq!(
+        test(&["--json"]).json()["never_fired"],
+        json!(["user_bash"])
+    );
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_loaded_once() {
+    let ran = Test::new()
+        .args(["check", "a.yaml", "./a.yaml"])
+        .file("a.yaml", "hooks: [{event: stop, command: cat}]")
+        .run();
+    assert_eq!(
+        ran.all(),
+        (
+            "ok: `a.yaml`, `./a.yaml`: 1 hook for 1 event, no problems.\n",
+            "warning: `./a.yaml` is named more than once; it is loaded once\n",
+            0
+        )
+    );
+}
+
+#[test]
+fn the_examples_of_the_repository_load_without_a_warning() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for name in ["hooks.yaml", "agent.yaml"] {
+        let text = std::fs::read_to_string(examples.join(name)).unwrap();
+        let ran = Test::new().args(["check", name]).file(name, &text).run();
+        assert_eq!((ran.stderr.as_str(), ran.status), ("", 0), "{name}");
+        assert!(ran.stdout.ends_with("no problems.\n"), "{}", ran.stdout);
+    }
 }

@@ -116,7 +116,13 @@ const VERDICTS: [(&str, &str, &str, &str, i32); 10] = [
         "pre_tool_use allowed",
         0,
     ),
-    ("pre_tool_use", CALL, "cat", "pre_tool_use goes on", 0),
+    (
+        "pre_tool_use",
+        CALL,
+        "cat > /dev/null",
+        "pre_tool_use goes on",
+        0,
+    ),
     (
         "permission_request",
         CALL,

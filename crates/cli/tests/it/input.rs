@@ -27,6 +27,9 @@ fn an_unknown_event_comes_with_the_name_that_was_probably_meant() {
     };
     for (found, meant) in [
         ("pre_tol_use", "pre_tool_use"),
+        ("PreToolUse", "pre_tool_use"),
+        ("pre-tool-use", "pre_tool_use"),
+        ("SessionStart", "session_start"),
         ("on_error", "agent_error"),
         ("on_max_iterations", "max_iterations"),
         ("on_user_input", "waiting_for_user"),
@@ -96,7 +99,7 @@ fn an_input_that_is_no_such_event_is_refused_with_the_fields_it_has() {
         ),
         (
             r#"{"tool_name": 5}"#,
-            "invalid type: integer `5`, expected a string",
+            "`tool_name`: invalid type: integer `5`, expected a string",
         ),
     ] {
         let expected = format!(
@@ -140,10 +143,8 @@ fn a_hook_file_that_does_not_exist_is_refused() {
         .args(["fire", "stop", "--no-journal", "--hooks", "missing.yaml"])
         .run();
     let expected = "\
-error: the file cannot be read: No such file or directory (os error 2)
---> missing.yaml
-
-error: 1 problem in `missing.yaml`
+error: cannot read the hook file `missing.yaml`
+  caused by: No such file or directory (os error 2)
 ";
     assert_eq!(ran.refusal(), (expected, 3));
 }
@@ -164,4 +165,49 @@ fn a_journal_that_cannot_be_opened_is_refused_before_a_hook_runs() {
     );
     assert_eq!(status, 1);
     assert!(!ran.path("work/ran").exists());
+}
+
+#[test]
+fn an_object_in_the_place_of_a_file_comes_with_the_way_to_give_it() {
+    let object = r#"{"tool_name": "shell"}"#;
+    let ran = Test::new()
+        .args(["fire", "pre_tool_use", "--no-journal", "--input", object])
+        .run();
+    let (message, status) = ran.refusal();
+    assert!(
+        message.ends_with(
+            "hint: `--input` names a file; give the object on standard input with `--input -`\n"
+        ),
+        "{message}"
+    );
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn a_field_that_is_missing_for_want_of_an_input_comes_with_the_way_to_give_one() {
+    assert_eq!(
+        refusal_of_event("pre_tool_use"),
+        (
+            "error: the input is no `pre_tool_use` event\n  caused by: missing field `tool_name`\nhint: give the \
+             event's payload with `--input FILE`, or `--input -` for standard input\n"
+                .to_owned(),
+            3
+        )
+    );
+}
+
+#[test]
+fn an_agent_may_be_given_by_its_name_alone() {
+    let ran = Test::new()
+        .args(["fire", "pre_tool_use", "--no-journal", "--json"])
+        .event(r#"{"tool_name": "shell", "agent": "reviewer"}"#)
+        .run();
+    assert_eq!(ran.json()["event"]["agent"]["name"], "reviewer");
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    let (message, status) = refusal_of_input(r#"{"tool_name": "shell", "session_id": 5}"#);
+    assert!(
+        message.contains("caused by: `session_id`: invalid type: integer `5`"),
+        "{message}"
+    );
+    assert_eq!(status, 3);
 }

@@ -47,13 +47,13 @@ fn hooks_stand_below_their_event_in_the_order_in_which_they_run() {
     let ran = list(&["--hooks", "first.yaml", "--hooks", "second.yaml"]).run();
     let expected = "\
 turn_start
-  1  date  builtin add_date    on_error: warn  (the event stops nothing)  60 s  second.yaml:7
+  1  date  builtin add_date  on_error: warn  60 s  second.yaml:7
 
 pre_tool_use
-  1  rewrite  command sed s/a/b/                                 transform                 on_error: block   (a gate that fails denies)  60 s  first.yaml:12
-  2  first    command cat                                        priority 5, agent helper  on_error: block   (a gate that fails denies)  60 s  second.yaml:2
-  3  format   command echo a line that is much too long to be …  on edit_file|write_file   on_error: block   (a gate that fails denies)  5 s   first.yaml:7
-  4  watch    command cat                                        observe                   on_error: ignore  (configured)                60 s  first.yaml:2
+  1  rewrite  command sed s/a/b/         transform                 on_error: block                 60 s  first.yaml:12
+  2  first    command cat                priority 5, agent helper  on_error: block                 60 s  second.yaml:2
+  3  format   command echo a line that…  on edit_file|write_file   on_error: block                 5 s   first.yaml:7
+  4  watch    command cat                observe                   on_error: ignore  (configured)  60 s  first.yaml:2
 
 5 hooks for 2 events.
 ";
@@ -148,6 +148,12 @@ fn a_bad_file_lists_nothing_unless_the_call_is_lenient() {
     let ran = list(&["--lenient"]);
     assert!(
         ran.stderr.contains("unknown event `stopp`"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr
+            .ends_with("warning: the hooks of `bad.yaml` are not in force\n"),
         "{}",
         ran.stderr
     );

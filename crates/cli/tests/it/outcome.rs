@@ -47,6 +47,14 @@ fn a_run_in_json_is_one_object() {
         "response": "There is a script.",
         "turns": 2,
         "usage": {"input_tokens": 30, "output_tokens": 9, "cached_input_tokens": 0, "cached_write_tokens": 0},
+        "runs": [{
+            "prompt": "go",
+            "end": "completed",
+            "reason": null,
+            "response": "There is a script.",
+            "turns": 2,
+            "usage": {"input_tokens": 30, "output_tokens": 9, "cached_input_tokens": 0, "cached_write_tokens": 0},
+        }],
     });
     assert_eq!(report, expected);
     assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
@@ -65,7 +73,7 @@ fn a_blocked_prompt_ends_the_run_before_the_model_is_asked() {
     let ran = blocked(&[]);
     let (message, status) = ran.refusal();
     assert!(
-        message.contains("a user_prompt_submit hook stopped it: not this\n"),
+        message == "error: a user_prompt_submit hook ended the run: not this\n",
         "{message}"
     );
     assert_eq!(status, 2);
@@ -103,7 +111,7 @@ fn a_model_that_fails_ends_the_run() {
     let script = "turns: [{error: the service is gone}]";
     let ran = run(script, &[]);
     let (message, status) = ran.refusal();
-    assert!(message.contains("the service is gone\n"), "{message}");
+    assert_eq!(message, "error: the service is gone\n");
     assert_eq!(status, 4);
     let ran = run(script, &["--json"]);
     let report = ran.json();
@@ -173,7 +181,9 @@ fn a_service_without_its_key_is_refused() {
         .run();
     let (message, status) = ran.refusal();
     assert!(
-        message.starts_with("error: there is no key for `openai`: `OPENAI_API_KEY` is not set\n"),
+        message
+            == "error: there is no key for `openai`: `OPENAI_API_KEY` is not set\nhint: set `OPENAI_API_KEY`, or try a \
+                model without a key: `--model scripted:FILE`\n",
         "{message}"
     );
     assert_eq!(status, 1);

@@ -28,14 +28,15 @@ fn allowed() -> (bool, String) {
     )
 }
 
+/// What is said where only a person could have allowed a call.
+const UNANSWERED: &str =
+    ": it needs approval and nobody is there to give it; `--allow shell` or `--yes` would";
+
 const NO_HOOKS: &str = "hooks: []";
 
 #[test]
 fn nobody_agrees_where_nobody_is() {
-    assert_eq!(
-        write_something(&[], NO_HOOKS),
-        denied(": it needs approval and nobody is there to give it")
-    );
+    assert_eq!(write_something(&[], NO_HOOKS), denied(UNANSWERED));
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn a_rule_allows_what_it_matches() {
             &["--allow", "shell(cmd=ls *)", "--allow", "read_file"],
             NO_HOOKS
         ),
-        denied(": it needs approval and nobody is there to give it")
+        denied(UNANSWERED)
     );
 }
 
@@ -106,4 +107,24 @@ fn a_guard_that_breaks_denies_whatever_the_rules_say() {
         text.contains("hook \"guard\": exited with status 1"),
         "{text}"
     );
+}
+
+#[test]
+fn a_rule_that_can_match_nothing_is_refused_or_warned_of() {
+    let run = |rule: &[&str]| {
+        Test::new()
+            .args(["run", "go", "--no-journal"])
+            .args(rule.iter().copied())
+            .script("turns: [{text: done}]")
+            .run()
+    };
+    let tools = "`shell`, `read_file`, `write_file`, `edit_file`, `list_directory`, `search`, `transfer_task`";
+    for flag in ["--deny", "--ask"] {
+        let expected = format!("error: the rule `shel` matches no tool, expected one of {tools}\n");
+        assert_eq!(run(&[flag, "shel"]).refusal(), (expected.as_str(), 64));
+    }
+    let ran = run(&["--allow", "shell(command=ls)"]);
+    let expected = "warning: the rule `shell(command=ls)` names the argument `command`, which its tool does not have, \
+                    expected one of `cmd`, `cwd`, `timeout`\n";
+    assert_eq!(ran.all(), ("done\n", expected, 0));
 }

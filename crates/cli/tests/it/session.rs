@@ -128,7 +128,7 @@ fn the_timeline_shows_every_hook_that_ran() {
         .run();
     for line in [
         "    user_prompt_submit  context         context [TIME]\n",
-        "    turn_end        watch           no opinion [TIME]\n",
+        "    turn_end            watch           no opinion [TIME]\n",
     ] {
         assert!(ran.stdout.contains(line), "{}", ran.stdout);
     }
@@ -149,4 +149,146 @@ fn tools_work_in_the_folder_that_the_call_names() {
     for name in ["below/here", "below/hooked"] {
         assert!(ran.path("work").join(name).exists(), "{name}");
     }
+}
+
+#[test]
+fn several_prompts_in_json_are_one_object_and_the_worst_status() {
+    let ran = Test::new()
+        .args(["run", "--no-journal", "--json"])
+        .stdin("one\n/compact\ntwo\n")
+        .script("turns: [{error: the service is gone}, {summary: short}, {text: second}]")
+        .run();
+    let report = ran.json();
+    let runs = report["runs"].as_array().unwrap();
+    let ends: Vec<&Value> = runs.iter().map(|run| &run["end"]).collect();
+    assert_eq!(ends, ["error", "completed"]);
+    assert_eq!(report["response"], "second");
+    assert_eq!(runs[0]["prompt"], "one");
+    assert_eq!(ran.status, 4);
+}
+
+#[test]
+fn a_session_without_prompts_in_json_is_one_object() {
+    let ran = Test::new()
+        .args(["run", "--no-journal", "--json"])
+        .stdin("")
+        .script("turns: [{text: hi}]")
+        .run();
+    let report = ran.json();
+    assert_eq!(report["runs"], serde_json::json!([]));
+    for key in ["end", "reason", "response", "turns", "usage"] {
+        assert_eq!(report[key], Value::Null, "{key}");
+    }
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}
+
+#[test]
+fn a_prompt_that_is_no_text_is_an_error() {
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .stdin_bytes(b"one\ntw\xff\nthree\n")
+        .script("turns: [{text: first}, {text: second}]")
+        .hooks("hooks: [{event: session_end, command: touch ended}]")
+        .run();
+    assert_eq!(
+        ran.all(),
+        (
+            "first\n",
+            "error: cannot read standard input\n  caused by: stream did not contain valid UTF-8\n",
+            1
+        )
+    );
+    assert!(ran.path("work/ended").exists());
+}
+
+#[test]
+fn an_unknown_command_is_no_prompt() {
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .stdin("/compct\n/tmp/a is a path\n")
+        .script("turns: [{text: first}]")
+        .run();
+    assert_eq!(
+        ran.all(),
+        (
+            "first\n",
+            "There is no command `/compct`; there are `/compact` and `/quit`.\n",
+            64
+        )
+    );
+}
+
+#[test]
+fn a_root_agent_of_the_name_helper_has_a_helper_of_another_name() {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal", "--hooks", "agents.yaml"])
+        .file(
+            "agents.yaml",
+            "agents: {helper: {model: \"scripted:script.yaml\"}}",
+        )
+        .file("script.yaml", "turns: [{text: done}]")
+        .run();
+    assert_eq!(ran.all(), ("done\n", "", 0));
+}
+
+#[test]
+fn agents_have_the_tools_and_rules_of_their_file() {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal", "--hooks", "agents.yaml"])
+        .file(
+            "agents.yaml",
+            "\
+agents:
+  root:
+    model: scripted:script.yaml
+    toolsets: [{type: shell}, {type: filesystem, tools: [read_file]}]
+    sub_agents: [reader]
+  reader:
+    toolsets: [{type: filesystem}]
+permissions:
+  allow: [\"shell:cmd=echo *\"]
+  deny: [\"read_file:path=*secret*\"]
+",
+        )
+        .file(
+            "script.yaml",
+            "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: echo hello}}]
+  - tool_calls: [{name: list_directory, arguments: {path: .}}]
+  - tool_calls: [{name: transfer_task, arguments: {agent: reader, task: read}}]
+  - for: reader
+    tool_calls: [{name: shell, arguments: {cmd: echo no}}]
+  - for: reader
+    tool_calls: [{name: read_file, arguments: {path: secret.txt}}]
+  - for: reader
+    text: no
+  - text: done
+",
+        )
+        .run();
+    for part in [
+        "● shell echo hello\n    hello\n",
+        "● list_directory .\n    The tool `list_directory` is disabled.\n",
+        "● reader: shell echo no\n    The tool `shell` is disabled.\n",
+        "● reader: read_file secret.txt\n  denied: the permission rule `read_file(path=*secret*)` denies it\n",
+    ] {
+        assert!(ran.stdout.contains(part), "`{part}` in {}", ran.stdout);
+    }
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}
+
+#[test]
+fn what_a_model_and_a_tool_print_does_not_move_the_cursor() {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal", "--yes", "--color", "always"])
+        .script(
+            "turns:\n  - text: \"a\\e[2Kb\"\n    tool_calls: [{name: shell, arguments: {cmd: \"printf 'c\\\\033[2Kd' #\\r● shell ls\"}}]\n  \
+             - text: done\n",
+        )
+        .run();
+    assert!(ran.stdout.contains("a\\u{1b}[2Kb"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("#\\r● shell ls"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("c\\u{1b}[2Kd"), "{}", ran.stdout);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,9 +20,10 @@ pub(crate) struct Test {
     folder: TempDir,
     args: Vec<String>,
     files: Vec<String>,
-    stdin: Option<String>,
+    stdin: Option<Vec<u8>>,
     variables: Vec<(String, String)>,
     descriptors: Option<u32>,
+    stdout: Option<String>,
 }
 
 impl Test {
@@ -38,6 +39,7 @@ impl Test {
             stdin: None,
             variables: Vec::new(),
             descriptors: None,
+            stdout: None,
         }
     }
 
@@ -72,8 +74,12 @@ impl Test {
         self.file("event.json", text)
     }
 
-    pub(crate) fn stdin(mut self, text: &str) -> Self {
-        self.stdin = Some(text.to_owned());
+    pub(crate) fn stdin(self, text: &str) -> Self {
+        self.stdin_bytes(text.as_bytes())
+    }
+
+    pub(crate) fn stdin_bytes(mut self, bytes: &[u8]) -> Self {
+        self.stdin = Some(bytes.to_vec());
         self
     }
 
@@ -97,13 +103,31 @@ impl Test {
         self.start().finish()
     }
 
+    /// Runs the program with its stdout going to that file.
+    pub(crate) fn run_into(mut self, stdout: &str) -> Ran {
+        self.stdout = Some(stdout.to_owned());
+        self.run()
+    }
+
+    /// Starts the program with a stdin that stays open.
+    pub(crate) fn start_with_open_stdin(mut self) -> (Running, ChildStdin) {
+        self.stdin = Some(Vec::new());
+        let mut child = self.command().spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let running = Running {
+            child,
+            folder: self.folder,
+        };
+        (running, stdin)
+    }
+
     /// Starts the program.
     pub(crate) fn start(self) -> Running {
         let mut child = self.command().spawn().unwrap();
-        if let Some(text) = &self.stdin {
+        if let Some(bytes) = &self.stdin {
             let mut stdin = child.stdin.take().unwrap();
             // A program that refuses the call does not read what it is given.
-            stdin.write_all(text.as_bytes()).ok();
+            stdin.write_all(bytes).ok();
         }
         Running {
             child,
@@ -138,7 +162,13 @@ impl Test {
             } else {
                 Stdio::null()
             })
-            .stdout(Stdio::piped())
+            .stdout(self.stdout.as_ref().map_or_else(Stdio::piped, |path| {
+                fs::OpenOptions::new()
+                    .write(true)
+                    .open(path)
+                    .unwrap()
+                    .into()
+            }))
             .stderr(Stdio::piped());
         command
     }
@@ -151,6 +181,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Returns a folder or file beside the working directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Waits for a file of the working directory to hold a whole line, and returns the line.
     pub(crate) fn line_of(&self, name: &str) -> String {
         let path = self.folder.path().join("work").join(name);
@@ -166,8 +201,13 @@ impl Running {
 
     /// Sends the program what Ctrl-C sends.
     pub(crate) fn interrupt(&self) {
+        self.signal("INT");
+    }
+
+    /// Sends the program a signal.
+    pub(crate) fn signal(&self, name: &str) {
         let killed = Command::new("kill")
-            .args(["-INT", &self.child.id().to_string()])
+            .args([&format!("-{name}"), &self.child.id().to_string()])
             .status();
         assert!(killed.unwrap().success());
     }

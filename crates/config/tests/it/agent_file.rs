@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tenterhook::{EventKind, EventName, HookSpec, Layer, OnError};
-use tenterhook_config::{AgentDefinition, load_file};
+use tenterhook_config::{AgentDefinition, Toolset, ToolsetKind, load_file};
 use tenterhook_dialects::docker_agent::EVENTS;
 
 use crate::{load, loaded, options};
@@ -90,6 +90,16 @@ fn a_file_with_all_documented_events_loads_as_it_is() {
                     .to_owned()
             ),
             sub_agents: vec!["reviewer".to_owned()],
+            toolsets: Some(vec![
+                Toolset {
+                    kind: ToolsetKind::Shell,
+                    only: None
+                },
+                Toolset {
+                    kind: ToolsetKind::Filesystem,
+                    only: None
+                },
+            ]),
         })
     );
     assert_eq!(file.agents.len(), 2);
@@ -415,7 +425,7 @@ fn an_agent_file_may_be_toml_or_json() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_documented_hook_reads_an_event_with_line_ends_whole() {
-    // The document's hooks pass the event on with `echo`, which must not touch the `\n` of a JSON text.
+    // The document's hooks pass the event on with `echo`, which must not touch the line end in a JSON text.
     let text = r#"
 agents:
   root:
@@ -426,7 +436,7 @@ agents:
             - type: command
               command: |
                 INPUT=$(cat)
-                echo "$INPUT" | grep -qF 'true\nsudo reboot' && exit 2
+                echo "$INPUT" | grep -qF 'true\u000asudo reboot' && exit 2
                 exit 0
 "#;
     let engine = tenterhook::Engine::new();

@@ -223,3 +223,18 @@ fn a_broken_file_gives_no_hook_at_all() {
     assert!(loaded.specs.is_empty());
     assert_eq!(loaded.warnings.len(), 1);
 }
+
+#[test]
+fn a_file_of_unknown_keys_is_reported_up_to_a_limit() {
+    let keys: Vec<String> = (0..20_000)
+        .map(|number| format!("hoks{number}: 1"))
+        .collect();
+    let error = load("hooks.yaml", &keys.join("\n")).unwrap_err();
+    assert_eq!(error.problems.len(), 201);
+    assert_eq!(
+        error.problems.first().unwrap().suggestion.as_deref(),
+        Some("hooks"),
+        "{}",
+        error.problems[0]
+    );
+}

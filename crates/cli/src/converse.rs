@@ -1,0 +1,285 @@
+//! The conversation of `tenterhook run`: prompts in, runs and a report out.
+
+use serde::Serialize;
+use tenterhook::event::{SessionEndReason, SessionSource};
+use tenterhook::{SessionId, Usage};
+use tenterhook_agent::{Agent, Frontend as _, RunEnd, RunReport};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+use crate::output;
+use crate::safe::{inset, safe};
+use crate::terminal::Terminal;
+
+/// What a line of stdin may be beside a prompt.
+const COMMANDS: &str = "`/compact` and `/quit`";
+
+/// Who talks.
+pub(crate) struct Conversation<'a> {
+    pub(crate) agent: Agent,
+    pub(crate) terminal: &'a Terminal,
+    pub(crate) interrupts: &'a Interrupts,
+    /// The report is one JSON object on stdout.
+    pub(crate) is_json: bool,
+}
+
+/// What came of the prompts of a session.
+#[derive(Default)]
+struct Record {
+    runs: Vec<Run>,
+    /// The worst status so far.
+    exit: Option<Exit>,
+    broken: Option<std::io::Error>,
+}
+
+/// What came of one prompt.
+#[derive(Serialize)]
+struct Run {
+    prompt: String,
+    end: &'static str,
+    reason: Option<String>,
+    response: String,
+    turns: u32,
+    usage: Usage,
+}
+
+/// A session as a program reads it: its last run, and all of them.
+#[derive(Serialize)]
+struct Report<'a> {
+    session_id: &'a SessionId,
+    end: Option<&'a str>,
+    reason: Option<&'a str>,
+    response: Option<&'a str>,
+    turns: Option<u32>,
+    usage: Option<&'a Usage>,
+    runs: &'a [Run],
+}
+
+impl Record {
+    fn note(&mut self, exit: Exit) {
+        self.exit = self.exit.max(Some(exit));
+    }
+
+    fn report<'a>(&'a self, session_id: &'a SessionId) -> Report<'a> {
+        let last = self.runs.last();
+        Report {
+            session_id,
+            end: last.map(|run| run.end),
+            reason: last.and_then(|run| run.reason.as_deref()),
+            response: last.map(|run| run.response.as_str()),
+            turns: last.map(|run| run.turns),
+            usage: last.map(|run| &run.usage),
+            runs: &self.runs,
+        }
+    }
+}
+
+impl Conversation<'_> {
+    /// Leads the conversation and closes the session, however it ends. Without a prompt they come from stdin.
+    pub(crate) async fn lead(mut self, prompt: Option<&str>) -> Result<Exit, CliError> {
+        let mut record = Record::default();
+        let cancel = self.interrupts.token();
+        let is_started = tokio::select! {
+            biased;
+            () = cancel.cancelled() => false,
+            () = self.agent.start_session(SessionSource::Startup) => true,
+        };
+        match prompt {
+            _ if !is_started => record.note(Exit::Interrupted),
+            Some(prompt) => self.ask(prompt, &mut record).await,
+            None => self.ask_all(&mut record).await,
+        }
+        let session = self.agent.session().id().clone();
+        self.terminal.settle();
+        self.agent.end_session(SessionEndReason::Quit).await;
+        self.terminal.settle();
+        if self.is_json {
+            output::json(&record.report(&session));
+        }
+        match record.broken.or_else(|| self.terminal.take_broken()) {
+            Some(error) => {
+                Err(CliError::new(Exit::Failed, "cannot read standard input").cause(&error))
+            }
+            None => Ok(record.exit.unwrap_or(Exit::Done)),
+        }
+    }
+
+    /// Takes every line of stdin as a prompt or a command.
+    async fn ask_all(&mut self, record: &mut Record) {
+        loop {
+            let Some(line) = self.next_line(record).await else {
+                return;
+            };
+            match line.as_str() {
+                "" => {}
+                "/quit" => return,
+                "/compact" => self.compact(record).await,
+                line if is_command(line) => {
+                    let name = line.split_whitespace().next().unwrap_or_default();
+                    let name = safe(name);
+                    output::note(format_args!(
+                        "There is no command `{name}`; there are {COMMANDS}."
+                    ));
+                    if !self.terminal.is_interactive() {
+                        record.note(Exit::Usage);
+                    }
+                }
+                prompt => self.ask(prompt, record).await,
+            }
+            if self.interrupts.is_interrupted() {
+                if !self.terminal.is_interactive() {
+                    return;
+                }
+                self.interrupts.go_on();
+            }
+        }
+    }
+
+    async fn next_line(&self, record: &mut Record) -> Option<String> {
+        if self.terminal.is_interactive() {
+            self.terminal.question("> ");
+        }
+        let cancel = self.interrupts.token();
+        let line = tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                record.note(Exit::Interrupted);
+                return None;
+            }
+            line = self.terminal.next_line() => line,
+        };
+        line.unwrap_or_else(|error| {
+            record.broken = Some(error);
+            None
+        })
+    }
+
+    /// Works on a prompt. An interrupt cancels it, and everything that it started.
+    async fn ask(&mut self, prompt: &str, record: &mut Record) {
+        self.terminal.take_error();
+        self.terminal.wait_for("waiting for the model");
+        let cancel = self.interrupts.token();
+        let report = self.agent.prompt(prompt, &cancel).await;
+        self.terminal.settle();
+        let ending = Ending::of(&report.end);
+        record.note(ending.exit);
+        let was_told = self.terminal.take_error() && ending.is_told;
+        if let Some(reason) = &ending.reason
+            && !self.is_json
+            && !was_told
+        {
+            output::note(format_args!("The run ended: {}", inset(reason, 4)));
+        }
+        record.runs.push(run(prompt, ending, report));
+    }
+
+    async fn compact(&mut self, record: &mut Record) {
+        let before = self.agent.context_tokens();
+        self.terminal.wait_for("waiting for the summary");
+        let cancel = self.interrupts.token();
+        let compacted = self.agent.compact(None, &cancel).await;
+        self.terminal.settle();
+        match compacted {
+            _ if cancel.is_cancelled() => {
+                record.note(Exit::Interrupted);
+                output::note("Not compacted: it was interrupted");
+            }
+            Ok(_) => self
+                .terminal
+                .line(&format!("Compacted a conversation of {before} tokens.")),
+            Err(error) => {
+                let error = inset(&error.to_string(), 4);
+                output::note(format_args!("Not compacted: {error}"));
+            }
+        }
+    }
+}
+
+/// Says whether a line is meant as a command. A path is none.
+fn is_command(line: &str) -> bool {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    word.strip_prefix('/').is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '-')
+    })
+}
+
+fn run(prompt: &str, ending: Ending, report: RunReport) -> Run {
+    Run {
+        prompt: prompt.to_owned(),
+        end: ending.word,
+        reason: ending.reason,
+        response: report.response,
+        turns: report.turns,
+        usage: report.usage,
+    }
+}
+
+/// What a person, a program and a shell are told of how a run ended.
+struct Ending {
+    word: &'static str,
+    /// Why the run ended before the model was done.
+    reason: Option<String>,
+    /// The agent says so itself, as an error.
+    is_told: bool,
+    exit: Exit,
+}
+
+impl Ending {
+    fn of(end: &RunEnd) -> Self {
+        let ending = |word, reason, exit| Self {
+            word,
+            reason,
+            is_told: matches!(
+                end,
+                RunEnd::HookBlocked { .. } | RunEnd::LoopDetected { .. } | RunEnd::Error { .. }
+            ),
+            exit,
+        };
+        match end {
+            RunEnd::Completed => ending("completed", None, Exit::Done),
+            RunEnd::Handled => ending("handled", None, Exit::Done),
+            RunEnd::Canceled => ending(
+                "canceled",
+                Some("it was interrupted".to_owned()),
+                Exit::Interrupted,
+            ),
+            RunEnd::HookBlocked { event, reason } => ending(
+                "hook_blocked",
+                Some(format!("a {event} hook stopped it: {reason}")),
+                Exit::Stopped,
+            ),
+            RunEnd::LoopDetected { tool } => {
+                let reason =
+                    format!("the model called `{tool}` with the same arguments again and again");
+                ending("loop_detected", Some(reason), Exit::Run)
+            }
+            RunEnd::MaxIterations { limit } => ending(
+                "max_iterations",
+                Some(format!("the cap of {limit} model calls was reached")),
+                Exit::Run,
+            ),
+            RunEnd::Error { message } => ending("error", Some(message.clone()), Exit::Run),
+            other => ending("unknown", Some(format!("{other:?}")), Exit::Run),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_after_a_slash_is_a_command_and_a_path_is_none() {
+        for (line, expected) in [
+            ("/compct", true),
+            ("/help me", true),
+            ("/etc/hosts is what?", false),
+            ("/", false),
+            ("/ is a slash", false),
+            ("what is /tmp", false),
+        ] {
+            assert_eq!(is_command(line), expected, "{line}");
+        }
+    }
+}

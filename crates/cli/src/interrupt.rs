@@ -1,0 +1,215 @@
+//! Ctrl-C, SIGTERM and SIGHUP: one task for the whole process.
+//!
+//! The first one cancels what is at work and lets it come to its end: process groups are killed, the hooks of
+//! that end run. Another one before that end was reached gives up on it.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenterhook_agent::CancellationToken;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// What the signals mean to the program.
+#[derive(Debug, Clone)]
+pub(crate) struct Interrupts {
+    state: Arc<Mutex<State>>,
+    give_up: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Cancelled by the next signal.
+    current: CancellationToken,
+    /// The program was asked to end, not only what it is doing.
+    is_ending: bool,
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    /// Stop what is being done.
+    Interrupt,
+    /// End the program.
+    End,
+}
+
+impl Interrupts {
+    /// Starts to listen. From here on no signal ends the program by itself.
+    pub(crate) fn listen() -> Result<Self, CliError> {
+        let this = Self {
+            state: Arc::default(),
+            give_up: CancellationToken::new(),
+        };
+        let mut signals = Signals::new().map_err(|error| {
+            CliError::new(Exit::Failed, "cannot listen for signals").cause(&error)
+        })?;
+        let listener = this.clone();
+        tokio::spawn(async move {
+            while let Some(request) = signals.next().await {
+                listener.take(request);
+            }
+        });
+        Ok(this)
+    }
+
+    fn take(&self, request: Request) {
+        let mut state = self.state();
+        state.is_ending |= request == Request::End;
+        if state.current.is_cancelled() {
+            self.give_up.cancel();
+        }
+        state.current.cancel();
+    }
+
+    /// Returns what the next signal cancels.
+    pub(crate) fn token(&self) -> CancellationToken {
+        self.state().current.clone()
+    }
+
+    /// Says whether what is being done was interrupted.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.state().current.is_cancelled()
+    }
+
+    /// Goes on after an interruption that was dealt with, unless the program was asked to end.
+    pub(crate) fn go_on(&self) {
+        let mut state = self.state();
+        if !state.is_ending && state.current.is_cancelled() {
+            state.current = CancellationToken::new();
+        }
+    }
+
+    /// Waits for the signal that gives up on an end in good order.
+    pub(crate) async fn given_up(&self) {
+        self.give_up.cancelled().await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs what blocks on a thread of its own, which does not keep the program from ending.
+pub(crate) async fn blocking<T: Send + 'static>(
+    interrupts: &Interrupts,
+    work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
+) -> Result<T, CliError> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || sender.send(work()).ok());
+    let token = interrupts.token();
+    tokio::select! {
+        biased;
+        () = token.cancelled() => Err(CliError::new(Exit::Interrupted, "interrupted")),
+        result = receiver => result.unwrap_or_else(|_| {
+            Err(CliError::new(Exit::Failed, "the program broke; this is a defect of it"))
+        }),
+    }
+}
+
+/// The signals that are listened to. One that the program was started with as ignored stays so: `nohup` means it.
+#[cfg(unix)]
+struct Signals {
+    interrupt: Option<tokio::signal::unix::Signal>,
+    terminate: Option<tokio::signal::unix::Signal>,
+    hangup: Option<tokio::signal::unix::Signal>,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let ignored = ignored();
+        let listen = |kind: SignalKind| {
+            let bit = 1 << (kind.as_raw_value() - 1);
+            (ignored & bit == 0).then(|| signal(kind)).transpose()
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Option<Request> {
+        tokio::select! {
+            () = received(self.interrupt.as_mut()) => Some(Request::Interrupt),
+            () = received(self.terminate.as_mut()) => Some(Request::End),
+            () = received(self.hangup.as_mut()) => Some(Request::End),
+        }
+    }
+}
+
+/// Waits for a signal; for ever where there will be none.
+#[cfg(unix)]
+async fn received(signal: Option<&mut tokio::signal::unix::Signal>) {
+    let received = match signal {
+        Some(signal) => signal.recv().await,
+        None => None,
+    };
+    if received.is_none() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Returns the set of signals that the process ignores, where the system shows it.
+#[cfg(unix)]
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "the other systems' listeners may fail"
+    )]
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> Option<Request> {
+        tokio::signal::ctrl_c().await.ok()?;
+        Some(Request::Interrupt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interrupts() -> Interrupts {
+        Interrupts {
+            state: Arc::default(),
+            give_up: CancellationToken::new(),
+        }
+    }
+
+    #[test]
+    fn a_signal_that_was_dealt_with_does_not_count_for_the_next() {
+        let interrupts = interrupts();
+        interrupts.take(Request::Interrupt);
+        assert!(interrupts.is_interrupted());
+        interrupts.go_on();
+        assert!(!interrupts.is_interrupted());
+        interrupts.take(Request::Interrupt);
+        assert!(!interrupts.give_up.is_cancelled());
+        interrupts.take(Request::Interrupt);
+        assert!(interrupts.give_up.is_cancelled());
+    }
+
+    #[test]
+    fn nothing_goes_on_after_a_request_to_end() {
+        let interrupts = interrupts();
+        interrupts.take(Request::End);
+        interrupts.go_on();
+        assert!(interrupts.is_interrupted());
+    }
+}

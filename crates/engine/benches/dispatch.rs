@@ -12,17 +12,23 @@
 
 use std::hint::black_box;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tenterhook::event::{PreToolUse, TurnStart};
-use tenterhook::{Dispatcher, Effect, Engine, Origin, Outcome};
+use tenterhook::{
+    Answer, Call, Dialect, Dispatcher, Effect, Engine, EventKind, Handler, Handling, HookId,
+    HookSpec, Matcher, Origin, Outcome, Phase, Reply, Source, native_policy,
+};
+use tenterhook_dialects::docker_agent::DockerAgent;
 
 fn main() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
     let rounds = if is_quick { 5 } else { 25 };
     println!(
-        "nanoseconds a dispatch, median of {rounds} rounds; the floor is a loop over boxed closures\n"
+        "nanoseconds a dispatch, median of {rounds} rounds; the floor is a loop over boxed closures, in the last row the event as JSON\n"
     );
     println!(
         "{:<44} {:>9} {:>9} {:>7} {:>7} {:>12}",
@@ -33,6 +39,80 @@ fn main() {
         hooked(handlers, goal, rounds);
     }
     hooked_async(10, 200.0, rounds);
+    without_process(rounds);
+}
+
+/// A command hook's event and answer, without the command: what the engine adds to a process.
+fn without_process(rounds: usize) {
+    let engine = Engine::new();
+    engine.register(HookSpec {
+        event: Some(EventKind::PreToolUse.into()),
+        id: HookId::new("translated"),
+        matcher: Matcher::everything(),
+        agent: None,
+        handling: Handling::Waiting(Arc::new(Translated {
+            dialect: DockerAgent::native(),
+        })),
+        phase: Phase::Main,
+        priority: 0,
+        timeout: Duration::from_mins(1),
+        policy: native_policy(EventKind::PreToolUse.info(), None),
+        source: Source::CODE,
+        definition: None,
+    });
+    let hooks = engine.dispatcher(Origin {
+        session_id: "bench".into(),
+        ..Origin::default()
+    });
+    let input = json!({ "cmd": "x".repeat(760) })
+        .as_object()
+        .cloned()
+        .unwrap();
+    let event = || PreToolUse {
+        tool_name: "shell".to_owned(),
+        tool_input: input.clone(),
+        ..PreToolUse::default()
+    };
+    let mut row = Row::new("a command hook without its process", 10_000.0);
+    let mut floor_ns = Vec::new();
+    for _ in 0..rounds {
+        floor_ns.push(time(&mut || {
+            drop(black_box(serde_json::to_vec(&event()).unwrap()));
+        }));
+        row.ns
+            .push(time(&mut || drop(now(black_box(&hooks), event))));
+    }
+    row.allocations = allocations(&mut || drop(now(black_box(&hooks), event)));
+    row.print(median(&mut floor_ns));
+}
+
+/// Writes the event and reads an answer as a command hook does.
+#[derive(Debug)]
+struct Translated {
+    dialect: Arc<dyn Dialect>,
+}
+
+impl Handler for Translated {
+    fn kind(&self) -> &'static str {
+        "bench"
+    }
+
+    fn describe(&self) -> String {
+        "bench".to_owned()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> futures_util::future::BoxFuture<'a, Answer> {
+        black_box(call.event.encoded(&*self.dialect).unwrap());
+        let stdout = br#"{"decision":"allow","reason":"checked"}"#;
+        let reply = Reply {
+            status: 0,
+            stdout,
+            stderr: b"",
+            stdout_omitted: 0,
+        };
+        let effect = self.dialect.read(call.event.info(), &reply, false).unwrap();
+        Box::pin(std::future::ready(Ok(Some(Box::new(effect)))))
+    }
 }
 
 /// An event that nobody hooks, beside one that somebody does, so that the interest table is not empty.

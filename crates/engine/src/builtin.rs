@@ -15,7 +15,7 @@ use tenterhook_protocol::{AnyEffect, EventKind};
 use thiserror::Error;
 
 use crate::event_ref::EventRef;
-use crate::handler::{Call, Handler, HandlerError};
+use crate::handler::{Answer, Call, Handler, HandlerError};
 
 /// One built-in: its name, the events it is for, and how it is made from its arguments.
 #[derive(Debug, Clone, Copy)]
@@ -111,15 +111,15 @@ impl Handler for BuiltinHandler {
         words.join(" ")
     }
 
-    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
         let (run, event) = (Arc::clone(&self.run), call.event.clone());
         Box::pin(async move {
             let joined = tokio::task::spawn_blocking(move || run.run(&event)).await;
-            joined.unwrap_or_else(|error| {
-                Err(HandlerError::Panicked {
-                    message: error.to_string(),
-                })
-            })
+            let panicked = |error: tokio::task::JoinError| HandlerError::Panicked {
+                message: error.to_string(),
+            };
+            let effect = joined.map_err(panicked)??;
+            Ok((!effect.is_empty()).then(|| Box::new(effect)))
         })
     }
 }

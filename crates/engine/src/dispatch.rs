@@ -22,12 +22,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::event_ref::EventRef;
 use crate::fold::fold;
-use crate::handler::{Call, Handler, HandlerError, SyncFunction, panic_text};
+use crate::handler::{Answer, Call, Handler, HandlerError, SyncFunction, panic_text};
 use crate::hook::{Handling, Phase};
 use crate::plan::{Hook, Plan, SyncCall};
 use crate::policy::{OnError, Policy, failure_effect};
-
-type Answer = Result<AnyEffect, HandlerError>;
 
 /// Runs a plan whose hooks all answer at once. Nothing is allocated unless a hook has an opinion.
 pub(crate) fn run_inline<E: Event>(
@@ -76,7 +74,7 @@ impl<E: Event> InlineRun<'_, E> {
             let is_due = (call.is_everywhere || self.is_within())
                 && (!self.ended || call.phase == Phase::Observe);
             if is_due && let Some(effect) = call.function.call(self.event, origin) {
-                self.settle(Ok(*effect));
+                self.settle(Ok(Some(effect)));
             }
         }
     }
@@ -376,7 +374,6 @@ async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
             call.event.event(),
             &call.event.envelope().origin,
         )
-        .map(|effect| effect.map(|effect| *effect).unwrap_or_default())
         .map_err(|panic| panicked(&*panic)),
         Handling::Waiting(handler) if handler.is_bounded() => {
             let run = AssertUnwindSafe(async { handler.handle(call).await })
@@ -434,6 +431,19 @@ fn settle(
 ) -> Settled {
     let phase = hook.spec.phase;
     let mut refused_stop = None;
+    let answer = match answer {
+        Ok(Some(effect)) => Ok(effect),
+        Ok(None) => {
+            return Settled {
+                summary: Summary {
+                    effect: "none",
+                    ..Summary::default()
+                },
+                ends: false,
+            };
+        }
+        Err(error) => Err(error),
+    };
     let accepted = answer.and_then(|effect| {
         let taken = accept(info, phase, &effect).and_then(|()| {
             if phase == Phase::Observe || effect.rewrite.is_empty() {
@@ -450,7 +460,7 @@ fn settle(
         }
     });
     let (effect, mut summary) = match accepted {
-        Ok(effect) => (effect, Summary::default()),
+        Ok(effect) => (*effect, Summary::default()),
         Err(error) => {
             let (effect, summary) = fail(info, hook, &error, outcome);
             // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.

@@ -32,6 +32,9 @@ pub struct Call {
     pub cancel: CancellationToken,
 }
 
+/// What a handler answers; `None` is no opinion.
+pub type Answer = Result<Option<Box<AnyEffect>>, HandlerError>;
+
 /// Something that answers events and may wait before it does.
 pub trait Handler: Send + Sync + fmt::Debug {
     /// Returns the kind for people and journals: `command`, `builtin` …
@@ -41,7 +44,7 @@ pub trait Handler: Send + Sync + fmt::Debug {
     fn describe(&self) -> String;
 
     /// Answers one event. Called once for each dispatch that the hook takes part in; calls may overlap.
-    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>>;
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer>;
 
     /// Says whether the handler keeps `call.timeout` and `call.cancel` by itself. Where it does not, the
     /// engine drops its future when either is reached.

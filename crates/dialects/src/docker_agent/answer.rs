@@ -42,19 +42,30 @@ pub(super) enum Decision {
 
 impl Answer {
     pub(super) fn parse(object: JsonObject) -> Result<Self, ReadError> {
-        let mut answer = Self::default();
-        let mut given = JsonObject::new();
+        let mut entries: Vec<Entry> = Vec::new();
         for (key, value) in object {
-            if normal(&key) != "hookspecificoutput" {
-                note(&mut given, &key, &value)?;
-                answer.set(key, value)?;
-            } else if let Some(specific) = typed::<JsonObject>(&key, value)? {
+            let entry = Entry {
+                name: normal(&key),
+                key,
+                value,
+            };
+            if entry.name != "hookspecificoutput" {
+                entry.note(&mut entries)?;
+            } else if let Some(specific) = typed::<JsonObject>(&entry.key, entry.value)? {
                 for (key, value) in specific {
-                    note(&mut given, &key, &value)?;
-                    answer.set(key, value)?;
+                    Entry {
+                        name: normal(&key),
+                        key,
+                        value,
+                    }
+                    .note(&mut entries)?;
                 }
             }
         }
+        let mut answer = Self::default();
+        entries
+            .into_iter()
+            .try_for_each(|entry| answer.set(entry))?;
         Ok(answer)
     }
 
@@ -106,11 +117,9 @@ impl Answer {
             || self.effect.is_some()
     }
 
-    fn set(&mut self, key: String, value: Value) -> Result<(), ReadError> {
-        if value.is_null() {
-            return Ok(());
-        }
-        match normal(&key).as_str() {
+    fn set(&mut self, entry: Entry) -> Result<(), ReadError> {
+        let Entry { name, key, value } = entry;
+        match name.as_str() {
             "continue" => self.proceed = typed(&key, value)?,
             "stopreason" => self.stop_reason = typed(&key, value)?,
             "decision" => {
@@ -153,16 +162,31 @@ impl Answer {
     }
 }
 
-/// Notes a key that was given. The same key in two spellings must not say two things.
-fn note(given: &mut JsonObject, key: &str, value: &Value) -> Result<(), ReadError> {
-    if value.is_null() {
-        return Ok(());
-    }
-    match given.insert(normal(key), value.clone()) {
-        Some(before) if before != *value => {
-            Err(ReadError::invalid(format!("`{key}` is given twice")))
+/// A key of the answer.
+struct Entry {
+    /// Without case and underscores.
+    name: String,
+    /// As it was written.
+    key: String,
+    value: Value,
+}
+
+impl Entry {
+    /// Adds a key that says something. The same key in two spellings must not say two things.
+    fn note(self, entries: &mut Vec<Self>) -> Result<(), ReadError> {
+        if self.value.is_null() {
+            return Ok(());
         }
-        _ => Ok(()),
+        match entries.iter().find(|entry| entry.name == self.name) {
+            Some(before) if before.value != self.value => {
+                Err(ReadError::invalid(format!("`{}` is given twice", self.key)))
+            }
+            Some(_) => Ok(()),
+            None => {
+                entries.push(self);
+                Ok(())
+            }
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Writing an event for a hook: one compact JSON object, what is zero left out. Native hooks get the catalogue's
 //! payload and docker-agent's keys over it.
 
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tenterhook::{EventKind, EventRef, WriteError};
 use tenterhook_protocol::JsonObject;
@@ -33,38 +36,75 @@ pub(super) fn write(speaker: Speaker, event: &EventRef) -> Result<Vec<u8>, Write
         }
     };
     let payload = event.payload()?;
-    let mut object = match (speaker, row) {
-        (Speaker::AgentFile | Speaker::Preempt, Some(_)) => JsonObject::new(),
-        (_, _) => payload.clone(),
-    };
-    // What every event carries stands over a payload that brings keys of the same names.
-    object.extend(base(event, name));
+    let mut entries = Entries::default();
+    add_base(&mut entries, event, name);
     if speaker == Speaker::Native {
-        add_envelope(&mut object, event);
+        add_envelope(&mut entries, event);
+    }
+    if speaker == Speaker::Native || row.is_none() {
+        // What every event carries stands over a payload that brings keys of the same names.
+        for (key, value) in payload {
+            entries.add(key, Cow::Borrowed(value));
+        }
     }
     if let Some(row) = row {
-        add_fields(&mut object, row, payload);
+        add_fields(&mut entries, row, payload);
     }
-    object.retain(|key, value| KEPT_WHEN_ZERO.contains(&key.as_str()) || !is_zero(value));
-    let text = serde_json::to_string(&object).map_err(WriteError::Payload)?;
-    Ok(escape(&text, speaker).into_bytes())
+    let text = serde_json::to_string(&entries).map_err(WriteError::Payload)?;
+    Ok(escape(text, speaker))
 }
 
-fn base(event: &EventRef, name: &str) -> JsonObject {
+/// The keys of an event in the order in which they are written. Values stay where they are.
+#[derive(Default)]
+struct Entries<'a> {
+    list: Vec<(&'a str, Cow<'a, Value>)>,
+}
+
+impl<'a> Entries<'a> {
+    /// Adds a key, unless it is there.
+    fn add(&mut self, key: &'a str, value: Cow<'a, Value>) {
+        if !self.list.iter().any(|(known, _)| *known == key) {
+            self.list.push((key, value));
+        }
+    }
+
+    /// Sets a key, also where it is there.
+    fn set(&mut self, key: &'a str, value: Cow<'a, Value>) {
+        match self.list.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, slot)) => *slot = value,
+            None => self.list.push((key, value)),
+        }
+    }
+}
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_written =
+            |key: &str, value: &Value| KEPT_WHEN_ZERO.contains(&key) || !is_zero(value);
+        serializer.collect_map(
+            self.list
+                .iter()
+                .filter(|(key, value)| is_written(key, value))
+                .map(|(key, value)| (key, value)),
+        )
+    }
+}
+
+fn add_base<'a>(entries: &mut Entries<'a>, event: &'a EventRef, name: &str) {
     let origin = &event.envelope().origin;
-    [
+    let base: [(&str, Value); 4] = [
         ("session_id", origin.session_id.as_str().into()),
         ("cwd", origin.cwd.to_string_lossy().into()),
         ("hook_event_name", name.into()),
         ("agent_name", origin.agent.name.as_str().into()),
-    ]
-    .map(|(key, value): (&str, Value)| (key.to_owned(), value))
-    .into_iter()
-    .collect()
+    ];
+    entries
+        .list
+        .extend(base.map(|(key, value)| (key, Cow::Owned(value))));
 }
 
 /// Adds what native hooks are told beside docker-agent's keys.
-fn add_envelope(object: &mut JsonObject, event: &EventRef) {
+fn add_envelope(entries: &mut Entries<'_>, event: &EventRef) {
     let envelope = event.envelope();
     let origin = &envelope.origin;
     let parent = origin.agent.parent_id.as_ref().map(|id| id.as_str().into());
@@ -77,29 +117,33 @@ fn add_envelope(object: &mut JsonObject, event: &EventRef) {
         ("workspace", origin.workspace.clone().into()),
         ("recipe", origin.recipe.clone().into()),
     ];
-    object.extend(keys.map(|(key, value)| (key.to_owned(), value)));
+    entries
+        .list
+        .extend(keys.map(|(key, value)| (key, Cow::Owned(value))));
 }
 
-fn add_fields(object: &mut JsonObject, row: &DockerEvent, payload: &JsonObject) {
+fn add_fields<'a>(entries: &mut Entries<'a>, row: &'a DockerEvent, payload: &'a JsonObject) {
     for Field { key, from } in row.fields {
         let value = match from {
-            From::Payload(name) => payload.get(*name).cloned(),
+            From::Payload(name) => payload.get(*name).map(Cow::Borrowed),
             From::Messages(name) => payload
                 .get(*name)
                 .and_then(Value::as_array)
-                .map(|messages| to_docker(messages)),
-            From::ResultText => payload.get("result").map(result_text),
+                .map(|messages| Cow::Owned(to_docker(messages))),
+            From::ResultText => payload
+                .get("result")
+                .map(|result| Cow::Owned(result_text(result))),
             From::ResultIsError => payload
                 .get("result")
                 .and_then(|result| result.get("is_error"))
-                .cloned(),
-            From::Text(text) => Some((*text).into()),
+                .map(Cow::Borrowed),
+            From::Text(text) => Some(Cow::Owned((*text).into())),
             From::IterationCap => payload
                 .get("limit")
-                .map(|limit| format!("Maximum iterations reached ({limit})").into()),
+                .map(|limit| Cow::Owned(format!("Maximum iterations reached ({limit})").into())),
         };
         if let Some(value) = value {
-            object.insert((*key).to_owned(), value);
+            entries.set(key, value);
         }
     }
 }
@@ -133,37 +177,46 @@ fn is_zero(value: &Value) -> bool {
 /// Many hooks hand the event on with `echo "$INPUT"`. The `echo` of some shells turns `\n` and its like into the
 /// character itself, which breaks the JSON behind the pipe, and a guard that reads nothing denies nothing. It
 /// leaves `\u000a` alone.
-fn escape(json: &str, speaker: Speaker) -> String {
-    let mut escaped = String::with_capacity(json.len() + json.len() / 8);
-    let mut characters = json.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.next().map(|short| (short, long_escape(short))) {
-                Some((_, Some(long))) => escaped.push_str(long),
-                Some((short, None)) => escaped.extend(['\\', short]),
-                None => escaped.push('\\'),
-            },
-            '<' if speaker != Speaker::Native => escaped.push_str("\\u003c"),
-            '>' if speaker != Speaker::Native => escaped.push_str("\\u003e"),
-            '&' if speaker != Speaker::Native => escaped.push_str("\\u0026"),
-            '\u{2028}' if speaker != Speaker::Native => escaped.push_str("\\u2028"),
-            '\u{2029}' if speaker != Speaker::Native => escaped.push_str("\\u2029"),
-            other => escaped.push(other),
-        }
+fn escape(json: String, speaker: Speaker) -> Vec<u8> {
+    let is_special = |byte: u8| match byte {
+        b'\\' => true,
+        b'<' | b'>' | b'&' | LINE_SEPARATOR_START => speaker != Speaker::Native,
+        _ => false,
+    };
+    let mut rest = json.as_bytes();
+    let mut escaped = Vec::new();
+    while let Some(at) = rest.iter().position(|byte| is_special(*byte)) {
+        let (plain, special) = rest.split_at(at);
+        escaped.extend_from_slice(plain);
+        let (long, taken) = long_form(special);
+        escaped.extend_from_slice(long);
+        rest = special.get(taken..).unwrap_or_default();
     }
+    if escaped.is_empty() {
+        return json.into_bytes();
+    }
+    escaped.extend_from_slice(rest);
     escaped
 }
 
-/// Returns the long form of a two-character escape, by its second character.
-fn long_escape(short: char) -> Option<&'static str> {
-    Some(match short {
-        'n' => "\\u000a",
-        't' => "\\u0009",
-        'r' => "\\u000d",
-        'b' => "\\u0008",
-        'f' => "\\u000c",
-        '"' => "\\u0022",
-        '\\' => "\\u005c",
-        _ => return None,
-    })
+/// The first byte of U+2028 and U+2029, and of other characters, in UTF-8.
+const LINE_SEPARATOR_START: u8 = 0xe2;
+
+/// Returns what is written for the beginning of `special`, and how many bytes it stands for.
+fn long_form(special: &[u8]) -> (&[u8], usize) {
+    match special {
+        [b'\\', b'n', ..] => (b"\\u000a", 2),
+        [b'\\', b't', ..] => (b"\\u0009", 2),
+        [b'\\', b'r', ..] => (b"\\u000d", 2),
+        [b'\\', b'b', ..] => (b"\\u0008", 2),
+        [b'\\', b'f', ..] => (b"\\u000c", 2),
+        [b'\\', b'"', ..] => (b"\\u0022", 2),
+        [b'\\', b'\\', ..] => (b"\\u005c", 2),
+        [b'<', ..] => (b"\\u003c", 1),
+        [b'>', ..] => (b"\\u003e", 1),
+        [b'&', ..] => (b"\\u0026", 1),
+        [LINE_SEPARATOR_START, 0x80, 0xa8, ..] => (b"\\u2028", 3),
+        [LINE_SEPARATOR_START, 0x80, 0xa9, ..] => (b"\\u2029", 3),
+        first => (first.get(..1).unwrap_or_default(), 1),
+    }
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tenterhook_process::{Capture, Command, End, Finished, HeldPipe, Limits, Slots, SpawnError};
-use tenterhook_protocol::AnyEffect;
 
-use super::{Call, Handler, HandlerError};
+use super::{Answer, Call, Handler, HandlerError};
 use crate::dialect::{Dialect, Reply};
 
 /// How long a child may take to end after it was asked to.
@@ -73,7 +72,7 @@ impl CommandHandler {
         }
     }
 
-    async fn run(&self, call: &Call) -> Result<AnyEffect, HandlerError> {
+    async fn run(&self, call: &Call) -> Answer {
         let input = call
             .event
             .encoded(&*self.dialect)
@@ -95,7 +94,7 @@ impl CommandHandler {
         self.read(call, &finished)
     }
 
-    fn read(&self, call: &Call, finished: &Finished) -> Result<AnyEffect, HandlerError> {
+    fn read(&self, call: &Call, finished: &Finished) -> Answer {
         let status = match finished.end {
             End::Exited(status) => status,
             End::Signaled(signal) => return Err(HandlerError::Signal { signal }),
@@ -116,9 +115,10 @@ impl CommandHandler {
             stderr: &finished.stderr.bytes,
             stdout_omitted: finished.stdout.omitted,
         };
-        Ok(self
+        let effect = self
             .dialect
-            .read(call.event.info(), &reply, self.strict_output)?)
+            .read(call.event.info(), &reply, self.strict_output)?;
+        Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
 }
 
@@ -144,7 +144,7 @@ impl Handler for CommandHandler {
         self.text.clone()
     }
 
-    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
         Box::pin(self.run(call))
     }
 

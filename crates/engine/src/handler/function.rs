@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tenterhook_protocol::{AnyEffect, AnyEvent, Effect, Event, Origin};
 
-use super::{Call, Handler, HandlerError};
+use super::{Answer, Call, Handler};
 use crate::event_ref::EventRef;
 
 /// A function that answers an event at once.
@@ -95,14 +95,11 @@ where
         "function".to_owned()
     }
 
-    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
         let Some(event) = call.event.downcast::<E>() else {
-            return Box::pin(std::future::ready(Ok(AnyEffect::default())));
+            return Box::pin(std::future::ready(Ok(None)));
         };
-        Box::pin(async move {
-            let effect = (self.function)(event).await;
-            Ok(effect.into_any().map(|effect| *effect).unwrap_or_default())
-        })
+        Box::pin(async move { Ok((self.function)(event).await.into_any()) })
     }
 }
 
@@ -132,9 +129,9 @@ impl<F: Fn(&EventRef) + Send + Sync> Handler for Subscriber<F> {
         "subscriber".to_owned()
     }
 
-    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
         (self.function)(&call.event);
-        Box::pin(std::future::ready(Ok(AnyEffect::default())))
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// It never waits, and it is told of cancelled dispatches too.

@@ -200,7 +200,7 @@ impl tenterhook::Handler for SeesInput {
     fn handle<'a>(
         &'a self,
         call: &'a tenterhook::Call,
-    ) -> futures_util::future::BoxFuture<'a, Result<AnyEffect, tenterhook::HandlerError>> {
+    ) -> futures_util::future::BoxFuture<'a, tenterhook::Answer> {
         let event = call.event.downcast::<PreToolUse>().unwrap();
         let cmd = event
             .tool_input
@@ -208,7 +208,7 @@ impl tenterhook::Handler for SeesInput {
             .and_then(|cmd| cmd.as_str())
             .unwrap_or_default();
         cmd.clone_into(&mut self.sees.lock().unwrap());
-        Box::pin(std::future::ready(Ok(AnyEffect::default())))
+        Box::pin(std::future::ready(Ok(None)))
     }
 }
 
@@ -694,7 +694,7 @@ impl tenterhook::Handler for Panicking {
     fn handle<'a>(
         &'a self,
         _call: &'a tenterhook::Call,
-    ) -> futures_util::future::BoxFuture<'a, Result<AnyEffect, tenterhook::HandlerError>> {
+    ) -> futures_util::future::BoxFuture<'a, tenterhook::Answer> {
         panic!("boom")
     }
 
@@ -757,7 +757,7 @@ impl tenterhook::Handler for Pending {
     fn handle<'a>(
         &'a self,
         _call: &'a tenterhook::Call,
-    ) -> futures_util::future::BoxFuture<'a, Result<AnyEffect, tenterhook::HandlerError>> {
+    ) -> futures_util::future::BoxFuture<'a, tenterhook::Answer> {
         Box::pin(std::future::pending())
     }
 }

@@ -18,8 +18,8 @@ use std::time::Duration;
 use serde_json::json;
 use tenterhook::event::PreToolUse;
 use tenterhook::{
-    AnyEffect, Call, CommandHandler, EventKind, Handler, HandlerError, Handling, HookId, HookSpec,
-    Matcher, OnError, Origin, Permission, Phase, Source, native_policy,
+    Answer, AnyEffect, Call, CommandHandler, EventKind, Handler, HandlerError, Handling, HookId,
+    HookSpec, Matcher, OnError, Origin, Permission, Phase, Source, native_policy,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::{Command, Program};
@@ -74,16 +74,14 @@ impl Handler for Slow {
         "slow".to_owned()
     }
 
-    fn handle<'a>(
-        &'a self,
-        _call: &'a Call,
-    ) -> futures_util::future::BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+    fn handle<'a>(&'a self, _call: &'a Call) -> futures_util::future::BoxFuture<'a, Answer> {
         Box::pin(async move {
             for _ in 0..self.turns {
                 tokio::task::yield_now().await;
             }
             self.answer
                 .clone()
+                .map(|effect| Some(Box::new(effect)))
                 .map_err(|problem| HandlerError::Other { problem })
         })
     }

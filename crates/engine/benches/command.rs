@@ -24,7 +24,7 @@ use tenterhook::{
     Origin, Permission, Phase, Source, native_policy,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
-use tenterhook_process::{Command, Program};
+use tenterhook_process::{CancellationToken, Command, End, Limits, Program};
 use tokio::runtime::Runtime;
 
 use floor::{child, compare, current_thread, multi_thread, raw, resident_memory};
@@ -83,10 +83,11 @@ fn dispatcher(program: Program) -> Dispatcher {
 }
 
 fn dispatch(runtime: &Runtime, hooks: &Dispatcher) -> Duration {
+    let input = input();
     let began = Instant::now();
     let event = PreToolUse {
         tool_name: "shell".to_owned(),
-        tool_input: input(),
+        tool_input: input,
         ..PreToolUse::default()
     };
     let outcome = runtime.block_on(hooks.dispatch(event));
@@ -94,15 +95,29 @@ fn dispatch(runtime: &Runtime, hooks: &Dispatcher) -> Duration {
     began.elapsed()
 }
 
+/// Runs the command as the engine does, without an event.
+fn run(runtime: &Runtime, command: &Command, payload: &[u8]) -> Duration {
+    let began = Instant::now();
+    let finished = runtime
+        .block_on(command.run(payload, &Limits::default(), &CancellationToken::new()))
+        .unwrap();
+    assert_eq!(finished.end, End::Exited(0));
+    began.elapsed()
+}
+
 fn single(title: &str, child: &str, rounds: usize) {
     let payload = vec![b'x'; 1024];
     let hooks = dispatcher(Program::exec([child]));
+    let command = Command::new(Program::exec([child]));
     let runtime = current_thread();
     compare(
         title,
         rounds,
         &mut [
             ("floor", &mut || raw(child, &[], &payload)),
+            ("the process alone", &mut || {
+                run(&runtime, &command, &payload)
+            }),
             ("dispatch", &mut || dispatch(&runtime, &hooks)),
         ],
     );

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use proptest::prelude::*;
 use tenterhook::event::{PreToolUse, SessionStart, TurnStart};
 use tenterhook::{
     AnyEffect, Effect, Engine, EventKind, EventName, Handling, Layer, Origin, Phase, Scope, Source,
@@ -169,6 +170,32 @@ fn hooks_run_by_phase_then_priority_then_layer_then_position() {
         "observe",
     ];
     assert_eq!(ids(&engine), expected);
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_registration_matters_only_between_equals(
+        (hooks, shuffled) in prop::collection::vec((0..4usize, -2..3i32, 0..5usize), 0..8).prop_flat_map(|hooks| {
+            let numbered: Vec<_> = hooks.into_iter().enumerate().collect();
+            (Just(numbered.clone()), Just(numbered).prop_shuffle())
+        })
+    ) {
+        const LAYERS: [Layer; 5] = [Layer::System, Layer::User, Layer::Project, Layer::Explicit, Layer::Code];
+        let order = |hooks: &[(usize, (usize, i32, usize))]| {
+            let engine = Engine::new();
+            for (id, (phase, priority, layer)) in hooks {
+                let mut hook = spec(EventKind::PreToolUse, &id.to_string(), nothing());
+                (hook.phase, hook.priority) = (Phase::ALL[*phase], *priority);
+                hook.source = Source { layer: LAYERS[*layer], path: None, line: None };
+                engine.register(hook);
+            }
+            let key = |hook: &tenterhook::RegisteredHook| (hook.phase, -hook.priority, hook.source.layer);
+            engine.hooks().iter().map(key).collect::<Vec<_>>()
+        };
+        let ordered = order(&hooks);
+        prop_assert!(ordered.is_sorted());
+        prop_assert_eq!(ordered, order(&shuffled));
+    }
 }
 
 #[tokio::test]

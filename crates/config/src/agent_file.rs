@@ -521,17 +521,7 @@ fn documented_shell() -> Shell {
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.
 fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, is_builtin: bool) {
     let (kind, unused): (_, &[&str]) = if is_builtin {
-        (
-            "builtin",
-            &[
-                "env",
-                "working_dir",
-                "strict_output",
-                "model",
-                "prompt",
-                "schema",
-            ],
-        )
+        ("builtin", &["strict_output", "model", "prompt", "schema"])
     } else {
         ("command", &["args", "model", "prompt", "schema"])
     };

@@ -1,16 +1,17 @@
 //! A hook that was read and not yet made: what both kinds of file have in common from there on.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tenterhook::builtin::{BUILTINS, BuiltinError, builtin};
 use tenterhook::{
     CommandHandler, Dialect, EventClass, EventName, Handler, Handling, HookSpec, Layer, Matcher,
     OnError, Phase, Source,
 };
+use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::HookId;
 
@@ -99,7 +100,7 @@ impl Draft {
 
     fn handler(&self, report: &mut Report, context: &Context<'_>) -> Option<Arc<dyn Handler>> {
         let (program, text) = match &self.action {
-            Action::Builtin { name, args } => return self.builtin(report, name, args),
+            Action::Builtin { name, args } => return self.builtin(report, context, name, args),
             Action::Line { shell, line } => {
                 let program = Program::Shell {
                     shell: *shell,
@@ -109,12 +110,11 @@ impl Draft {
             }
             Action::Argv(argv) => (Program::exec(argv), quoted(argv)),
         };
-        let environment = &context.options.environment;
         let command = self
-            .env
-            .iter()
+            .variables(context)
+            .into_iter()
             .fold(Command::new(program), |command, (key, value)| {
-                command.env(key, environment.expand_value(value))
+                command.env(key, value)
             });
         let working_dir = self.working_dir(report, context);
         warn_of_executable(report, context, self, &command, working_dir.as_ref());
@@ -123,6 +123,15 @@ impl Draft {
                 .working_dir(working_dir)
                 .strict_output(self.strict_output),
         ))
+    }
+
+    /// Returns the variables of the hook with what they name in them.
+    fn variables(&self, context: &Context<'_>) -> Vec<(String, OsString)> {
+        let environment = &context.options.environment;
+        self.env
+            .iter()
+            .map(|(key, value)| (key.clone(), environment.expand_value(value)))
+            .collect()
     }
 
     fn working_dir(&self, report: &mut Report, context: &Context<'_>) -> Option<PathBuf> {
@@ -143,10 +152,18 @@ impl Draft {
     fn builtin(
         &self,
         report: &mut Report,
+        context: &Context<'_>,
         name: &str,
         args: &[String],
     ) -> Option<Arc<dyn Handler>> {
-        let error = match builtin(name, args) {
+        let working_dir = self.working_dir(report, context);
+        let setup = Setup {
+            arguments: args,
+            env: &self.variables(context),
+            working_dir: working_dir.as_deref(),
+            services: &context.options.services,
+        };
+        let error = match builtin(name, &setup) {
             Ok(handler) => {
                 self.warn_of_silence(report, name);
                 return Some(handler);

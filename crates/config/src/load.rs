@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tenterhook::{HookSpec, Layer};
+use tenterhook_handlers::Services;
 
 use crate::agent_file::{self, AgentFile};
 use crate::draft::{Context, Draft};
@@ -30,6 +31,8 @@ pub struct LoadOptions {
     pub directory: PathBuf,
     /// The variables that files may name.
     pub environment: Environment,
+    /// What the handlers of the hooks may use of this program.
+    pub services: Services,
 }
 
 impl LoadOptions {
@@ -39,6 +42,7 @@ impl LoadOptions {
             lenient: false,
             directory: std::env::current_dir().unwrap_or_default(),
             environment: Environment::of_process(),
+            services: Services::default(),
         }
     }
 }

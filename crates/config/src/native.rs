@@ -27,7 +27,16 @@ const HOOK: &[&str] = &[
     "command",
     "argv",
     "builtin",
+    "http",
+    "model",
     "args",
+    "prompt",
+    "schema",
+    "headers",
+    "allow_private",
+    "prewarm",
+    "answer",
+    "python",
     "shell",
     "timeout",
     "working_dir",
@@ -39,7 +48,7 @@ const HOOK: &[&str] = &[
     "agent",
 ];
 /// The keys of which a hook has one.
-const ACTIONS: [&str; 3] = ["command", "argv", "builtin"];
+const ACTIONS: [&str; 5] = ["command", "argv", "builtin", "http", "model"];
 
 const SHELLS: [(&str, Shell); 3] = [
     ("sh", Shell::Sh),
@@ -120,7 +129,9 @@ fn read_hook(
     }
     let matcher = read_matcher(report, &fields, &events);
     let action = read_action(report, &fields, defaults);
-    let is_command = !fields.has("builtin");
+    let has_process = ["command", "argv", "builtin"]
+        .iter()
+        .any(|key| fields.has(key));
     let timeout = timeout::native(report, &fields).or(defaults.timeout);
     let working_dir = working_dir(report, &fields).or_else(|| defaults.working_dir.clone());
     let env = merged(&defaults.env, env(report, &fields));
@@ -140,8 +151,8 @@ fn read_hook(
         action,
         action_span,
         timeout,
-        working_dir: working_dir.filter(|_| is_command),
-        env: if is_command { env } else { Vec::new() },
+        working_dir: working_dir.filter(|_| has_process),
+        env: if has_process { env } else { Vec::new() },
         strict_output: strict_output.unwrap_or_default(),
         phase,
         priority,
@@ -380,10 +391,11 @@ fn read_action(
             line: fields.full_text(report, "command")?.text.to_owned(),
         },
         "argv" => Action::Argv(read_argv(report, fields)?),
-        _ => Action::Builtin {
+        "builtin" => Action::Builtin {
             name: fields.full_text(report, "builtin")?.text.to_owned(),
             args: read_args(report, fields)?,
         },
+        _ => return None,
     };
     Some((action, first.value.span))
 }
@@ -414,9 +426,16 @@ fn check_companions(report: &mut Report, fields: &Fields<'_>, action: &str) {
     for (key, with) in [
         ("shell", &["command"][..]),
         ("args", &["builtin"]),
-        ("working_dir", &["command", "argv"]),
-        ("env", &["command", "argv"]),
-        ("strict_output", &["command", "argv"]),
+        ("working_dir", &["command", "argv", "builtin"]),
+        ("env", &["command", "argv", "builtin"]),
+        ("prompt", &["model"]),
+        ("schema", &["model"]),
+        ("headers", &["http"]),
+        ("allow_private", &["http"]),
+        ("prewarm", &["command", "argv"]),
+        ("answer", &["command", "argv"]),
+        ("python", &["command", "argv"]),
+        ("strict_output", &["command", "argv", "http"]),
     ] {
         if let Some(entry) = fields.entry(key)
             && !with.contains(&action)

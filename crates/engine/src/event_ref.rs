@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
-use tenterhook_protocol::{AnyEvent, Envelope, EventInfo, JsonObject};
+use tenterhook_protocol::{AnyEvent, Envelope, EventInfo, JsonObject, Origin};
 
 use crate::dialect::{Dialect, WriteError};
 
@@ -42,6 +42,17 @@ impl EventRef {
                 encodings,
             }),
         }
+    }
+
+    /// Returns the same event as if it came from elsewhere.
+    #[must_use]
+    pub fn with_origin(&self, origin: Arc<Origin>) -> Self {
+        let envelope = self.envelope();
+        // The stamp is made now, so that both have the same one.
+        let _ = envelope.event_id();
+        let mut envelope = (**envelope).clone();
+        envelope.origin = origin;
+        Self::new(Arc::clone(&self.inner.event), Arc::new(envelope))
     }
 
     /// Returns the event.

@@ -35,7 +35,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod builtin;
 mod dialect;
 mod dispatch;
 mod dispatcher;

@@ -87,7 +87,7 @@ fn problems_in_json_have_place_message_and_what_is_allowed() {
             "hooks:\n  - {event: stop, comand: cat, command: cat}\n",
         )
         .run();
-    let allowed = "`name`, `event`, `matcher`, `command`, `argv`, `builtin`, `args`, `shell`, `timeout`, `working_dir`, \
+    let allowed = "`name`, `event`, `matcher`, `command`, `argv`, `builtin`, `http`, `model`, `args`, `prompt`, `schema`, `headers`, `allow_private`, `prewarm`, `answer`, `python`, `shell`, `timeout`, `working_dir`, \
                    `env`, `on_error`, `phase`, `priority`, `strict_output` or `agent`";
     let expected = json!({
         "ok": false,

@@ -17,10 +17,12 @@ use std::path::{Path, PathBuf};
 
 use tenterhook::Layer;
 use tenterhook_config::{Environment, LoadError, LoadOptions, Loaded, load_text};
+use tenterhook_handlers::Services;
 
 /// Options that do not depend on the machine: no variables but these, and a directory that is everywhere.
 fn options() -> LoadOptions {
     LoadOptions {
+        services: Services::default(),
         lenient: false,
         directory: PathBuf::from("/"),
         environment: Environment::new([("HOME", "/home/ada"), ("T", "token")]),

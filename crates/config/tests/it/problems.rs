@@ -42,7 +42,7 @@ fn problems_have_a_form_for_programs() {
                 "column": 5,
                 "span": {"start": 60, "end": 75},
                 "message": "the hook has nothing to run",
-                "allowed": "exactly one of `command`, `argv` or `builtin`",
+                "allowed": "exactly one of `command`, `argv`, `builtin`, `http` or `model`",
             },
         ]})
     );

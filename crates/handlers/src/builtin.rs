@@ -1,4 +1,4 @@
-//! Hooks that the engine brings along, each in a file of its own.
+//! Hooks that come along, each in a file of its own.
 //!
 //! A built-in takes the typed event, and arguments that are checked when it is loaded.
 
@@ -6,16 +6,17 @@ mod add_date;
 mod add_environment_info;
 mod add_prompt_files;
 
+use std::ffi::OsString;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use tenterhook::{Answer, Call, EventRef, Handler, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind};
 use thiserror::Error;
 
-use crate::event_ref::EventRef;
-use crate::handler::{Answer, Call, Handler, HandlerError};
+use crate::services::Services;
 
 /// One built-in: its name, the events it is for, and how it is made from its arguments.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +30,8 @@ pub struct Builtin {
     make: Make,
 }
 
-/// Makes a built-in from its arguments, or says what is wrong with them.
-type Make = fn(&[String]) -> Result<Box<dyn Run>, String>;
+/// Makes a built-in from how it is configured, or says what is wrong with its arguments.
+type Make = fn(&Setup<'_>) -> Result<Box<dyn Run>, String>;
 
 /// Every built-in, by name.
 pub const BUILTINS: &[Builtin] = &[
@@ -39,9 +40,24 @@ pub const BUILTINS: &[Builtin] = &[
     add_prompt_files::BUILTIN,
 ];
 
-/// What a built-in does with one event. It may read files, so it runs where blocking is allowed.
+/// How a built-in is configured.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// Its arguments, as written.
+    pub arguments: &'a [String],
+    /// Variables for the programs that it starts, over those of this process.
+    pub env: &'a [(String, OsString)],
+    /// The directory that it looks at instead of the event's; a relative one is below the event's.
+    pub working_dir: Option<&'a Path>,
+    /// What it may use of the program that it runs in.
+    pub services: &'a Services,
+}
+
+/// What a built-in does with one event.
+///
+/// It must not block: what reads files goes through [`blocking`].
 trait Run: Send + Sync {
-    fn run(&self, event: &EventRef) -> Result<AnyEffect, HandlerError>;
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>>;
 }
 
 /// A built-in that cannot be made.
@@ -68,28 +84,43 @@ pub enum BuiltinError {
 ///
 /// # Errors
 /// When there is no such built-in, or it does not take these arguments.
-pub fn builtin(name: &str, arguments: &[String]) -> Result<Arc<dyn Handler>, BuiltinError> {
+pub fn builtin(name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Handler>, BuiltinError> {
     let builtin = BUILTINS
         .iter()
         .find(|builtin| builtin.name == name)
         .ok_or_else(|| BuiltinError::Unknown {
             name: name.to_owned(),
         })?;
-    let run = (builtin.make)(arguments).map_err(|problem| BuiltinError::Arguments {
+    let run = (builtin.make)(setup).map_err(|problem| BuiltinError::Arguments {
         name: name.to_owned(),
         problem,
     })?;
     Ok(Arc::new(BuiltinHandler {
         name: builtin.name,
-        arguments: arguments.to_vec(),
-        run: Arc::from(run),
+        arguments: setup.arguments.to_vec(),
+        working_dir: setup.working_dir.map(Path::to_owned),
+        run,
     }))
 }
 
 struct BuiltinHandler {
     name: &'static str,
     arguments: Vec<String>,
-    run: Arc<dyn Run>,
+    working_dir: Option<PathBuf>,
+    run: Box<dyn Run>,
+}
+
+impl BuiltinHandler {
+    /// Returns the call with the configured directory in place of the event's.
+    fn placed(&self, call: &Call) -> Option<Call> {
+        let dir = self.working_dir.as_ref()?;
+        let mut origin = (*call.event.envelope().origin).clone();
+        origin.cwd = origin.cwd.join(dir);
+        Some(Call {
+            event: call.event.with_origin(Arc::new(origin)),
+            ..call.clone()
+        })
+    }
 }
 
 impl fmt::Debug for BuiltinHandler {
@@ -112,16 +143,23 @@ impl Handler for BuiltinHandler {
     }
 
     fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
-        let (run, event) = (Arc::clone(&self.run), call.event.clone());
         Box::pin(async move {
-            let joined = tokio::task::spawn_blocking(move || run.run(&event)).await;
-            let panicked = |error: tokio::task::JoinError| HandlerError::Panicked {
-                message: error.to_string(),
-            };
-            let effect = joined.map_err(panicked)??;
+            let placed = self.placed(call);
+            let effect = self.run.run(placed.as_ref().unwrap_or(call)).await?;
             Ok((!effect.is_empty()).then(|| Box::new(effect)))
         })
     }
+}
+
+/// Runs what may wait for the disk where waiting is allowed.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, HandlerError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| HandlerError::Panicked {
+            message: error.to_string(),
+        })
 }
 
 /// Makes an effect of one text for the model.

@@ -2,22 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use futures_util::future::BoxFuture;
+use tenterhook::{Call, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind};
 
-use super::{Builtin, Run, context, directory};
-use crate::event_ref::EventRef;
-use crate::handler::HandlerError;
+use super::{Builtin, Run, blocking, context, directory};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "add_prompt_files",
     events: &[EventKind::TurnStart],
     arguments: "file names",
-    make: |arguments| {
+    make: |setup| {
         let is_flag = |name: &&String| name.is_empty() || name.starts_with('-');
-        match arguments.iter().find(is_flag) {
+        match setup.arguments.iter().find(is_flag) {
             Some(name) => Err(format!("`{name}` is no file name")),
             None => Ok(Box::new(AddPromptFiles {
-                names: arguments.to_vec(),
+                names: setup.arguments.to_vec(),
             })),
         }
     },
@@ -31,22 +31,29 @@ struct AddPromptFiles {
 }
 
 impl Run for AddPromptFiles {
-    fn run(&self, event: &EventRef) -> Result<AnyEffect, HandlerError> {
-        let Some(dir) = directory(event) else {
-            return Ok(AnyEffect::default());
-        };
-        let home = std::env::home_dir();
-        let texts: Vec<String> = self
-            .names
-            .iter()
-            .flat_map(|name| paths(dir, home.as_deref(), name))
-            .filter_map(|path| read(&path))
-            .collect();
-        Ok(if texts.is_empty() {
-            AnyEffect::default()
-        } else {
-            context(texts.join("\n\n"))
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+        Box::pin(async move {
+            let Some(dir) = directory(&call.event).map(Path::to_owned) else {
+                return Ok(AnyEffect::default());
+            };
+            let names = self.names.clone();
+            blocking(move || give(&dir, &names)).await
         })
+    }
+}
+
+/// Reads every file that is there.
+fn give(dir: &Path, names: &[String]) -> AnyEffect {
+    let home = std::env::home_dir();
+    let texts: Vec<String> = names
+        .iter()
+        .flat_map(|name| paths(dir, home.as_deref(), name))
+        .filter_map(|path| read(&path))
+        .collect();
+    if texts.is_empty() {
+        AnyEffect::default()
+    } else {
+        context(texts.join("\n\n"))
     }
 }
 

@@ -2,26 +2,31 @@
 
 use std::path::Path;
 
+use futures_util::future::BoxFuture;
+use tenterhook::{Call, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind};
 
-use super::{Builtin, Run, context, directory, takes_none};
-use crate::event_ref::EventRef;
-use crate::handler::HandlerError;
+use super::{Builtin, Run, blocking, context, directory, takes_none};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "add_environment_info",
     events: &[EventKind::SessionStart],
     arguments: "none",
-    make: |arguments| takes_none(arguments).map(|()| Box::new(AddEnvironmentInfo) as Box<dyn Run>),
+    make: |setup| {
+        takes_none(setup.arguments).map(|()| Box::new(AddEnvironmentInfo) as Box<dyn Run>)
+    },
 };
 
 struct AddEnvironmentInfo;
 
 impl Run for AddEnvironmentInfo {
-    fn run(&self, event: &EventRef) -> Result<AnyEffect, HandlerError> {
-        Ok(directory(event)
-            .map(|dir| context(describe(dir)))
-            .unwrap_or_default())
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+        Box::pin(async move {
+            let Some(dir) = directory(&call.event).map(Path::to_owned) else {
+                return Ok(AnyEffect::default());
+            };
+            blocking(move || context(describe(&dir))).await
+        })
     }
 }
 

@@ -1,0 +1,10 @@
+//! The handlers that need more than the engine: built-ins.
+//!
+//! An embedder that registers functions and commands only does not compile any of this.
+
+#![forbid(unsafe_code)]
+
+pub mod builtin;
+mod services;
+
+pub use services::Services;

@@ -5,6 +5,9 @@
 mod add_date;
 mod add_environment_info;
 mod add_prompt_files;
+mod limit_large_tool_results;
+mod max_iterations;
+mod safer_shell;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -38,6 +41,9 @@ pub const BUILTINS: &[Builtin] = &[
     add_date::BUILTIN,
     add_environment_info::BUILTIN,
     add_prompt_files::BUILTIN,
+    limit_large_tool_results::BUILTIN,
+    max_iterations::BUILTIN,
+    safer_shell::BUILTIN,
 ];
 
 /// How a built-in is configured.
@@ -183,4 +189,23 @@ fn takes_none(arguments: &[String]) -> Result<(), String> {
 fn directory(event: &EventRef) -> Option<&Path> {
     let dir = event.envelope().origin.cwd.as_path();
     (!dir.as_os_str().is_empty()).then_some(dir)
+}
+
+#[cfg(test)]
+mod testing {
+    use std::sync::LazyLock;
+
+    use super::{Services, Setup};
+
+    static SERVICES: LazyLock<Services> = LazyLock::new(Services::default);
+
+    /// Returns a setup of nothing but arguments.
+    pub(super) fn setup(arguments: &[String]) -> Setup<'_> {
+        Setup {
+            arguments,
+            env: &[],
+            working_dir: None,
+            services: &SERVICES,
+        }
+    }
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod builtin;
+pub mod command_line;
 mod services;
 
 pub use services::Services;

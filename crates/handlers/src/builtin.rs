@@ -5,6 +5,7 @@
 mod add_date;
 mod add_environment_info;
 mod add_prompt_files;
+mod cache_response;
 mod limit_large_tool_results;
 mod max_iterations;
 mod safer_shell;
@@ -41,6 +42,7 @@ pub const BUILTINS: &[Builtin] = &[
     add_date::BUILTIN,
     add_environment_info::BUILTIN,
     add_prompt_files::BUILTIN,
+    cache_response::BUILTIN,
     limit_large_tool_results::BUILTIN,
     max_iterations::BUILTIN,
     safer_shell::BUILTIN,

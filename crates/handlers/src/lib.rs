@@ -6,6 +6,8 @@
 
 pub mod builtin;
 pub mod command_line;
+mod response_cache;
 mod services;
 
+pub use response_cache::ResponseCache;
 pub use services::Services;

@@ -268,6 +268,9 @@ impl Drop for Child {
     }
 }
 
+/// How much is in the pipe before the child is started. More would only delay the start.
+const PREWRITTEN: usize = 64 << 10;
+
 /// Makes the standard input of a child that is about to start, and the parent's end of it unless the
 /// whole payload is in the pipe already: a child that finds its input does not sleep in its first read.
 fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)> {
@@ -278,8 +281,9 @@ fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)> {
     let writer = OwnedFd::from(writer);
     widen(&writer, payload.len());
     ioctl_fionbio(&writer, true)?;
-    // The reader is open, so the only obstacle is a full pipe; the rest is written while the child reads.
-    let written = write(&writer, payload).unwrap_or_default();
+    // The reader is open, so the only obstacle is a full pipe. The rest is written while the child starts and reads.
+    let first = payload.get(..PREWRITTEN).unwrap_or(payload);
+    let written = write(&writer, first).unwrap_or_default();
     *payload = payload.get(written..).unwrap_or_default();
     let rest = (!payload.is_empty()).then_some(writer);
     Ok((reader.into(), rest))

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
 use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files};
+use tenterhook_handlers::Services;
 
 use crate::args::HookArgs;
+use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::output::{self, style, styled};
 
@@ -48,6 +50,9 @@ pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, C
     }
     let options = LoadOptions {
         lenient,
+        services: Services {
+            data_dir: data_dir(),
+        },
         ..LoadOptions::of_process()
     };
     Ok(load_files(

@@ -5,6 +5,7 @@
 mod args;
 mod check;
 mod converse;
+mod data_dir;
 mod demo;
 mod error;
 mod exit;

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use tenterhook::{Engine, FileJournal, JournalSink};
+use tenterhook::{Engine, FileJournal, HookSpec, JournalSink};
 use tenterhook_agent::provider::{ConnectError, Endpoint, ModelChoice, OpenError, Provider};
 use tenterhook_agent::{Agent, AgentSpec, Limits};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded};
+use tenterhook_handlers::ResponseCache;
 
 use crate::args::RunArgs;
 use crate::converse::Conversation;
+use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
@@ -152,6 +154,9 @@ fn agent(
         .limits(limits)
         .frontend(terminal)
         .agents(subagents(loaded));
+    if let Some(responses) = responses(loaded) {
+        builder = builder.responses(responses);
+    }
     if let Some(root) = root(loaded) {
         builder = builder.name(&root.name);
         if let Some(tools) = rules::tools(root, true) {
@@ -166,6 +171,18 @@ fn agent(
         .map_err(|error| CliError::of(Exit::Config, &error))?;
     rules::check(args, &agent)?;
     Ok(agent)
+}
+
+/// Returns the cache of answers, if a hook fills it.
+fn responses(loaded: &Loaded) -> Option<ResponseCache> {
+    let fills = |spec: &HookSpec| {
+        spec.handling.kind() == "builtin" && spec.handling.describe() == "cache_response"
+    };
+    let is_filled = loaded.specs.iter().any(fills);
+    is_filled
+        .then(data_dir)
+        .flatten()
+        .map(|dir| ResponseCache::new(&dir))
 }
 
 /// Returns the agents that the root agent may give tasks to: those it names, else all others of its file, else a

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod builtins;
 mod burst;
 mod call;
 mod check;

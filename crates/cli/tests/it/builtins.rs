@@ -84,3 +84,70 @@ fn every_event_has_the_outcome_that_the_page_says() {
         }
     }
 }
+
+#[test]
+fn the_model_gets_the_end_of_a_large_result_and_the_file_is_gone_after_the_session() {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal", "--yes"])
+        .script(
+            "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: \"seq 1 2500\"}}]\n  - text: done\n",
+        )
+        .hooks(
+            "hooks:\n  - {event: [tool_response_transform, session_end], builtin: limit_large_tool_results}\n  \
+             - {event: post_tool_use, command: \"cat > seen.json; ls $TMPDIR/tenterhook-tool-results-*/*/ > files\"}\n",
+        )
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let seen = ran.file("seen.json");
+    assert!(seen.contains("Tool call result was too large"), "{seen}");
+    assert!(
+        seen.contains("2500") && !seen.contains("u000a400\\"),
+        "{seen}"
+    );
+    assert!(ran.file("files").starts_with("tool-result-"));
+    let folders = std::fs::read_dir(ran.path("tmp")).unwrap();
+    let sessions: usize = folders
+        .map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap().count())
+        .sum();
+    assert_eq!(sessions, 0);
+}
+
+#[test]
+fn the_same_question_is_answered_without_the_model() {
+    let data = tempfile::tempdir().unwrap();
+    let ask = |script: &str| {
+        Test::new()
+            .args(["run", "what is a hook?", "--no-journal"])
+            .variable("TENTERHOOK_DATA_DIR", data.path().to_str().unwrap())
+            .script(script)
+            .hooks("hooks: [{event: stop, builtin: cache_response}]")
+            .run()
+    };
+    assert_eq!(
+        ask("turns: [{text: a callback}]").all(),
+        ("a callback\n", "", 0)
+    );
+    let again = ask("turns: [{text: something else}]");
+    assert_eq!(again.all(), ("a callback\n", "", 0));
+}
+
+/// D-113
+#[test]
+fn a_run_ends_at_the_limit_of_the_builtin() {
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal", "--json"])
+        .script(
+            "turns:\n  - tool_calls: [{name: list_directory}]\n  \
+             - tool_calls: [{name: list_directory, arguments: {path: .}}]\n  - text: never\n",
+        )
+        .hooks("hooks: [{event: before_llm_call, builtin: max_iterations, args: [2]}]")
+        .run();
+    let report = ran.json();
+    assert_eq!(report["end"], "hook_blocked", "{report}");
+    let reason = "Agent terminated: max_iterations builtin reached its limit of 2 model call(s).";
+    assert!(
+        report["reason"].as_str().unwrap().ends_with(reason),
+        "{report}"
+    );
+    assert_eq!(report["turns"], 3);
+}

@@ -38,7 +38,8 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let mut tee = Tee {
         sinks: vec![runs.clone()],
     };
-    tee.sinks.extend(file.clone().map(|file| file as _));
+    let file_sink = file.clone().map(|file| journal::without_secrets(file));
+    tee.sinks.extend(file_sink);
     let engine = hooks::engine(&loaded, args.hooks.strict, Some(Arc::new(tee)));
     let dispatched = {
         let _progress = Progress::start(format!("waiting for the hooks of {name}"));

@@ -66,12 +66,11 @@ fn sink(
         Arc::new(Timeline::new(Arc::clone(terminal), &loaded.specs)) as Arc<dyn JournalSink>
     });
     let sinks: Vec<Arc<dyn JournalSink>> = file
-        .cloned()
-        .map(|file| file as _)
+        .map(|file| Arc::clone(file) as _)
         .into_iter()
         .chain(timeline)
         .collect();
-    (!sinks.is_empty()).then(|| Arc::new(Tee { sinks }) as _)
+    (!sinks.is_empty()).then(|| journal::without_secrets(Arc::new(Tee { sinks })))
 }
 
 fn root(loaded: &Loaded) -> Option<&AgentDefinition> {

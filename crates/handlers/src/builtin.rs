@@ -8,6 +8,7 @@ mod add_prompt_files;
 mod cache_response;
 mod limit_large_tool_results;
 mod max_iterations;
+mod redact_secrets;
 mod safer_shell;
 
 use std::ffi::OsString;
@@ -45,6 +46,7 @@ pub const BUILTINS: &[Builtin] = &[
     cache_response::BUILTIN,
     limit_large_tool_results::BUILTIN,
     max_iterations::BUILTIN,
+    redact_secrets::BUILTIN,
     safer_shell::BUILTIN,
 ];
 

@@ -7,6 +7,7 @@
 pub mod builtin;
 pub mod command_line;
 mod response_cache;
+pub mod secret;
 mod services;
 
 pub use response_cache::ResponseCache;

@@ -21,6 +21,7 @@ mod list;
 mod outcome;
 mod permission;
 mod record;
+mod secret;
 mod service;
 mod session;
 mod stage;

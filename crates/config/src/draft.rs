@@ -126,11 +126,11 @@ impl Draft {
     }
 
     /// Returns the variables of the hook with what they name in them.
-    fn variables(&self, context: &Context<'_>) -> Vec<(String, OsString)> {
+    fn variables(&self, context: &Context<'_>) -> Vec<(OsString, OsString)> {
         let environment = &context.options.environment;
         self.env
             .iter()
-            .map(|(key, value)| (key.clone(), environment.expand_value(value)))
+            .map(|(key, value)| (key.into(), environment.expand_value(value)))
             .collect()
     }
 

@@ -89,16 +89,16 @@ pub enum HandlerError {
         signal: i32,
     },
     /// The event could not be written for the hook.
-    #[error("{}", chain(.0))]
+    #[error("{}", error_chain(.0))]
     Write(#[source] WriteError),
     /// The answer could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The answer asks for something that the event does not honour.
-    #[error("{}", chain(.0))]
+    #[error("{}", error_chain(.0))]
     NotHonoured(#[source] NotHonoured),
     /// The answer rewrites something that it may not, or with a value that does not fit.
-    #[error("{}", chain(.0))]
+    #[error("{}", error_chain(.0))]
     Rewrite(#[source] RewriteError),
     /// A hook of the guard phase rewrote something.
     #[error("a hook of the guard phase may not rewrite `{field}`")]
@@ -134,7 +134,7 @@ impl HandlerError {
 }
 
 /// Returns the error with its causes, `: ` between them: a cause is one line in a journal.
-fn chain(error: &dyn std::error::Error) -> String {
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

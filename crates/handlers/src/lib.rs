@@ -6,9 +6,11 @@
 
 pub mod builtin;
 pub mod command_line;
+mod git;
 mod response_cache;
 pub mod secret;
 mod services;
+pub mod snapshot;
 
 pub use response_cache::ResponseCache;
 pub use services::Services;

@@ -130,7 +130,7 @@ fn not_run(error: &SpawnError, timeout: Duration) -> HandlerError {
         HandlerError::Cancelled
     } else {
         HandlerError::Start {
-            problem: super::chain(error),
+            problem: super::error_chain(error),
         }
     }
 }
@@ -160,6 +160,6 @@ impl Handler for CommandHandler {
         self.command
             .resolve()
             .err()
-            .map(|error| super::chain(&error))
+            .map(|error| super::error_chain(&error))
     }
 }

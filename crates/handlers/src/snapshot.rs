@@ -30,8 +30,8 @@ pub struct State {
     /// Permission bits that git does not keep, by path: those that are neither the usual ones of a file nor of a
     /// program.
     pub(crate) modes: Modes,
-    /// New files that are too large, and nested repositories.
-    pub(crate) skipped: Vec<String>,
+    /// New files that are too large, and nested repositories, by their path in the work tree.
+    pub skipped: Vec<String>,
 }
 
 impl State {

@@ -24,6 +24,7 @@ mod record;
 mod secret;
 mod service;
 mod session;
+mod snapshot;
 mod stage;
 
 use std::fs;

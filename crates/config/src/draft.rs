@@ -157,11 +157,14 @@ impl Draft {
         args: &[String],
     ) -> Option<Arc<dyn Handler>> {
         let working_dir = self.working_dir(report, context);
+        let events: Vec<_> = self.events.iter().map(|event| event.name.clone()).collect();
         let setup = Setup {
             arguments: args,
             env: &self.variables(context),
             working_dir: working_dir.as_deref(),
             services: &context.options.services,
+            events: &events,
+            dialect: &self.dialect,
         };
         let error = match builtin(name, &setup) {
             Ok(handler) => {

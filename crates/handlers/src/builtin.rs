@@ -2,6 +2,7 @@
 //!
 //! A built-in takes the typed event, and arguments that are checked when it is loaded.
 
+mod add_context;
 mod add_date;
 mod add_environment_info;
 mod add_prompt_files;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tenterhook::{Answer, Call, EventRef, Handler, HandlerError};
+use tenterhook::{Answer, Call, Dialect, EventName, EventRef, Handler, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind};
 use thiserror::Error;
 
@@ -35,6 +36,7 @@ type Make = fn(&Setup<'_>) -> Result<Box<dyn Run>, String>;
 
 /// Every built-in, by name.
 pub const BUILTINS: &[Builtin] = &[
+    add_context::BUILTIN,
     add_date::BUILTIN,
     add_environment_info::BUILTIN,
     add_prompt_files::BUILTIN,
@@ -51,6 +53,10 @@ pub struct Setup<'a> {
     pub working_dir: Option<&'a Path>,
     /// What it may use of the program that it runs in.
     pub services: &'a Services,
+    /// The events that it is for.
+    pub events: &'a [EventName],
+    /// The contract of the file that it is configured in, which names the keys of events.
+    pub dialect: &'a Arc<dyn Dialect>,
 }
 
 /// What a built-in does with one event.

@@ -98,6 +98,12 @@ impl Shape {
     /// The names of the decision schema in hook files.
     pub const DECISION_NAMES: [&'static str; 2] = ["pre_tool_use_decision", "decision"];
 
+    /// Returns the name of the schema, if the reply has one.
+    pub fn schema_name(self) -> Option<&'static str> {
+        let [name, _] = Self::DECISION_NAMES;
+        (self == Self::Decision).then_some(name)
+    }
+
     fn capability(self) -> Capability {
         match self {
             Self::Context => Capability::Context,
@@ -106,8 +112,8 @@ impl Shape {
     }
 
     fn schema(self) -> Option<ReplySchema> {
-        (self == Self::Decision).then(|| ReplySchema {
-            name: "pre_tool_use_decision".to_owned(),
+        self.schema_name().map(|name| ReplySchema {
+            name: name.to_owned(),
             schema: json!({
                 "type": "object",
                 "properties": {

@@ -52,10 +52,7 @@ impl AddContext {
             Template::parse(text, &scope, Missing::Failure, TEXT_LIMIT).map_err(|error| {
                 let allowed = error.allowed.as_ref();
                 let allowed = allowed.map(|allowed| format!("; allowed: {allowed}"));
-                format!(
-                    "add_context: parse arg {index}: {error}{}",
-                    allowed.unwrap_or_default()
-                )
+                format!("parse arg {index}: {error}{}", allowed.unwrap_or_default())
             })
         });
         let templates = templates.collect::<Result<_, _>>()?;

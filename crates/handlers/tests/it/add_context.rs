@@ -74,12 +74,12 @@ fn wrong_arguments_are_refused() {
         (
             "turn_start",
             &["ok", "{{ .Cwdd }}"][..],
-            "add_context: parse arg 1: unknown field `.Cwdd` of `turn_start`, did you mean `cwd`? (line 1, column 4)",
+            "builtin `add_context`: parse arg 1: unknown field `.Cwdd` of `turn_start`, did you mean `cwd`? (line 1, column 4)",
         ),
         (
             "turn_start",
             &["{{ if }}"],
-            "add_context: parse arg 0: a value is missing (line 1, column 1)",
+            "builtin `add_context`: parse arg 0: a value is missing (line 1, column 1)",
         ),
         ("turn_start", &[], "has no template"),
         ("stop", &["x"], "`stop` takes no context"),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tenterhook_config::{Loaded, Problem};
+use tenterhook_handlers::Services;
 
 use crate::args::CheckArgs;
 use crate::error::CliError;
@@ -22,7 +23,7 @@ struct Report<'a> {
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
-    let loaded = match hooks::load_quietly(&args.files, false) {
+    let loaded = match hooks::load_quietly(&args.files, false, Services::default()) {
         Ok(loaded) => loaded,
         Err(CliError {
             load: Some(load), ..

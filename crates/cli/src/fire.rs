@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tenterhook::journal::{RunRecord, RunStatus};
 use tenterhook::{AnyOutcome, Dispatched, MemoryJournal};
+use tenterhook_handlers::Services;
 
 use crate::args::FireArgs;
 use crate::check::count;
@@ -20,8 +21,15 @@ use crate::{hooks, input, timeline};
 pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = input::event_name(&args.event)?;
     let (hook_args, path) = (args.hooks.clone(), args.input.clone());
+    let services = Services {
+        model: Some(hooks::judges()),
+        ..Services::default()
+    };
     let (loaded, object) = interrupt::blocking(interrupts, move || {
-        Ok((hooks::load(&hook_args)?, input::read(path.as_deref())?))
+        Ok((
+            hooks::load(&hook_args, services)?,
+            input::read(path.as_deref())?,
+        ))
     })
     .await?;
     let (event, origin) = input::event(&name, object).map_err(|error| {

@@ -6,15 +6,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
+use tenterhook_agent::provider::{Endpoint, Judges};
 use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files};
+use tenterhook_handlers::Services;
 
 use crate::args::HookArgs;
 use crate::error::CliError;
 use crate::output::{self, style, styled};
 
 /// Loads the hook files of a call and shows what a person should look at.
-pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
-    let loaded = load_quietly(&args.files, args.lenient)?;
+pub(crate) fn load(args: &HookArgs, services: Services) -> Result<Loaded, CliError> {
+    let loaded = load_quietly(&args.files, args.lenient, services)?;
     show_warnings(&loaded.warnings);
     let errors = loaded
         .warnings
@@ -32,7 +34,11 @@ pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
 }
 
 /// Loads hook files, each once.
-pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, CliError> {
+pub(crate) fn load_quietly(
+    files: &[PathBuf],
+    lenient: bool,
+    services: Services,
+) -> Result<Loaded, CliError> {
     let mut seen = BTreeSet::new();
     let mut distinct = Vec::new();
     for path in files {
@@ -48,12 +54,20 @@ pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, C
     }
     let options = LoadOptions {
         lenient,
+        services,
         ..LoadOptions::of_process()
     };
     Ok(load_files(
         distinct.into_iter().map(|path| (path, Layer::Explicit)),
         &options,
     )?)
+}
+
+/// Makes what asks the models of hooks, with keys and URLs of the environment.
+pub(crate) fn judges() -> Arc<Judges> {
+    Arc::new(Judges::new(|service| {
+        Endpoint::from_variables(service, |name| std::env::var(name).ok())
+    }))
 }
 
 /// Shows a warning of one line.

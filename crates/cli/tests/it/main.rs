@@ -17,6 +17,7 @@ mod input;
 mod interrupt;
 mod lifecycle;
 mod list;
+mod model;
 mod outcome;
 mod permission;
 mod record;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tenterhook_config::{Loaded, Problem};
-use tenterhook_handlers::Services;
 
 use crate::args::CheckArgs;
 use crate::error::CliError;
@@ -23,7 +22,7 @@ struct Report<'a> {
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
-    let loaded = match hooks::load_quietly(&args.files, false, Services::default()) {
+    let loaded = match hooks::load_quietly(&args.files, false, hooks::services().0) {
         Ok(loaded) => loaded,
         Err(CliError {
             load: Some(load), ..

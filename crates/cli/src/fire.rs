@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tenterhook::journal::{RunRecord, RunStatus};
 use tenterhook::{AnyOutcome, Dispatched, MemoryJournal};
-use tenterhook_handlers::Services;
 
 use crate::args::FireArgs;
 use crate::check::count;
@@ -21,10 +20,7 @@ use crate::{hooks, input, timeline};
 pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = input::event_name(&args.event)?;
     let (hook_args, path) = (args.hooks.clone(), args.input.clone());
-    let services = Services {
-        model: Some(hooks::judges()),
-        ..Services::default()
-    };
+    let (services, _) = hooks::services();
     let (loaded, object) = interrupt::blocking(interrupts, move || {
         Ok((
             hooks::load(&hook_args, services)?,

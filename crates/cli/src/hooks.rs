@@ -63,11 +63,16 @@ pub(crate) fn load_quietly(
     )?)
 }
 
-/// Makes what asks the models of hooks, with keys and URLs of the environment.
-pub(crate) fn judges() -> Arc<Judges> {
-    Arc::new(Judges::new(|service| {
+/// Makes what handlers may use: models are asked with keys and URLs of the environment.
+pub(crate) fn services() -> (Services, Arc<Judges>) {
+    let judges = Arc::new(Judges::new(|service| {
         Endpoint::from_variables(service, |name| std::env::var(name).ok())
-    }))
+    }));
+    let services = Services {
+        model: Some(Arc::clone(&judges) as _),
+        ..Services::default()
+    };
+    (services, judges)
 }
 
 /// Shows a warning of one line.

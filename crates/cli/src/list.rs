@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use tenterhook::{EventName, Phase, RegisteredHook, native_policy};
-use tenterhook_handlers::Services;
 
 use crate::args::ListArgs;
 use crate::check::count;
@@ -19,7 +18,7 @@ const HANDLER_WIDTHS: [usize; 4] = [40, 32, 24, 16];
 const LINE_WIDTH: usize = 100;
 
 pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
-    let loaded = hooks::load(&args.hooks, Services::default())?;
+    let loaded = hooks::load(&args.hooks, hooks::services().0)?;
     let hooks = hooks::engine(&loaded, args.hooks.strict, None).hooks();
     if args.json {
         output::json(&json!({ "hooks": hooks }));

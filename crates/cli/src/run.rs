@@ -8,7 +8,6 @@ use tenterhook_agent::provider::{
 };
 use tenterhook_agent::{Agent, AgentSpec, Limits};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded};
-use tenterhook_handlers::Services;
 
 use crate::args::RunArgs;
 use crate::converse::Conversation;
@@ -30,11 +29,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
             .hint("leave it out to give prompts on standard input, one a line"));
     }
     let hook_args = args.hooks.clone();
-    let judges = hooks::judges();
-    let services = Services {
-        model: Some(Arc::clone(&judges) as _),
-        ..Services::default()
-    };
+    let (services, judges) = hooks::services();
     let loaded = interrupt::blocking(interrupts, move || hooks::load(&hook_args, services)).await?;
     let provider = provider(&args, &loaded, &judges)?;
     let file = journal::open(&args.journal)?;

@@ -216,7 +216,16 @@ impl Draft {
             dialect: &self.dialect,
         };
         match ModelHandler::new(&hook, context.options.services.model.clone()) {
-            Ok(handler) => Some(Arc::new(handler)),
+            Ok(handler) => {
+                if let Some(problem) = handler.problem() {
+                    report.add(
+                        report
+                            .warning(self.action_span, problem)
+                            .hint("the hook fails whenever it is called"),
+                    );
+                }
+                Some(Arc::new(handler))
+            }
             Err(error) => {
                 report.add(asked.problem(report, self.action_span, &error));
                 None

@@ -45,6 +45,12 @@ pub trait ModelClient: Send + Sync + fmt::Debug {
     /// Asks one question and returns the whole reply. Nothing is tried twice. Dropping the future ends the request:
     /// that is how a timeout and a cancellation reach it.
     fn ask(&self, question: ModelQuestion) -> BoxFuture<'_, Result<String, ModelError>>;
+
+    /// Returns why a model of that name can never be asked, if that is known before it is. The default is that
+    /// nothing is known.
+    fn problem(&self, _model: &str) -> Option<String> {
+        None
+    }
 }
 
 /// What a model is asked.
@@ -302,5 +308,9 @@ impl Handler for ModelHandler {
 
     fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
         Box::pin(self.ask(call))
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.client.as_ref()?.problem(&self.model)
     }
 }

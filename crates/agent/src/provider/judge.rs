@@ -128,4 +128,9 @@ impl ModelClient for Judges {
     fn ask(&self, question: ModelQuestion) -> BoxFuture<'_, Result<String, ModelError>> {
         Box::pin(self.answer(question))
     }
+
+    fn problem(&self, model: &str) -> Option<String> {
+        let parsed: Result<ModelChoice, _> = model.parse();
+        parsed.err().map(|error| error.to_string())
+    }
 }

@@ -143,3 +143,19 @@ fn list_and_check_need_no_model() {
         ran.stderr
     );
 }
+
+#[test]
+fn a_name_that_is_no_model_is_warned_of() {
+    let hooks = JUDGE.replace("openai/gpt-4o-mini", "gpt-4o-mini");
+    let ran = Test::new()
+        .args(["check", "hooks.yaml"])
+        .file("hooks.yaml", &hooks)
+        .run();
+    assert_eq!(ran.status, 0);
+    assert!(
+        ran.stderr
+            .contains("warning: `gpt-4o-mini` names no model: expected `scripted:FILE` or one of"),
+        "{}",
+        ran.stderr
+    );
+}

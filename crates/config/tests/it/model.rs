@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde_json::json;
-use tenterhook::event::{PreToolUse, TurnStart};
+use tenterhook::event::{PreToolUse, TurnStart, UserPromptSubmit};
 use tenterhook::{Engine, Layer, OnError, Origin, Permission, Scope};
 use tenterhook_config::{LoadOptions, Loaded, load_text};
 use tenterhook_handlers::Services;
@@ -204,4 +204,56 @@ fn hooks_load_without_a_client_and_say_what_they_are() {
     ] {
         assert!(definition.contains(part), "{definition}");
     }
+}
+
+#[test]
+fn the_examples_of_the_pages_load() {
+    for (page, fence) in [
+        (
+            include_str!("../../../../docs/builtins.md"),
+            "```yaml native hook\n",
+        ),
+        (model_hooks(), "```yaml\n"),
+    ] {
+        let blocks: Vec<&str> = page.split(fence).skip(1).collect();
+        assert!(!blocks.is_empty());
+        for block in blocks {
+            let (text, _) = block.split_once("\n```").unwrap();
+            assert!(!loaded("hooks.yaml", text).specs.is_empty(), "{text}");
+        }
+    }
+}
+
+/// Returns the section on model hooks.
+fn model_hooks() -> &'static str {
+    let (_, section) = include_str!("../../../../docs/hooks.md")
+        .split_once("\n## Model hooks\n")
+        .unwrap();
+    section.split("\n## ").next().unwrap()
+}
+
+#[tokio::test]
+async fn an_agent_file_gives_context_in_the_syntax_of_its_document() {
+    let text = r#"
+agents:
+  root:
+    hooks:
+      user_prompt_submit:
+        - type: builtin
+          command: add_context
+          args:
+            - "Asked in {{ .Cwd }}: {{ .Prompt | truncate 4 }}"
+            - "{{ if not .Prompt }}nothing{{ end }}"
+            - "{{ .HookEventName }}"
+"#;
+    let engine = engine(loaded("agent.yaml", text));
+    let origin = Origin {
+        cwd: "/w".into(),
+        ..Origin::default()
+    };
+    let event = UserPromptSubmit {
+        prompt: "héllo".to_owned(),
+    };
+    let outcome = engine.dispatcher(origin).dispatch(event).await;
+    assert_eq!(outcome.context(), ["Asked in /w: hél…\nuser_prompt_submit"]);
 }

@@ -1,5 +1,6 @@
 //! Templates over events.
 
+use proptest::prelude::{Strategy, prop, proptest};
 use serde_json::json;
 use tenterhook::EventRef;
 use tenterhook_dialects::docker_agent::DockerAgent;
@@ -253,4 +254,76 @@ fn a_hook_of_several_events_may_name_the_keys_of_each() {
     assert_eq!(template.render(&call()).unwrap(), "shell");
     let prompt = event("user_prompt_submit", json!({"prompt": "hello"}));
     assert_eq!(template.render(&prompt).unwrap(), "hello");
+}
+
+/// Makes texts of what templates are made of, in any order.
+fn scraps() -> impl Strategy<Value = String> {
+    let scraps = prop::sample::select(vec![
+        "{{",
+        "}}",
+        "{{-",
+        "-}}",
+        "{%",
+        "%}",
+        "{#",
+        "#}",
+        "/*",
+        "*/",
+        " ",
+        "\n",
+        ".",
+        "$",
+        "|",
+        "(",
+        ")",
+        ",",
+        ":=",
+        "\"",
+        "`",
+        "'",
+        "\\",
+        "if",
+        "else",
+        "end",
+        "range",
+        "with",
+        "for x in",
+        "endif",
+        "endfor",
+        "eq",
+        "index",
+        "printf",
+        "truncate",
+        "toJSON",
+        "tojson",
+        ".ToolInput",
+        ".ToolName",
+        "tool_name",
+        "tool_input",
+        "$x",
+        "5",
+        "-1",
+        "é",
+        "x",
+        "%s",
+    ]);
+    prop::collection::vec(scraps, 0..24).prop_map(|scraps| scraps.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_the_reader(source in scraps()) {
+        for missing in [Missing::Printed, Missing::Failure] {
+            if let Ok(template) = parse(&source, missing) {
+                let _rendered = template.render(&call());
+            }
+        }
+    }
+
+    #[test]
+    fn text_around_actions_stays_as_it_is(before in "[^{}]{0,40}", after in "[^{}]{0,40}") {
+        let source = format!("{before}{{{{ .ToolName }}}}{after}");
+        let expected = format!("{before}shell{after}");
+        assert_eq!(render(&source, Missing::Printed), Ok(expected));
+    }
 }

@@ -195,7 +195,7 @@ fn unsupported(event: &EventName, shape: Shape) -> String {
 #[derive(Debug)]
 pub struct ModelHandler {
     model: String,
-    template: Template,
+    template: Arc<Template>,
     shape: Shape,
     client: Option<Arc<dyn ModelClient>>,
 }
@@ -220,7 +220,7 @@ impl ModelHandler {
             .map_err(ModelHookError::Prompt)?;
         Ok(Self {
             model: hook.model.to_owned(),
-            template,
+            template: Arc::new(template),
             shape,
             client,
         })
@@ -233,7 +233,8 @@ impl ModelHandler {
             .ok_or_else(|| failed("no ModelClient configured"))?;
         let prompt = self
             .template
-            .render(&call.event)
+            .render_aside(&call.event)
+            .await
             .map_err(|error| failed(format!("render prompt template: {error}")))?;
         let question = ModelQuestion {
             model: self.model.clone(),

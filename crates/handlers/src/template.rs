@@ -34,6 +34,9 @@ pub const SOURCE_LIMIT: usize = 64 << 10;
 /// How many instructions one rendering may take. A loop over a conversation of a thousand messages takes a tenth.
 const FUEL: u64 = 200_000;
 
+/// The largest event in bytes, as it is written, that a template is rendered of without leaving the thread.
+const SMALL_EVENT: usize = 64 << 10;
+
 /// The name that a template has in its environment. Without an extension, nothing is escaped.
 const NAME: &str = "template";
 
@@ -252,6 +255,27 @@ impl Template {
             source: source.to_owned(),
             limit,
         })
+    }
+
+    /// Makes the text of an event, where waiting is allowed if the event is large.
+    ///
+    /// # Errors
+    /// As [`render`](Self::render) does.
+    pub async fn render_aside(self: &Arc<Self>, event: &EventRef) -> Result<String, RenderError> {
+        let is_small = event
+            .encoded(&*self.scope.dialect)
+            .is_ok_and(|bytes| bytes.len() <= SMALL_EVENT);
+        if is_small {
+            return self.render(event);
+        }
+        let (template, event) = (Arc::clone(self), event.clone());
+        tokio::task::spawn_blocking(move || template.render(&event))
+            .await
+            .unwrap_or_else(|error| {
+                Err(RenderError {
+                    message: error.to_string(),
+                })
+            })
     }
 
     /// Makes the text of an event.

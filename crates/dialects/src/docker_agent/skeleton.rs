@@ -1,5 +1,7 @@
 //! The keys of an event before it happens, for templates that name them.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 use tenterhook::EventKind;
 use tenterhook_protocol::JsonObject;
@@ -33,7 +35,7 @@ pub(super) fn skeleton(speaker: Speaker, kind: EventKind) -> Option<JsonObject> 
     if speaker == Speaker::Native {
         keys.extend(ENVELOPE.map(|key| (key.to_owned(), json!(""))));
         keys.insert("sequence".to_owned(), json!(0));
-        keys.extend(payload.clone()?);
+        keys.extend(payload?.clone());
     }
     let row = match (speaker, row) {
         (Speaker::Native, row) => row,
@@ -41,7 +43,7 @@ pub(super) fn skeleton(speaker: Speaker, kind: EventKind) -> Option<JsonObject> 
     };
     for field in row.map_or(&[][..], |row| row.fields) {
         let empty = match field.from {
-            From::Payload(name) => payload.as_ref().and_then(|payload| payload.get(name)),
+            From::Payload(name) => payload.and_then(|payload| payload.get(name)),
             From::Messages(_) => Some(&Value::Array(Vec::new())),
             From::ResultIsError => Some(&Value::Bool(false)),
             From::ResultText | From::Text(_) | From::IterationCap => None,
@@ -52,8 +54,17 @@ pub(super) fn skeleton(speaker: Speaker, kind: EventKind) -> Option<JsonObject> 
     Some(keys)
 }
 
-/// Returns the fields of the payload with the zero of their types; `None` where it may hold anything.
-fn payload(kind: EventKind) -> Option<JsonObject> {
+/// The fields of each event's payload with the zero of their types; `None` where it may hold anything. A schema
+/// takes its time, and many hooks are of one event.
+static PAYLOADS: [OnceLock<Option<JsonObject>>; EventKind::COUNT] =
+    [const { OnceLock::new() }; EventKind::COUNT];
+
+fn payload(kind: EventKind) -> Option<&'static JsonObject> {
+    let slot = PAYLOADS.get(kind.index())?;
+    slot.get_or_init(|| payload_of(kind)).as_ref()
+}
+
+fn payload_of(kind: EventKind) -> Option<JsonObject> {
     if kind == EventKind::Custom {
         return None;
     }

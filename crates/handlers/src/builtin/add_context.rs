@@ -1,6 +1,8 @@
 //! Gives the model texts that are made of the event.
 
-use futures_util::future::{BoxFuture, ready};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 use tenterhook::{Call, EventName, HandlerError};
 use tenterhook_protocol::capability::Capability;
 use tenterhook_protocol::{AnyEffect, EventKind};
@@ -35,7 +37,7 @@ const EVENTS: &[EventKind] = &[
 const TEXT_LIMIT: usize = 256 << 10;
 
 struct AddContext {
-    templates: Vec<Template>,
+    templates: Vec<Arc<Template>>,
 }
 
 impl AddContext {
@@ -49,7 +51,8 @@ impl AddContext {
         }
         let scope = Scope::new(setup.dialect.clone(), setup.events);
         let templates = setup.arguments.iter().enumerate().map(|(index, text)| {
-            Template::parse(text, &scope, Missing::Failure, TEXT_LIMIT).map_err(|error| {
+            let template = Template::parse(text, &scope, Missing::Failure, TEXT_LIMIT);
+            template.map(Arc::new).map_err(|error| {
                 let allowed = error.allowed.as_ref();
                 let allowed = allowed.map(|allowed| format!("; allowed: {allowed}"));
                 format!("parse arg {index}: {error}{}", allowed.unwrap_or_default())
@@ -59,14 +62,16 @@ impl AddContext {
         Ok(Self { templates })
     }
 
-    fn render(&self, call: &Call) -> Result<AnyEffect, HandlerError> {
+    async fn render(&self, call: &Call) -> Result<AnyEffect, HandlerError> {
         let mut texts = Vec::new();
         for (index, template) in self.templates.iter().enumerate() {
-            let text = template
-                .render(&call.event)
-                .map_err(|error| HandlerError::Other {
-                    problem: format!("add_context: render arg {index}: {error}"),
-                })?;
+            let text =
+                template
+                    .render_aside(&call.event)
+                    .await
+                    .map_err(|error| HandlerError::Other {
+                        problem: format!("add_context: render arg {index}: {error}"),
+                    })?;
             if !text.trim().is_empty() {
                 texts.push(text);
             }
@@ -81,7 +86,7 @@ impl AddContext {
 
 impl Run for AddContext {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
-        Box::pin(ready(self.render(call)))
+        Box::pin(self.render(call))
     }
 }
 

@@ -39,8 +39,8 @@ pub(super) fn add(environment: &mut Environment<'_>, missing: Missing) {
     environment.add_filter("items", filters::items);
     environment.add_filter("tojson", |value: &Value| json(value));
     environment.add_filter("toJSON", |value: &Value| json(value));
-    environment.add_filter("truncate", |value: &Value, bytes: i64| {
-        truncate(bytes, value)
+    environment.add_filter("truncate", move |value: &Value, bytes: i64| {
+        truncate(bytes, value, missing)
     });
     environment.add_test("defined", tests::is_defined);
     environment.add_test("undefined", tests::is_undefined);
@@ -69,11 +69,11 @@ fn add_translated(environment: &mut Environment<'_>, missing: Missing) {
             .ok_or_else(|| wrong(format!("{} has no length", describe(value))))
     });
     environment.add_function("_toJSON", |value: &Value| json(value));
-    environment.add_function("_truncate", |bytes: i64, value: &Value| {
-        truncate(bytes, value)
+    environment.add_function("_truncate", move |bytes: i64, value: &Value| {
+        truncate(bytes, value, missing)
     });
-    environment.add_function("_printf", |format: &str, values: Rest<Value>| {
-        printf(format, &values)
+    environment.add_function("_printf", move |format: &str, values: Rest<Value>| {
+        printf(format, &values, missing)
     });
     environment.add_function("_eq", |value: &Value, others: Rest<Value>| {
         others
@@ -116,17 +116,16 @@ fn describe(value: &Value) -> String {
 }
 
 fn print(out: &mut Output<'_>, value: &Value, missing: Missing) -> Result<(), Error> {
-    if is_nothing(value) && missing == Missing::Failure {
-        return Err(wrong("there is no value to print".to_owned()));
-    }
-    out.write_str(&text(value)?)
+    out.write_str(&text(value, missing)?)
         .map_err(|_| Error::new(ErrorKind::WriteFailure, "the text cannot be written"))
 }
 
 /// Returns a value as it is printed: a text as it is, an object or a list as JSON.
-fn text(value: &Value) -> Result<String, Error> {
-    if is_nothing(value) {
-        return Ok(NO_VALUE.to_owned());
+fn text(value: &Value, missing: Missing) -> Result<String, Error> {
+    match (is_nothing(value), missing) {
+        (true, Missing::Failure) => return Err(wrong("there is no value to print".to_owned())),
+        (true, Missing::Printed) => return Ok(NO_VALUE.to_owned()),
+        (false, _) => {}
     }
     match value.as_str() {
         Some(text) => Ok(text.to_owned()),
@@ -139,11 +138,11 @@ fn json(value: &Value) -> Result<String, Error> {
 }
 
 /// Cuts a text to `bytes` bytes, or fewer where the cut would split a character, and marks the cut.
-fn truncate(bytes: i64, value: &Value) -> Result<String, Error> {
+fn truncate(bytes: i64, value: &Value, missing: Missing) -> Result<String, Error> {
     let Ok(bytes) = usize::try_from(bytes) else {
         return Err(wrong(format!("`truncate` cannot keep {bytes} bytes")));
     };
-    let mut text = text(value)?;
+    let mut text = text(value, missing)?;
     if text.len() > bytes {
         text.truncate(text.floor_char_boundary(bytes));
         text.push('…');
@@ -241,7 +240,7 @@ fn incomparable(a: &Value, b: &Value) -> Error {
 }
 
 /// Writes values into a format, whose verbs were checked when the template was read.
-fn printf(format: &str, values: &[Value]) -> Result<String, Error> {
+fn printf(format: &str, values: &[Value], missing: Missing) -> Result<String, Error> {
     let mut values = values.iter();
     let mut printed = String::new();
     let mut rest = format;
@@ -269,11 +268,11 @@ fn printf(format: &str, values: &[Value]) -> Result<String, Error> {
             )));
         }
         if verb == Some('q') {
-            let text = text(&value)?;
+            let text = text(&value, missing)?;
             write!(printed, "{}", serde_json::Value::from(text))
                 .map_err(|_| wrong(String::new()))?;
         } else {
-            printed.push_str(&text(&value)?);
+            printed.push_str(&text(&value, missing)?);
         }
     }
     printed.push_str(rest);

@@ -130,7 +130,9 @@ struct Block {
     word: &'static str,
     at: usize,
     dots: usize,
+    /// How many variables there were before it, and when its body began.
     variables: usize,
+    inner: usize,
     has_else: bool,
 }
 
@@ -243,6 +245,7 @@ impl Translator<'_> {
             at,
             dots,
             variables,
+            inner: self.variables.len(),
             has_else: false,
         });
         Ok(())
@@ -259,6 +262,7 @@ impl Translator<'_> {
         let is_plain = rest.is_empty();
         block.has_else = is_plain;
         self.dots.truncate(block.dots);
+        self.variables.truncate(block.inner);
         if is_plain {
             self.tag("{%", "else", "%}", at);
             return Ok(());

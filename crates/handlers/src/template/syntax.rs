@@ -140,7 +140,7 @@ pub(super) fn position_of(source: &str, name: &str) -> usize {
     0
 }
 
-/// Checks that filters and tests of the own syntax exist, which the library does only when it comes to them.
+/// Checks that filters, tests and methods of the own syntax exist, which the library does only when it comes to them.
 pub(super) fn check_words(source: &str) -> Result<(), Fault> {
     for tag in tags(source) {
         if tag.text.starts_with("{#") {
@@ -154,6 +154,10 @@ pub(super) fn check_words(source: &str) -> Result<(), Fault> {
                 ["is", "not"] => ("test", TESTS),
                 _ => ("", &[][..]),
             };
+            if word == "(" && before[0] == "." {
+                let message = format!("there is no method `{}`", before[1]);
+                return Err(Fault::new(tag.at + at, message).allowed("filters behind `|`"));
+            }
             if !known.is_empty() && !known.contains(&word) {
                 let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
                 let fault = Fault::new(tag.at + at, format!("there is no {kind} `{word}`"));

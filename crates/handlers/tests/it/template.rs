@@ -181,6 +181,14 @@ fn a_template_that_cannot_be_rendered_says_where() {
             "line 1: there is no value to print",
         ),
         (
+            "{{ truncate 3 .ToolInput.note }}",
+            "line 1: there is no value to print",
+        ),
+        (
+            "{{ printf \"%v\" .ToolInput.note }}",
+            "line 1: there is no value to print",
+        ),
+        (
             "x\n{{ tool_input.gone }}",
             "line 2: `tool_input.gone` has no value",
         ),

@@ -79,6 +79,37 @@ async fn the_schema_of_a_decision_reaches_the_service() {
 }
 
 #[tokio::test]
+async fn every_service_is_told_the_form_in_its_own_way() {
+    for (model, pointer, expected) in [
+        (
+            "anthropic/m",
+            "/output_config/format/type",
+            json!("json_schema"),
+        ),
+        (
+            "anthropic/m",
+            "/output_config/format/schema/required",
+            json!(["decision", "reason"]),
+        ),
+        (
+            "gemini/m",
+            "/generationConfig/responseMimeType",
+            json!("application/json"),
+        ),
+        ("ollama/m", "/format", json!("json")),
+    ] {
+        let busy = Act::Status(axum::http::StatusCode::BAD_REQUEST, "1", "{}");
+        let (service, url) = Service::start([busy]).await;
+        let asked = judges(url.trim_end_matches("/v1"))
+            .ask(question(model))
+            .await;
+        assert!(asked.is_err(), "{model}");
+        let body = &service.bodies()[0];
+        assert_eq!(body.pointer(pointer), Some(&expected), "{model}: {body}");
+    }
+}
+
+#[tokio::test]
 async fn a_reply_that_is_long_or_broken_or_refused_is_an_error() {
     let long = "x".repeat(65);
     let (_service, url) = Service::start([

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _, pending, ready};
+use proptest::proptest;
 use serde_json::{Value, json};
 use tenterhook::{
     Dispatched, Engine, EventName, Handling, HookSpec, Matcher, Origin, Permission, Phase, Source,
@@ -326,4 +327,24 @@ async fn a_timeout_and_a_cancellation_end_the_request() {
     });
     assert_eq!(denied.outcome.permission, Permission::Deny);
     assert!(client.dropped.is_cancelled());
+}
+
+proptest! {
+    #[test]
+    fn text_around_a_decision_does_not_change_it(before in "[^{}]{0,40}", after in "[^{}]{0,40}") {
+        for word in ["allow", "ask", "deny"] {
+            let reply = format!("{before}{{\"decision\":\"{word}\",\"reason\":\"r\"}}{after}");
+            let decision = Decision::parse(&reply).unwrap();
+            assert_eq!((decision.permission.as_str(), &*decision.reason), (word, "r"));
+        }
+    }
+
+    #[test]
+    fn two_objects_are_never_one_decision(between in ".{0,40}") {
+        for (first, second) in [("allow", "deny"), ("deny", "allow"), ("allow", "allow")] {
+            let object = |word: &str| format!("{{\"decision\":\"{word}\"}}");
+            let reply = format!("{}{between}{}", object(first), object(second));
+            assert!(Decision::parse(&reply).is_err(), "{reply}");
+        }
+    }
 }

@@ -264,6 +264,19 @@ fn a_hook_of_several_events_may_name_the_keys_of_each() {
     assert_eq!(template.render(&prompt).unwrap(), "hello");
 }
 
+#[test]
+fn every_character_of_a_text_is_kept() {
+    let text: String = (0..0x300)
+        .filter_map(char::from_u32)
+        .filter(|c| !"{}".contains(*c))
+        .collect();
+    let source = format!("{text}{{{{ .ToolName }}}}\u{2028}\u{1f916}");
+    let expected = format!("{text}shell\u{2028}\u{1f916}");
+    let scope = Scope::new(native(), &names(&["post_tool_use"]));
+    let template = Template::parse(&source, &scope, Missing::Failure, 1 << 13).unwrap();
+    assert_eq!(template.render(&call()).unwrap(), expected);
+}
+
 /// Makes texts of what templates are made of, in any order.
 fn scraps() -> impl Strategy<Value = String> {
     let scraps = prop::sample::select(vec![

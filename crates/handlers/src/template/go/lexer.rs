@@ -230,7 +230,10 @@ impl<'a> Lexer<'a> {
         let text = rest.get(..length).unwrap_or_default();
         self.at += length;
         let digits = text.strip_prefix('-').unwrap_or(text);
-        let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())
+        // A zero before other digits means base eight in Go.
+        let is_octal = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+        let is_plain = !is_octal
+            && digits.starts_with(|c: char| c.is_ascii_digit())
             && digits.ends_with(|c: char| c.is_ascii_digit())
             && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
             && text.parse::<f64>().is_ok()

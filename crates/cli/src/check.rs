@@ -22,7 +22,7 @@ struct Report<'a> {
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
-    let loaded = match hooks::load_quietly(&args.files, false) {
+    let loaded = match hooks::load_quietly(&args.files, false, hooks::services().0) {
         Ok(loaded) => loaded,
         Err(CliError {
             load: Some(load), ..

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
+use tenterhook_agent::provider::{Endpoint, Judges};
 use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files};
 use tenterhook_handlers::Services;
 
@@ -15,8 +16,8 @@ use crate::error::CliError;
 use crate::output::{self, style, styled};
 
 /// Loads the hook files of a call and shows what a person should look at.
-pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
-    let loaded = load_quietly(&args.files, args.lenient)?;
+pub(crate) fn load(args: &HookArgs, services: Services) -> Result<Loaded, CliError> {
+    let loaded = load_quietly(&args.files, args.lenient, services)?;
     show_warnings(&loaded.warnings);
     let errors = loaded
         .warnings
@@ -34,7 +35,11 @@ pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
 }
 
 /// Loads hook files, each once.
-pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, CliError> {
+pub(crate) fn load_quietly(
+    files: &[PathBuf],
+    lenient: bool,
+    services: Services,
+) -> Result<Loaded, CliError> {
     let mut seen = BTreeSet::new();
     let mut distinct = Vec::new();
     for path in files {
@@ -50,15 +55,25 @@ pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, C
     }
     let options = LoadOptions {
         lenient,
-        services: Services {
-            data_dir: data_dir(),
-        },
+        services,
         ..LoadOptions::of_process()
     };
     Ok(load_files(
         distinct.into_iter().map(|path| (path, Layer::Explicit)),
         &options,
     )?)
+}
+
+/// Makes what handlers may use: models are asked with keys and URLs of the environment.
+pub(crate) fn services() -> (Services, Arc<Judges>) {
+    let judges = Arc::new(Judges::new(|service| {
+        Endpoint::from_variables(service, |name| std::env::var(name).ok())
+    }));
+    let services = Services {
+        data_dir: data_dir(),
+        model: Some(Arc::clone(&judges) as _),
+    };
+    (services, judges)
 }
 
 /// Shows a warning of one line.

@@ -12,9 +12,11 @@ use tenterhook_protocol::{EventKind, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::model::{self, Models};
 use crate::native::compile_matcher;
 use crate::permission::{self, PermissionRules};
 use crate::report::Report;
+use crate::source::Span;
 use crate::suggest::one_of;
 use crate::timeout;
 use crate::toolset::{self, Toolset};
@@ -44,11 +46,23 @@ const ROOT: &str = "root";
 enum Kind {
     Command,
     Builtin,
+    Model,
 }
 
-const KINDS: [(&str, Kind); 2] = [("command", Kind::Command), ("builtin", Kind::Builtin)];
+const KINDS: [(&str, Kind); 3] = [
+    ("command", Kind::Command),
+    ("builtin", Kind::Builtin),
+    ("model", Kind::Model),
+];
 /// The types of docker-agent that there is no handler for.
-const UNAVAILABLE: [&str; 2] = ["model", "evaluator"];
+const UNAVAILABLE: [&str; 1] = ["evaluator"];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        let named = KINDS.iter().find(|(_, kind)| *kind == self);
+        named.map_or("command", |(name, _)| name)
+    }
+}
 
 /// The agents of an agent file, for a program that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +136,7 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) 
         report,
         ids: Ids::default(),
         agent: None,
+        models: model::read_models(root),
         drafts: Vec::new(),
     };
     for entry in agents.entries() {
@@ -155,6 +170,7 @@ struct Reader<'a> {
     ids: Ids,
     /// The agent whose hooks are read; `None` for those of every agent.
     agent: Option<String>,
+    models: Models,
     drafts: Vec<Draft>,
 }
 
@@ -318,12 +334,15 @@ impl Reader<'_> {
         };
         let hook = Hook::read(report, &fields, slot);
         let kind = read_kind(report, &fields);
-        let action = kind.and_then(|kind| read_action(report, &fields, kind, &hook.args));
-        let Some((action, command)) = action else {
+        let models = &self.models;
+        let action = kind.and_then(|kind| {
+            let (action, span) = read_action(report, &fields, kind, &hook.args, models)?;
+            Some((kind, action, span))
+        });
+        let Some((kind, action, action_span)) = action else {
             return;
         };
-        let is_builtin = matches!(action, Action::Builtin { .. });
-        warn_of_unused(report, &fields, is_builtin);
+        warn_of_unused(report, &fields, kind);
         let draft = Draft {
             span: fields.span,
             events: vec![DraftEvent {
@@ -334,7 +353,7 @@ impl Reader<'_> {
             }],
             matcher: slot.matcher.clone(),
             agent: self.agent.clone(),
-            action_span: command.span,
+            action_span,
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),
@@ -343,8 +362,8 @@ impl Reader<'_> {
             definition: hook
                 .definition()
                 .field("agent", self.agent.as_deref())
-                .field("type", Some(if is_builtin { "builtin" } else { "command" }))
-                .field("command", Some(command.text))
+                .field("type", Some(kind.name()))
+                .field("command", action.command())
                 .into_text(),
             env: hook.env,
             action,
@@ -474,16 +493,21 @@ fn read_kind(report: &mut Report, fields: &Fields<'_>) -> Option<Kind> {
     fields.choice(report, "type", &KINDS)
 }
 
-fn read_action<'a>(
+fn read_action(
     report: &mut Report,
-    fields: &Fields<'a>,
+    fields: &Fields<'_>,
     kind: Kind,
     args: &[String],
-) -> Option<(Action, Text<'a>)> {
+    models: &Models,
+) -> Option<(Action, Span)> {
+    if kind == Kind::Model {
+        let (asked, span) = model::read(report, fields, models)?;
+        return Some((Action::Model(asked), span));
+    }
     if !fields.has("command") {
         let message = match kind {
             Kind::Builtin => "the builtin hook has no `command`, which names the builtin",
-            Kind::Command => "the command hook has no `command`",
+            Kind::Command | Kind::Model => "the command hook has no `command`",
         };
         report.add(report.problem(fields.span, message));
         return None;
@@ -494,12 +518,12 @@ fn read_action<'a>(
             name: command.text.to_owned(),
             args: args.to_vec(),
         },
-        Kind::Command => Action::Line {
+        Kind::Command | Kind::Model => Action::Line {
             shell: documented_shell(),
             line: command.text.to_owned(),
         },
     };
-    Some((action, command))
+    Some((action, command.span))
 }
 
 /// Returns the shell that the document's hooks are written for.
@@ -519,14 +543,14 @@ fn documented_shell() -> Shell {
 }
 
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.
-fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, is_builtin: bool) {
-    let (kind, unused): (_, &[&str]) = if is_builtin {
-        ("builtin", &["strict_output", "model", "prompt", "schema"])
-    } else {
-        ("command", &["args", "model", "prompt", "schema"])
+fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, kind: Kind) {
+    let unused: &[&str] = match kind {
+        Kind::Builtin => &["strict_output", "model", "prompt", "schema"],
+        Kind::Command => &["args", "model", "prompt", "schema"],
+        Kind::Model => &["command", "args", "env", "working_dir"],
     };
     for entry in unused.iter().filter_map(|key| fields.entry(key)) {
-        let message = format!("`{}` does nothing for a {kind} hook", entry.key);
+        let message = format!("`{}` does nothing for a {} hook", entry.key, kind.name());
         report.add(report.warning(entry.key_span, message));
     }
 }

@@ -12,10 +12,12 @@ use tenterhook::{
     OnError, Phase, Source,
 };
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin};
+use tenterhook_handlers::model::{ModelHandler, ModelHook};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::HookId;
 
 use crate::load::LoadOptions;
+use crate::model::Asked;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::one_of;
@@ -60,6 +62,18 @@ pub(crate) enum Action {
     Line { shell: Shell, line: String },
     Argv(Vec<String>),
     Builtin { name: String, args: Vec<String> },
+    Model(Asked),
+}
+
+impl Action {
+    /// Returns what an agent file has as `command`.
+    pub(crate) fn command(&self) -> Option<&str> {
+        match self {
+            Self::Line { line, .. } => Some(line),
+            Self::Builtin { name, .. } => Some(name),
+            Self::Argv(_) | Self::Model(_) => None,
+        }
+    }
 }
 
 /// What the hooks of one file share.
@@ -101,6 +115,7 @@ impl Draft {
     fn handler(&self, report: &mut Report, context: &Context<'_>) -> Option<Arc<dyn Handler>> {
         let (program, text) = match &self.action {
             Action::Builtin { name, args } => return self.builtin(report, context, name, args),
+            Action::Model(asked) => return self.model(report, context, asked),
             Action::Line { shell, line } => {
                 let program = Program::Shell {
                     shell: *shell,
@@ -157,11 +172,14 @@ impl Draft {
         args: &[String],
     ) -> Option<Arc<dyn Handler>> {
         let working_dir = self.working_dir(report, context);
+        let events = self.event_names();
         let setup = Setup {
             arguments: args,
             env: &self.variables(context),
             working_dir: working_dir.as_deref(),
             services: &context.options.services,
+            events: &events,
+            dialect: &self.dialect,
         };
         let error = match builtin(name, &setup) {
             Ok(handler) => {
@@ -182,6 +200,41 @@ impl Draft {
                 .suggestion(report.nearest(name, names())),
         });
         None
+    }
+
+    fn model(
+        &self,
+        report: &mut Report,
+        context: &Context<'_>,
+        asked: &Asked,
+    ) -> Option<Arc<dyn Handler>> {
+        let hook = ModelHook {
+            model: &asked.model,
+            prompt: &asked.prompt,
+            shape: asked.shape,
+            events: &self.event_names(),
+            dialect: &self.dialect,
+        };
+        match ModelHandler::new(&hook, context.options.services.model.clone()) {
+            Ok(handler) => {
+                if let Some(problem) = handler.problem() {
+                    report.add(
+                        report
+                            .warning(self.action_span, problem)
+                            .hint("the hook fails whenever it is called"),
+                    );
+                }
+                Some(Arc::new(handler))
+            }
+            Err(error) => {
+                report.add(asked.problem(report, self.action_span, &error));
+                None
+            }
+        }
+    }
+
+    fn event_names(&self) -> Vec<EventName> {
+        self.events.iter().map(|event| event.name.clone()).collect()
     }
 
     /// Warns of a built-in on an event that it has nothing to say to.

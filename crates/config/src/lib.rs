@@ -29,6 +29,7 @@ mod draft;
 mod environment;
 mod fields;
 mod load;
+mod model;
 mod native;
 mod permission;
 mod problem;

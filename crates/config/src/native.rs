@@ -9,6 +9,7 @@ use tenterhook_protocol::{EventKind, ParseEventNameError, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::model;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::{nearest, one_of};
@@ -349,7 +350,7 @@ fn warn_of_blanks(report: &mut Report, text: Text<'_>) {
     }
 }
 
-/// Reads which of the three a hook runs, and where that stands.
+/// Reads what a hook runs, and where that stands.
 fn read_action(
     report: &mut Report,
     fields: &Fields<'_>,
@@ -395,6 +396,7 @@ fn read_action(
             name: fields.full_text(report, "builtin")?.text.to_owned(),
             args: read_args(report, fields)?,
         },
+        "model" => Action::Model(model::read(report, fields, &model::Models::new())?.0),
         _ => return None,
     };
     Some((action, first.value.span))
@@ -533,6 +535,10 @@ fn definition(draft: &Draft, name: Option<&str>, on_error: Option<OnError>) -> S
         Action::Builtin { name, args } => definition
             .field("builtin", Some(name.as_str()))
             .list("args", args),
+        Action::Model(asked) => definition
+            .field("model", Some(asked.model.as_str()))
+            .field("prompt", Some(asked.prompt.as_str()))
+            .field("schema", asked.shape.schema_name()),
     };
     definition.into_text()
 }

@@ -2,6 +2,7 @@
 //!
 //! A built-in takes the typed event, and arguments that are checked when it is loaded.
 
+mod add_context;
 mod add_date;
 mod add_directory_listing;
 mod add_environment_info;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tenterhook::{Answer, Call, EventRef, Handler, HandlerError};
+use tenterhook::{Answer, Call, Dialect, EventName, EventRef, Handler, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind};
 use thiserror::Error;
 
@@ -47,6 +48,7 @@ type Make = fn(&Setup<'_>) -> Result<Box<dyn Run>, String>;
 
 /// Every built-in, by name.
 pub const BUILTINS: &[Builtin] = &[
+    add_context::BUILTIN,
     add_date::BUILTIN,
     add_directory_listing::BUILTIN,
     add_environment_info::BUILTIN,
@@ -74,6 +76,10 @@ pub struct Setup<'a> {
     pub working_dir: Option<&'a Path>,
     /// What it may use of the program that it runs in.
     pub services: &'a Services,
+    /// The events that it is for.
+    pub events: &'a [EventName],
+    /// The contract of the file that it is configured in, which names the keys of events.
+    pub dialect: &'a Arc<dyn Dialect>,
 }
 
 /// What a built-in does with one event.
@@ -263,11 +269,15 @@ fn directory(event: &EventRef) -> Option<&Path> {
 
 #[cfg(test)]
 mod testing {
-    use std::sync::LazyLock;
+    use std::sync::{Arc, LazyLock};
+
+    use tenterhook::Dialect;
+    use tenterhook_dialects::docker_agent::DockerAgent;
 
     use super::{Services, Setup};
 
     static SERVICES: LazyLock<Services> = LazyLock::new(Services::default);
+    static DIALECT: LazyLock<Arc<dyn Dialect>> = LazyLock::new(DockerAgent::native);
 
     /// Returns a setup of nothing but arguments.
     pub(super) fn setup(arguments: &[String]) -> Setup<'_> {
@@ -276,6 +286,8 @@ mod testing {
             env: &[],
             working_dir: None,
             services: &SERVICES,
+            events: &[],
+            dialect: &DIALECT,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The handlers that need more than the engine: built-ins.
+//! The handlers that need more than the engine: built-ins, and models as judges.
 //!
 //! An embedder that registers functions and commands only does not compile any of this.
 
@@ -7,10 +7,12 @@
 pub mod builtin;
 pub mod command_line;
 mod git;
+pub mod model;
 mod response_cache;
 pub mod secret;
 mod services;
 pub mod snapshot;
+pub mod template;
 
 pub use response_cache::ResponseCache;
 pub use services::Services;

@@ -12,6 +12,7 @@ mod compaction;
 mod ending;
 mod gate;
 mod journey;
+mod judge;
 mod queue;
 mod remote;
 mod result;

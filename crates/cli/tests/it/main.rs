@@ -18,6 +18,7 @@ mod input;
 mod interrupt;
 mod lifecycle;
 mod list;
+mod model;
 mod outcome;
 mod permission;
 mod record;

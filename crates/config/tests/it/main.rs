@@ -10,6 +10,7 @@
 mod agent_file;
 mod arbitrary;
 mod mistakes;
+mod model;
 mod native;
 mod problems;
 

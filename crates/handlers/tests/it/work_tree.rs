@@ -82,12 +82,15 @@ impl WorkTree {
         let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
         let services = Services {
             data_dir: Some(self.data()),
+            ..Services::default()
         };
         let setup = Setup {
             arguments: &arguments,
             env: &[("GIT_CONFIG_GLOBAL".into(), "/dev/null".into())],
             working_dir: None,
             services: &services,
+            events: &[],
+            dialect: &crate::native(),
         };
         builtin(name, &setup).unwrap()
     }

@@ -32,6 +32,7 @@ mod load;
 mod native;
 mod permission;
 mod problem;
+mod python;
 mod report;
 mod source;
 mod suggest;

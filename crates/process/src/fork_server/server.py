@@ -311,8 +311,10 @@ def execute(script, main):
         return 0
     except SystemExit as error:
         return status_of(error.code)
-    except BaseException:
-        return uncaught()
+    except BaseException as caught:
+        error = caught
+    # Not inside the handler, or what a hook of the script raises would seem to have come of this.
+    return uncaught(error)
 
 
 def status_of(code):
@@ -329,8 +331,8 @@ def status_of(code):
     return 1
 
 
-def uncaught():
-    kind, error, trace = sys.exc_info()
+def uncaught(error):
+    kind, trace = type(error), error.__traceback__
     # The frames of this file are not the script's.
     while trace is not None and trace.tb_frame.f_globals is globals():
         trace = trace.tb_next
@@ -345,8 +347,7 @@ def uncaught():
     except BaseException as other:
         try:
             sys.stderr.write("Error in sys.excepthook:\n")
-            inner = other.__traceback__
-            sys.__excepthook__(type(other), other, inner and inner.tb_next)
+            sys.__excepthook__(type(other), other.with_traceback(other.__traceback__.tb_next), None)
             sys.stderr.write("\nOriginal exception was:\n")
             sys.__excepthook__(kind, error, trace)
         except BaseException:

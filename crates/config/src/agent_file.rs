@@ -357,6 +357,7 @@ impl Reader<'_> {
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),
+            python: None,
             phase: Phase::Main,
             priority: 0,
             definition: hook

@@ -13,7 +13,7 @@ use tenterhook::{
 };
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
-use tenterhook_process::{Command, Program, Shell};
+use tenterhook_process::{Command, Program, PythonScript, Shell};
 use tenterhook_protocol::HookId;
 
 use crate::load::LoadOptions;
@@ -39,6 +39,8 @@ pub(crate) struct Draft {
     pub(crate) working_dir: Option<(String, Span)>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) strict_output: bool,
+    /// The script that a fork server runs.
+    pub(crate) python: Option<PythonScript>,
     pub(crate) phase: Phase,
     pub(crate) priority: i32,
     /// Everything that tells this hook from another one of the same event, as text.
@@ -133,11 +135,15 @@ impl Draft {
             });
         let working_dir = self.working_dir(report, context);
         warn_of_executable(report, context, self, &command, working_dir.as_ref());
-        Some(Arc::new(
-            CommandHandler::new(command, text, Arc::clone(&self.dialect))
-                .working_dir(working_dir)
-                .strict_output(self.strict_output),
-        ))
+        let handler = CommandHandler::new(command, text, Arc::clone(&self.dialect))
+            .working_dir(working_dir)
+            .strict_output(self.strict_output);
+        #[cfg(unix)]
+        let handler = match self.python {
+            Some(script) => handler.fork_server(script),
+            None => handler,
+        };
+        Some(Arc::new(handler))
     }
 
     /// Returns the variables of the hook with what they name in them.

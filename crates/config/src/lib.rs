@@ -33,6 +33,7 @@ mod model;
 mod native;
 mod permission;
 mod problem;
+mod python;
 mod report;
 mod source;
 mod suggest;

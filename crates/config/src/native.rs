@@ -10,6 +10,7 @@ use tenterhook_protocol::{EventKind, ParseEventNameError, events};
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
 use crate::model;
+use crate::python;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::{nearest, one_of};
@@ -144,6 +145,7 @@ fn read_hook(
     );
     // Everything is read by now, so that one load reports everything that is wrong with the hook.
     let (action, action_span) = action?;
+    let python = python::read(report, &fields, &action, action_span);
     let mut draft = Draft {
         span: fields.span,
         events,
@@ -155,6 +157,7 @@ fn read_hook(
         working_dir: working_dir.filter(|_| has_process),
         env: if has_process { env } else { Vec::new() },
         strict_output: strict_output.unwrap_or_default(),
+        python,
         phase,
         priority,
         definition: String::new(),
@@ -526,7 +529,8 @@ fn definition(draft: &Draft, name: Option<&str>, on_error: Option<OnError>) -> S
         .field("strict_output", draft.strict_output.then_some(true))
         .field("phase", Some(draft.phase.as_str()))
         .field("priority", Some(draft.priority))
-        .field("agent", draft.agent.as_deref());
+        .field("agent", draft.agent.as_deref())
+        .field("python", draft.python.map(|_| python::FORK_SERVER));
     let definition = match &draft.action {
         Action::Line { shell, line } => definition
             .field("shell", Some(shell_name(*shell)))

@@ -38,8 +38,11 @@
 
 mod capture;
 mod command;
+#[cfg(unix)]
+mod fork_server;
 mod limits;
 mod line;
+mod python_script;
 mod resolve;
 mod run;
 mod slots;
@@ -49,7 +52,10 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use crate::capture::Captured;
 pub use crate::command::{Command, Program, Shell};
+#[cfg(unix)]
+pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};
+pub use crate::python_script::{NotForkable, PythonScript};
 pub use crate::resolve::{ResolveError, ResolvedProgram};
 pub use crate::run::{End, Finished, SpawnError};
 pub use crate::slots::Slots;

@@ -133,6 +133,19 @@ pub(crate) async fn run(
     };
     let mut stdin = stdin;
     let (child, program) = start.child(&mut stdin, slot).await?;
+    drive(child, stdin, start.began, limits, cancel)
+        .await
+        .map_err(|source| SpawnError::Lost { program, source })
+}
+
+/// Takes a child that was started at `began` to its end.
+pub(crate) async fn drive(
+    child: Child,
+    stdin: &[u8],
+    began: Instant,
+    limits: &Limits,
+    cancel: &CancellationToken,
+) -> io::Result<Finished> {
     let session = Session {
         pid: child.pid(),
         child,
@@ -141,10 +154,7 @@ pub(crate) async fn run(
         stderr: Stream::new(Output::Stderr, limits.stderr),
         watches_exit: limits.held_pipe != HeldPipe::Wait,
     };
-    session
-        .drive(start.began, limits, cancel)
-        .await
-        .map_err(|source| SpawnError::Lost { program, source })
+    session.drive(began, limits, cancel).await
 }
 
 /// The part of a run before there is a child.

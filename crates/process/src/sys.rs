@@ -8,6 +8,8 @@
 //! | `is_executable`, `executable_names` | which files count as programs |
 //! | `SH` | the default shell |
 
+#[cfg(unix)]
+mod forked;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -24,6 +26,8 @@ use linux as exit;
 #[cfg(all(unix, not(target_os = "linux")))]
 use other_unix as exit;
 
+#[cfg(unix)]
+pub(crate) use forked::{Forked, abandon, send_with};
 #[cfg(unix)]
 pub(crate) use unix::{Child, SH, executable_names, free_descriptors, is_executable, refusal};
 #[cfg(windows)]

@@ -5,7 +5,11 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tenterhook_process::{Capture, Command, End, Finished, HeldPipe, Limits, Slots, SpawnError};
+use tenterhook_process::{
+    CancellationToken, Capture, Command, End, Finished, HeldPipe, Limits, Slots, SpawnError,
+};
+#[cfg(unix)]
+use tenterhook_process::{ForkCounts, ForkServer, PythonScript};
 
 use super::{Answer, Call, Handler, HandlerError};
 use crate::dialect::{Dialect, Reply};
@@ -34,6 +38,8 @@ pub struct CommandHandler {
     dialect: Arc<dyn Dialect>,
     strict_output: bool,
     text: String,
+    #[cfg(unix)]
+    fork_server: Option<ForkServer>,
 }
 
 impl CommandHandler {
@@ -46,7 +52,40 @@ impl CommandHandler {
             dialect,
             strict_output: false,
             text: text.into(),
+            #[cfg(unix)]
+            fork_server: None,
         }
+    }
+
+    /// Runs the command, which is this Python script, by forking an interpreter that has loaded it. Where that
+    /// cannot be done, the command runs as it does without.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn fork_server(mut self, script: PythonScript) -> Self {
+        self.fork_server = Some(ForkServer::new(script));
+        self
+    }
+
+    /// Returns how many runs were forked and how many were not, if the command has a fork server.
+    #[cfg(unix)]
+    pub fn fork_counts(&self) -> Option<ForkCounts> {
+        self.fork_server.as_ref().map(ForkServer::counts)
+    }
+
+    /// Starts the fork server before the first event and waits until it is ready, at most `within`. `dir` is the
+    /// working directory of the events. Without a fork server there is nothing to wait for.
+    ///
+    /// # Errors
+    ///
+    /// Says why there is no server. Events are answered nevertheless.
+    #[cfg(unix)]
+    pub async fn warm(&self, dir: &Path, within: Duration) -> Result<(), String> {
+        let Some(server) = &self.fork_server else {
+            return Ok(());
+        };
+        let placed = self.directory(dir).map(|dir| self.command.placed(&dir));
+        let command = placed.as_ref().unwrap_or(&self.command);
+        server.warm(command, within).await
     }
 
     /// Runs the command in `dir`, a relative one below the event's working directory.
@@ -87,11 +126,25 @@ impl CommandHandler {
             held_pipe: HeldPipe::Wait,
         };
         let command = placed.as_ref().unwrap_or(&self.command);
-        let finished = command
-            .run(&input, &limits, &call.cancel)
+        let finished = self
+            .finish(command, &input, &limits, &call.cancel)
             .await
             .map_err(|error| not_run(&error, call.timeout))?;
         self.read(call, &finished)
+    }
+
+    async fn finish(
+        &self,
+        command: &Command,
+        input: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, SpawnError> {
+        #[cfg(unix)]
+        if let Some(server) = &self.fork_server {
+            return server.run(command, input, limits, cancel).await;
+        }
+        command.run(input, limits, cancel).await
     }
 
     fn read(&self, call: &Call, finished: &Finished) -> Answer {

@@ -26,6 +26,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{Sleep, sleep};
 
 use super::exit::{ExitWatch, widen};
+use super::forked::Remote;
 use super::{Output, Refusal, reaper};
 use crate::End;
 use crate::command::Launch;
@@ -46,6 +47,8 @@ pub(crate) struct Child {
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     watch: Option<ExitWatch>,
+    /// Who reaps the child, if it is not this process.
+    remote: Option<Remote>,
     exit: Option<End>,
     is_reaped: bool,
     // The last field: the slot is free when the descriptors are closed.
@@ -96,6 +99,7 @@ impl Child {
             stdout: None,
             stderr: None,
             watch: None,
+            remote: None,
             exit: None,
             is_reaped: false,
             slot: slot.take(),
@@ -104,6 +108,26 @@ impl Child {
         // is not taken for a refusal to start: nothing is started twice.
         child.register(&mut spawned).map_err(io::Error::other)?;
         Ok(child)
+    }
+
+    /// Takes over a child that another process has forked: its group, and this process's ends of its pipes.
+    pub(crate) fn forked(
+        remote: Remote,
+        stdin: Option<OwnedFd>,
+        [stdout, stderr]: [AsyncFd<OwnedFd>; 2],
+        slot: Slot,
+    ) -> Self {
+        Self {
+            pid: remote.pid(),
+            stdin: stdin.map(Input::Plain),
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            watch: None,
+            remote: Some(remote),
+            exit: None,
+            is_reaped: false,
+            slot: Some(slot),
+        }
     }
 
     fn register(&mut self, spawned: &mut process::Child) -> io::Result<()> {
@@ -194,6 +218,9 @@ impl Child {
 
     /// Waits until the child has exited, without reaping it.
     pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let (Some(remote), None) = (&mut self.remote, self.exit) {
+            self.exit = Some(ready!(remote.poll(cx))?);
+        }
         if self.watch.is_none() && self.has_closed_outputs() {
             for _ in 0..EXIT_LOOKS {
                 if self.look_for_exit()? {
@@ -229,13 +256,13 @@ impl Child {
         if !keeps_group {
             self.kill();
         }
-        if is_exited {
+        if is_exited && self.remote.is_none() {
             waitid(
                 WaitId::Pid(self.pid),
                 WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
             )?;
-            self.is_reaped = true;
         }
+        self.is_reaped = is_exited;
         // A child that does not even die is left to the reaper.
         let killed = End::Signaled(Signal::KILL.as_raw());
         Ok(self.exit.unwrap_or(killed))
@@ -246,7 +273,9 @@ impl Child {
     }
 
     fn look_for_exit(&mut self) -> io::Result<bool> {
-        if self.exit.is_none() {
+        if let (Some(remote), None) = (&mut self.remote, self.exit) {
+            self.exit = remote.look()?;
+        } else if self.exit.is_none() {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             self.exit = waitid(WaitId::Pid(self.pid), options)?.map(|status| end_of(&status));
         }
@@ -254,6 +283,9 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
+        if self.remote.as_ref().is_some_and(Remote::is_id_free) {
+            return;
+        }
         // The child was not reaped, so the group exists, and a signal to a dead one is harmless.
         let _ignored = kill_process_group(self.pid, signal);
     }
@@ -263,7 +295,9 @@ impl Drop for Child {
     fn drop(&mut self) {
         if !self.is_reaped {
             self.kill();
-            reaper::adopt(self.pid, self.slot.take());
+            if self.remote.is_none() {
+                reaper::adopt(self.pid, self.slot.take());
+            }
         }
     }
 }
@@ -277,6 +311,12 @@ fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)> {
     if payload.is_empty() {
         return Ok((Stdio::null(), None));
     }
+    let (reader, rest) = filled(payload)?;
+    Ok((reader.into(), rest))
+}
+
+/// Makes a pipe with as much of the payload in it as it takes, and the writing end unless that was all.
+pub(super) fn filled(payload: &mut &[u8]) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     let (reader, writer) = io::pipe()?;
     let writer = OwnedFd::from(writer);
     widen(&writer, payload.len());
@@ -290,7 +330,7 @@ fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)> {
 }
 
 /// Puts the parent's end of an output pipe on the reactor.
-fn output(pipe: impl Into<OwnedFd>) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn output(pipe: impl Into<OwnedFd>) -> io::Result<AsyncFd<OwnedFd>> {
     let pipe = pipe.into();
     ioctl_fionbio(&pipe, true)?;
     register(pipe, Interest::READABLE)

@@ -9,6 +9,7 @@
 mod burst;
 mod end;
 mod files;
+mod fork_server;
 mod group;
 mod input;
 mod leftovers;

@@ -1,0 +1,60 @@
+//! The key `python` of a native command hook: how its Python script is run.
+
+use tenterhook_process::{NotForkable, Program, PythonScript};
+
+use crate::draft::Action;
+use crate::fields::Fields;
+use crate::report::Report;
+use crate::source::Span;
+use crate::suggest::one_of;
+
+/// The one value that the key has.
+pub(crate) const FORK_SERVER: &str = "fork-server";
+
+/// What a hook beside the key cannot have: both say in their own way how the command is run.
+const OTHER_WAYS: [&str; 2] = ["prewarm", "answer"];
+
+/// Reads the key, and checks that the command is a script that a fork server can run.
+pub(crate) fn read(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    action: &Action,
+    action_span: Span,
+) -> Option<PythonScript> {
+    fields.choice(report, "python", &[(FORK_SERVER, ())])?;
+    for other in OTHER_WAYS.iter().filter_map(|key| fields.entry(key)) {
+        let message = format!("`{}` beside `python`", other.key);
+        let ways = ["python"].into_iter().chain(OTHER_WAYS);
+        report.add(
+            report
+                .problem(other.key_span, message)
+                .allowed(format!("exactly one of {}", one_of(ways))),
+        );
+    }
+    let program = match action {
+        Action::Line { shell, line } => Program::Shell {
+            shell: *shell,
+            line: line.clone(),
+        },
+        Action::Argv(argv) => Program::exec(argv),
+        // Reported as a companion that has no meaning.
+        Action::Builtin { .. } => return None,
+    };
+    let error = match PythonScript::of(&program) {
+        Ok(script) => return Some(script),
+        Err(error) => error,
+    };
+    let problem = report
+        .problem(action_span, error.to_string())
+        .allowed("`python3`, flags such as `-I`, a script and its arguments, without shell syntax");
+    report.add(match error {
+        NotForkable::NotPython { .. } => {
+            problem.hint("name the interpreter, as in `python3 hook.py`")
+        }
+        NotForkable::ShellSyntax => {
+            problem.hint("set variables with `env`, or write the words as `argv`")
+        }
+        _ => problem.hint("remove `python: fork-server` to run the command as it is"),
+    });
+    None
+}

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use tenterhook::{EventName, Matcher, OnError, Phase};
+use tenterhook::{AnswerEnd, EventName, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::{DockerAgent, DockerEvent, EVENTS};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::{EventKind, events};
@@ -358,6 +358,8 @@ impl Reader<'_> {
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),
             python: None,
+            prewarm: false,
+            answer: AnswerEnd::Exit,
             phase: Phase::Main,
             priority: 0,
             definition: hook

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tenterhook::{
-    CommandHandler, Dialect, EventClass, EventName, Handler, Handling, HookSpec, Layer, Matcher,
-    OnError, Phase, Source,
+    AnswerEnd, CommandHandler, Dialect, EventClass, EventName, Handler, Handling, HookSpec, Layer,
+    Matcher, OnError, Phase, Source,
 };
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
@@ -41,6 +41,9 @@ pub(crate) struct Draft {
     pub(crate) strict_output: bool,
     /// The script that a fork server runs.
     pub(crate) python: Option<PythonScript>,
+    /// The next instance is started ahead of time.
+    pub(crate) prewarm: bool,
+    pub(crate) answer: AnswerEnd,
     pub(crate) phase: Phase,
     pub(crate) priority: i32,
     /// Everything that tells this hook from another one of the same event, as text.
@@ -137,7 +140,9 @@ impl Draft {
         warn_of_executable(report, context, self, &command, working_dir.as_ref());
         let handler = CommandHandler::new(command, text, Arc::clone(&self.dialect))
             .working_dir(working_dir)
-            .strict_output(self.strict_output);
+            .strict_output(self.strict_output)
+            .prewarm(self.prewarm)
+            .answer_end(self.answer);
         #[cfg(unix)]
         let handler = match self.python {
             Some(script) => handler.fork_server(script),

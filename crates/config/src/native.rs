@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenterhook::{Matcher, OnError, Phase};
+use tenterhook::{AnswerEnd, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::Shell;
 use tenterhook_protocol::{EventKind, ParseEventNameError, events};
@@ -51,6 +51,9 @@ const HOOK: &[&str] = &[
 ];
 /// The keys of which a hook has one.
 const ACTIONS: [&str; 5] = ["command", "argv", "builtin", "http", "model"];
+
+/// When a command has answered.
+const ANSWERS: [(&str, AnswerEnd); 2] = [("exit", AnswerEnd::Exit), ("line", AnswerEnd::Line)];
 
 const SHELLS: [(&str, Shell); 3] = [
     ("sh", Shell::Sh),
@@ -138,6 +141,8 @@ fn read_hook(
     let working_dir = working_dir(report, &fields).or_else(|| defaults.working_dir.clone());
     let env = merged(&defaults.env, env(report, &fields));
     let strict_output = fields.boolean(report, "strict_output");
+    let prewarm = fields.boolean(report, "prewarm");
+    let answer = fields.choice(report, "answer", &ANSWERS);
     let (agent, phase, priority) = (
         read_agent(report, &fields),
         read_phase(report, &fields),
@@ -158,6 +163,8 @@ fn read_hook(
         env: if has_process { env } else { Vec::new() },
         strict_output: strict_output.unwrap_or_default(),
         python,
+        prewarm: prewarm.unwrap_or_default(),
+        answer: answer.unwrap_or_default(),
         phase,
         priority,
         definition: String::new(),
@@ -530,7 +537,12 @@ fn definition(draft: &Draft, name: Option<&str>, on_error: Option<OnError>) -> S
         .field("phase", Some(draft.phase.as_str()))
         .field("priority", Some(draft.priority))
         .field("agent", draft.agent.as_deref())
-        .field("python", draft.python.map(|_| python::FORK_SERVER));
+        .field("python", draft.python.map(|_| python::FORK_SERVER))
+        .field("prewarm", draft.prewarm.then_some(true))
+        .field(
+            "answer",
+            (draft.answer == AnswerEnd::Line).then_some("line"),
+        );
     let definition = match &draft.action {
         Action::Line { shell, line } => definition
             .field("shell", Some(shell_name(*shell)))

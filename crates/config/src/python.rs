@@ -6,7 +6,6 @@ use crate::draft::Action;
 use crate::fields::Fields;
 use crate::report::Report;
 use crate::source::Span;
-use crate::suggest::one_of;
 
 /// The one value that the key has.
 pub(crate) const FORK_SERVER: &str = "fork-server";
@@ -24,11 +23,10 @@ pub(crate) fn read(
     fields.choice(report, "python", &[(FORK_SERVER, ())])?;
     for other in OTHER_WAYS.iter().filter_map(|key| fields.entry(key)) {
         let message = format!("`{}` beside `python`", other.key);
-        let ways = ["python"].into_iter().chain(OTHER_WAYS);
         report.add(
             report
                 .problem(other.key_span, message)
-                .allowed(format!("exactly one of {}", one_of(ways))),
+                .allowed("`python` alone, or `prewarm` and `answer`"),
         );
     }
     let program = match action {
@@ -38,7 +36,7 @@ pub(crate) fn read(
         },
         Action::Argv(argv) => Program::exec(argv),
         // Reported as a companion that has no meaning.
-        Action::Builtin { .. } => return None,
+        Action::Builtin { .. } | Action::Model(_) => return None,
     };
     let error = match PythonScript::of(&program) {
         Ok(script) => return Some(script),

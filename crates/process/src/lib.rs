@@ -47,6 +47,7 @@ mod resolve;
 mod run;
 mod slots;
 mod sys;
+mod warm;
 
 pub use tokio_util::sync::CancellationToken;
 
@@ -57,5 +58,6 @@ pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};
 pub use crate::python_script::{NotForkable, PythonScript};
 pub use crate::resolve::{ResolveError, ResolvedProgram};
-pub use crate::run::{End, Finished, SpawnError};
+pub use crate::run::{Answered, Early, End, Finished, SpawnError, Until};
 pub use crate::slots::Slots;
+pub use crate::warm::{LONGEST_WAIT, MOST_WAITING, Prewarmed, WarmCounts};

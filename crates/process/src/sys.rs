@@ -29,9 +29,13 @@ use other_unix as exit;
 #[cfg(unix)]
 pub(crate) use forked::{Forked, abandon, send_with};
 #[cfg(unix)]
-pub(crate) use unix::{Child, SH, executable_names, free_descriptors, is_executable, refusal};
+pub(crate) use unix::{
+    Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,
+};
 #[cfg(windows)]
-pub(crate) use windows::{Child, SH, executable_names, free_descriptors, is_executable, refusal};
+pub(crate) use windows::{
+    Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,
+};
 
 /// One of the two outputs of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,6 +29,7 @@ async fn context(handler: &dyn Handler, event: EventRef) -> Result<Vec<String>, 
         event,
         timeout: Duration::from_secs(5),
         cancel: CancellationToken::new(),
+        late: None,
     };
     let answer = handler
         .handle(&call)

@@ -110,5 +110,6 @@ pub(crate) fn call(event: impl AnyEvent + 'static, dir: &Path) -> Call {
         ),
         timeout: std::time::Duration::from_mins(1),
         cancel: CancellationToken::new(),
+        late: None,
     }
 }

@@ -72,26 +72,7 @@ impl Child {
     ) -> io::Result<Self> {
         let mut rest = *payload;
         let (stdin, input) = input(&mut rest)?;
-        // Never `pre_exec`, a user or a group here: each makes std fork, which copies the page tables
-        // of the whole parent.
-        let mut command = Command::new(&launch.path);
-        command
-            .args(&launch.arguments)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        if let Some(name) = &launch.name {
-            command.arg0(name);
-        }
-        if let Some(dir) = &launch.dir {
-            command.current_dir(dir);
-        }
-        // Even an empty change would rebuild the environment.
-        if !launch.env.is_empty() {
-            command.envs(launch.env.iter().map(|(key, value)| (key, value)));
-        }
-        let mut spawned = command.spawn()?;
+        let mut spawned = prepared(launch, stdin).spawn()?;
         *payload = rest;
         let mut child = Self {
             pid: Pid::from_child(&spawned),
@@ -288,6 +269,88 @@ impl Child {
         }
         // The child was not reaped, so the group exists, and a signal to a dead one is harmless.
         let _ignored = kill_process_group(self.pid, signal);
+    }
+}
+
+/// Returns the command that starts a child.
+fn prepared(launch: &Launch, stdin: Stdio) -> Command {
+    // Never `pre_exec`, a user or a group here: each makes std fork, which copies the page tables
+    // of the whole parent.
+    let mut command = Command::new(&launch.path);
+    command
+        .args(&launch.arguments)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    if let Some(name) = &launch.name {
+        command.arg0(name);
+    }
+    if let Some(dir) = &launch.dir {
+        command.current_dir(dir);
+    }
+    // Even an empty change would rebuild the environment.
+    if !launch.env.is_empty() {
+        command.envs(launch.env.iter().map(|(key, value)| (key, value)));
+    }
+    command
+}
+
+/// A child that was started and has got no input yet. Its pipes belong to no reactor, so that it may wait longer than
+/// the runtime lives that it was started in. Dropping it kills its group and has it reaped.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    child: Child,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl Waiting {
+    /// Starts a child whose input is open and empty.
+    pub(crate) fn start(launch: &Launch) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let writer = OwnedFd::from(writer);
+        ioctl_fionbio(&writer, true)?;
+        let mut spawned = prepared(launch, reader.into()).spawn()?;
+        let child = Child {
+            pid: Pid::from_child(&spawned),
+            stdin: Some(Input::Plain(writer)),
+            stdout: None,
+            stderr: None,
+            watch: None,
+            remote: None,
+            exit: None,
+            is_reaped: false,
+            slot: None,
+        };
+        let missing = || io::Error::other("a pipe is missing");
+        Ok(Self {
+            stdout: spawned.stdout.take().ok_or_else(missing)?.into(),
+            stderr: spawned.stderr.take().ok_or_else(missing)?.into(),
+            child,
+        })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Says whether the child has ended before it got its input.
+    pub(crate) fn has_exited(&mut self) -> io::Result<bool> {
+        self.child.look_for_exit()
+    }
+
+    /// Makes a run of it, which holds the slot.
+    pub(crate) fn wake(self, slot: &mut Option<Slot>) -> io::Result<Child> {
+        let Self {
+            mut child,
+            stdout,
+            stderr,
+        } = self;
+        child.stdout = Some(output(stdout)?);
+        child.stderr = Some(output(stderr)?);
+        child.slot = slot.take();
+        Ok(child)
     }
 }
 

@@ -17,3 +17,4 @@ mod output;
 mod secrecy;
 mod start;
 mod support;
+mod warm;

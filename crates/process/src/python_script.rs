@@ -24,6 +24,7 @@ const OPTIONS: &[&str] = &[
 /// A command that runs a Python script: where in its words the interpreter's flags end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PythonScript {
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only a fork server asks"))]
     /// How many words stand between the interpreter and the script.
     pub(crate) flags: usize,
 }

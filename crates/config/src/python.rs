@@ -45,14 +45,13 @@ pub(crate) fn read(
     let problem = report
         .problem(action_span, error.to_string())
         .allowed("`python3`, flags such as `-I`, a script and its arguments, without shell syntax");
-    report.add(match error {
-        NotForkable::NotPython { .. } => {
-            problem.hint("name the interpreter, as in `python3 hook.py`")
-        }
-        NotForkable::ShellSyntax => {
-            problem.hint("set variables with `env`, or write the words as `argv`")
-        }
-        _ => problem.hint("remove `python: fork-server` to run the command as it is"),
-    });
+    let hint = if matches!(error, NotForkable::NotPython { .. }) {
+        "name the interpreter, as in `python3 hook.py`"
+    } else if matches!(error, NotForkable::ShellSyntax) {
+        "set variables with `env`, or write the words as `argv`"
+    } else {
+        "remove `python: fork-server` to run the command as it is"
+    };
+    report.add(problem.hint(hint));
     None
 }

@@ -118,6 +118,10 @@ import xml.etree.ElementTree
             &mut [
                 ("a fresh interpreter", &mut || dispatch(&runtime, &without)),
                 ("a forked one", &mut || dispatch(&runtime, &with)),
+                ("a forked one, right after another", &mut || {
+                    dispatch(&runtime, &with);
+                    dispatch(&runtime, &with)
+                }),
             ],
         );
         let counts = forked.fork_counts().unwrap();

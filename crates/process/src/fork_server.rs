@@ -29,7 +29,7 @@ use server::{Seat, Server, Spot, Stamp};
 /// How many servers one process runs at once. Scripts beyond that run without one.
 const MAX_SERVERS: usize = 8;
 
-/// How long a fork may take. A server that needs longer is no help.
+/// How long a fork may take, at most a quarter of the timeout. A server that needs longer is no help.
 const FORK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The time between two starts, and the pause after the first failure. Each further failure doubles it.
@@ -173,15 +173,14 @@ impl ForkServer {
             let slot = slot.await.ok_or(SpawnError::Cancelled)?;
             let began = Instant::now();
             let mut rest = stdin;
-            let patience = FORK_PATIENCE.min(limits.timeout);
+            let patience = FORK_PATIENCE.min(limits.timeout / 4);
             let beginning = begin(&server, &spot, &mut rest, slot);
-            let begun = cancel.run_until_cancelled(timeout(patience, beginning));
-            match begun.await.ok_or(SpawnError::Cancelled)? {
+            let child = cancel.run_until_cancelled(timeout(patience, beginning));
+            match child.await.ok_or(SpawnError::Cancelled)? {
                 Ok(Ok(child)) => {
                     self.inner.forked.fetch_add(1, Ordering::Relaxed);
-                    return self
-                        .drive(&server, child, rest, began, &limits, cancel)
-                        .await;
+                    let finished = drive(child, rest, began, &limits, cancel).await;
+                    return self.inner.conclude(&server, finished);
                 }
                 Ok(Err(error)) => self.inner.lose(&server, &error.to_string()),
                 Err(_) => self.inner.lose(&server, "the server does not answer"),
@@ -191,30 +190,13 @@ impl ForkServer {
         self.inner.cold.fetch_add(1, Ordering::Relaxed);
         command.run(stdin, &limits, cancel).await
     }
-
-    async fn drive(
-        &self,
-        server: &Arc<Server>,
-        child: Child,
-        stdin: &[u8],
-        began: Instant,
-        limits: &Limits,
-        cancel: &CancellationToken,
-    ) -> Result<Finished, SpawnError> {
-        let finished = drive(child, stdin, began, limits, cancel).await;
-        match &finished {
-            Ok(_) => server.fork_ahead(),
-            Err(error) => self.inner.lose(server, &error.to_string()),
-        }
-        finished.map_err(|source| SpawnError::Lost {
-            program: server.place.executable.clone(),
-            source,
-        })
-    }
 }
 
 /// Gets a child and lets it begin. After an error nothing has begun.
-async fn begin(server: &Server, spot: &Spot, stdin: &mut &[u8], slot: Slot) -> io::Result<Child> {
+async fn begin(server: &Server, at: &Spot, stdin: &mut &[u8], slot: Slot) -> io::Result<Child> {
+    if server.has_ended() {
+        return Err(io::Error::other("the server has ended"));
+    }
     let forked = match server.take_idle() {
         Some(conn) => Forked::accept(conn).await.ok(),
         None => None,
@@ -223,8 +205,8 @@ async fn begin(server: &Server, spot: &Spot, stdin: &mut &[u8], slot: Slot) -> i
         Some(forked) => forked,
         None => Forked::accept(server.fork()?).await?,
     };
-    let pwd = spot.pwd.as_ref().map(|pwd| pwd.as_encoded_bytes());
-    forked.begin(&spot.dir, pwd, stdin, slot)
+    let pwd = at.pwd.as_ref().map(|pwd| pwd.as_encoded_bytes());
+    forked.begin(&at.dir, pwd, stdin, slot)
 }
 
 impl Inner {
@@ -254,16 +236,16 @@ impl Inner {
         None
     }
 
-    /// Starts a server in the place of `stale`, unless it is too early for that.
-    fn replace(self: &Arc<Self>, stale: Option<Arc<Server>>, launch: &Launch, spot: Spot) {
+    /// Starts a server in the place of `old`, unless it is too early for that.
+    fn replace(self: &Arc<Self>, old: Option<Arc<Server>>, launch: &Launch, spot: Spot) {
         let mut state = self.state();
-        if !state.holds(stale.as_ref()) {
+        if !state.holds(old.as_ref()) {
             // Another run was faster.
             return;
         }
         state.phase = Phase::Idle;
         // Its seat is free for the next one.
-        drop(stale);
+        drop(old);
         let script = Stamp::of(&spot.place.script);
         if state.failures > 0 && state.failed_with != script {
             state.failures = 0;
@@ -302,6 +284,22 @@ impl Inner {
         }
         drop(state);
         self.changed.notify_waiters();
+    }
+
+    /// Prepares for the run after one that came to its end, or gives up the server that it was lost with.
+    fn conclude(
+        &self,
+        server: &Arc<Server>,
+        finished: io::Result<Finished>,
+    ) -> Result<Finished, SpawnError> {
+        match &finished {
+            Ok(_) => server.fork_ahead(),
+            Err(error) => self.lose(server, &error.to_string()),
+        }
+        finished.map_err(|source| SpawnError::Lost {
+            program: server.place.executable.clone(),
+            source,
+        })
     }
 
     /// Gives up a server that failed.

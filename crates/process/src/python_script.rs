@@ -24,6 +24,7 @@ const OPTIONS: &[&str] = &[
 /// A command that runs a Python script: where in its words the interpreter's flags end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PythonScript {
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only a fork server asks"))]
     /// How many words stand between the interpreter and the script.
     pub(crate) flags: usize,
 }
@@ -104,13 +105,11 @@ impl PythonScript {
             let mut is_known = alone.chars().all(|letter| LETTERS.contains(letter));
             flags += 1;
             if let Some(kind) = with_value.chars().next() {
-                let value = match with_value.get(1..).filter(|value| !value.is_empty()) {
-                    Some(value) => value.to_owned(),
-                    None => {
-                        flags += 1;
-                        words.next().ok_or(NotForkable::NoScript)?.into_owned()
-                    }
-                };
+                let mut value = with_value.get(1..).unwrap_or_default().to_owned();
+                if value.is_empty() {
+                    flags += 1;
+                    value = words.next().ok_or(NotForkable::NoScript)?.into_owned();
+                }
                 let name = value.split('=').next().unwrap_or_default();
                 is_known &= kind == 'W' || OPTIONS.contains(&name);
             }

@@ -125,7 +125,7 @@ pub enum Early {
     /// It ended without an answer.
     Finished(Finished),
     /// It has answered, and goes on.
-    Answered(Answered),
+    Answered(Box<Answered>),
 }
 
 /// A run that has answered. Dropping it kills the group of the child.
@@ -187,14 +187,14 @@ pub(crate) async fn run_early(
     session.until = Some(until);
     match session.drive(began, limits, cancel).await {
         Ok(Driven::Finished(finished)) => Ok(Early::Finished(finished)),
-        Ok(Driven::Answered(session)) => Ok(Early::Answered(Answered {
+        Ok(Driven::Answered(session)) => Ok(Early::Answered(Box::new(Answered {
             stdout: session.stdout.recorder.head().to_vec(),
             program,
             session: session.without_input(),
             began,
             limits: *limits,
             cancel: cancel.clone(),
-        })),
+        }))),
         Err(source) => Err(SpawnError::Lost { program, source }),
     }
 }
@@ -357,7 +357,7 @@ impl fmt::Debug for Session<'_> {
 /// What came of a session.
 enum Driven<'a> {
     Finished(Finished),
-    Answered(Session<'a>),
+    Answered(Box<Session<'a>>),
 }
 
 /// What a run waits for.
@@ -454,7 +454,7 @@ impl<'a> Session<'a> {
                     patience(phase, limits.grace)
                 }
                 (Phase::Running | Phase::Draining, Woken::Answered) => {
-                    return Ok(Driven::Answered(self));
+                    return Ok(Driven::Answered(Box::new(self)));
                 }
                 // None of these is waited for in these phases.
                 (_, Woken::Exited | Woken::Cancelled | Woken::Answered) => continue,

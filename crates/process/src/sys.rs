@@ -27,7 +27,7 @@ use linux as exit;
 use other_unix as exit;
 
 #[cfg(unix)]
-pub(crate) use forked::{Forked, abandon, send_with};
+pub(crate) use forked::{Forked, abandon, has_ended, send_with};
 #[cfg(unix)]
 pub(crate) use unix::{
     Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,

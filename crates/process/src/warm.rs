@@ -151,12 +151,12 @@ impl Prewarmed {
         }
         let launch = launch.into_owned();
         // An instance for another directory makes room before the next one asks for it.
-        let stale = state.ready.take();
+        let unused = state.ready.take();
         state.is_starting = true;
         drop(state);
         let shared = Arc::downgrade(&self.shared);
         tokio::task::spawn_blocking(move || {
-            drop(stale);
+            drop(unused);
             let ready = Ready::start(launch);
             put(&shared, ready.ok().flatten());
         });

@@ -171,7 +171,7 @@ impl CommandHandler {
             let early = self.run_early(command, &input, &limits, &call.cancel);
             return match early.await.map_err(not_run)? {
                 Early::Finished(finished) => self.read(call, &finished),
-                Early::Answered(answered) => self.read_line(call, answered),
+                Early::Answered(answered) => self.read_line(call, *answered),
             };
         }
         let finished = self.finish(command, &input, &limits, &call.cancel);

@@ -20,7 +20,7 @@ use rustix::io::ioctl_fionbio;
 use super::MAX_SERVERS;
 use crate::command::Launch;
 use crate::resolve::is_path;
-use crate::sys::{abandon, send_with};
+use crate::sys::{abandon, has_ended, send_with};
 
 /// What the interpreter runs.
 const PROGRAM: &str = include_str!("server.py");
@@ -258,6 +258,11 @@ impl Server {
         self.loaded.is_fresh()
     }
 
+    /// Tells whether the interpreter runs no more. Then the children that it has forked are of no use either.
+    pub(super) fn has_ended(&self) -> bool {
+        has_ended(&self.process)
+    }
+
     /// Returns the socket of a child that was forked ahead, if there is one.
     pub(super) fn take_idle(&self) -> Option<UnixStream> {
         self.idle().take()
@@ -362,13 +367,13 @@ fn failure(error: &io::Error, complaints: &mut io::PipeReader) -> String {
         .unwrap_or(0);
     printed.truncate(count);
     let printed = String::from_utf8_lossy(&printed);
-    let what = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the server ended before it was ready".to_owned(),
-        io::ErrorKind::TimedOut => format!(
-            "the server was not ready after {} s",
-            START_PATIENCE.as_secs()
-        ),
-        _ => format!("the server's report cannot be read: {error}"),
+    let what = if error.kind() == io::ErrorKind::UnexpectedEof {
+        "the server ended before it was ready".to_owned()
+    } else if error.kind() == io::ErrorKind::TimedOut {
+        let patience = START_PATIENCE.as_secs();
+        format!("the server was not ready after {patience} s")
+    } else {
+        format!("the server's report cannot be read: {error}")
     };
     match printed.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => format!("{what}: {}", line.trim()),

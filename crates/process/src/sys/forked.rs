@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use rustix::io::{Errno, read};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -149,11 +149,7 @@ impl Remote {
     /// Tells whether the id of the child may belong to somebody else by now: the server, which kept the dead
     /// child from being reaped, is gone, and the child as well.
     pub(super) fn is_id_free(&self) -> bool {
-        self.is_server_gone()
-            && self
-                .watch
-                .as_ref()
-                .is_none_or(|watch| exit::has_ended(watch))
+        self.is_server_gone() && self.watch.as_ref().is_none_or(exit::has_ended)
     }
 
     fn is_server_gone(&self) -> bool {
@@ -210,6 +206,15 @@ fn quiet() -> SendFlags {
 #[cfg(target_vendor = "apple")]
 fn quiet() -> SendFlags {
     SendFlags::empty()
+}
+
+/// Tells whether a child of this process has ended, without reaping it.
+pub(crate) fn has_ended(process: &std::process::Child) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(
+        waitid(WaitId::Pid(Pid::from_child(process)), options),
+        Ok(None)
+    )
 }
 
 /// Kills a process that leads its group, with the group, and has it reaped.

@@ -196,7 +196,9 @@ async fn no_more_than_a_few_instances_wait() {
     let is_ready = || all.iter().filter(|warm| warm.is_ready()).count();
     // Other tests of this process have instances too.
     eventually(|| {
-        all.iter().for_each(|warm| warm.arm(&command));
+        for warm in &all {
+            warm.arm(&command);
+        }
         (is_ready() >= MOST_WAITING / 2).then_some(())
     })
     .await;

@@ -12,9 +12,11 @@ use tenterhook_protocol::{EventKind, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::http::HttpAction;
 use crate::native::compile_matcher;
 use crate::permission::{self, PermissionRules};
 use crate::report::Report;
+use crate::source::Span;
 use crate::suggest::one_of;
 use crate::timeout;
 use crate::toolset::{self, Toolset};
@@ -36,6 +38,23 @@ const HOOK: &[&str] = &[
     "model",
     "prompt",
     "schema",
+    "url",
+    "headers",
+    "allow_private",
+];
+/// The keys that do something for some types only.
+const OF_A_TYPE: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "working_dir",
+    "strict_output",
+    "model",
+    "prompt",
+    "schema",
+    "url",
+    "headers",
+    "allow_private",
 ];
 /// The agent whose hooks are for all agents.
 const ROOT: &str = "root";
@@ -44,9 +63,15 @@ const ROOT: &str = "root";
 enum Kind {
     Command,
     Builtin,
+    /// Not of docker-agent, but of no other meaning there.
+    Http,
 }
 
-const KINDS: [(&str, Kind); 2] = [("command", Kind::Command), ("builtin", Kind::Builtin)];
+const KINDS: [(&str, Kind); 3] = [
+    ("command", Kind::Command),
+    ("builtin", Kind::Builtin),
+    ("http", Kind::Http),
+];
 /// The types of docker-agent that there is no handler for.
 const UNAVAILABLE: [&str; 2] = ["model", "evaluator"];
 
@@ -318,12 +343,11 @@ impl Reader<'_> {
         };
         let hook = Hook::read(report, &fields, slot);
         let kind = read_kind(report, &fields);
-        let action = kind.and_then(|kind| read_action(report, &fields, kind, &hook.args));
-        let Some((action, command)) = action else {
+        let Some(kind) = kind else { return };
+        let Some((action, action_span)) = read_action(report, &fields, kind, &hook.args) else {
             return;
         };
-        let is_builtin = matches!(action, Action::Builtin { .. });
-        warn_of_unused(report, &fields, is_builtin);
+        warn_of_unused(report, &fields, kind);
         let draft = Draft {
             span: fields.span,
             events: vec![DraftEvent {
@@ -334,18 +358,17 @@ impl Reader<'_> {
             }],
             matcher: slot.matcher.clone(),
             agent: self.agent.clone(),
-            action_span: command.span,
+            action_span,
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),
             phase: Phase::Main,
             priority: 0,
-            definition: hook
-                .definition()
-                .field("agent", self.agent.as_deref())
-                .field("type", Some(if is_builtin { "builtin" } else { "command" }))
-                .field("command", Some(command.text))
-                .into_text(),
+            definition: define(
+                hook.definition().field("agent", self.agent.as_deref()),
+                &action,
+            )
+            .into_text(),
             env: hook.env,
             action,
             dialect: if slot.kind == EventKind::ToolGuard {
@@ -474,16 +497,39 @@ fn read_kind(report: &mut Report, fields: &Fields<'_>) -> Option<Kind> {
     fields.choice(report, "type", &KINDS)
 }
 
-fn read_action<'a>(
+/// Adds the type of a hook, and what it runs.
+fn define(definition: Definition, action: &Action) -> Definition {
+    let (kind, command) = match action {
+        Action::Http(http) => {
+            return http.define(definition.field("type", Some("http")), "url");
+        }
+        Action::Builtin { name, .. } => ("builtin", Some(name.as_str())),
+        Action::Line { line, .. } => ("command", Some(line.as_str())),
+        Action::Argv(_) => ("command", None),
+    };
+    definition
+        .field("type", Some(kind))
+        .field("command", command)
+}
+
+fn read_action(
     report: &mut Report,
-    fields: &Fields<'a>,
+    fields: &Fields<'_>,
     kind: Kind,
     args: &[String],
-) -> Option<(Action, Text<'a>)> {
+) -> Option<(Action, Span)> {
+    if kind == Kind::Http {
+        if !fields.has("url") {
+            report.add(report.problem(fields.span, "the http hook has no `url`"));
+            return None;
+        }
+        let (http, span) = HttpAction::read(report, fields, "url")?;
+        return Some((Action::Http(http), span));
+    }
     if !fields.has("command") {
         let message = match kind {
             Kind::Builtin => "the builtin hook has no `command`, which names the builtin",
-            Kind::Command => "the command hook has no `command`",
+            Kind::Command | Kind::Http => "the command hook has no `command`",
         };
         report.add(report.problem(fields.span, message));
         return None;
@@ -494,12 +540,12 @@ fn read_action<'a>(
             name: command.text.to_owned(),
             args: args.to_vec(),
         },
-        Kind::Command => Action::Line {
+        Kind::Command | Kind::Http => Action::Line {
             shell: documented_shell(),
             line: command.text.to_owned(),
         },
     };
-    Some((action, command))
+    Some((action, command.span))
 }
 
 /// Returns the shell that the document's hooks are written for.
@@ -519,14 +565,23 @@ fn documented_shell() -> Shell {
 }
 
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.
-fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, is_builtin: bool) {
-    let (kind, unused): (_, &[&str]) = if is_builtin {
-        ("builtin", &["strict_output", "model", "prompt", "schema"])
-    } else {
-        ("command", &["args", "model", "prompt", "schema"])
+fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, kind: Kind) {
+    let (kind, used): (_, &[&str]) = match kind {
+        Kind::Builtin => ("a builtin", &["command", "args", "env", "working_dir"]),
+        Kind::Command => (
+            "a command",
+            &["command", "env", "working_dir", "strict_output"],
+        ),
+        Kind::Http => (
+            "an http",
+            &["url", "headers", "allow_private", "strict_output"],
+        ),
     };
-    for entry in unused.iter().filter_map(|key| fields.entry(key)) {
-        let message = format!("`{}` does nothing for a {kind} hook", entry.key);
+    for key in OF_A_TYPE.iter().filter(|key| !used.contains(*key)) {
+        let Some(entry) = fields.entry(key) else {
+            continue;
+        };
+        let message = format!("`{}` does nothing for {kind} hook", entry.key);
         report.add(report.warning(entry.key_span, message));
     }
 }

@@ -15,6 +15,7 @@ use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::HookId;
 
+use crate::http::HttpAction;
 use crate::load::LoadOptions;
 use crate::report::Report;
 use crate::source::Span;
@@ -60,6 +61,7 @@ pub(crate) enum Action {
     Line { shell: Shell, line: String },
     Argv(Vec<String>),
     Builtin { name: String, args: Vec<String> },
+    Http(HttpAction),
 }
 
 /// What the hooks of one file share.
@@ -101,6 +103,15 @@ impl Draft {
     fn handler(&self, report: &mut Report, context: &Context<'_>) -> Option<Arc<dyn Handler>> {
         let (program, text) = match &self.action {
             Action::Builtin { name, args } => return self.builtin(report, context, name, args),
+            Action::Http(http) => {
+                return http.handler(
+                    report,
+                    &context.options.environment,
+                    self.action_span,
+                    Arc::clone(&self.dialect),
+                    self.strict_output,
+                );
+            }
             Action::Line { shell, line } => {
                 let program = Program::Shell {
                     shell: *shell,

@@ -9,6 +9,7 @@ use tenterhook_protocol::{EventKind, ParseEventNameError, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::http::HttpAction;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::{nearest, one_of};
@@ -395,6 +396,7 @@ fn read_action(
             name: fields.full_text(report, "builtin")?.text.to_owned(),
             args: read_args(report, fields)?,
         },
+        "http" => Action::Http(HttpAction::read(report, fields, "http")?.0),
         _ => return None,
     };
     Some((action, first.value.span))
@@ -533,6 +535,7 @@ fn definition(draft: &Draft, name: Option<&str>, on_error: Option<OnError>) -> S
         Action::Builtin { name, args } => definition
             .field("builtin", Some(name.as_str()))
             .list("args", args),
+        Action::Http(http) => http.define(definition, "http"),
     };
     definition.into_text()
 }

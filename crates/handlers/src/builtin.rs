@@ -5,6 +5,8 @@
 mod add_date;
 mod add_environment_info;
 mod add_prompt_files;
+mod http_post;
+mod unload;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -38,6 +40,8 @@ pub const BUILTINS: &[Builtin] = &[
     add_date::BUILTIN,
     add_environment_info::BUILTIN,
     add_prompt_files::BUILTIN,
+    http_post::BUILTIN,
+    unload::BUILTIN,
 ];
 
 /// How a built-in is configured.

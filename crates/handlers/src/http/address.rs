@@ -49,7 +49,7 @@ const RANGES_V4: &[V4] = &[
 ];
 
 /// After the IANA registry of special IPv6 addresses. The first range that fits names the address; what none of
-/// them holds is public only below 2000::/3.
+/// them holds is public only below `2000::/3`.
 const RANGES_V6: &[V6] = &[
     v6([0, 0, 0, 0, 0, 0, 0, 0], 128, "an unspecified address"),
     v6([0, 0, 0, 0, 0, 0, 0, 1], 128, "a loopback address"),
@@ -76,13 +76,13 @@ const RANGES_V6: &[V6] = &[
     v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "a multicast address"),
 ];
 
-/// IPv4 addresses in IPv6 form: judged as what they stand for.
-const EMBEDDED: &[([u16; 6], &str)] = &[
-    ([0, 0, 0, 0, 0, 0xffff], "IPv4-mapped"),
-    ([0x64, 0xff9b, 0, 0, 0, 0], "translated to IPv4"),
+/// IPv4 addresses in IPv6 form, in the last four bytes: judged as what they stand for.
+const EMBEDDED: &[V6] = &[
+    v6([0, 0, 0, 0, 0, 0xffff, 0, 0], 96, "an IPv4-mapped address"),
+    v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96, "a translated address"),
 ];
 
-/// The range of IPv6 addresses that are handed out: 2000::/3.
+/// The range of IPv6 addresses that are handed out: `2000::/3`.
 const GLOBAL_V6: V6 = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "a public address");
 
 impl V4 {
@@ -111,13 +111,9 @@ fn not_public_v4(address: Ipv4Addr) -> Option<&'static str> {
 }
 
 fn not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
-    let [a, b, c, d, e, f, high, low] = address.segments();
-    let is_embedded = EMBEDDED
-        .iter()
-        .any(|(prefix, _)| *prefix == [a, b, c, d, e, f]);
-    if is_embedded {
-        let [[p, q], [r, s]] = [high.to_be_bytes(), low.to_be_bytes()];
-        return not_public_v4(Ipv4Addr::new(p, q, r, s));
+    if EMBEDDED.iter().any(|range| range.contains(address)) {
+        let [.., a, b, c, d] = address.octets();
+        return not_public_v4(Ipv4Addr::new(a, b, c, d));
     }
     let range = RANGES_V6.iter().find(|range| range.contains(address));
     match range {

@@ -112,7 +112,9 @@ async fn body(posted: &mut Posted) -> Result<Vec<u8>, AnswerError> {
     Ok(body)
 }
 
-async fn chunk(posted: &mut Posted) -> Result<Option<impl Deref<Target = [u8]> + use<>>, AnswerError> {
+async fn chunk(
+    posted: &mut Posted,
+) -> Result<Option<impl Deref<Target = [u8]> + use<>>, AnswerError> {
     let chunk = posted.response.chunk().await;
     chunk.map_err(|error| AnswerError::Broken {
         problem: cause(&error),

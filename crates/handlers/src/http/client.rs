@@ -61,7 +61,7 @@ pub(crate) struct Posted {
 
 /// Makes the client for a target, which reads the platform's roots from the disk. Later calls are free.
 pub(crate) fn prepare(target: &Target) -> Result<(), SendError> {
-    client(is_secure(target), target.allows_private()).map(drop)
+    client(target).map(drop)
 }
 
 /// Posts JSON. Nothing is sent twice.
@@ -70,7 +70,7 @@ pub(crate) async fn post(
     headers: &Headers,
     body: Vec<u8>,
 ) -> Result<Posted, SendError> {
-    let client = client(is_secure(target), target.allows_private())?;
+    let client = client(target)?;
     // The semaphore is never closed, so there is always a permit in the end.
     let slot = SLOTS_LEFT.acquire().await.ok();
     let response = send(client, target, headers, body).await?;
@@ -78,10 +78,6 @@ pub(crate) async fn post(
         response,
         _slot: slot,
     })
-}
-
-fn is_secure(target: &Target) -> bool {
-    target.url().scheme() == "https"
 }
 
 async fn send(
@@ -120,9 +116,10 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
     text.unwrap_or_else(|| "the request failed".to_owned())
 }
 
-fn client(secure: bool, allow_private: bool) -> Result<&'static reqwest::Client, SendError> {
+fn client(target: &Target) -> Result<&'static reqwest::Client, SendError> {
+    let is_secure = target.url().scheme() == "https";
     let [open, open_private, tls, tls_private] = &CLIENTS;
-    let slot = match (secure, allow_private) {
+    let slot = match (is_secure, target.allows_private()) {
         (false, false) => open,
         (false, true) => open_private,
         (true, false) => tls,
@@ -131,14 +128,14 @@ fn client(secure: bool, allow_private: bool) -> Result<&'static reqwest::Client,
     if let Some(client) = slot.get() {
         return Ok(client);
     }
-    let resolver = (!allow_private).then(PublicOnly::of_system);
-    let client = build(secure, resolver).map_err(|error| SendError::Client {
+    let resolver = (!target.allows_private()).then(PublicOnly::of_system);
+    let client = build(is_secure, resolver).map_err(|error| SendError::Client {
         problem: cause(&error),
     })?;
     Ok(slot.get_or_init(|| client))
 }
 
-fn build(secure: bool, resolver: Option<PublicOnly>) -> reqwest::Result<reqwest::Client> {
+fn build(is_secure: bool, resolver: Option<PublicOnly>) -> reqwest::Result<reqwest::Client> {
     // The client asks the process for its TLS provider; one that the host chose stays.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -162,7 +159,7 @@ fn build(secure: bool, resolver: Option<PublicOnly>) -> reqwest::Result<reqwest:
         Some(resolver) => builder.dns_resolver(resolver),
         None => builder,
     };
-    if secure {
+    if is_secure {
         builder.https_only(true).build()
     } else {
         // Without TLS there is no need for roots, which a small container may not have.

@@ -12,6 +12,7 @@ use tenterhook_protocol::{EventKind, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::http::HttpAction;
 use crate::model::{self, Models};
 use crate::native::compile_matcher;
 use crate::permission::{self, PermissionRules};
@@ -38,6 +39,23 @@ const HOOK: &[&str] = &[
     "model",
     "prompt",
     "schema",
+    "url",
+    "headers",
+    "allow_private",
+];
+/// The keys that do something for some types only.
+const OF_A_TYPE: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "working_dir",
+    "strict_output",
+    "model",
+    "prompt",
+    "schema",
+    "url",
+    "headers",
+    "allow_private",
 ];
 /// The agent whose hooks are for all agents.
 const ROOT: &str = "root";
@@ -47,12 +65,15 @@ enum Kind {
     Command,
     Builtin,
     Model,
+    /// Not of docker-agent, but of no other meaning there.
+    Http,
 }
 
-const KINDS: [(&str, Kind); 3] = [
+const KINDS: [(&str, Kind); 4] = [
     ("command", Kind::Command),
     ("builtin", Kind::Builtin),
     ("model", Kind::Model),
+    ("http", Kind::Http),
 ];
 /// The types of docker-agent that there is no handler for.
 const UNAVAILABLE: [&str; 1] = ["evaluator"];
@@ -362,12 +383,13 @@ impl Reader<'_> {
             answer: AnswerEnd::Exit,
             phase: Phase::Main,
             priority: 0,
-            definition: hook
-                .definition()
-                .field("agent", self.agent.as_deref())
-                .field("type", Some(kind.name()))
-                .field("command", action.command())
-                .into_text(),
+            definition: define(
+                hook.definition()
+                    .field("agent", self.agent.as_deref())
+                    .field("type", Some(kind.name())),
+                &action,
+            )
+            .into_text(),
             env: hook.env,
             action,
             dialect: if slot.kind == EventKind::ToolGuard {
@@ -496,6 +518,14 @@ fn read_kind(report: &mut Report, fields: &Fields<'_>) -> Option<Kind> {
     fields.choice(report, "type", &KINDS)
 }
 
+/// Adds what a hook runs.
+fn define(definition: Definition, action: &Action) -> Definition {
+    match action {
+        Action::Http(http) => http.define(definition, "url"),
+        _ => definition.field("command", action.command()),
+    }
+}
+
 fn read_action(
     report: &mut Report,
     fields: &Fields<'_>,
@@ -507,10 +537,18 @@ fn read_action(
         let (asked, span) = model::read(report, fields, models)?;
         return Some((Action::Model(asked), span));
     }
+    if kind == Kind::Http {
+        if !fields.has("url") {
+            report.add(report.problem(fields.span, "the http hook has no `url`"));
+            return None;
+        }
+        let (http, span) = HttpAction::read(report, fields, "url")?;
+        return Some((Action::Http(http), span));
+    }
     if !fields.has("command") {
         let message = match kind {
             Kind::Builtin => "the builtin hook has no `command`, which names the builtin",
-            Kind::Command | Kind::Model => "the command hook has no `command`",
+            Kind::Command | Kind::Model | Kind::Http => "the command hook has no `command`",
         };
         report.add(report.problem(fields.span, message));
         return None;
@@ -521,7 +559,7 @@ fn read_action(
             name: command.text.to_owned(),
             args: args.to_vec(),
         },
-        Kind::Command | Kind::Model => Action::Line {
+        Kind::Command | Kind::Model | Kind::Http => Action::Line {
             shell: documented_shell(),
             line: command.text.to_owned(),
         },
@@ -547,13 +585,22 @@ fn documented_shell() -> Shell {
 
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.
 fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, kind: Kind) {
-    let unused: &[&str] = match kind {
-        Kind::Builtin => &["strict_output", "model", "prompt", "schema"],
-        Kind::Command => &["args", "model", "prompt", "schema"],
-        Kind::Model => &["command", "args", "env", "working_dir"],
+    let used: &[&str] = match kind {
+        Kind::Builtin => &["command", "args", "env", "working_dir"],
+        Kind::Command => &["command", "env", "working_dir", "strict_output"],
+        Kind::Model => &["model", "prompt", "schema", "strict_output"],
+        Kind::Http => &["url", "headers", "allow_private", "strict_output"],
     };
-    for entry in unused.iter().filter_map(|key| fields.entry(key)) {
-        let message = format!("`{}` does nothing for a {} hook", entry.key, kind.name());
+    for key in OF_A_TYPE.iter().filter(|key| !used.contains(*key)) {
+        let Some(entry) = fields.entry(key) else {
+            continue;
+        };
+        let article = if kind == Kind::Http { "an" } else { "a" };
+        let message = format!(
+            "`{}` does nothing for {article} {} hook",
+            entry.key,
+            kind.name()
+        );
         report.add(report.warning(entry.key_span, message));
     }
 }

@@ -16,6 +16,7 @@ use tenterhook_handlers::model::{ModelHandler, ModelHook};
 use tenterhook_process::{Command, Program, PythonScript, Shell};
 use tenterhook_protocol::HookId;
 
+use crate::http::HttpAction;
 use crate::load::LoadOptions;
 use crate::model::Asked;
 use crate::report::Report;
@@ -68,6 +69,7 @@ pub(crate) enum Action {
     Argv(Vec<String>),
     Builtin { name: String, args: Vec<String> },
     Model(Asked),
+    Http(HttpAction),
 }
 
 impl Action {
@@ -76,7 +78,7 @@ impl Action {
         match self {
             Self::Line { line, .. } => Some(line),
             Self::Builtin { name, .. } => Some(name),
-            Self::Argv(_) | Self::Model(_) => None,
+            Self::Argv(_) | Self::Model(_) | Self::Http(_) => None,
         }
     }
 }
@@ -121,6 +123,15 @@ impl Draft {
         let (program, text) = match &self.action {
             Action::Builtin { name, args } => return self.builtin(report, context, name, args),
             Action::Model(asked) => return self.model(report, context, asked),
+            Action::Http(http) => {
+                return http.handler(
+                    report,
+                    &context.options.environment,
+                    self.action_span,
+                    Arc::clone(&self.dialect),
+                    self.strict_output,
+                );
+            }
             Action::Line { shell, line } => {
                 let program = Program::Shell {
                     shell: *shell,

@@ -28,6 +28,7 @@ mod agent_file;
 mod draft;
 mod environment;
 mod fields;
+mod http;
 mod load;
 mod model;
 mod native;

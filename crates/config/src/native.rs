@@ -9,6 +9,7 @@ use tenterhook_protocol::{EventKind, ParseEventNameError, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::http::HttpAction;
 use crate::model;
 use crate::python;
 use crate::report::Report;
@@ -407,6 +408,7 @@ fn read_action(
             args: read_args(report, fields)?,
         },
         "model" => Action::Model(model::read(report, fields, &model::Models::new())?.0),
+        "http" => Action::Http(HttpAction::read(report, fields, "http")?.0),
         _ => return None,
     };
     Some((action, first.value.span))
@@ -555,6 +557,7 @@ fn definition(draft: &Draft, name: Option<&str>, on_error: Option<OnError>) -> S
             .field("model", Some(asked.model.as_str()))
             .field("prompt", Some(asked.prompt.as_str()))
             .field("schema", asked.shape.schema_name()),
+        Action::Http(http) => http.define(definition, "http"),
     };
     definition.into_text()
 }

@@ -36,7 +36,7 @@ pub(crate) fn read(
         },
         Action::Argv(argv) => Program::exec(argv),
         // Reported as a companion that has no meaning.
-        Action::Builtin { .. } | Action::Model(_) => return None,
+        Action::Builtin { .. } | Action::Model(_) | Action::Http(_) => return None,
     };
     let error = match PythonScript::of(&program) {
         Ok(script) => return Some(script),

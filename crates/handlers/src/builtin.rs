@@ -12,11 +12,13 @@ mod add_prompt_files;
 mod add_recent_commits;
 mod add_user_info;
 mod cache_response;
+mod http_post;
 mod limit_large_tool_results;
 mod max_iterations;
 mod redact_secrets;
 mod safer_shell;
 mod snapshot;
+mod unload;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -58,11 +60,13 @@ pub const BUILTINS: &[Builtin] = &[
     add_recent_commits::BUILTIN,
     add_user_info::BUILTIN,
     cache_response::BUILTIN,
+    http_post::BUILTIN,
     limit_large_tool_results::BUILTIN,
     max_iterations::BUILTIN,
     redact_secrets::BUILTIN,
     safer_shell::BUILTIN,
     snapshot::BUILTIN,
+    unload::BUILTIN,
 ];
 
 /// How a built-in is configured.

@@ -1,4 +1,4 @@
-//! The handlers that need more than the engine: built-ins, and models as judges.
+//! The handlers that need more than the engine: built-ins, HTTP, and models as judges.
 //!
 //! An embedder that registers functions and commands only does not compile any of this.
 
@@ -7,6 +7,7 @@
 pub mod builtin;
 pub mod command_line;
 mod git;
+pub mod http;
 pub mod model;
 mod response_cache;
 pub mod secret;

@@ -9,6 +9,7 @@
 
 mod agent_file;
 mod arbitrary;
+mod http;
 mod mistakes;
 mod model;
 mod native;

@@ -237,6 +237,13 @@ mod tests {
         Box::pin(std::future::ready(Ok(parsed.collect())))
     }
 
+    #[tokio::test]
+    async fn the_names_of_the_system_are_filtered_too() {
+        let resolving = PublicOnly::of_system().resolve("localhost".parse().unwrap());
+        let error = resolving.await.err().unwrap().to_string();
+        assert!(error.contains("a loopback address"), "{error}");
+    }
+
     async fn resolved(lookup: Lookup) -> Result<Vec<String>, String> {
         let resolver = PublicOnly { lookup };
         match resolver.resolve("host.test".parse().unwrap()).await {
@@ -260,6 +267,8 @@ mod tests {
             .await
             .unwrap_err();
         assert!(mapped.contains("a private address"), "{mapped}");
+        let error = resolved(|_| Box::pin(async { Err(io::Error::other("no such host")) })).await;
+        assert_eq!(error.unwrap_err(), "no such host");
     }
 
     #[tokio::test]

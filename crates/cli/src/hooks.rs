@@ -6,17 +6,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
-use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files};
+use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files, load_lines};
 use tenterhook_handlers::Services;
 
-use crate::args::HookArgs;
+use crate::args::{ConfigArgs, HookArgs, LineArgs};
+use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::output::{self, style, styled};
 
-/// Loads the hook files of a call and shows what a person should look at.
+/// Loads the hooks of a call and shows what a person should look at.
 pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
-    let loaded = load_quietly(&args.files, args.lenient)?;
+    load_with_lines(args, &LineArgs::default())
+}
+
+/// Loads the hooks of a call, shell lines among them, and shows what a person should look at.
+pub(crate) fn load_with_lines(args: &HookArgs, lines: &LineArgs) -> Result<Loaded, CliError> {
+    let mut loaded = load_quietly(&args.files, &args.config, args.lenient)?;
+    let lines = load_lines(lines.lines(), &options(args.lenient))?;
+    loaded.specs.extend(lines.specs);
+    loaded.specs.append(&mut loaded.wired);
+    loaded.warnings.extend(lines.warnings);
     show_warnings(&loaded.warnings);
     let errors = loaded
         .warnings
@@ -33,14 +43,20 @@ pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
     Ok(loaded)
 }
 
-/// Loads hook files, each once.
-pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, CliError> {
+/// Loads the user's own hook files and those that were named, each once.
+pub(crate) fn load_quietly(
+    named: &[PathBuf],
+    config: &ConfigArgs,
+    lenient: bool,
+) -> Result<Loaded, CliError> {
+    let own = config_dir::hook_files(config)?;
     let mut seen = BTreeSet::new();
     let mut distinct = Vec::new();
-    for path in files {
+    let own_files = own.iter().map(|path| (path, Layer::User));
+    for (path, layer) in own_files.chain(named.iter().map(|path| (path, Layer::Explicit))) {
         let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         if seen.insert(whole) {
-            distinct.push(path);
+            distinct.push((path, layer));
         } else {
             warn(format_args!(
                 "`{}` is named more than once; it is loaded once",
@@ -48,17 +64,20 @@ pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, C
             ));
         }
     }
-    let options = LoadOptions {
+    let mut loaded = load_files(distinct, &options(lenient))?;
+    // Which agent runs is said by the files of the call; the user's own give hooks only.
+    loaded.agent_files.retain(|file| !own.contains(&file.path));
+    Ok(loaded)
+}
+
+fn options(lenient: bool) -> LoadOptions {
+    LoadOptions {
         lenient,
         services: Services {
             data_dir: data_dir(),
         },
         ..LoadOptions::of_process()
-    };
-    Ok(load_files(
-        distinct.into_iter().map(|path| (path, Layer::Explicit)),
-        &options,
-    )?)
+    }
 }
 
 /// Shows a warning of one line.

@@ -24,6 +24,7 @@ mod record;
 mod secret;
 mod service;
 mod session;
+mod source;
 mod stage;
 
 use std::fs;

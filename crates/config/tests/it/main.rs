@@ -8,6 +8,7 @@
 )]
 
 mod agent_file;
+mod agent_flag;
 mod arbitrary;
 mod mistakes;
 mod native;

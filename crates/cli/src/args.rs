@@ -99,28 +99,28 @@ pub(crate) struct ConfigArgs {
 #[derive(Debug, Clone, Default, Parser)]
 pub(crate) struct LineArgs {
     /// Run LINE before every tool call. May be repeated, as the other `--hook-` options.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) hook_pre_tool_use: Vec<String>,
+    #[arg(long = "hook-pre-tool-use", value_name = "LINE")]
+    pub(crate) pre_tool_use: Vec<String>,
 
     /// Run LINE after every tool call.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) hook_post_tool_use: Vec<String>,
+    #[arg(long = "hook-post-tool-use", value_name = "LINE")]
+    pub(crate) post_tool_use: Vec<String>,
 
     /// Run LINE when a session starts.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) hook_session_start: Vec<String>,
+    #[arg(long = "hook-session-start", value_name = "LINE")]
+    pub(crate) session_start: Vec<String>,
 
     /// Run LINE when a session ends.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) hook_session_end: Vec<String>,
+    #[arg(long = "hook-session-end", value_name = "LINE")]
+    pub(crate) session_end: Vec<String>,
 
     /// Run LINE when the user is waited for.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) hook_on_user_input: Vec<String>,
+    #[arg(long = "hook-on-user-input", value_name = "LINE")]
+    pub(crate) on_user_input: Vec<String>,
 
     /// Run LINE when the model is done.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) hook_stop: Vec<String>,
+    #[arg(long = "hook-stop", value_name = "LINE")]
+    pub(crate) stop: Vec<String>,
 }
 
 impl LineArgs {
@@ -130,29 +130,29 @@ impl LineArgs {
             (
                 "--hook-pre-tool-use",
                 EventKind::PreToolUse,
-                &self.hook_pre_tool_use,
+                &self.pre_tool_use,
             ),
             (
                 "--hook-post-tool-use",
                 EventKind::PostToolUse,
-                &self.hook_post_tool_use,
+                &self.post_tool_use,
             ),
             (
                 "--hook-session-start",
                 EventKind::SessionStart,
-                &self.hook_session_start,
+                &self.session_start,
             ),
             (
                 "--hook-session-end",
                 EventKind::SessionEnd,
-                &self.hook_session_end,
+                &self.session_end,
             ),
             (
                 "--hook-on-user-input",
                 EventKind::WaitingForUser,
-                &self.hook_on_user_input,
+                &self.on_user_input,
             ),
-            ("--hook-stop", EventKind::Stop, &self.hook_stop),
+            ("--hook-stop", EventKind::Stop, &self.stop),
         ];
         options.into_iter().flat_map(|(option, event, lines)| {
             lines.iter().map(move |line| HookLine {

@@ -10,6 +10,7 @@
 mod agent_file;
 mod agent_flag;
 mod arbitrary;
+mod contract;
 mod mistakes;
 mod native;
 mod problems;

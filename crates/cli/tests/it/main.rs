@@ -11,6 +11,8 @@ mod builtins;
 mod burst;
 mod call;
 mod check;
+mod conformance;
+mod contract;
 mod demo;
 mod fault;
 mod fire;

@@ -7,17 +7,31 @@ use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
 use tenterhook_agent::provider::{Endpoint, Judges};
-use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files};
+use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files, load_lines};
 use tenterhook_handlers::Services;
 
-use crate::args::HookArgs;
+use crate::args::{ConfigArgs, HookArgs, LineArgs};
+use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::output::{self, style, styled};
 
-/// Loads the hook files of a call and shows what a person should look at.
+/// Loads the hooks of a call and shows what a person should look at.
 pub(crate) fn load(args: &HookArgs, services: Services) -> Result<Loaded, CliError> {
-    let loaded = load_quietly(&args.files, args.lenient, services)?;
+    load_with_lines(args, &LineArgs::default(), services)
+}
+
+/// Loads the hooks of a call, shell lines among them, and shows what a person should look at.
+pub(crate) fn load_with_lines(
+    args: &HookArgs,
+    lines: &LineArgs,
+    services: Services,
+) -> Result<Loaded, CliError> {
+    let mut loaded = load_quietly(&args.files, &args.config, args.lenient, services.clone())?;
+    let lines = load_lines(lines.lines(), &options(args.lenient, services))?;
+    loaded.specs.extend(lines.specs);
+    loaded.specs.append(&mut loaded.wired);
+    loaded.warnings.extend(lines.warnings);
     show_warnings(&loaded.warnings);
     let errors = loaded
         .warnings
@@ -34,18 +48,21 @@ pub(crate) fn load(args: &HookArgs, services: Services) -> Result<Loaded, CliErr
     Ok(loaded)
 }
 
-/// Loads hook files, each once.
+/// Loads the user's own hook files and those that were named, each once.
 pub(crate) fn load_quietly(
-    files: &[PathBuf],
+    named: &[PathBuf],
+    config: &ConfigArgs,
     lenient: bool,
     services: Services,
 ) -> Result<Loaded, CliError> {
+    let own = config_dir::hook_files(config)?;
     let mut seen = BTreeSet::new();
     let mut distinct = Vec::new();
-    for path in files {
+    let own_files = own.iter().map(|path| (path, Layer::User));
+    for (path, layer) in own_files.chain(named.iter().map(|path| (path, Layer::Explicit))) {
         let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         if seen.insert(whole) {
-            distinct.push(path);
+            distinct.push((path, layer));
         } else {
             warn(format_args!(
                 "`{}` is named more than once; it is loaded once",
@@ -53,15 +70,18 @@ pub(crate) fn load_quietly(
             ));
         }
     }
-    let options = LoadOptions {
+    let mut loaded = load_files(distinct, &options(lenient, services))?;
+    // Which agent runs is said by the files of the call; the user's own give hooks only.
+    loaded.agent_files.retain(|file| !own.contains(&file.path));
+    Ok(loaded)
+}
+
+fn options(lenient: bool, services: Services) -> LoadOptions {
+    LoadOptions {
         lenient,
         services,
         ..LoadOptions::of_process()
-    };
-    Ok(load_files(
-        distinct.into_iter().map(|path| (path, Layer::Explicit)),
-        &options,
-    )?)
+    }
 }
 
 /// Makes what handlers may use: models are asked with keys and URLs of the environment.

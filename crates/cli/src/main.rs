@@ -4,6 +4,7 @@
 
 mod args;
 mod check;
+mod config_dir;
 mod converse;
 mod data_dir;
 mod demo;

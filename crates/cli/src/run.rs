@@ -30,9 +30,10 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         return Err(CliError::new(Exit::Usage, "the prompt is empty")
             .hint("leave it out to give prompts on standard input, one a line"));
     }
-    let hook_args = args.hooks.clone();
+    let (hook_args, lines) = (args.hooks.clone(), args.lines.clone());
     let (services, judges) = hooks::services();
-    let loaded = interrupt::blocking(interrupts, move || hooks::load(&hook_args, services)).await?;
+    let load = move || hooks::load_with_lines(&hook_args, &lines, services);
+    let loaded = interrupt::blocking(interrupts, load).await?;
     let provider = provider(&args, &loaded, &judges)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {

@@ -10,6 +10,7 @@ use tenterhook_dialects::docker_agent::{DockerAgent, DockerEvent, EVENTS};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::{EventKind, events};
 
+use crate::agent_flag;
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
 use crate::http::HttpAction;
@@ -121,15 +122,29 @@ pub struct AgentDefinition {
     pub toolsets: Option<Vec<Toolset>>,
 }
 
-/// Reads the hooks of an agent file in the order of the file, and its agents.
-pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) {
-    let mut file = AgentFile {
-        path: report.source().path().to_owned(),
-        agents: Vec::new(),
-        permissions: PermissionRules::default(),
+/// What an agent file has.
+#[derive(Debug)]
+pub(crate) struct Read {
+    /// Its hooks, in the order of the file.
+    pub(crate) drafts: Vec<Draft>,
+    /// The hooks that keys of its agents stand for. They run after all that somebody wrote.
+    pub(crate) wired: Vec<Draft>,
+    pub(crate) file: AgentFile,
+}
+
+/// Reads an agent file.
+pub(crate) fn read(report: &mut Report, root: &Node) -> Read {
+    let mut read = Read {
+        drafts: Vec::new(),
+        wired: Vec::new(),
+        file: AgentFile {
+            path: report.source().path().to_owned(),
+            agents: Vec::new(),
+            permissions: PermissionRules::default(),
+        },
     };
     let Some(fields) = Fields::any(report, root, "an agent file", Empty::Absent) else {
-        return (Vec::new(), file);
+        return read;
     };
     if let Some(entry) = fields.entry("hooks") {
         report.add(
@@ -140,19 +155,20 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) 
         );
     }
     if let Some(entry) = fields.entry("permissions") {
-        file.permissions = permission::read(report, &entry.value);
+        read.file.permissions = permission::read(report, &entry.value);
     }
     let agents = fields
         .entry("agents")
         .and_then(|entry| Fields::any(report, &entry.value, "`agents`", Empty::Absent));
     let Some(agents) = agents else {
-        return (Vec::new(), file);
+        return read;
     };
     let definitions = agents.entries().iter();
-    file.agents = definitions
+    read.file.agents = definitions
         .map(|entry| definition_of(report, entry))
         .collect();
-    let root_name = file.root().map(|agent| agent.name.clone());
+    let root_name = read.file.root().map(|agent| agent.name.clone());
+    let is_root = |entry: &Entry| Some(&entry.key) == root_name.as_ref();
     let mut reader = Reader {
         report,
         ids: Ids::default(),
@@ -162,10 +178,18 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) 
     };
     for entry in agents.entries() {
         // Subagents pass the gates of the root agent too.
-        reader.agent = Some(entry.key.clone()).filter(|name| Some(name) != root_name.as_ref());
+        reader.agent = Some(entry.key.clone()).filter(|_| !is_root(entry));
         reader.read_agent(entry);
     }
-    (reader.drafts, file)
+    read.drafts = reader.drafts;
+    // What the root agent has for all need not be there for another one again.
+    let mut agents: Vec<&Entry> = agents.entries().iter().collect();
+    agents.sort_by_key(|entry| !is_root(entry));
+    for agent in agents {
+        let is_root = is_root(agent);
+        agent_flag::read(report, agent, is_root, &read.drafts, &mut read.wired);
+    }
+    read
 }
 
 fn definition_of(report: &mut Report, entry: &Entry) -> AgentDefinition {
@@ -522,7 +546,9 @@ fn read_kind(report: &mut Report, fields: &Fields<'_>) -> Option<Kind> {
 fn define(definition: Definition, action: &Action) -> Definition {
     match action {
         Action::Http(http) => http.define(definition, "url"),
-        _ => definition.field("command", action.command()),
+        Action::Line { .. } | Action::Argv(_) | Action::Builtin { .. } | Action::Model(_) => {
+            definition.field("command", action.command())
+        }
     }
 }
 
@@ -572,7 +598,7 @@ fn read_action(
 /// They hand the event on with `echo "$INPUT"`. The `echo` of some `sh` turns `\n` in a JSON text into a line
 /// end, so that the program behind the pipe cannot read the event and a guard finds nothing to deny. That of
 /// `bash` hands it on as it is.
-fn documented_shell() -> Shell {
+pub(crate) fn documented_shell() -> Shell {
     let bash = Program::Shell {
         shell: Shell::Bash,
         line: ":;".to_owned(),
@@ -586,7 +612,7 @@ fn documented_shell() -> Shell {
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.
 fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, kind: Kind) {
     let used: &[&str] = match kind {
-        Kind::Builtin => &["command", "args", "env", "working_dir"],
+        Kind::Builtin => &["command", "args", "env", "working_dir", "strict_output"],
         Kind::Command => &["command", "env", "working_dir", "strict_output"],
         Kind::Model => &["model", "prompt", "schema", "strict_output"],
         Kind::Http => &["url", "headers", "allow_private", "strict_output"],

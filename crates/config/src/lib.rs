@@ -25,10 +25,12 @@
 #![forbid(unsafe_code)]
 
 mod agent_file;
+mod agent_flag;
 mod draft;
 mod environment;
 mod fields;
 mod http;
+mod line;
 mod load;
 mod model;
 mod native;
@@ -44,6 +46,7 @@ mod tree;
 
 pub use agent_file::{AgentDefinition, AgentFile};
 pub use environment::Environment;
+pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, load_file, load_files, load_text};
 pub use permission::PermissionRules;
 pub use problem::{LoadError, Problem, Severity};

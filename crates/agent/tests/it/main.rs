@@ -9,6 +9,7 @@
 
 mod approval;
 mod compaction;
+mod contract;
 mod ending;
 mod gate;
 mod journey;

@@ -11,6 +11,8 @@ mod builtins;
 mod burst;
 mod call;
 mod check;
+mod conformance;
+mod contract;
 mod demo;
 mod fault;
 mod fire;
@@ -26,6 +28,7 @@ mod secret;
 mod service;
 mod session;
 mod snapshot;
+mod source;
 mod stage;
 
 use std::fs;

@@ -43,7 +43,9 @@ pub(super) fn skeleton(speaker: Speaker, kind: EventKind) -> Option<JsonObject> 
     };
     for field in row.map_or(&[][..], |row| row.fields) {
         let empty = match field.from {
-            From::Payload(name) => payload.and_then(|payload| payload.get(name)),
+            From::Payload(name) | From::Worded(name, _) => {
+                payload.and_then(|payload| payload.get(name))
+            }
             From::Messages(_) => Some(&Value::Array(Vec::new())),
             From::ResultIsError => Some(&Value::Bool(false)),
             From::ResultText | From::Text(_) | From::IterationCap => None,

@@ -141,6 +141,12 @@ fn add_fields<'a>(entries: &mut Entries<'a>, row: &'a DockerEvent, payload: &'a 
             From::IterationCap => payload
                 .get("limit")
                 .map(|limit| Cow::Owned(format!("Maximum iterations reached ({limit})").into())),
+            From::Worded(name, words) => payload.get(*name).map(|value| {
+                let word = words.iter().find(|(own, _)| value == own);
+                word.map_or(Cow::Borrowed(value), |(_, there)| {
+                    Cow::Owned((*there).into())
+                })
+            }),
         };
         if let Some(value) = value {
             entries.set(key, value);

@@ -225,7 +225,10 @@ def report(script, library, names, is_safe):
     watch("file", os.path.join(os.getcwd(), script.file), script.stat)
     if sys.executable:
         watch("file", sys.executable)
-    folders = set(path for path in sys.path if path)
+    folders, homes = set(), set() if is_safe else {script.home}
+    for path in filter(None, sys.path):
+        is_library = library.is_standard(os.path.join(path, "")) or library.is_installed(os.path.join(path, ""))
+        (folders if is_library else homes).add(path)
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
         if not isinstance(path, str):
@@ -236,9 +239,9 @@ def report(script, library, names, is_safe):
             watch("file", path)
     for folder in sorted(folders):
         watch("folder", folder)
-    if not is_safe:
-        watch("home", script.home)
-        fields.extend(os.fsencode("name\0" + name) for name in sorted(names))
+    for folder in sorted(homes):
+        watch("home", folder)
+    fields.extend(os.fsencode("name\0" + name) for name in sorted(names))
     return b"\0".join(fields)
 
 

@@ -117,9 +117,9 @@ impl Stamp {
 struct Loaded {
     /// The script, its modules, and the folders that modules were found in.
     watched: Vec<(PathBuf, Stamp)>,
-    /// The folder of the script, where a new file may take the place of a module.
-    home: Option<(PathBuf, Mutex<Stamp>)>,
-    /// Names of modules that no file in that folder may have.
+    /// The folder of the script and others that anybody writes to, where a new file may take the place of a module.
+    homes: Vec<(PathBuf, Mutex<Stamp>)>,
+    /// Names of modules that no file in those folders may have.
     names: Vec<OsString>,
 }
 
@@ -148,7 +148,7 @@ impl Loaded {
             })();
             let stamp: Stamp = stamp.ok_or("the server's report cannot be read")?;
             if kind == "home" {
-                loaded.home = Some((subject.into(), Mutex::new(stamp)));
+                loaded.homes.push((subject.into(), Mutex::new(stamp)));
             } else {
                 loaded.watched.push((subject.into(), stamp));
             }
@@ -159,14 +159,11 @@ impl Loaded {
     /// Tells whether everything is as it was when the server loaded it.
     fn is_fresh(&self) -> bool {
         let is_same = |(path, stamp): &(PathBuf, Stamp)| Stamp::of(path) == Some(*stamp);
-        self.watched.iter().all(is_same) && self.is_home_fresh()
+        self.watched.iter().all(is_same) && self.homes.iter().all(|home| self.is_home_fresh(home))
     }
 
     /// Tells whether the script would still import what is loaded. A log file beside the script changes nothing.
-    fn is_home_fresh(&self) -> bool {
-        let Some((path, known)) = &self.home else {
-            return true;
-        };
+    fn is_home_fresh(&self, (path, known): &(PathBuf, Mutex<Stamp>)) -> bool {
         let Some(now) = Stamp::of(path) else {
             return false;
         };

@@ -210,9 +210,22 @@ impl Handler for CommandHandler {
     }
 
     fn problem(&self) -> Option<String> {
-        self.command
-            .resolve()
-            .err()
-            .map(|error| super::chain(&error))
+        if let Err(error) = self.command.resolve() {
+            return Some(super::chain(&error));
+        }
+        #[cfg(unix)]
+        if let Some(ForkCounts {
+            forked,
+            cold,
+            problem: Some(problem),
+            ..
+        }) = self.fork_counts()
+        {
+            let all = forked + cold;
+            return Some(format!(
+                "{cold} of {all} events ran without the fork server: {problem}"
+            ));
+        }
+        None
     }
 }

@@ -91,7 +91,8 @@ pub trait Handler: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns what keeps the handler from working, if that is known before any event: a missing executable.
+    /// Returns what keeps the handler from working, if that is known before any event: a missing executable. Or what
+    /// has kept it until now from working in the way that it was asked to.
     fn problem(&self) -> Option<String> {
         None
     }

@@ -32,6 +32,9 @@ const MAX_SERVERS: usize = 8;
 /// How long a fork may take, at most a quarter of the timeout. A server that needs longer is no help.
 const FORK_PATIENCE: Duration = Duration::from_secs(1);
 
+/// A wait for a slot after which what was looked at before is looked at again.
+const LONG_WAIT: Duration = Duration::from_millis(2);
+
 /// The time between two starts, and the pause after the first failure. Each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
@@ -169,9 +172,14 @@ impl ForkServer {
         if let Ok(launch) = command.launch()
             && let Some((server, spot)) = self.inner.ready(&launch)
         {
+            let asked = Instant::now();
             let slot = cancel.run_until_cancelled(command.slots_or_shared().take());
             let slot = slot.await.ok_or(SpawnError::Cancelled)?;
             let began = Instant::now();
+            if began - asked > LONG_WAIT && !server.is_fresh() {
+                drop(slot);
+                return self.cold(command, stdin, &limits, cancel).await;
+            }
             let mut rest = stdin;
             let patience = FORK_PATIENCE.min(limits.timeout / 4);
             let beginning = begin(&server, &spot, &mut rest, slot);
@@ -187,8 +195,18 @@ impl ForkServer {
             }
             limits.timeout = limits.timeout.saturating_sub(began.elapsed());
         }
+        self.cold(command, stdin, &limits, cancel).await
+    }
+
+    async fn cold(
+        &self,
+        command: &Command,
+        stdin: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, SpawnError> {
         self.inner.cold.fetch_add(1, Ordering::Relaxed);
-        command.run(stdin, &limits, cancel).await
+        command.run(stdin, limits, cancel).await
     }
 }
 

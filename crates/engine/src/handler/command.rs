@@ -331,9 +331,22 @@ impl Handler for CommandHandler {
     }
 
     fn problem(&self) -> Option<String> {
-        self.command
-            .resolve()
-            .err()
-            .map(|error| super::error_chain(&error))
+        if let Err(error) = self.command.resolve() {
+            return Some(super::error_chain(&error));
+        }
+        #[cfg(unix)]
+        if let Some(ForkCounts {
+            forked,
+            cold,
+            problem: Some(problem),
+            ..
+        }) = self.fork_counts()
+        {
+            let all = forked + cold;
+            return Some(format!(
+                "{cold} of {all} events ran without the fork server: {problem}"
+            ));
+        }
+        None
     }
 }

@@ -111,3 +111,27 @@ fn a_handler_without_a_server_has_no_counts() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(gate(dir.path(), "pass").0.fork_counts(), None);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_cannot_be_used_shows_among_the_hooks_and_changes_no_verdict() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "import logging\nprint('{\"decision\": \"deny\", \"reason\": \"no\"}')";
+    let (handler, script) = gate(dir.path(), text);
+    std::fs::write(dir.path().join("string.py"), "from re import *").unwrap();
+    let handler = Arc::new(handler.fork_server(script));
+    let warm = handler.warm(dir.path(), Duration::from_secs(20)).await;
+    assert!(warm.is_err(), "{warm:?}");
+    let engine = Engine::new();
+    let handling = Handling::Waiting(Arc::<CommandHandler>::clone(&handler));
+    engine.register(spec(EventKind::PreToolUse, "gate", handling));
+    let dispatcher = engine.dispatcher(origin(dir.path()));
+    let outcome = dispatcher.dispatch(shell_call("ls")).await;
+    assert_eq!(outcome.permission(), Permission::Deny);
+    assert_eq!(
+        engine.hooks()[0].problem.as_deref(),
+        Some(
+            "1 of 1 events ran without the fork server: `string` beside the script has the name of \
+             a module of Python"
+        )
+    );
+}

@@ -72,7 +72,7 @@ class Script:
                 return None
 
     def imports(self):
-        """Returns the modules that the script imports whatever happens, each with the names taken from it."""
+        """Returns the modules that the script begins with, each with the names that it takes from them."""
         import warnings
 
         with warnings.catch_warnings():
@@ -87,15 +87,39 @@ class Script:
 
 
 def collect(statements, found):
-    # The branches of an `if`, functions and classes are left to the script: they may never run.
+    """Collects imports until a statement that could make a later one mean something else.
+
+    After `sys.path.insert(...)` or `os.environ[...] = ...` an import may find or do something else than it would
+    here. Returns whether the end was reached.
+    """
     for statement in statements:
         kind = type(statement).__name__
         if kind == "Import":
             found.extend((alias.name, ()) for alias in statement.names)
-        elif kind == "ImportFrom" and not statement.level and statement.module != "__future__":
+        elif kind == "ImportFrom" and statement.module == "__future__":
+            continue
+        elif kind == "ImportFrom" and not statement.level:
             found.append((statement.module, tuple(alias.name for alias in statement.names)))
-        elif kind in ("Try", "TryStar", "With"):
-            collect(statement.body, found)
+        elif kind == "Try" and not statement.orelse and not statement.finalbody:
+            # The handlers do not run when the imports succeed, and an import that fails ends it all.
+            if not collect(statement.body, found):
+                return False
+        elif not is_inert(statement, kind):
+            return False
+    return True
+
+
+def is_inert(statement, kind):
+    """Tells whether a statement leaves the imports after it alone."""
+    if kind == "If":
+        # Such as `if TYPE_CHECKING`: what it imports is left to the script.
+        return all(type(inner).__name__ in ("Import", "ImportFrom") for inner in statement.body + statement.orelse)
+    if kind in ("FunctionDef", "AsyncFunctionDef"):
+        return not statement.decorator_list
+    if kind == "Assign":
+        targets = all(type(target).__name__ == "Name" for target in statement.targets)
+        return targets and type(statement.value).__name__ == "Constant"
+    return kind == "Expr" and type(statement.value).__name__ == "Constant"
 
 
 def site_folders():
@@ -151,15 +175,16 @@ def siblings(home):
 
 
 def preload(script, library, hidden):
+    """Imports what the script imports, up to the first module that only the script can import."""
     for name, names in script.imports():
         top = name.split(".", 1)[0]
         if top in hidden or not library.has(top):
-            continue
+            return
         try:
             __import__(name, {"__name__": "__main__"}, {}, [n for n in names if n != "*"])
         except Exception:
             # The script meets the same error in its own process.
-            pass
+            return
 
 
 def check(printed):
@@ -225,7 +250,10 @@ def report(script, library, names, is_safe):
     watch("file", os.path.join(os.getcwd(), script.file), script.stat)
     if sys.executable:
         watch("file", sys.executable)
-    folders = set(path for path in sys.path if path)
+    folders, homes = set(), set() if is_safe else {script.home}
+    for path in filter(None, sys.path):
+        is_library = library.is_standard(os.path.join(path, "")) or library.is_installed(os.path.join(path, ""))
+        (folders if is_library else homes).add(path)
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
         if not isinstance(path, str):
@@ -236,9 +264,9 @@ def report(script, library, names, is_safe):
             watch("file", path)
     for folder in sorted(folders):
         watch("folder", folder)
-    if not is_safe:
-        watch("home", script.home)
-        fields.extend(os.fsencode("name\0" + name) for name in sorted(names))
+    for folder in sorted(homes):
+        watch("home", folder)
+    fields.extend(os.fsencode("name\0" + name) for name in sorted(names))
     return b"\0".join(fields)
 
 

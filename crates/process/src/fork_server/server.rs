@@ -31,6 +31,9 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 /// The longest report of a server that is read.
 const LONGEST_REPORT: usize = 4 << 20;
 
+/// What is said of a report that is not one.
+const UNREADABLE: &str = "the server's report cannot be read";
+
 /// How much of what a failed start has printed is shown.
 const LONGEST_COMPLAINT: usize = 2048;
 
@@ -117,9 +120,9 @@ impl Stamp {
 struct Loaded {
     /// The script, its modules, and the folders that modules were found in.
     watched: Vec<(PathBuf, Stamp)>,
-    /// The folder of the script, where a new file may take the place of a module.
-    home: Option<(PathBuf, Mutex<Stamp>)>,
-    /// Names of modules that no file in that folder may have.
+    /// The folder of the script and others that anybody writes to, where a new file may take the place of a module.
+    homes: Vec<(PathBuf, Mutex<Stamp>)>,
+    /// Names of modules that no file in those folders may have.
     names: Vec<OsString>,
 }
 
@@ -128,9 +131,12 @@ impl Loaded {
     fn read(report: &[u8]) -> Result<Self, String> {
         let mut fields = report.split(|&byte| byte == 0).map(OsStr::from_bytes);
         let mut loaded = Self::default();
-        if fields.next() == Some(OsStr::new("refused")) {
+        let verdict = fields.next().unwrap_or_default();
+        if verdict == "refused" {
             let reason = fields.next().unwrap_or_default();
             return Err(reason.to_string_lossy().into_owned());
+        } else if verdict != "ready" {
+            return Err(UNREADABLE.to_owned());
         }
         while let Some(kind) = fields.next() {
             let subject = fields.next().unwrap_or_default();
@@ -146,9 +152,9 @@ impl Loaded {
                     modified: number()?,
                 })
             })();
-            let stamp: Stamp = stamp.ok_or("the server's report cannot be read")?;
+            let stamp: Stamp = stamp.ok_or(UNREADABLE)?;
             if kind == "home" {
-                loaded.home = Some((subject.into(), Mutex::new(stamp)));
+                loaded.homes.push((subject.into(), Mutex::new(stamp)));
             } else {
                 loaded.watched.push((subject.into(), stamp));
             }
@@ -159,14 +165,11 @@ impl Loaded {
     /// Tells whether everything is as it was when the server loaded it.
     fn is_fresh(&self) -> bool {
         let is_same = |(path, stamp): &(PathBuf, Stamp)| Stamp::of(path) == Some(*stamp);
-        self.watched.iter().all(is_same) && self.is_home_fresh()
+        self.watched.iter().all(is_same) && self.homes.iter().all(|home| self.is_home_fresh(home))
     }
 
     /// Tells whether the script would still import what is loaded. A log file beside the script changes nothing.
-    fn is_home_fresh(&self) -> bool {
-        let Some((path, known)) = &self.home else {
-            return true;
-        };
+    fn is_home_fresh(&self, (path, known): &(PathBuf, Mutex<Stamp>)) -> bool {
         let Some(now) = Stamp::of(path) else {
             return false;
         };
@@ -373,10 +376,56 @@ fn failure(error: &io::Error, complaints: &mut io::PipeReader) -> String {
         let patience = START_PATIENCE.as_secs();
         format!("the server was not ready after {patience} s")
     } else {
-        format!("the server's report cannot be read: {error}")
+        format!("{UNREADABLE}: {error}")
     };
     match printed.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => format!("{what}: {}", line.trim()),
         None => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_whole_or_not_at_all() {
+        let unreadable = Err("the server's report cannot be read".to_owned());
+        let table = [
+            ("ready", Ok((0, 0, 0))),
+            (
+                "ready|file|/a b|1|2|3|folder|/c|1|2|-3|home|/d|1|2|3|name|json",
+                Ok((2, 1, 1)),
+            ),
+            ("ready|file|/a|1|2", unreadable.clone()),
+            ("ready|file|/a|1|-2|3", unreadable.clone()),
+            ("ready|file|/a|one|2|3", unreadable.clone()),
+            ("refused|it prints", Err("it prints".to_owned())),
+            ("", unreadable.clone()),
+            ("hello", unreadable),
+        ];
+        for (text, expected) in table {
+            let report = text.replace('|', "\0");
+            let read = Loaded::read(report.as_bytes())
+                .map(|loaded| (loaded.watched.len(), loaded.homes.len(), loaded.names.len()));
+            assert_eq!(read, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_another_one_is_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("module.py");
+        fs::write(&file, "1").unwrap();
+        let stamp = Stamp::of(&file).unwrap();
+        let loaded = Loaded {
+            watched: vec![(file.clone(), stamp)],
+            ..Loaded::default()
+        };
+        assert!(loaded.is_fresh());
+        fs::write(&file, "12").unwrap();
+        assert!(!loaded.is_fresh());
+        fs::remove_file(&file).unwrap();
+        assert!(!loaded.is_fresh());
     }
 }

@@ -888,22 +888,18 @@ fn install(base: &Path, modules: &[(&str, &str)]) -> PathBuf {
 
 #[tokio::test]
 async fn an_edited_module_is_the_one_that_runs() {
+    let module = |value: &str| format!("import os\nPID = os.getpid()\nVALUE = '{value}'\n");
     let dir = tempfile::tempdir().unwrap();
     let (base, work) = (dir.path().join("base"), dir.path().join("work"));
-    let site = install(&base, &[("installed.py", "VALUE = 'first'\n")]);
+    let site = install(&base, &[("installed.py", &module("first"))]);
     fs::create_dir(&work).unwrap();
-    let text = "
-import sys
-is_loaded = 'installed' in sys.modules
-import installed
-print(is_loaded, installed.VALUE)
-";
+    let text = "import installed, os\nprint(installed.PID != os.getpid(), installed.VALUE)";
     fs::write(work.join("hook.py"), text).unwrap();
     let mut hook = Hook::new(&work, &["hook.py"]).await;
     hook.command = hook.command.env("PYTHONUSERBASE", &base);
     hook.warm().await;
     assert_eq!(printed(&hook.fork().await), "True first\n");
-    fs::write(site.join("installed.py"), "VALUE = 'changed'\n").unwrap();
+    fs::write(site.join("installed.py"), module("changed")).unwrap();
     assert_eq!(printed(&hook.cold().await), "False changed\n");
     while hook.server.counts().forked < 2 {
         let again = printed(&hook.any(&patient()).await.unwrap());
@@ -1109,4 +1105,56 @@ async fn one_process_has_eight_servers_at_most() {
     let finished = ninth.run(&command, EVENT, &limits, &cancel).await.unwrap();
     assert_eq!(printed(&finished), "1\n");
     assert_eq!(ninth.counts().cold, 1);
+}
+
+#[tokio::test]
+async fn only_imports_that_nothing_before_them_can_change_are_made_ahead() {
+    let table = [
+        ("import one, two", "one two"),
+        (
+            "'about'\nfrom __future__ import annotations\nLEVEL = 3\nimport one",
+            "one",
+        ),
+        (
+            "try:\n    import one\nexcept ImportError:\n    one = 1\nimport two",
+            "one two",
+        ),
+        ("from one import PID\nfrom two import *", "one two"),
+        ("if True:\n    import one\nimport two", "two"),
+        ("def f():\n    import one\nimport two\nf()", "two"),
+        ("import sys\nsys.path.insert(0, 'vendored')\nimport one", ""),
+        ("import one, os\nos.environ['A'] = '1'\nimport two", "one"),
+        ("if True:\n    print('x')\nimport one", ""),
+        ("import sibling\nimport one", ""),
+        (
+            "try:\n    import no_such_module\nexcept ImportError:\n    pass\nimport one",
+            "",
+        ),
+        ("with open('hook.py'):\n    import one", ""),
+        ("@print\ndef f(): pass\nimport one", ""),
+        ("class C:\n    print('x')\nimport one", ""),
+    ];
+    let module = "import os\nPID = os.getpid()";
+    let end = "
+import os, sys
+ahead = [m for m in ('one', 'two') if m in sys.modules and sys.modules[m].PID != os.getpid()]
+print(*ahead, file=sys.stderr)
+";
+    for (imports, expected) in table {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("base");
+        install(&base, &[("one.py", module), ("two.py", module)]);
+        fs::create_dir(dir.path().join("vendored")).unwrap();
+        fs::write(dir.path().join("vendored/one.py"), module).unwrap();
+        fs::write(dir.path().join("sibling.py"), "").unwrap();
+        fs::write(dir.path().join("hook.py"), format!("{imports}\n{end}")).unwrap();
+        let mut hook = Hook::new(dir.path(), &["hook.py"]).await;
+        hook.command = hook.command.env("PYTHONUSERBASE", &base);
+        hook.warm().await;
+        let fresh = run(&hook.command, EVENT, &patient()).await;
+        let forked = hook.fork().await;
+        let (_, printed, ahead, _) = seen(&forked);
+        assert_eq!(printed, seen(&fresh).1, "{imports}");
+        assert_eq!(ahead.trim_end(), expected, "{imports}");
+    }
 }

@@ -115,3 +115,21 @@ fn the_value_of_a_header_is_shown_nowhere() {
     let error = load("hooks.yaml", &control).unwrap_err();
     assert!(!error.problems[0].message.contains("canary"), "{error:?}");
 }
+
+#[test]
+fn the_examples_of_the_pages_load() {
+    let pages = [
+        include_str!("../../../../docs/hooks.md"),
+        include_str!("../../../../docs/builtins.md"),
+    ];
+    let blocks = pages
+        .iter()
+        .flat_map(|page| page.split("```yaml native hook\n").skip(1));
+    let examples = blocks.map(|block| block.split_once("\n```").unwrap().0);
+    let mut count = 0;
+    for example in examples.filter(|text| text.contains("http") || text.contains("unload")) {
+        load("hooks.yaml", example).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        count += 1;
+    }
+    assert!(count >= 3, "{count}");
+}

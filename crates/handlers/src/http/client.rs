@@ -61,7 +61,7 @@ pub(crate) struct Posted {
 
 /// Makes the client for a target, which reads the platform's roots from the disk. Later calls are free.
 pub(crate) fn prepare(target: &Target) -> Result<(), SendError> {
-    client(target).map(drop)
+    made(target).map(drop)
 }
 
 /// Posts JSON. Nothing is sent twice.
@@ -70,7 +70,7 @@ pub(crate) async fn post(
     headers: &Headers,
     body: Vec<u8>,
 ) -> Result<Posted, SendError> {
-    let client = client(target)?;
+    let client = client(target).await?;
     // The semaphore is never closed, so there is always a permit in the end.
     let slot = SLOTS_LEFT.acquire().await.ok();
     let response = send(client, target, headers, body).await?;
@@ -116,23 +116,45 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
     text.unwrap_or_else(|| "the request failed".to_owned())
 }
 
-fn client(target: &Target) -> Result<&'static reqwest::Client, SendError> {
-    let is_secure = target.url().scheme() == "https";
+/// Returns the place of the client for a target.
+fn slot(target: &Target) -> &'static OnceLock<reqwest::Client> {
     let [open, open_private, tls, tls_private] = &CLIENTS;
-    let slot = match (is_secure, target.allows_private()) {
+    match (is_secure(target), target.allows_private()) {
         (false, false) => open,
         (false, true) => open_private,
         (true, false) => tls,
         (true, true) => tls_private,
-    };
+    }
+}
+
+fn is_secure(target: &Target) -> bool {
+    target.url().scheme() == "https"
+}
+
+fn made(target: &Target) -> Result<&'static reqwest::Client, SendError> {
+    let slot = slot(target);
     if let Some(client) = slot.get() {
         return Ok(client);
     }
     let resolver = (!target.allows_private()).then(PublicOnly::of_system);
-    let client = build(is_secure, resolver).map_err(|error| SendError::Client {
+    let client = build(is_secure(target), resolver).map_err(|error| SendError::Client {
         problem: cause(&error),
     })?;
     Ok(slot.get_or_init(|| client))
+}
+
+/// Returns the client for a target, which is made where waiting is allowed if nobody has prepared it.
+async fn client(target: &Target) -> Result<&'static reqwest::Client, SendError> {
+    if let Some(client) = slot(target).get() {
+        return Ok(client);
+    }
+    let target = target.clone();
+    let making = tokio::task::spawn_blocking(move || made(&target));
+    making.await.unwrap_or_else(|error| {
+        Err(SendError::Client {
+            problem: error.to_string(),
+        })
+    })
 }
 
 fn build(is_secure: bool, resolver: Option<PublicOnly>) -> reqwest::Result<reqwest::Client> {

@@ -483,6 +483,24 @@ async fn a_dropped_dispatch_closes_the_connection() {
     assert_eq!(server.seen.recv().await, Some(Seen::Closed));
 }
 
+#[tokio::test]
+async fn a_kept_connection_is_used_again_and_a_request_that_it_lost_is_not_repeated() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}".to_vec();
+    let mut server = serve(Script::Twice(answer)).await;
+    let hooks = engine([gate(&server.url())]).dispatcher(origin());
+    let first = hooks.dispatch(shell_call("ls")).await;
+    assert_eq!(first.failures(), []);
+    let second = hooks.dispatch(shell_call("rm")).await;
+    let reason = second.stopped().unwrap();
+    assert!(
+        reason.ends_with("connection closed before message completed"),
+        "{reason}"
+    );
+    assert!(server.request().await.1 != server.request().await.1);
+    assert_eq!(server.seen.recv().await, Some(Seen::Closed));
+    assert_eq!(server.requests(), 0);
+}
+
 /// Set for the process that trusts the certificate: where it finds the service.
 const TRUSTED_URL: &str = "TENTERHOOK_INTERNAL__TRUSTED_URL";
 
@@ -511,6 +529,9 @@ async fn a_certificate_that_the_machine_trusts_is_accepted() {
         argv: argv.map(Into::into).to_vec(),
     })
     .env("SSL_CERT_FILE", roots.as_os_str())
+    // Nothing listens there, and nobody asks.
+    .env("HTTPS_PROXY", "http://127.0.0.1:9")
+    .env("ALL_PROXY", "http://127.0.0.1:9")
     .env(TRUSTED_URL, url.as_str());
     let limits = Limits {
         timeout: Duration::from_mins(1),

@@ -17,6 +17,8 @@ pub(crate) enum Script {
     Hold(Vec<u8>),
     /// Sends these bytes, then one more at a time, without end.
     Drip(Vec<u8>),
+    /// Sends these bytes, reads another request on the same connection, and closes.
+    Twice(Vec<u8>),
     /// Sends these bytes again and again, as fast as they are taken.
     Flood(Vec<u8>),
 }
@@ -39,6 +41,7 @@ impl Script {
     async fn play(
         &self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        seeing: &mpsc::UnboundedSender<Seen>,
     ) -> std::io::Result<()> {
         match self {
             Self::Send(bytes) => {
@@ -56,6 +59,13 @@ impl Script {
                     stream.write_all(b" ").await?;
                     stream.flush().await?;
                 }
+            }
+            Self::Twice(bytes) => {
+                stream.write_all(bytes).await?;
+                if let Some((head, body)) = read_request(stream).await {
+                    drop(seeing.send(Seen::Request(head, body)));
+                }
+                Ok(())
             }
             Self::Flood(bytes) => {
                 let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
@@ -179,7 +189,7 @@ async fn converse(
     };
     drop(seeing.send(Seen::Request(head, body)));
     // A client that gives up breaks the connection, which is what the script waits for.
-    drop(script.play(&mut stream).await);
+    drop(script.play(&mut stream, &seeing).await);
     drop(seeing.send(Seen::Closed));
 }
 

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tenterhook::event::{PreToolUse, SessionStart, ToolGuard};
+use tenterhook::journal::JournalRecord;
 use tenterhook::{
-    CommandHandler, Engine, EventKind, Handling, HookSpec, OnError, Origin, Permission,
+    AnswerEnd, AnyOutcome, CommandHandler, Engine, EventKind, Handling, HookSpec, MemoryJournal,
+    OnError, Origin, Permission,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::{Command, Program};
@@ -429,4 +431,63 @@ async fn a_guard_found_when_it_was_loaded_is_not_replaced_by_one_found_later() {
             .unwrap()
             .contains("myguard")
     );
+}
+
+/// Runs one event through a command hook whose answer is a line, and returns the outcome with every record.
+async fn answer_line(
+    kind: EventKind,
+    line: &str,
+    expected_records: usize,
+) -> (AnyOutcome, Vec<JournalRecord>) {
+    let journal = Arc::new(MemoryJournal::new());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    let command = Command::new(Program::shell(line));
+    let handler =
+        CommandHandler::new(command, line, DockerAgent::native()).answer_end(AnswerEnd::Line);
+    engine.register(HookSpec::new(kind, "early", Arc::new(handler)));
+    let hooks = engine.dispatcher(Origin::default());
+    let event = PreToolUse {
+        tool_name: "shell".to_owned(),
+        ..PreToolUse::default()
+    };
+    let dispatched = hooks.dispatch_any(Box::new(event)).await;
+    let mut records = journal.take();
+    while records.len() < expected_records {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        records.extend(journal.take());
+    }
+    (dispatched.outcome, records)
+}
+
+#[tokio::test]
+async fn a_line_is_the_answer_and_a_bad_exit_behind_it_is_only_in_the_journal() {
+    let line = "cat >/dev/null; echo log; echo '{\"decision\":\"deny\",\"reason\":\"no\"}'; echo why >&2; exit 3";
+    let (outcome, records) = answer_line(EventKind::PreToolUse, line, 3).await;
+    assert_eq!(outcome.stop_reason(), Some("no"));
+    assert!(outcome.failures.is_empty());
+    let Some(JournalRecord::Run(late)) = records.last() else {
+        panic!("{records:?}");
+    };
+    assert_eq!(
+        late.cause.as_deref(),
+        Some("after its answer: exited with status 3: why")
+    );
+}
+
+#[tokio::test]
+async fn without_a_whole_line_the_exit_decides() {
+    for (line, stopped) in [
+        ("cat >/dev/null; echo no >&2; exit 2", Some("no")),
+        (
+            "cat >/dev/null; printf '{\"decision\":\"allow\"}'; exit 0",
+            None,
+        ),
+        ("cat >/dev/null; exit 0", None),
+    ] {
+        let (outcome, _) = answer_line(EventKind::PreToolUse, line, 2).await;
+        assert_eq!(outcome.stop_reason(), stopped, "{line}");
+    }
+    let (outcome, _) = answer_line(EventKind::PreToolUse, "echo '{\"decision\":'; exit 1", 2).await;
+    assert!(outcome.is_stopped());
+    assert_eq!(outcome.failures.len(), 1);
 }

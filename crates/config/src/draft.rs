@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tenterhook::{
-    AnswerEnd, CommandHandler, Dialect, EventClass, EventName, Handler, Handling, HookSpec, Layer,
-    Matcher, OnError, Phase, Source,
+    AnswerEnd, CommandHandler, Dialect, EventClass, EventInfo, EventName, Handler, Handling,
+    HookSpec, Layer, Matcher, OnError, Phase, Policy, Source,
 };
-use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin};
+use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, is_watcher};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
 use tenterhook_process::{Command, Program, PythonScript, Shell};
 use tenterhook_protocol::HookId;
@@ -111,7 +111,12 @@ impl Draft {
             phase: self.phase,
             priority: self.priority,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
-            policy: self.dialect.policy(event.name.info(), event.on_error),
+            policy: policy(
+                &self.action,
+                &*self.dialect,
+                event.name.info(),
+                event.on_error,
+            ),
             source: source.clone(),
             definition: Some(self.definition.clone()),
             event: Some(event.name),
@@ -292,6 +297,22 @@ impl Draft {
             }
         }
     }
+}
+
+/// Returns what a failure does: what the file or the dialect says, and nothing but a warning for a built-in that only
+/// watches.
+fn policy(
+    action: &Action,
+    dialect: &dyn Dialect,
+    event: &EventInfo,
+    on_error: Option<OnError>,
+) -> Policy {
+    if let (Action::Builtin { name, .. }, None) = (action, on_error)
+        && is_watcher(name)
+    {
+        return Policy::new(OnError::Warn, "the built-in only watches");
+    }
+    dialect.policy(event, on_error)
 }
 
 /// Warns of a command that could not be started now.

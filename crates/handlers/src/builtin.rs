@@ -69,6 +69,14 @@ pub const BUILTINS: &[Builtin] = &[
     unload::BUILTIN,
 ];
 
+/// The built-ins that only watch: their failure stops nothing unless the configuration says so.
+const WATCHERS: &[&str] = &["snapshot"];
+
+/// Says whether a built-in only watches, so that its failure is told and nothing more, on gates too.
+pub fn is_watcher(name: &str) -> bool {
+    WATCHERS.contains(&name)
+}
+
 /// How a built-in is configured.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {

@@ -29,6 +29,39 @@ const VARIABLES: [(&str, &str); 4] = [
     ("LC_ALL", "C"),
 ];
 
+/// Variables of whoever started this program that lead git to another repository, or make it do more than it is asked.
+const FOREIGN: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_ATTR_SOURCE",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIFF_OPTS",
+    "GIT_DIR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_GRAFT_FILE",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_NAMESPACE",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_TRACE",
+    "GIT_TRACE2",
+    "GIT_TRACE2_EVENT",
+    "GIT_TRACE2_PERF",
+    "GIT_WORK_TREE",
+    "LANGUAGE",
+];
+
 /// The most that git may print, in bytes. More is a failure: half a list of files is no list.
 const LARGEST: usize = 64 << 20;
 
@@ -132,7 +165,9 @@ impl Git {
             .into_iter()
             .chain(settings)
             .chain(arguments.iter().copied());
-        let command = Command::new(Program::exec(argv)).working_dir(PathBuf::from(dir));
+        let command = Command::new(Program::exec(argv))
+            .without_env(FOREIGN)
+            .working_dir(PathBuf::from(dir));
         let command = self
             .env
             .iter()

@@ -99,6 +99,7 @@ struct Inner {
     program: Program,
     dir: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
+    removed: Vec<OsString>,
     slots: Option<Slots>,
     launch: Result<Launch, ResolveError>,
 }
@@ -115,6 +116,8 @@ pub(crate) struct Launch {
     pub(crate) arguments: Vec<OsString>,
     pub(crate) dir: Option<PathBuf>,
     pub(crate) env: Vec<(OsString, OsString)>,
+    /// Inherited variables that the child does not get.
+    pub(crate) removed: Vec<OsString>,
     pub(crate) shell: Option<Shell>,
 }
 
@@ -123,6 +126,11 @@ impl Launch {
     fn is_relative(&self) -> bool {
         let written = self.name.as_deref().unwrap_or(self.path.as_os_str());
         self.shell.is_none() && is_path(written) && Path::new(written).is_relative()
+    }
+
+    /// Says whether a variable is set for this launch.
+    pub(crate) fn sets(&self, key: &OsStr) -> bool {
+        self.env.iter().any(|(known, _)| known == key)
     }
 
     /// Returns the launch that hands a file which the system does not recognise to `sh`.
@@ -148,6 +156,7 @@ impl Command {
             program,
             dir: None,
             env: Vec::new(),
+            removed: Vec::new(),
             slots: None,
             launch: Err(ResolveError::Empty),
         };
@@ -192,6 +201,12 @@ impl Command {
             inner.env.retain(|(known, _)| *known != key);
             inner.env.push((key, value));
         })
+    }
+
+    /// Keeps inherited variables from the child. One that is set with [`Command::env`] stays set.
+    #[must_use]
+    pub fn without_env(self, keys: &[&str]) -> Self {
+        self.edit(|inner| inner.removed.extend(keys.iter().map(OsString::from)))
     }
 
     /// Runs under these slots and not under [`Slots::shared`].
@@ -327,6 +342,7 @@ impl Inner {
             arguments,
             dir: self.dir.clone(),
             env: self.environment(),
+            removed: self.removed.clone(),
             shell: None,
         })
     }
@@ -341,6 +357,7 @@ impl Inner {
             arguments: arguments.map(OsString::from).collect(),
             dir: self.dir.clone(),
             env: self.environment(),
+            removed: self.removed.clone(),
             shell: Some(shell),
         })
     }
@@ -385,6 +402,7 @@ impl Inner {
     fn variable(&self, key: &str) -> Option<Cow<'_, OsStr>> {
         match self.set_variable(key) {
             Some(value) => Some(Cow::Borrowed(value)),
+            None if self.removed.iter().any(|removed| removed == key) => None,
             None => env::var_os(key).map(Cow::Owned),
         }
     }

@@ -1,6 +1,9 @@
 //! Gives the model files of instructions: the nearest of each name above the working directory, then the user's own.
+//! With a depth it also names those that lie below.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tenterhook::{Call, HandlerError};
@@ -11,23 +14,54 @@ use super::{Builtin, Run, blocking, context, directory};
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "add_prompt_files",
     events: &[EventKind::TurnStart],
-    arguments: "file names",
+    arguments: "file names, and `--depth=N` to name those up to N folders below",
     make: |setup| {
-        let is_flag = |name: &&String| name.is_empty() || name.starts_with('-');
-        match setup.arguments.iter().find(is_flag) {
-            Some(name) => Err(format!("`{name}` is no file name")),
-            None => Ok(Box::new(AddPromptFiles {
-                names: setup.arguments.to_vec(),
-            })),
-        }
+        Ok(Box::new(AddPromptFiles(Arc::new(Wanted::read(
+            setup.arguments,
+        )?))))
     },
 };
 
 /// The most bytes that one file gives the model: context has to stay bounded.
 const FILE_LIMIT: usize = 256 << 10;
 
-struct AddPromptFiles {
+/// The deepest that is searched.
+const MOST_DEPTH: usize = 16;
+/// The most entries that a search looks at.
+const SEARCH_LIMIT: usize = 20_000;
+/// The most files below that are named.
+const LISTED: usize = 100;
+
+struct AddPromptFiles(Arc<Wanted>);
+
+/// What the arguments ask for.
+#[derive(Debug, PartialEq)]
+struct Wanted {
     names: Vec<String>,
+    /// How many folders below the working directory are searched; 0 is none.
+    depth: usize,
+}
+
+impl Wanted {
+    fn read(arguments: &[String]) -> Result<Self, String> {
+        let mut wanted = Self {
+            names: Vec::new(),
+            depth: 0,
+        };
+        for argument in arguments {
+            if let Some(depth) = argument.strip_prefix("--depth=") {
+                let depth = depth.parse().ok();
+                wanted.depth = depth
+                    .filter(|depth| (1..=MOST_DEPTH).contains(depth))
+                    .ok_or_else(|| format!("`{argument}` is no depth from 1 to {MOST_DEPTH}"))?;
+            } else if argument.is_empty() || argument.starts_with('-') {
+                return Err(format!("`{argument}` is no file name"));
+            } else {
+                wanted.names.push(argument.clone());
+            }
+        }
+        Ok(wanted)
+    }
 }
 
 impl Run for AddPromptFiles {
@@ -36,19 +70,21 @@ impl Run for AddPromptFiles {
             let Some(dir) = directory(&call.event).map(Path::to_owned) else {
                 return Ok(AnyEffect::default());
             };
-            let names = self.names.clone();
-            blocking(move || give(&dir, &names)).await
+            let wanted = Arc::clone(&self.0);
+            blocking(move || give(&dir, &wanted)).await
         })
     }
 }
 
 /// Reads every file that is there.
-fn give(dir: &Path, names: &[String]) -> AnyEffect {
+fn give(dir: &Path, wanted: &Wanted) -> AnyEffect {
     let home = std::env::home_dir();
-    let texts: Vec<String> = names
+    let texts: Vec<String> = wanted
+        .names
         .iter()
         .flat_map(|name| paths(dir, home.as_deref(), name))
         .filter_map(|path| read(&path))
+        .chain(listing(dir, wanted))
         .collect();
     if texts.is_empty() {
         AnyEffect::default()
@@ -67,6 +103,49 @@ fn paths(dir: &Path, home: Option<&Path>, name: &str) -> Vec<PathBuf> {
         .map(|home| home.join(name))
         .filter(|path| path.is_file() && nearest.as_ref() != Some(path));
     nearest.into_iter().chain(own).collect()
+}
+
+/// Names the wanted files below `dir`, those of upper folders first. Hidden folders and links to folders are left out.
+fn listing(dir: &Path, wanted: &Wanted) -> Option<String> {
+    let mut found = Vec::new();
+    let mut entries_left = SEARCH_LIMIT;
+    let mut folders = VecDeque::from([(dir.to_owned(), 0)]);
+    while let Some((folder, depth)) = folders.pop_front() {
+        let mut below = Vec::new();
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if entries_left == 0 {
+                break;
+            }
+            entries_left -= 1;
+            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                below.push(entry.path());
+            }
+        }
+        below.sort_unstable();
+        if depth > 0 {
+            let named = wanted.names.iter().map(|name| folder.join(name));
+            found.extend(named.filter(|path| path.is_file()));
+        }
+        if depth < wanted.depth {
+            folders.extend(below.into_iter().map(|folder| (folder, depth + 1)));
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let more = found.len().saturating_sub(LISTED);
+    let lines = found
+        .iter()
+        .take(LISTED)
+        .map(|path| format!("- {}", path.strip_prefix(dir).unwrap_or(path).display()));
+    let rest = (more > 0).then(|| format!("... and {more} more"));
+    let lines: Vec<String> = lines.chain(rest).collect();
+    Some(format!(
+        "Prompt files below {}:\n\n{}",
+        dir.display(),
+        lines.join("\n")
+    ))
 }
 
 /// Reads a file up to the limit. What cannot be read is left out: a prompt file is no gate.
@@ -104,5 +183,71 @@ mod tests {
             [above]
         );
         assert!(paths(&dir, Some(&home), "MISSING.md").is_empty());
+    }
+
+    #[test]
+    fn files_below_are_named_as_deep_as_asked() {
+        let root = tempfile::tempdir().unwrap();
+        for path in [
+            "a/b/c/GUIDE.md",
+            "a/GUIDE.md",
+            "z/GUIDE.md",
+            ".git/GUIDE.md",
+            "GUIDE.md",
+        ] {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "secret").unwrap();
+        }
+        let list = |depth: usize| {
+            let names = vec!["GUIDE.md".to_owned()];
+            listing(root.path(), &Wanted { names, depth })
+        };
+        let heading = format!("Prompt files below {}:\n\n", root.path().display());
+        assert_eq!(list(0), None);
+        assert_eq!(
+            list(2),
+            Some(format!("{heading}- a/GUIDE.md\n- z/GUIDE.md"))
+        );
+        let all = format!("{heading}- a/GUIDE.md\n- z/GUIDE.md\n- a/b/c/GUIDE.md");
+        assert_eq!(list(3), Some(all));
+    }
+
+    #[test]
+    fn a_long_listing_is_cut() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..LISTED + 2 {
+            let folder = root.path().join(format!("d{number:03}"));
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("GUIDE.md"), "").unwrap();
+        }
+        let names = vec!["GUIDE.md".to_owned()];
+        let text = listing(root.path(), &Wanted { names, depth: 1 }).unwrap();
+        assert!(
+            text.ends_with("\n- d099/GUIDE.md\n... and 2 more"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn arguments_are_names_and_one_depth() {
+        let read = |arguments: &[&str]| {
+            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+            Wanted::read(&arguments)
+        };
+        let wanted = read(&["A.md", "--depth=2"]).unwrap();
+        assert_eq!(
+            (wanted.names.as_slice(), wanted.depth),
+            (&["A.md".to_owned()][..], 2)
+        );
+        for (argument, problem) in [
+            ("--depth=0", "`--depth=0` is no depth from 1 to 16"),
+            ("--depth=17", "`--depth=17` is no depth from 1 to 16"),
+            ("--depth=x", "`--depth=x` is no depth from 1 to 16"),
+            ("--deep", "`--deep` is no file name"),
+            ("", "`` is no file name"),
+        ] {
+            assert_eq!(read(&[argument]), Err(problem.to_owned()));
+        }
     }
 }

@@ -293,6 +293,9 @@ fn prepared(launch: &Launch, stdin: Stdio) -> Command {
     if !launch.env.is_empty() {
         command.envs(launch.env.iter().map(|(key, value)| (key, value)));
     }
+    for key in launch.removed.iter().filter(|key| !launch.sets(key)) {
+        command.env_remove(key);
+    }
     command
 }
 

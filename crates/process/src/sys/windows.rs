@@ -63,6 +63,9 @@ impl Child {
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .envs(launch.env.iter().map(|(key, value)| (key, value)));
+            for key in launch.removed.iter().filter(|key| !launch.sets(key)) {
+                command.env_remove(key);
+            }
             if let Some(dir) = &launch.dir {
                 command.current_dir(dir);
             }

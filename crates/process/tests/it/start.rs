@@ -90,6 +90,15 @@ async fn the_environment_is_inherited_and_overridden() {
 }
 
 #[tokio::test]
+async fn a_removed_variable_is_not_inherited_but_may_be_set() {
+    let home = sh("printf '%s|%s' \"${HOME-none}\" \"${LEVEL-none}\"")
+        .env("LEVEL", "1")
+        .without_env(&["HOME", "LEVEL"]);
+    let finished = run(&home, b"", &patient()).await;
+    assert_eq!(finished.stdout.text(), "none|1");
+}
+
+#[tokio::test]
 async fn the_working_directory_is_also_the_one_in_the_environment() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().canonicalize().unwrap();

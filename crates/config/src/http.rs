@@ -165,10 +165,16 @@ fn read_headers(report: &mut Report, fields: &Fields<'_>) -> Option<Vec<Header>>
             "a mapping of names to texts",
         );
     };
+    // The values come later, when what they name is known.
+    let mut names = Headers::default();
     let headers: Vec<_> = entries
         .iter()
         .filter_map(|entry| {
             let what = format!("`headers.{}`", entry.key);
+            if let Err(error) = names.add(&entry.key, b"") {
+                report.add(report.problem(entry.key_span, error.to_string()));
+                return None;
+            }
             Some(Header {
                 name: entry.key.clone(),
                 value: scalar(report, &what, &entry.value)?,

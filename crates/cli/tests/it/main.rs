@@ -13,6 +13,7 @@ mod check;
 mod demo;
 mod fault;
 mod fire;
+mod http;
 mod input;
 mod interrupt;
 mod lifecycle;

@@ -1,7 +1,6 @@
 //! The keys of HTTP hooks, the same in native files and in agent files: a URL, `headers`, `allow_private`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fmt;
 use std::sync::Arc;
 
@@ -106,7 +105,7 @@ impl HttpAction {
                 );
             }
             let value = environment.expand_value(&header.value);
-            if let Err(error) = headers.add(&header.name, bytes(&value)) {
+            if let Err(error) = headers.add(&header.name, value.as_encoded_bytes()) {
                 report.add(report.problem(header.span, error.to_string()));
                 is_whole = false;
             }
@@ -146,11 +145,6 @@ fn sealed(secret: &str) -> String {
     let digest = digest(&SHA256, secret.as_bytes());
     let hex = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
     format!("sha256:{}", hex.collect::<String>())
-}
-
-/// Returns the bytes of a value. What the platform cannot give as text is no header either.
-fn bytes(value: &OsStr) -> &[u8] {
-    value.as_encoded_bytes()
 }
 
 fn read_headers(report: &mut Report, fields: &Fields<'_>) -> Option<Vec<Header>> {

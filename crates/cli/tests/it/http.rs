@@ -22,9 +22,8 @@ fn answer_once(status: &'static str, body: &'static str) -> (String, JoinHandle<
             match line.trim().split_once(": ") {
                 Some(("authorization", value)) => value.clone_into(&mut key),
                 Some(("content-length", value)) => length = value.parse().unwrap(),
-                Some(_) => {}
                 None if line.trim().is_empty() => break,
-                None => {}
+                Some(_) | None => {}
             }
         }
         let mut event = vec![0; length];

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use tenterhook::Engine;
+use tenterhook_handlers::ResponseCache;
 use tenterhook_protocol::event::{InputSource, SessionEndReason, SessionSource};
 use tenterhook_protocol::{AgentId, AgentRef, Image, InvokedBy, Origin, SessionId, Usage};
 use thiserror::Error;
@@ -86,6 +87,7 @@ pub struct AgentBuilder {
     agents: Vec<AgentSpec>,
     limits: Limits,
     retry: RetryPolicy,
+    responses: Option<ResponseCache>,
 }
 
 impl AgentBuilder {
@@ -174,6 +176,14 @@ impl AgentBuilder {
         self
     }
 
+    /// Answers from this cache where it can, without a model call and without a turn. The hook `cache_response`
+    /// fills it. The default is none.
+    #[must_use]
+    pub fn responses(mut self, responses: ResponseCache) -> Self {
+        self.responses = Some(responses);
+        self
+    }
+
     /// Makes the agent. Nothing is dispatched yet.
     ///
     /// # Errors
@@ -223,6 +233,7 @@ impl AgentBuilder {
             agents: self.agents,
             limits: self.limits,
             retry: self.retry,
+            responses: self.responses,
             queues: Queues::default(),
             spent: AtomicU64::new(0),
             question: Mutex::default(),
@@ -383,6 +394,7 @@ impl Agent {
             agents: Vec::new(),
             limits: Limits::default(),
             retry: RetryPolicy::default(),
+            responses: None,
         }
     }
 

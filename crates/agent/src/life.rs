@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tenterhook_handlers::ResponseCache;
 use tenterhook_protocol::event::{SessionEnd, SessionEndReason, SessionSource, SessionStart};
 use tenterhook_protocol::{Message, Usage};
 use tokio::sync::Mutex;
@@ -27,6 +28,7 @@ pub(crate) struct Setup {
     pub(crate) agents: Vec<AgentSpec>,
     pub(crate) limits: Limits,
     pub(crate) retry: RetryPolicy,
+    pub(crate) responses: Option<ResponseCache>,
     pub(crate) queues: Queues,
     /// Tokens of all model calls, subagents' included, so that a task cannot escape the budget.
     pub(crate) spent: AtomicU64,

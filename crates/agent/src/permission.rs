@@ -5,7 +5,6 @@
 //! their word and the rules' combine is decided where a tool call passes both.
 
 mod check;
-mod command;
 mod place;
 
 use std::borrow::Cow;
@@ -15,6 +14,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use tenterhook_handlers::command_line;
 use tenterhook_protocol::JsonObject;
 use thiserror::Error;
 
@@ -180,7 +180,7 @@ impl Argument<'_> {
     /// Says whether the argument means only what it says, and that matches.
     fn is_allowed_by(&self, pattern: &Glob) -> bool {
         let means_it = match self.meaning {
-            Meaning::CommandLine => !self.text.contains(command::is_syntax),
+            Meaning::CommandLine => !self.text.contains(command_line::is_syntax),
             Meaning::Path => {
                 let mut found = self.place().found().into_iter();
                 !goes_up(&self.text) && found.any(|name| pattern.matches(&name))
@@ -204,7 +204,7 @@ impl Argument<'_> {
     /// Returns every reading of the argument that a restricting rule should catch.
     fn readings(&self) -> Vec<String> {
         let mut readings = match self.meaning {
-            Meaning::CommandLine => command::readings(&self.text),
+            Meaning::CommandLine => command_line::readings(&self.text),
             Meaning::Path => [self.place().spelled(), self.place().found()].concat(),
             Meaning::Text => Vec::new(),
         };

@@ -144,8 +144,13 @@ impl<'a> Run<'a> {
     async fn lead(&mut self, prompt: String, images: Vec<Image>) -> RunEnd {
         self.prepare(prompt, images).await;
         self.hooks.tell(|| AgentStart {}).await;
+        let mut next = self.replay().await;
         let end = loop {
-            match self.step().await {
+            let step = match next.take() {
+                Some(replayed) => replayed,
+                None => self.step().await,
+            };
+            match step {
                 Ok(Next::Again) => {}
                 Ok(Next::End(end)) => break end,
                 Err(interrupt) => break self.conclude(interrupt).await,

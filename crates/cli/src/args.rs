@@ -3,9 +3,12 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser as _;
 use clap::{Parser, Subcommand, ValueEnum};
+use tenterhook::EventKind;
 use tenterhook_agent::Rule;
 use tenterhook_agent::provider::ModelChoice;
+use tenterhook_config::HookLine;
 
 use crate::exit::EXIT_HELP;
 
@@ -55,6 +58,64 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Check hook files and report every problem.
     Check(CheckArgs),
+    /// Show and take back what agents changed in the files of a work tree.
+    Snapshot(SnapshotArgs),
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct SnapshotArgs {
+    #[command(subcommand)]
+    pub(crate) command: SnapshotCommand,
+
+    /// A folder of the work tree.
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+
+    /// Print one JSON object.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SnapshotCommand {
+    /// Keep the files as they are now.
+    Checkpoint {
+        /// What to call it.
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
+    },
+    /// List the checkpoints, newest first.
+    List,
+    /// Take back the newest change of an agent that was not taken back yet. Other files stay as they are.
+    Undo {
+        /// How many changes to take back.
+        #[arg(value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
+        count: usize,
+
+        #[command(flatten)]
+        restore: RestoreArgs,
+    },
+    /// Put all files back to how they were before a checkpoint, or at one that was asked for.
+    Reset {
+        /// The checkpoint's number in `list`.
+        #[arg(value_name = "ID")]
+        id: u64,
+
+        #[command(flatten)]
+        restore: RestoreArgs,
+    },
+}
+
+/// How files are restored.
+#[derive(Debug, Clone, Copy, Parser)]
+pub(crate) struct RestoreArgs {
+    /// Overwrite what was changed since.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Change nothing; show what would be changed.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Parser)]
@@ -79,6 +140,87 @@ pub(crate) struct HookArgs {
     /// Make every gate deny when a hook of it fails, whatever its `on_error` says.
     #[arg(long)]
     pub(crate) strict: bool,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// Where the user's own hooks are.
+#[derive(Debug, Clone, Parser)]
+pub(crate) struct ConfigArgs {
+    /// The user's configuration folder, whose `hooks.d` has hooks for every call. The default is what
+    /// `TENTERHOOK_CONFIG_DIR` names, else `tenterhook` in the platform's folder for configuration.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) config_dir: Option<PathBuf>,
+}
+
+/// Hooks that are shell lines, in docker-agent's contract. They run after those of files.
+#[derive(Debug, Clone, Default, Parser)]
+pub(crate) struct LineArgs {
+    /// Run LINE before every tool call. May be repeated, as the other `--hook-` options.
+    #[arg(long = "hook-pre-tool-use", value_name = "LINE")]
+    pub(crate) pre_tool_use: Vec<String>,
+
+    /// Run LINE after every tool call.
+    #[arg(long = "hook-post-tool-use", value_name = "LINE")]
+    pub(crate) post_tool_use: Vec<String>,
+
+    /// Run LINE when a session starts.
+    #[arg(long = "hook-session-start", value_name = "LINE")]
+    pub(crate) session_start: Vec<String>,
+
+    /// Run LINE when a session ends.
+    #[arg(long = "hook-session-end", value_name = "LINE")]
+    pub(crate) session_end: Vec<String>,
+
+    /// Run LINE when the user is waited for.
+    #[arg(long = "hook-on-user-input", value_name = "LINE")]
+    pub(crate) on_user_input: Vec<String>,
+
+    /// Run LINE when the model is done.
+    #[arg(long = "hook-stop", value_name = "LINE")]
+    pub(crate) stop: Vec<String>,
+}
+
+impl LineArgs {
+    /// Returns every line with its option, event by event.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = HookLine<'_>> {
+        let options = [
+            (
+                "--hook-pre-tool-use",
+                EventKind::PreToolUse,
+                &self.pre_tool_use,
+            ),
+            (
+                "--hook-post-tool-use",
+                EventKind::PostToolUse,
+                &self.post_tool_use,
+            ),
+            (
+                "--hook-session-start",
+                EventKind::SessionStart,
+                &self.session_start,
+            ),
+            (
+                "--hook-session-end",
+                EventKind::SessionEnd,
+                &self.session_end,
+            ),
+            (
+                "--hook-on-user-input",
+                EventKind::WaitingForUser,
+                &self.on_user_input,
+            ),
+            ("--hook-stop", EventKind::Stop, &self.stop),
+        ];
+        options.into_iter().flat_map(|(option, event, lines)| {
+            lines.iter().map(move |line| HookLine {
+                option,
+                event,
+                line,
+            })
+        })
+    }
 }
 
 /// Where records go.
@@ -101,6 +243,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) hooks: HookArgs,
+
+    #[command(flatten)]
+    pub(crate) lines: LineArgs,
 
     #[command(flatten)]
     pub(crate) journal: JournalArgs,
@@ -194,6 +339,9 @@ pub(crate) struct CheckArgs {
     /// The files.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 
     /// Print one JSON object.
     #[arg(long)]

@@ -9,7 +9,7 @@ use crate::args::CheckArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, style, styled};
-use crate::{fired, hooks};
+use crate::{config_dir, fired, hooks};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -22,7 +22,8 @@ struct Report<'a> {
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
-    let loaded = match hooks::load_quietly(&args.files, false) {
+    let services = hooks::services().0;
+    let loaded = match hooks::load_quietly(&args.files, &args.config, false, services) {
         Ok(loaded) => loaded,
         Err(CliError {
             load: Some(load), ..
@@ -56,9 +57,10 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
             "`tenterhook run` never fires `{event}`; its hooks wait for a program that does"
         ));
     }
-    let files: Vec<String> = args
-        .files
+    let own = config_dir::hook_files(&args.config)?;
+    let files: Vec<String> = own
         .iter()
+        .chain(&args.files)
         .map(|file| format!("`{}`", file.display()))
         .collect();
     let (hooks, events) = (count(hooks, "hook"), count(events, "event"));

@@ -6,15 +6,32 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
-use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files};
+use tenterhook_agent::provider::{Endpoint, Judges};
+use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files, load_lines};
+use tenterhook_handlers::Services;
 
-use crate::args::HookArgs;
+use crate::args::{ConfigArgs, HookArgs, LineArgs};
+use crate::config_dir;
+use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::output::{self, style, styled};
 
-/// Loads the hook files of a call and shows what a person should look at.
-pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
-    let loaded = load_quietly(&args.files, args.lenient)?;
+/// Loads the hooks of a call and shows what a person should look at.
+pub(crate) fn load(args: &HookArgs, services: Services) -> Result<Loaded, CliError> {
+    load_with_lines(args, &LineArgs::default(), services)
+}
+
+/// Loads the hooks of a call, shell lines among them, and shows what a person should look at.
+pub(crate) fn load_with_lines(
+    args: &HookArgs,
+    lines: &LineArgs,
+    services: Services,
+) -> Result<Loaded, CliError> {
+    let mut loaded = load_quietly(&args.files, &args.config, args.lenient, services.clone())?;
+    let lines = load_lines(lines.lines(), &options(args.lenient, services))?;
+    loaded.specs.extend(lines.specs);
+    loaded.specs.append(&mut loaded.wired);
+    loaded.warnings.extend(lines.warnings);
     show_warnings(&loaded.warnings);
     let errors = loaded
         .warnings
@@ -31,14 +48,21 @@ pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
     Ok(loaded)
 }
 
-/// Loads hook files, each once.
-pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, CliError> {
+/// Loads the user's own hook files and those that were named, each once.
+pub(crate) fn load_quietly(
+    named: &[PathBuf],
+    config: &ConfigArgs,
+    lenient: bool,
+    services: Services,
+) -> Result<Loaded, CliError> {
+    let own = config_dir::hook_files(config)?;
     let mut seen = BTreeSet::new();
     let mut distinct = Vec::new();
-    for path in files {
+    let own_files = own.iter().map(|path| (path, Layer::User));
+    for (path, layer) in own_files.chain(named.iter().map(|path| (path, Layer::Explicit))) {
         let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         if seen.insert(whole) {
-            distinct.push(path);
+            distinct.push((path, layer));
         } else {
             warn(format_args!(
                 "`{}` is named more than once; it is loaded once",
@@ -46,14 +70,30 @@ pub(crate) fn load_quietly(files: &[PathBuf], lenient: bool) -> Result<Loaded, C
             ));
         }
     }
-    let options = LoadOptions {
+    let mut loaded = load_files(distinct, &options(lenient, services))?;
+    // Which agent runs is said by the files of the call; the user's own give hooks only.
+    loaded.agent_files.retain(|file| !own.contains(&file.path));
+    Ok(loaded)
+}
+
+fn options(lenient: bool, services: Services) -> LoadOptions {
+    LoadOptions {
         lenient,
+        services,
         ..LoadOptions::of_process()
+    }
+}
+
+/// Makes what handlers may use: models are asked with keys and URLs of the environment.
+pub(crate) fn services() -> (Services, Arc<Judges>) {
+    let judges = Arc::new(Judges::new(|service| {
+        Endpoint::from_variables(service, |name| std::env::var(name).ok())
+    }));
+    let services = Services {
+        data_dir: data_dir(),
+        model: Some(Arc::clone(&judges) as _),
     };
-    Ok(load_files(
-        distinct.into_iter().map(|path| (path, Layer::Explicit)),
-        &options,
-    )?)
+    (services, judges)
 }
 
 /// Shows a warning of one line.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, join_all};
 use tenterhook::journal::JournalRecord;
 use tenterhook::{FileJournal, JournalSink};
+use tenterhook_handlers::secret::RedactingJournal;
 
 use crate::args::JournalArgs;
 use crate::error::CliError;
@@ -22,6 +23,11 @@ pub(crate) fn open(args: &JournalArgs) -> Result<Option<Arc<FileJournal>>, CliEr
             .hint("name another file with `--journal FILE`, or pass `--no-journal`")
     })?;
     Ok(Some(Arc::new(journal)))
+}
+
+/// Returns a sink that passes records on without their secrets.
+pub(crate) fn without_secrets(sink: Arc<dyn JournalSink>) -> Arc<dyn JournalSink> {
+    Arc::new(RedactingJournal::new(sink))
 }
 
 fn default_path() -> Result<PathBuf, CliError> {

@@ -4,7 +4,9 @@
 
 mod args;
 mod check;
+mod config_dir;
 mod converse;
+mod data_dir;
 mod demo;
 mod error;
 mod exit;
@@ -20,6 +22,7 @@ mod progress;
 mod rules;
 mod run;
 mod safe;
+mod snapshot;
 mod stdin;
 mod table;
 mod terminal;
@@ -97,5 +100,6 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::Fire(args) => fire::fire(args, interrupts).await,
         Command::List(args) => interrupt::blocking(interrupts, move || list::list(&args)).await,
         Command::Check(args) => interrupt::blocking(interrupts, move || check::check(&args)).await,
+        Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,
     }
 }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use tenterhook::{Engine, FileJournal, JournalSink};
-use tenterhook_agent::provider::{ConnectError, Endpoint, ModelChoice, OpenError, Provider};
+use tenterhook::{Engine, FileJournal, HookSpec, JournalSink};
+use tenterhook_agent::provider::{
+    ConnectError, Endpoint, Judges, ModelChoice, OpenError, Provider,
+};
 use tenterhook_agent::{Agent, AgentSpec, Limits};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded};
+use tenterhook_handlers::ResponseCache;
 
 use crate::args::RunArgs;
 use crate::converse::Conversation;
+use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
@@ -26,9 +30,11 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         return Err(CliError::new(Exit::Usage, "the prompt is empty")
             .hint("leave it out to give prompts on standard input, one a line"));
     }
-    let hook_args = args.hooks.clone();
-    let loaded = interrupt::blocking(interrupts, move || hooks::load(&hook_args)).await?;
-    let provider = provider(&args, &loaded)?;
+    let (hook_args, lines) = (args.hooks.clone(), args.lines.clone());
+    let (services, judges) = hooks::services();
+    let load = move || hooks::load_with_lines(&hook_args, &lines, services);
+    let loaded = interrupt::blocking(interrupts, load).await?;
+    let provider = provider(&args, &loaded, &judges)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {
         Shown::Nothing
@@ -64,19 +70,23 @@ fn sink(
         Arc::new(Timeline::new(Arc::clone(terminal), &loaded.specs)) as Arc<dyn JournalSink>
     });
     let sinks: Vec<Arc<dyn JournalSink>> = file
-        .cloned()
-        .map(|file| file as _)
+        .map(|file| Arc::clone(file) as _)
         .into_iter()
         .chain(timeline)
         .collect();
-    (!sinks.is_empty()).then(|| Arc::new(Tee { sinks }) as _)
+    (!sinks.is_empty()).then(|| journal::without_secrets(Arc::new(Tee { sinks })))
 }
 
 fn root(loaded: &Loaded) -> Option<&AgentDefinition> {
     loaded.agent_files.iter().find_map(AgentFile::root)
 }
 
-fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliError> {
+/// Opens the model of the session, and makes it known to those of hooks.
+fn provider(
+    args: &RunArgs,
+    loaded: &Loaded,
+    judges: &Judges,
+) -> Result<Arc<dyn Provider>, CliError> {
     let choice = match (
         &args.model,
         root(loaded).and_then(|agent| agent.model.as_ref()),
@@ -104,8 +114,11 @@ fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliErr
         }
         ModelChoice::Scripted(_) => Endpoint::default(),
     };
-    endpoint.base_url = args.base_url.clone().or(endpoint.base_url);
-    choice.open(endpoint).map_err(|error| {
+    if let (Some(url), ModelChoice::Remote { service, .. }) = (&args.base_url, &choice) {
+        judges.reach(*service, url);
+        endpoint.base_url = Some(url.clone());
+    }
+    let provider = choice.open(endpoint).map_err(|error| {
         let exit = if matches!(error, OpenError::Script(_)) {
             Exit::Config
         } else {
@@ -119,7 +132,9 @@ fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliErr
         } else {
             message
         }
-    })
+    })?;
+    judges.attach(&provider);
+    Ok(provider)
 }
 
 fn agent(
@@ -152,6 +167,9 @@ fn agent(
         .limits(limits)
         .frontend(terminal)
         .agents(subagents(loaded));
+    if let Some(responses) = responses(loaded) {
+        builder = builder.responses(responses);
+    }
     if let Some(root) = root(loaded) {
         builder = builder.name(&root.name);
         if let Some(tools) = rules::tools(root, true) {
@@ -166,6 +184,18 @@ fn agent(
         .map_err(|error| CliError::of(Exit::Config, &error))?;
     rules::check(args, &agent)?;
     Ok(agent)
+}
+
+/// Returns the cache of answers, if a hook fills it.
+fn responses(loaded: &Loaded) -> Option<ResponseCache> {
+    let fills = |spec: &HookSpec| {
+        spec.handling.kind() == "builtin" && spec.handling.describe() == "cache_response"
+    };
+    let is_filled = loaded.specs.iter().any(fills);
+    is_filled
+        .then(data_dir)
+        .flatten()
+        .map(|dir| ResponseCache::new(&dir))
 }
 
 /// Returns the agents that the root agent may give tasks to: those it names, else all others of its file, else a

@@ -1,5 +1,6 @@
 //! The terminal as an agent's frontend: streamed text, tool calls, questions.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,6 +10,7 @@ use tenterhook::event::NotificationLevel;
 use tenterhook::{JsonObject, Message, ToolCall, ToolResult, ToolUseId};
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, HookFailure};
 use tenterhook_agent::{Agent, Frontend};
+use tenterhook_handlers::secret::Redactor;
 
 use crate::check::count;
 use crate::output::{self, style, styled};
@@ -209,6 +211,11 @@ impl State {
     }
 }
 
+/// Returns what hooks and processes say of themselves, without secrets: no hook has looked at it.
+fn without_secrets(text: &str) -> Cow<'_, str> {
+    Redactor::shared().redact(text)
+}
+
 impl Frontend for Terminal {
     fn text_delta(&self, _agent: &str, text: &str) {
         if self.shown == Shown::Nothing || text.is_empty() {
@@ -296,7 +303,7 @@ impl Frontend for Terminal {
         self.line(&format!(
             "  {} {}{hint}",
             styled(style::BAD, format_args!("denied{by}:")),
-            inset(denial.reason, 4)
+            inset(&without_secrets(denial.reason), 4)
         ));
     }
 
@@ -304,7 +311,7 @@ impl Frontend for Terminal {
         self.note(&format!(
             "  {} {}",
             styled(style::QUIET, format_args!("{event}:")),
-            inset(text, 4)
+            inset(&without_secrets(text), 4)
         ));
     }
 
@@ -313,7 +320,7 @@ impl Frontend for Terminal {
             let text = format!(
                 "{event} went on although hook `{}` failed: {}",
                 inset(failure.hook, 4),
-                inset(failure.cause, 4)
+                inset(&without_secrets(failure.cause), 4)
             );
             self.note(&format!("  {} {text}", styled(style::CARE, "let through:")));
         }
@@ -325,7 +332,8 @@ impl Frontend for Terminal {
             NotificationLevel::Warning => ("warning:", style::CARE),
             NotificationLevel::Info | _ => ("note:", style::QUIET),
         };
-        self.note(&format!("{} {}", styled(look, word), inset(text, 4)));
+        let text = without_secrets(text);
+        self.note(&format!("{} {}", styled(look, word), inset(&text, 4)));
         self.state().has_error |= level == NotificationLevel::Error;
     }
 
@@ -341,7 +349,7 @@ impl Frontend for Terminal {
                 self.call_line(&styled(style::CARE, "?"), call);
             }
             if let Some(reason) = request.reason {
-                self.line(&format!("  {}", inset(reason, 4)));
+                self.line(&format!("  {}", inset(&without_secrets(reason), 4)));
             }
             for (key, value) in request.metadata {
                 let value = value

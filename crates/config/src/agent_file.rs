@@ -5,14 +5,16 @@
 
 use std::path::PathBuf;
 
-use tenterhook::{EventName, Matcher, OnError, Phase};
+use tenterhook::{AnswerEnd, EventName, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::{DockerAgent, DockerEvent, EVENTS};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::{EventKind, events};
 
+use crate::agent_flag;
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
 use crate::http::HttpAction;
+use crate::model::{self, Models};
 use crate::native::compile_matcher;
 use crate::permission::{self, PermissionRules};
 use crate::report::Report;
@@ -63,17 +65,26 @@ const ROOT: &str = "root";
 enum Kind {
     Command,
     Builtin,
+    Model,
     /// Not of docker-agent, but of no other meaning there.
     Http,
 }
 
-const KINDS: [(&str, Kind); 3] = [
+const KINDS: [(&str, Kind); 4] = [
     ("command", Kind::Command),
     ("builtin", Kind::Builtin),
+    ("model", Kind::Model),
     ("http", Kind::Http),
 ];
 /// The types of docker-agent that there is no handler for.
-const UNAVAILABLE: [&str; 2] = ["model", "evaluator"];
+const UNAVAILABLE: [&str; 1] = ["evaluator"];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        let named = KINDS.iter().find(|(_, kind)| *kind == self);
+        named.map_or("command", |(name, _)| name)
+    }
+}
 
 /// The agents of an agent file, for a program that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,15 +122,29 @@ pub struct AgentDefinition {
     pub toolsets: Option<Vec<Toolset>>,
 }
 
-/// Reads the hooks of an agent file in the order of the file, and its agents.
-pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) {
-    let mut file = AgentFile {
-        path: report.source().path().to_owned(),
-        agents: Vec::new(),
-        permissions: PermissionRules::default(),
+/// What an agent file has.
+#[derive(Debug)]
+pub(crate) struct Read {
+    /// Its hooks, in the order of the file.
+    pub(crate) drafts: Vec<Draft>,
+    /// The hooks that keys of its agents stand for. They run after all that somebody wrote.
+    pub(crate) wired: Vec<Draft>,
+    pub(crate) file: AgentFile,
+}
+
+/// Reads an agent file.
+pub(crate) fn read(report: &mut Report, root: &Node) -> Read {
+    let mut read = Read {
+        drafts: Vec::new(),
+        wired: Vec::new(),
+        file: AgentFile {
+            path: report.source().path().to_owned(),
+            agents: Vec::new(),
+            permissions: PermissionRules::default(),
+        },
     };
     let Some(fields) = Fields::any(report, root, "an agent file", Empty::Absent) else {
-        return (Vec::new(), file);
+        return read;
     };
     if let Some(entry) = fields.entry("hooks") {
         report.add(
@@ -130,31 +155,41 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> (Vec<Draft>, AgentFile) 
         );
     }
     if let Some(entry) = fields.entry("permissions") {
-        file.permissions = permission::read(report, &entry.value);
+        read.file.permissions = permission::read(report, &entry.value);
     }
     let agents = fields
         .entry("agents")
         .and_then(|entry| Fields::any(report, &entry.value, "`agents`", Empty::Absent));
     let Some(agents) = agents else {
-        return (Vec::new(), file);
+        return read;
     };
     let definitions = agents.entries().iter();
-    file.agents = definitions
+    read.file.agents = definitions
         .map(|entry| definition_of(report, entry))
         .collect();
-    let root_name = file.root().map(|agent| agent.name.clone());
+    let root_name = read.file.root().map(|agent| agent.name.clone());
+    let is_root = |entry: &Entry| Some(&entry.key) == root_name.as_ref();
     let mut reader = Reader {
         report,
         ids: Ids::default(),
         agent: None,
+        models: model::read_models(root),
         drafts: Vec::new(),
     };
     for entry in agents.entries() {
         // Subagents pass the gates of the root agent too.
-        reader.agent = Some(entry.key.clone()).filter(|name| Some(name) != root_name.as_ref());
+        reader.agent = Some(entry.key.clone()).filter(|_| !is_root(entry));
         reader.read_agent(entry);
     }
-    (reader.drafts, file)
+    read.drafts = reader.drafts;
+    // What the root agent has for all need not be there for another one again.
+    let mut agents: Vec<&Entry> = agents.entries().iter().collect();
+    agents.sort_by_key(|entry| !is_root(entry));
+    for agent in agents {
+        let is_root = is_root(agent);
+        agent_flag::read(report, agent, is_root, &read.drafts, &mut read.wired);
+    }
+    read
 }
 
 fn definition_of(report: &mut Report, entry: &Entry) -> AgentDefinition {
@@ -180,6 +215,7 @@ struct Reader<'a> {
     ids: Ids,
     /// The agent whose hooks are read; `None` for those of every agent.
     agent: Option<String>,
+    models: Models,
     drafts: Vec<Draft>,
 }
 
@@ -343,8 +379,12 @@ impl Reader<'_> {
         };
         let hook = Hook::read(report, &fields, slot);
         let kind = read_kind(report, &fields);
-        let Some(kind) = kind else { return };
-        let Some((action, action_span)) = read_action(report, &fields, kind, &hook.args) else {
+        let models = &self.models;
+        let action = kind.and_then(|kind| {
+            let (action, span) = read_action(report, &fields, kind, &hook.args, models)?;
+            Some((kind, action, span))
+        });
+        let Some((kind, action, action_span)) = action else {
             return;
         };
         warn_of_unused(report, &fields, kind);
@@ -362,10 +402,15 @@ impl Reader<'_> {
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),
+            python: None,
+            prewarm: false,
+            answer: AnswerEnd::Exit,
             phase: Phase::Main,
             priority: 0,
             definition: define(
-                hook.definition().field("agent", self.agent.as_deref()),
+                hook.definition()
+                    .field("agent", self.agent.as_deref())
+                    .field("type", Some(kind.name())),
                 &action,
             )
             .into_text(),
@@ -497,19 +542,14 @@ fn read_kind(report: &mut Report, fields: &Fields<'_>) -> Option<Kind> {
     fields.choice(report, "type", &KINDS)
 }
 
-/// Adds the type of a hook, and what it runs.
+/// Adds what a hook runs.
 fn define(definition: Definition, action: &Action) -> Definition {
-    let (kind, command) = match action {
-        Action::Http(http) => {
-            return http.define(definition.field("type", Some("http")), "url");
+    match action {
+        Action::Http(http) => http.define(definition, "url"),
+        Action::Line { .. } | Action::Argv(_) | Action::Builtin { .. } | Action::Model(_) => {
+            definition.field("command", action.command())
         }
-        Action::Builtin { name, .. } => ("builtin", Some(name.as_str())),
-        Action::Line { line, .. } => ("command", Some(line.as_str())),
-        Action::Argv(_) => ("command", None),
-    };
-    definition
-        .field("type", Some(kind))
-        .field("command", command)
+    }
 }
 
 fn read_action(
@@ -517,7 +557,12 @@ fn read_action(
     fields: &Fields<'_>,
     kind: Kind,
     args: &[String],
+    models: &Models,
 ) -> Option<(Action, Span)> {
+    if kind == Kind::Model {
+        let (asked, span) = model::read(report, fields, models)?;
+        return Some((Action::Model(asked), span));
+    }
     if kind == Kind::Http {
         if !fields.has("url") {
             report.add(report.problem(fields.span, "the http hook has no `url`"));
@@ -529,7 +574,7 @@ fn read_action(
     if !fields.has("command") {
         let message = match kind {
             Kind::Builtin => "the builtin hook has no `command`, which names the builtin",
-            Kind::Command | Kind::Http => "the command hook has no `command`",
+            Kind::Command | Kind::Model | Kind::Http => "the command hook has no `command`",
         };
         report.add(report.problem(fields.span, message));
         return None;
@@ -540,7 +585,7 @@ fn read_action(
             name: command.text.to_owned(),
             args: args.to_vec(),
         },
-        Kind::Command | Kind::Http => Action::Line {
+        Kind::Command | Kind::Model | Kind::Http => Action::Line {
             shell: documented_shell(),
             line: command.text.to_owned(),
         },
@@ -553,7 +598,7 @@ fn read_action(
 /// They hand the event on with `echo "$INPUT"`. The `echo` of some `sh` turns `\n` in a JSON text into a line
 /// end, so that the program behind the pipe cannot read the event and a guard finds nothing to deny. That of
 /// `bash` hands it on as it is.
-fn documented_shell() -> Shell {
+pub(crate) fn documented_shell() -> Shell {
     let bash = Program::Shell {
         shell: Shell::Bash,
         line: ":;".to_owned(),
@@ -566,22 +611,22 @@ fn documented_shell() -> Shell {
 
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.
 fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, kind: Kind) {
-    let (kind, used): (_, &[&str]) = match kind {
-        Kind::Builtin => ("a builtin", &["command", "args", "env", "working_dir"]),
-        Kind::Command => (
-            "a command",
-            &["command", "env", "working_dir", "strict_output"],
-        ),
-        Kind::Http => (
-            "an http",
-            &["url", "headers", "allow_private", "strict_output"],
-        ),
+    let used: &[&str] = match kind {
+        Kind::Builtin => &["command", "args", "env", "working_dir", "strict_output"],
+        Kind::Command => &["command", "env", "working_dir", "strict_output"],
+        Kind::Model => &["model", "prompt", "schema", "strict_output"],
+        Kind::Http => &["url", "headers", "allow_private", "strict_output"],
     };
     for key in OF_A_TYPE.iter().filter(|key| !used.contains(*key)) {
         let Some(entry) = fields.entry(key) else {
             continue;
         };
-        let message = format!("`{}` does nothing for {kind} hook", entry.key);
+        let article = if kind == Kind::Http { "an" } else { "a" };
+        let message = format!(
+            "`{}` does nothing for {article} {} hook",
+            entry.key,
+            kind.name()
+        );
         report.add(report.warning(entry.key_span, message));
     }
 }

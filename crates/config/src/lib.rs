@@ -25,14 +25,18 @@
 #![forbid(unsafe_code)]
 
 mod agent_file;
+mod agent_flag;
 mod draft;
 mod environment;
 mod fields;
 mod http;
+mod line;
 mod load;
+mod model;
 mod native;
 mod permission;
 mod problem;
+mod python;
 mod report;
 mod source;
 mod suggest;
@@ -42,6 +46,7 @@ mod tree;
 
 pub use agent_file::{AgentDefinition, AgentFile};
 pub use environment::Environment;
+pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, load_file, load_files, load_text};
 pub use permission::PermissionRules;
 pub use problem::{LoadError, Problem, Severity};

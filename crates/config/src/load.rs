@@ -52,6 +52,9 @@ impl LoadOptions {
 pub struct Loaded {
     /// The hooks, file by file and in the order of each file.
     pub specs: Vec<HookSpec>,
+    /// The hooks that keys of agents stand for, such as `redact_secrets`. They run behind all others of their
+    /// event, whatever file those are from.
+    pub wired: Vec<HookSpec>,
     /// What a person should look at. With [`LoadOptions::lenient`] the errors of files that are not loaded
     /// are among them.
     pub warnings: Vec<Problem>,
@@ -108,6 +111,7 @@ fn join(
         match part {
             Ok(loaded) => {
                 all.specs.extend(loaded.specs);
+                all.wired.extend(loaded.wired);
                 all.warnings.extend(loaded.warnings);
                 all.agent_files.extend(loaded.agent_files);
             }
@@ -173,10 +177,12 @@ fn load_one(
     let root = tree::read(&mut report, format);
     let mut loaded = Loaded::default();
     if let Some(root) = root {
+        let mut wired = Vec::new();
         let drafts = if is_agent_file(&root) {
-            let (drafts, file) = agent_file::read(&mut report, &root);
-            loaded.agent_files.push(file);
-            drafts
+            let read = agent_file::read(&mut report, &root);
+            loaded.agent_files.push(read.file);
+            wired = read.wired;
+            read.drafts
         } else if root.is_null() {
             Vec::new()
         } else {
@@ -184,6 +190,10 @@ fn load_one(
         };
         let context = Context { layer, options };
         loaded.specs = build(&mut report, &context, drafts);
+        // The program brings these along, so they run after what people wrote in any file.
+        let layer = Layer::Code;
+        let context = Context { layer, options };
+        loaded.wired = build(&mut report, &context, wired);
     }
     let has_errors = report.has_errors();
     let problems = report.into_problems();

@@ -47,6 +47,7 @@ fn main() {
     }
     shell(&child, rounds);
     burst(&child, bursts);
+    large(&child, rounds.min(100));
 }
 
 fn hook(kind: EventKind, id: usize, program: Program) -> HookSpec {
@@ -188,6 +189,67 @@ fn burst(child: &str, bursts: usize) {
         &mut [
             ("floor: two threads", &mut || two_threads()),
             ("dispatch", &mut || one_event()),
+        ],
+    );
+}
+
+/// A payload of 1 MiB, to one command and to four of one event. The floor moves it through pipes of the default size.
+fn large(child: &str, rounds: usize) {
+    const HOOKS: usize = 4;
+    let payload = vec![b'x'; 1 << 20];
+    let command = Command::new(Program::exec([child]));
+    let one_thread = current_thread();
+    compare(
+        "G15 1 MiB to one command",
+        rounds,
+        &mut [
+            ("floor", &mut || raw(child, &[], &payload)),
+            ("the process alone", &mut || {
+                run(&one_thread, &command, &payload)
+            }),
+        ],
+    );
+    let engine = Engine::new();
+    for id in 0..HOOKS {
+        engine.register(hook(EventKind::ToolGuard, id, Program::exec([child])));
+    }
+    let hooks = engine.dispatcher(Origin::default());
+    let text = json!({ "cmd": "x".repeat(1 << 20) });
+    let event = || ToolGuard {
+        tool_name: "shell".to_owned(),
+        tool_input: text.as_object().cloned().unwrap_or_default(),
+        ..ToolGuard::default()
+    };
+    let runtime = multi_thread();
+    let two_threads = || {
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let half = || (0..HOOKS / 2).map(|_| raw(child, &[], &payload)).max();
+            scope.spawn(half);
+            scope.spawn(half);
+        });
+        began.elapsed()
+    };
+    let one_event = || {
+        let event = event();
+        let began = Instant::now();
+        let outcome = runtime.block_on(hooks.dispatch(event));
+        assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
+        began.elapsed()
+    };
+    let written = || {
+        let event = event();
+        let began = Instant::now();
+        black_box(serde_json::to_vec(&event).unwrap());
+        began.elapsed()
+    };
+    compare(
+        "G15 1 MiB to four hooks of one event; it is written once",
+        rounds,
+        &mut [
+            ("floor: four, two threads", &mut || two_threads()),
+            ("one event, four hooks", &mut || one_event()),
+            ("of that, the event as JSON", &mut || written()),
         ],
     );
 }

@@ -289,6 +289,7 @@ impl Scoped {
             all.extend(new);
             all
         });
+        self.shared.registry.load().prepare();
     }
 
     /// Removes the hooks of the scope for one event. Hooks of other scopes stay.

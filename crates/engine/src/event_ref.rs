@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use bytes::Bytes;
 use serde_json::Value;
 use tenterhook_protocol::{AnyEvent, Envelope, EventInfo, JsonObject, Origin};
 
@@ -22,7 +23,7 @@ struct Inner {
 }
 
 /// A dialect's name and what it wrote.
-type Encoding = (&'static str, Arc<[u8]>);
+type Encoding = (&'static str, Bytes);
 
 impl fmt::Debug for EventRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,17 +92,17 @@ impl EventRef {
     ///
     /// # Errors
     /// When the dialect cannot write it.
-    pub fn encoded(&self, dialect: &dyn Dialect) -> Result<Arc<[u8]>, WriteError> {
+    pub fn encoded(&self, dialect: &dyn Dialect) -> Result<Bytes, WriteError> {
         let mut encodings = self
             .inner
             .encodings
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some((_, bytes)) = encodings.iter().find(|(name, _)| *name == dialect.name()) {
-            return Ok(Arc::clone(bytes));
+            return Ok(bytes.clone());
         }
-        let bytes: Arc<[u8]> = dialect.write(self)?.into();
-        encodings.push((dialect.name(), Arc::clone(&bytes)));
+        let bytes = Bytes::from(dialect.write(self)?);
+        encodings.push((dialect.name(), bytes.clone()));
         Ok(bytes)
     }
 

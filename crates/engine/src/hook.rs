@@ -9,7 +9,7 @@ use tenterhook_protocol::{EventName, HookId};
 
 use crate::handler::{Handler, SyncFunction};
 use crate::matcher::Matcher;
-use crate::policy::Policy;
+use crate::policy::{Policy, native_policy};
 
 /// When a hook runs within its dispatch.
 #[derive(
@@ -179,6 +179,31 @@ pub struct HookSpec {
     /// The whole definition as text. Of two hooks of one event with the same definition the first runs.
     /// `None` is unlike any other.
     pub definition: Option<String>,
+}
+
+impl HookSpec {
+    /// Makes a hook of the host's code: every subject and agent, the main phase, a minute of time, and the failure
+    /// policy of native hooks.
+    pub fn new(
+        event: impl Into<EventName>,
+        id: impl Into<HookId>,
+        handler: Arc<dyn Handler>,
+    ) -> Self {
+        let event = event.into();
+        Self {
+            id: id.into(),
+            matcher: Matcher::everything(),
+            agent: None,
+            handling: Handling::Waiting(handler),
+            phase: Phase::Main,
+            priority: 0,
+            timeout: DEFAULT_TIMEOUT,
+            policy: native_policy(event.info(), None),
+            source: Source::CODE,
+            definition: None,
+            event: Some(event),
+        }
+    }
 }
 
 /// The timeout of a hook that does not say one.

@@ -1,9 +1,17 @@
 //! Which events of a name a hook wants.
 
+mod index;
+
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
+use regex_automata::nfa::thompson::{self, NFA};
+use regex_automata::util::syntax;
+use regex_syntax::hir::Hir;
 use thiserror::Error;
+
+pub(crate) use index::MatcherIndex;
 
 /// A whole-string test of an event's subject (the tool's name, the source, the reason …), compiled once.
 ///
@@ -11,6 +19,7 @@ use thiserror::Error;
 /// |---|---|
 /// | nothing, an empty text or `*` | everything |
 /// | words of letters, digits, `_`, `-` joined by the bar | exactly these words |
+/// | one such word, or more with `:` in them, and `.*` behind it | everything that begins so |
 /// | anything else | as a regular expression, from the first character to the last |
 ///
 /// Matching takes time linear in the subject's length: expressions have no look-around and no back-references.
@@ -24,7 +33,16 @@ pub struct Matcher {
 enum Test {
     Everything,
     Words(Box<[Box<str>]>),
-    Pattern(Regex),
+    Prefix(Box<str>),
+    Pattern(Arc<Pattern>),
+}
+
+/// An expression that was checked, and is compiled when it is first run alone: an engine runs many together.
+#[derive(Debug)]
+struct Pattern {
+    /// The expression for a whole subject.
+    anchored: String,
+    compiled: OnceLock<Regex>,
 }
 
 /// The most memory that one compiled expression may take.
@@ -50,12 +68,18 @@ impl Matcher {
                     .bytes()
                     .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
         };
+        let is_prefix = |text: &str| {
+            !text.is_empty() && text.split(':').all(|part| part.is_empty() || is_word(part))
+        };
         let compiled = match text {
             "" | "*" => Test::Everything,
             words if words.split('|').all(is_word) => {
                 Test::Words(words.split('|').map(Box::from).collect())
             }
-            pattern => Test::Pattern(compile(pattern)?),
+            text => match text.strip_suffix(".*").filter(|prefix| is_prefix(prefix)) {
+                Some(prefix) => Test::Prefix(prefix.into()),
+                None => Test::Pattern(Arc::new(Pattern::parse(text)?)),
+            },
         };
         Ok(Self {
             text: text.to_owned(),
@@ -74,7 +98,16 @@ impl Matcher {
         match &self.test {
             Test::Everything => true,
             Test::Words(words) => words.iter().any(|word| **word == *subject),
+            Test::Prefix(prefix) => subject.starts_with(&**prefix),
             Test::Pattern(pattern) => pattern.is_match(subject),
+        }
+    }
+
+    /// Returns the expression for a whole subject, if the matcher is one.
+    fn anchored(&self) -> Option<&str> {
+        match &self.test {
+            Test::Pattern(pattern) => Some(&pattern.anchored),
+            Test::Everything | Test::Words(_) | Test::Prefix(_) => None,
         }
     }
 
@@ -100,20 +133,53 @@ impl fmt::Display for Matcher {
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex, MatcherError> {
-    // The pattern is compiled alone first, so that `a)|(b` cannot close the group that anchors it.
-    let refused = |source: regex::Error| MatcherError {
-        matcher: pattern.to_owned(),
-        source: Box::new(source),
-    };
-    let build = |text: &str| {
-        RegexBuilder::new(text)
+impl Pattern {
+    fn parse(pattern: &str) -> Result<Self, MatcherError> {
+        let refused = |source| MatcherError {
+            matcher: pattern.to_owned(),
+            source: Box::new(source),
+        };
+        // The pattern is checked alone first, so that `a)|(b` cannot close the group that anchors it.
+        parse(pattern).map_err(refused)?;
+        let anchored = format!("^(?:{pattern})$");
+        parse(&anchored)
+            .and_then(|hir| check_size(&hir))
+            .map_err(refused)?;
+        Ok(Self {
+            anchored,
+            compiled: OnceLock::new(),
+        })
+    }
+
+    fn is_match(&self, subject: &str) -> bool {
+        if let Some(compiled) = self.compiled.get() {
+            return compiled.is_match(subject);
+        }
+        let compiled = RegexBuilder::new(&self.anchored)
             .dot_matches_new_line(true)
-            .size_limit(PATTERN_SIZE_LIMIT)
-            .build()
-    };
-    build(pattern).map_err(refused)?;
-    build(&format!("^(?:{pattern})$")).map_err(refused)
+            .size_limit(PATTERN_SIZE_LIMIT * 4)
+            .build();
+        match compiled {
+            Ok(compiled) => self.compiled.get_or_init(|| compiled).is_match(subject),
+            // It passed the check, so this does not happen; if it did, a guard that runs too often is the safe side.
+            Err(_) => true,
+        }
+    }
+}
+
+fn parse(pattern: &str) -> Result<Hir, regex::Error> {
+    let syntax = syntax::Config::new().dot_matches_new_line(true);
+    syntax::parse_with(pattern, &syntax).map_err(|error| regex::Error::Syntax(error.to_string()))
+}
+
+/// Checks that an expression is not too large, without making the parts that only make it fast.
+fn check_size(hir: &Hir) -> Result<(), regex::Error> {
+    let size = thompson::Config::new().nfa_size_limit(Some(PATTERN_SIZE_LIMIT));
+    let built = NFA::compiler().configure(size).build_from_hir(hir);
+    built.map(drop).map_err(|error| match error.size_limit() {
+        Some(limit) => regex::Error::CompiledTooBig(limit),
+        None => regex::Error::Syntax(error.to_string()),
+    })
 }
 
 /// The text is no matcher.

@@ -60,14 +60,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan of `event` with `subject` out of all hooks of a registry.
-    pub(crate) fn build(hooks: &[Arc<Hook>], event: &EventName, subject: Option<&str>) -> Self {
-        let mut steps: Vec<Arc<Hook>> = hooks
-            .iter()
-            .filter(|hook| hook.is_for(event) && hook.spec.matcher.matches(subject))
-            .cloned()
-            .collect();
-        sort(&mut steps);
+    /// Makes the plan of `event` out of hooks that match it, in the order in which they run.
+    pub(crate) fn build<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, event: &EventName) -> Self {
+        let mut steps: Vec<Arc<Hook>> = hooks.filter(|hook| hook.is_for(event)).cloned().collect();
         dedupe(&mut steps);
         let is_sync = steps
             .iter()
@@ -126,6 +121,9 @@ pub(crate) fn sort(hooks: &mut [Arc<Hook>]) {
 
 /// Keeps the first of hooks with the same whole definition, scope and agent.
 fn dedupe(steps: &mut Vec<Arc<Hook>>) {
+    if steps.len() < 2 {
+        return;
+    }
     let mut kept: Vec<Arc<Hook>> = Vec::with_capacity(steps.len());
     let mut seen = std::collections::HashSet::new();
     for hook in steps.drain(..) {

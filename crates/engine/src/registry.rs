@@ -1,12 +1,13 @@
 //! The hooks of an engine: immutable snapshots, swapped whole. A dispatch keeps the one that it began with.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use serde::Serialize;
 use tenterhook_protocol::{AnyEvent, EventClass, EventInfo, EventKind, EventName, HookId, Origin};
 
 use crate::hook::{HookSpec, Phase, Scope, Source};
+use crate::matcher::MatcherIndex;
 use crate::plan::{Hook, Plan, sort};
 use crate::policy::Policy;
 
@@ -25,6 +26,8 @@ pub(crate) struct Registry {
 #[derive(Debug, Default)]
 struct Slot {
     hooks: Vec<Arc<Hook>>,
+    /// The matchers of the hooks; made by the first event that has a subject, or by [`Registry::prepare`].
+    index: OnceLock<MatcherIndex>,
     /// The plan of every subject, where no hook looks at subjects.
     plan: Option<Arc<Plan>>,
     plans: RwLock<HashMap<String, Arc<Plan>>>,
@@ -45,9 +48,10 @@ impl Slot {
         sort(&mut hooks);
         let has_subjects = hooks.iter().any(|hook| !hook.spec.matcher.is_everything());
         let plan = (kind != EventKind::Custom && !has_subjects)
-            .then(|| Arc::new(Plan::build(&hooks, &EventName::Known(kind), None)));
+            .then(|| Arc::new(Plan::build(hooks.iter(), &EventName::Known(kind))));
         Self {
             hooks,
+            index: OnceLock::new(),
             plan,
             plans: RwLock::default(),
         }
@@ -68,12 +72,21 @@ impl Slot {
         PlanRef::Found(known.unwrap_or_else(|| self.remember(key, event)))
     }
 
+    fn index(&self) -> &MatcherIndex {
+        self.index
+            .get_or_init(|| MatcherIndex::new(self.hooks.iter().map(|hook| &hook.spec.matcher)))
+    }
+
     fn remember(&self, key: &str, event: &dyn AnyEvent) -> Arc<Plan> {
-        let name = event
-            .name()
-            .parse()
-            .unwrap_or(EventName::Known(event.info().kind));
-        let plan = Arc::new(Plan::build(&self.hooks, &name, event.subject()));
+        let kind = event.info().kind;
+        let name = if kind == EventKind::Custom {
+            event.name().parse().unwrap_or(EventName::Known(kind))
+        } else {
+            EventName::Known(kind)
+        };
+        let selected = self.index().select(event.subject());
+        let hooks = selected.into_iter().filter_map(|at| self.hooks.get(at));
+        let plan = Arc::new(Plan::build(hooks, &name));
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= REMEMBERED_SUBJECTS {
             plans.clear();
@@ -118,6 +131,14 @@ impl Registry {
             .map(|kind| Slot::new(*kind, &hooks))
             .collect();
         Self { hooks, slots }
+    }
+
+    /// Compiles the matchers now rather than at the first event. A host that registers hooks one by one should not
+    /// pay for it each time, so this is for whole sets.
+    pub(crate) fn prepare(&self) {
+        for slot in self.slots.iter().filter(|slot| slot.plan.is_none()) {
+            slot.index();
+        }
     }
 
     pub(crate) fn hooks(&self) -> &[Arc<Hook>] {

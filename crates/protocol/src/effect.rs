@@ -196,6 +196,14 @@ impl<E: honours::Permission> Effect<E> {
         Self::permission(Permission::Deny, Some(reason.into()))
     }
 
+    /// Adds a line to the question that the user may be asked. Of two hooks with one key the last one counts.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = Value::String(text.into());
+        self.parts().metadata.insert(key.into(), text);
+        self
+    }
+
     fn permission(permission: Permission, reason: Option<String>) -> Self {
         let mut effect = Self::default();
         effect.parts().set_permission(permission, reason);

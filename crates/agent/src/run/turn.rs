@@ -26,6 +26,19 @@ struct Record {
 }
 
 impl Run<'_> {
+    /// Answers from the cache, without a turn. `None` is a conversation that has no answer there.
+    pub(super) async fn replay(&mut self) -> Option<Result<Next, Interrupt>> {
+        let cache = self.life.setup.responses.as_ref()?;
+        let agent = &self.life.identity.name;
+        let text = cache.find(agent, &self.life.session.messages()).await?;
+        self.hooks.frontend().text_delta(agent, &text);
+        let message = self.finish_message(Message::assistant(text)).await;
+        self.life.session.push(message.clone());
+        self.hooks.frontend().message(agent, &message);
+        let spoken = self.finish_speaking(message.content).await;
+        Some(spoken.map(|(_, next)| next))
+    }
+
     pub(super) async fn turn(&mut self) -> Next {
         let turn_index = self.tally.turns;
         self.tally.turns += 1;
@@ -131,6 +144,7 @@ impl Run<'_> {
                 .collect(),
             purpose: Purpose::Turn,
             subagent: self.life.identity.subagent().map(str::to_owned),
+            schema: None,
         };
         Ok((request, offered))
     }

@@ -4,8 +4,11 @@ use tenterhook::event::{
     AgentEnd, BeforeAgentStart, BeforeLlmCall, Context, MessageEnd, SessionEndReason,
     SessionSource, SessionStart, ToolSelection, TurnStart, UserInput, UserPromptSubmit,
 };
-use tenterhook::{Effect, Message, Role};
+use tenterhook::{Effect, EventKind, HookSpec, Message, Role};
 use tenterhook_agent::{CancellationToken, RunEnd, Session};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_handlers::builtin::{Setup, builtin};
+use tenterhook_handlers::{ResponseCache, Services};
 
 use crate::stage::Stage;
 
@@ -247,5 +250,45 @@ async fn a_message_is_stored_as_hooks_left_it_in_its_own_role() {
     assert_eq!(
         stage.only::<AgentEnd>().messages,
         agent.session().messages()
+    );
+}
+
+#[tokio::test]
+async fn the_same_conversation_gets_the_kept_answer_without_a_turn() {
+    let stage = Stage::empty();
+    let services = Services {
+        data_dir: Some(stage.path().join("data")),
+        ..Services::default()
+    };
+    let setup = Setup {
+        arguments: &[],
+        env: &[],
+        working_dir: None,
+        services: &services,
+        events: &[],
+        dialect: &DockerAgent::native(),
+    };
+    let handler = builtin("cache_response", &setup).unwrap();
+    let registered = stage
+        .engine
+        .register(HookSpec::new(EventKind::Stop, "cache", handler));
+    let responses = ResponseCache::new(&stage.path().join("data"));
+    for (script, expected) in [
+        ("turns: [{text: the first}]", "the first"),
+        ("turns: [{text: the second}]", "the first"),
+    ] {
+        let responses = responses.clone();
+        let (agent, report) = stage
+            .play_with(script, |builder| builder.responses(responses))
+            .await;
+        assert_eq!(report.response, expected);
+        assert_eq!(agent.session().messages().last().unwrap().content, expected);
+    }
+    registered.unsubscribe();
+    let names = stage.names();
+    let count = |name: &str| names.iter().filter(|known| *known == name).count();
+    assert_eq!(
+        (count("turn_start"), count("before_llm_call"), count("stop")),
+        (1, 1, 2)
     );
 }

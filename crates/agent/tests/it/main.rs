@@ -9,9 +9,11 @@
 
 mod approval;
 mod compaction;
+mod contract;
 mod ending;
 mod gate;
 mod journey;
+mod judge;
 mod queue;
 mod remote;
 mod result;

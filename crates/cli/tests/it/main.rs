@@ -7,9 +7,12 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod builtins;
 mod burst;
 mod call;
 mod check;
+mod conformance;
+mod contract;
 mod demo;
 mod fault;
 mod fire;
@@ -18,11 +21,15 @@ mod input;
 mod interrupt;
 mod lifecycle;
 mod list;
+mod model;
 mod outcome;
 mod permission;
 mod record;
+mod secret;
 mod service;
 mod session;
+mod snapshot;
+mod source;
 mod stage;
 
 use std::fs;

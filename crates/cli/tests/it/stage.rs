@@ -29,7 +29,7 @@ pub(crate) struct Test {
 impl Test {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["work", "home", "state", "tmp"] {
+        for name in ["work", "home", "state", "tmp", "config"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         Self {
@@ -155,6 +155,7 @@ impl Test {
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("HOME", folder.join("home"))
             .env("XDG_STATE_HOME", folder.join("state"))
+            .env("TENTERHOOK_CONFIG_DIR", folder.join("config"))
             .env("TMPDIR", folder.join("tmp"))
             .envs(self.variables.clone())
             .stdin(if self.stdin.is_some() {

@@ -4,13 +4,17 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test that cannot go on has failed"
 )]
 
 mod agent_file;
+mod agent_flag;
 mod arbitrary;
+mod contract;
 mod http;
 mod mistakes;
+mod model;
 mod native;
 mod problems;
 

@@ -25,7 +25,8 @@ pub(super) struct Answer {
     pub(super) updated_messages: Option<Value>,
     pub(super) updated_tool_response: Option<String>,
     pub(super) additional_context: Option<String>,
-    pub(super) instruction_context: Vec<String>,
+    /// The texts of the sources that are there.
+    pub(super) instruction_context: Option<Vec<String>>,
     pub(super) summary: Option<String>,
     pub(super) metadata: Option<JsonObject>,
     /// The canonical form, which native hooks may answer in.
@@ -113,6 +114,7 @@ impl Answer {
             || self.updated_messages.is_some()
             || self.updated_tool_response.is_some()
             || self.additional_context.is_some()
+            || self.instruction_context.is_some()
             || self.summary.is_some()
             || self.effect.is_some()
     }
@@ -149,7 +151,7 @@ impl Answer {
             }
             "updatedtoolresponse" => self.updated_tool_response = typed(&key, value)?,
             "additionalcontext" => self.additional_context = typed(&key, value)?,
-            "instructioncontext" => self.instruction_context = instructions(&key, value)?,
+            "instructioncontext" => self.instruct(&key, value)?,
             "summary" => self.summary = typed(&key, value)?,
             "metadata" => self.metadata = texts(&key, value)?,
             "effect" => self.effect = typed(&key, value)?,
@@ -158,6 +160,39 @@ impl Answer {
                 return Ok(());
             }
         }
+        Ok(())
+    }
+
+    /// Takes sources of instructions. docker-agent tells a model what changed of them since its last call. Here it
+    /// gets the whole of each every time, so a source that is gone needs no word.
+    fn instruct(&mut self, key: &str, value: Value) -> Result<(), ReadError> {
+        let Some(sources) = typed::<Vec<JsonObject>>(key, value)? else {
+            return Ok(());
+        };
+        let mut texts = Vec::new();
+        for (at, source) in sources.into_iter().enumerate() {
+            let mut content = None;
+            let mut is_gone = false;
+            for (name, value) in source {
+                let path = format!("{key}[{at}].{name}");
+                match normal(&name).as_str() {
+                    "content" => content = typed::<String>(&path, value)?,
+                    "removed" | "unavailable" => {
+                        is_gone |= typed::<bool>(&path, value)?.unwrap_or_default();
+                    }
+                    "key" | "group" | "label" | "changedcontent" | "removedcontent" => {
+                        typed::<String>(&path, value)?;
+                    }
+                    "completegroup" => {
+                        typed::<bool>(&path, value)?;
+                    }
+                    "setmarker" => {}
+                    _ => self.unknown_keys.push(path),
+                }
+            }
+            texts.extend(content.filter(|_| !is_gone));
+        }
+        self.instruction_context = Some(texts);
         Ok(())
     }
 }
@@ -222,21 +257,6 @@ fn permission(key: &str, word: &str) -> Result<Option<Permission>, ReadError> {
             "`{key}` is `{word}`; allowed are `allow`, `ask`, `deny`"
         ))),
     }
-}
-
-#[derive(Deserialize)]
-struct InstructionWire {
-    #[serde(default)]
-    content: Option<String>,
-}
-
-fn instructions(key: &str, value: Value) -> Result<Vec<String>, ReadError> {
-    let list: Option<Vec<InstructionWire>> = typed(key, value)?;
-    Ok(list
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|instruction| instruction.content)
-        .collect())
 }
 
 /// Returns an object whose values are all texts.

@@ -39,7 +39,21 @@ pub(super) enum From {
     Text(&'static str),
     /// The text that announces the iteration cap.
     IterationCap,
+    /// The payload's field of this name, in docker-agent's words.
+    Worded(&'static str, &'static [Word]),
 }
+
+/// A word of the catalogue, and docker-agent's for the same.
+type Word = (&'static str, &'static str);
+
+/// What decided about a tool call. The words that are not here are the same.
+const APPROVAL_SOURCES: &[Word] = &[
+    ("rule_allow", "team_permissions_allow"),
+    ("rule_deny", "team_permissions_deny"),
+    ("session_allow", "session_permissions_allow"),
+    ("mode_yes", "yolo"),
+    ("user_approved_session", "user_approved_tool"),
+];
 
 const fn field(key: &'static str) -> Field {
     renamed(key, key)
@@ -267,7 +281,10 @@ pub const EVENTS: &[DockerEvent] = &[
             field("tool_use_id"),
             field("tool_input"),
             renamed("approval_decision", "decision"),
-            renamed("approval_source", "source"),
+            Field {
+                key: "approval_source",
+                from: From::Worded("source", APPROVAL_SOURCES),
+            },
         ],
     ),
     flat(
@@ -284,6 +301,11 @@ pub const EVENTS: &[DockerEvent] = &[
 /// Returns docker-agent's row for an event of the catalogue.
 pub(super) fn row(kind: EventKind) -> Option<&'static DockerEvent> {
     EVENTS.iter().find(|event| event.kind == kind)
+}
+
+/// Says whether the event takes `instruction_context`.
+pub(super) fn takes_instructions(kind: EventKind) -> bool {
+    matches!(kind, EventKind::SessionStart | EventKind::TurnStart)
 }
 
 /// Says whether plain text that a hook prints on this event is context for the model.

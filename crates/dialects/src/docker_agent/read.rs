@@ -14,7 +14,7 @@ use tenterhook_protocol::{AnyEffect, EventClass, JsonObject, Permission};
 
 use super::Speaker;
 use super::answer::{Answer, Decision};
-use super::event::{row, takes_plain_text};
+use super::event::{row, takes_instructions, takes_plain_text};
 use super::message::from_docker;
 
 /// How much of stderr is kept as the cause of a failure, in bytes.
@@ -197,11 +197,8 @@ impl Reader<'_> {
             .transpose()?;
         self.rewrite(&mut effect, "updated_messages", "messages", messages)?;
         self.tool_response(&mut effect, answer.updated_tool_response)?;
-        self.context(
-            &mut effect,
-            answer.additional_context,
-            answer.instruction_context,
-        )?;
+        self.context(&mut effect, answer.additional_context)?;
+        self.instructions(&mut effect, answer.instruction_context)?;
         self.supply(&mut effect, answer.summary)?;
         self.metadata(&mut effect, answer.metadata)?;
         Ok(effect)
@@ -325,21 +322,30 @@ impl Reader<'_> {
         )
     }
 
-    fn context(
+    fn context(&self, effect: &mut AnyEffect, text: Option<String>) -> Result<(), ReadError> {
+        match text {
+            Some(text) if self.info.honours(Capability::Context) => {
+                effect.context.push(text);
+                Ok(())
+            }
+            Some(_) => self.ignored(effect, "additional_context"),
+            None => Ok(()),
+        }
+    }
+
+    fn instructions(
         &self,
         effect: &mut AnyEffect,
-        text: Option<String>,
-        instructions: Vec<String>,
+        texts: Option<Vec<String>>,
     ) -> Result<(), ReadError> {
-        if text.is_none() && instructions.is_empty() {
-            return Ok(());
+        match texts {
+            Some(texts) if takes_instructions(self.info.kind) => {
+                effect.context.extend(texts);
+                Ok(())
+            }
+            Some(_) => self.ignored(effect, "instruction_context"),
+            None => Ok(()),
         }
-        if self.info.honours(Capability::Context) {
-            effect.context.extend(text);
-            effect.context.extend(instructions);
-            return Ok(());
-        }
-        self.ignored(effect, "additional_context")
     }
 
     fn supply(&self, effect: &mut AnyEffect, summary: Option<String>) -> Result<(), ReadError> {

@@ -141,6 +141,12 @@ fn add_fields<'a>(entries: &mut Entries<'a>, row: &'a DockerEvent, payload: &'a 
             From::IterationCap => payload
                 .get("limit")
                 .map(|limit| Cow::Owned(format!("Maximum iterations reached ({limit})").into())),
+            From::Worded(name, words) => payload.get(*name).map(|value| {
+                let word = words.iter().find(|(own, _)| value == own);
+                word.map_or(Cow::Borrowed(value), |(_, there)| {
+                    Cow::Owned((*there).into())
+                })
+            }),
         };
         if let Some(value) = value {
             entries.set(key, value);
@@ -178,14 +184,16 @@ fn is_zero(value: &Value) -> bool {
 /// character itself, which breaks the JSON behind the pipe, and a guard that reads nothing denies nothing. It
 /// leaves `\u000a` alone.
 fn escape(json: String, speaker: Speaker) -> Vec<u8> {
-    let is_special = |byte: u8| match byte {
-        b'\\' => true,
-        b'<' | b'>' | b'&' | LINE_SEPARATOR_START => speaker != Speaker::Native,
-        _ => false,
+    let next = |rest: &[u8]| {
+        if speaker == Speaker::Native {
+            memchr::memchr(b'\\', rest)
+        } else {
+            rest.iter().position(|byte| is_special(*byte))
+        }
     };
     let mut rest = json.as_bytes();
     let mut escaped = Vec::new();
-    while let Some(at) = rest.iter().position(|byte| is_special(*byte)) {
+    while let Some(at) = next(rest) {
         let (plain, special) = rest.split_at(at);
         escaped.extend_from_slice(plain);
         let (long, taken) = long_form(special);
@@ -197,6 +205,11 @@ fn escape(json: String, speaker: Speaker) -> Vec<u8> {
     }
     escaped.extend_from_slice(rest);
     escaped
+}
+
+/// Says whether docker-agent does not write the byte as it is.
+const fn is_special(byte: u8) -> bool {
+    matches!(byte, b'\\' | b'<' | b'>' | b'&' | LINE_SEPARATOR_START)
 }
 
 /// The first byte of U+2028 and U+2029, and of other characters, in UTF-8.

@@ -7,6 +7,7 @@
 
 mod answers;
 mod events;
+mod strict;
 
 use std::sync::Arc;
 

@@ -1,23 +1,55 @@
-//! Handlers through the engine, against real servers on loopback.
+//! Handlers through the public door, with real programs, and real servers on loopback.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test stops at the first thing that is not as it should be"
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
 )]
 
+mod add_context;
+mod git;
 mod http;
+mod model;
 mod server;
+mod snapshot;
+mod table;
+mod template;
 mod webhook;
+mod work_tree;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenterhook::event::PreToolUse;
 use tenterhook::{
-    Engine, EventKind, Handler, Handling, HookId, HookSpec, Matcher, OnError, Origin, Phase,
-    Source, native_policy,
+    Dialect, Engine, EventKind, EventName, EventRef, Handler, Handling, HookId, HookSpec, Matcher,
+    OnError, Origin, Phase, Source, native_policy,
 };
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_protocol::{AnyEvent, Envelope, parse_event};
+
+/// Makes an event of its name, its payload and `s1` in `/w` of `root`.
+fn event(name: &str, payload: Value) -> EventRef {
+    let name: EventName = name.parse().unwrap();
+    let event: Arc<dyn AnyEvent> = parse_event(&name, payload).unwrap().into();
+    let mut origin = Origin {
+        session_id: "s1".into(),
+        cwd: "/w".into(),
+        ..Origin::default()
+    };
+    "root".clone_into(&mut origin.agent.name);
+    EventRef::new(event, Arc::new(Envelope::new(Arc::new(origin), 1)))
+}
+
+fn names(events: &[&str]) -> Vec<EventName> {
+    events.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+fn native() -> Arc<dyn Dialect> {
+    DockerAgent::native()
+}
 
 /// Returns a hook of `kind` that answers with `handler`.
 fn spec(kind: EventKind, id: &str, handler: Arc<dyn Handler>) -> HookSpec {
@@ -71,15 +103,13 @@ fn shell_call(cmd: &str) -> PreToolUse {
 }
 
 #[test]
-fn no_test_file_is_forgotten() {
+fn every_file_of_tests_is_part_of_this_binary() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let main = include_str!("main.rs");
-    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it")).unwrap();
-    for file in files {
-        let name = file.unwrap().file_name().into_string().unwrap();
-        let module = name.trim_end_matches(".rs");
-        assert!(
-            module == "main" || main.contains(&format!("mod {module};")),
-            "{name} is not in main.rs"
-        );
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|name| *name != "main") {
+            assert!(main.contains(&format!("\nmod {module};\n")), "{name}");
+        }
     }
 }

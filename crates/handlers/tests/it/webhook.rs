@@ -19,6 +19,8 @@ fn made(name: &str, arguments: &[&str]) -> Arc<dyn Handler> {
         env: &[],
         working_dir: None,
         services: &Services::default(),
+        events: &[],
+        dialect: &crate::native(),
     };
     builtin(name, &setup).unwrap()
 }

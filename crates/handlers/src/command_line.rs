@@ -26,7 +26,7 @@ const MOST_WRAPPERS: u32 = 64;
 
 /// Returns every reading of a command line that a rule should see: the line and each command in it, as
 /// they are written and in plain words.
-pub(super) fn readings(line: &str) -> Vec<String> {
+pub fn readings(line: &str) -> Vec<String> {
     let mut readings = vec![line.to_owned()];
     // A quote may hide a separator, or a separator stand in what only looks quoted: both cuts count.
     let parts = line.split(is_syntax).chain([line]);
@@ -44,7 +44,7 @@ pub(super) fn readings(line: &str) -> Vec<String> {
 }
 
 /// Characters with which a command line does more than run one program with plain arguments.
-pub(super) fn is_syntax(character: char) -> bool {
+pub fn is_syntax(character: char) -> bool {
     matches!(
         character,
         ';' | '&' | '|' | '<' | '>' | '`' | '$' | '(' | ')' | '{' | '}' | '\\' | '\n' | '\r'

@@ -1,0 +1,258 @@
+//! Where hooks come from beside `--hooks`: the user's folder, and lines of the command line.
+
+use crate::stage::Test;
+
+/// A native hook that writes a word into `log`.
+fn logs(word: &str) -> String {
+    format!("hooks: [{{name: {word}, event: user_prompt_submit, command: echo {word} >> log}}]")
+}
+
+const AGENT: &str = "\
+agents:
+  root:
+    model: scripted:script.yaml
+    hooks:
+      pre_tool_use:
+        - hooks: [{type: command, command: echo file >> log}]
+";
+
+const SCRIPT: &str = "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: 'true'}}]
+  - text: done
+";
+
+fn run() -> Test {
+    Test::new()
+        .args(["run", "go", "--no-journal", "--yes"])
+        .script(SCRIPT)
+}
+
+#[test]
+fn lines_of_the_command_line_run_behind_the_files_and_blank_ones_are_none() {
+    // D-17
+    let ran = run()
+        .file("agent.yaml", AGENT)
+        .args(["--hooks", "agent.yaml"])
+        .args(["--hook-pre-tool-use", "echo one >> log"])
+        .args(["--hook-pre-tool-use", "  "])
+        .args(["--hook-pre-tool-use", "echo two >> log"])
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(ran.file("log"), "file\none\ntwo\n");
+}
+
+#[test]
+fn a_line_that_a_file_has_too_runs_once() {
+    let ran = run()
+        .file("agent.yaml", AGENT)
+        .args(["--hooks", "agent.yaml"])
+        .args(["--hook-pre-tool-use", "echo file >> log"])
+        .run();
+    assert_eq!(ran.file("log"), "file\n");
+}
+
+#[test]
+fn there_is_an_option_for_each_of_six_events() {
+    let events = [
+        ("pre-tool-use", "pre_tool_use"),
+        ("post-tool-use", "post_tool_use"),
+        ("session-start", "session_start"),
+        ("session-end", "session_end"),
+        ("on-user-input", "on_user_input"),
+        ("stop", "stop"),
+    ];
+    let mut test = run();
+    for (option, _) in events {
+        let option = format!("--hook-{option}");
+        test = test.args([&*option, "cat >> log; echo >> log"]);
+    }
+    let ran = test.run();
+    let mut heard: Vec<String> = ran
+        .lines("log")
+        .iter()
+        .map(|event| event["hook_event_name"].as_str().unwrap().to_owned())
+        .collect();
+    heard.dedup();
+    for (_, event) in events {
+        assert!(heard.iter().any(|name| name == event), "{event}: {heard:?}");
+    }
+}
+
+#[test]
+fn a_line_denies_as_docker_agent_hooks_do() {
+    let ran = run()
+        .args(["--hook-pre-tool-use", "echo not today >&2; exit 2"])
+        .args(["--json"])
+        .run();
+    assert!(
+        ran.json()["response"].as_str().is_some(),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let ran = run()
+        .args(["--hook-pre-tool-use", "echo not today >&2; exit 2"])
+        .run();
+    assert!(ran.stdout.contains("not today"), "{}", ran.stdout);
+}
+
+/// A call whose configuration folder has these hook files.
+fn with_user_hooks(files: &[(&str, &str)]) -> Test {
+    let test = run().hooks(&logs("explicit"));
+    let folder = test.work().join("own/hooks.d");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    test
+}
+
+#[test]
+fn hook_files_of_the_users_folder_run_first_in_the_order_of_their_names() {
+    let (ten, nine, other) = (logs("ten"), logs("nine"), logs("other"));
+    let files: &[(&str, &str)] = &[
+        ("10.yaml", &ten),
+        ("9.yml", &nine),
+        ("README.md", "not a hook file"),
+        (".hidden.yaml", &other),
+        ("old.yaml.bak", &other),
+    ];
+    let by_option = with_user_hooks(files).args(["--config-dir", "own"]).run();
+    assert_eq!(by_option.file("log"), "ten\nnine\nexplicit\n");
+    let by_variable = with_user_hooks(files)
+        .variable("TENTERHOOK_CONFIG_DIR", "own")
+        .run();
+    assert_eq!(by_variable.file("log"), "ten\nnine\nexplicit\n");
+    let unnamed = with_user_hooks(files).run();
+    assert_eq!(unnamed.file("log"), "explicit\n");
+}
+
+#[test]
+fn without_a_named_folder_it_is_that_of_the_platform() {
+    let test = Test::new().args(["list", "--json"]);
+    let folder = test.work().join("tenterhook/hooks.d");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("a.yaml"), logs("mine")).unwrap();
+    let base = test.work();
+    let ran = test
+        .variable("TENTERHOOK_CONFIG_DIR", "")
+        .variable("XDG_CONFIG_HOME", base.to_str().unwrap())
+        .run();
+    let json = ran.json();
+    assert_eq!(json["hooks"][0]["id"], "mine");
+    assert_eq!(json["hooks"][0]["source"]["layer"], "user");
+}
+
+#[test]
+fn a_broken_file_of_the_users_folder_is_never_passed_over() {
+    let test = || with_user_hooks(&[("a.yaml", "hooks: [{evnt: stop}]"), ("b.yaml", &logs("b"))]);
+    let refused = test().args(["--config-dir", "own"]).run();
+    assert_eq!(refused.status, 3);
+    assert!(
+        refused.stderr.contains("own/hooks.d/a.yaml"),
+        "{}",
+        refused.stderr
+    );
+    let lenient = test().args(["--config-dir", "own", "--lenient"]).run();
+    assert_eq!(lenient.status, 0, "{}", lenient.stderr);
+    assert!(
+        lenient
+            .stderr
+            .contains("the hooks of `own/hooks.d/a.yaml` are not in force")
+    );
+    assert_eq!(lenient.file("log"), "b\nexplicit\n");
+}
+
+#[test]
+fn a_named_folder_has_to_be_there() {
+    let (stderr, status) = {
+        let ran = run().args(["--config-dir", "nowhere"]).run();
+        (ran.stderr.clone(), ran.status)
+    };
+    assert_eq!(status, 64);
+    assert!(
+        stderr.contains("`--config-dir` names `nowhere`, which is no folder"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn every_command_that_loads_hooks_reads_the_users_folder() {
+    let deny = "hooks: [{name: mine, event: pre_tool_use, command: exit 2}]";
+    let test = |args: &[&str]| {
+        let test = Test::new().args(args.iter().copied());
+        let folder = test.work().join("own/hooks.d");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("a.yaml"), deny).unwrap();
+        test.file("good.yaml", "hooks: []")
+            .file("event.json", r#"{"tool_name": "shell"}"#)
+            .args(["--config-dir", "own"])
+            .run()
+    };
+    let fired = test(&[
+        "fire",
+        "pre_tool_use",
+        "--no-journal",
+        "--input",
+        "event.json",
+    ]);
+    assert_eq!(fired.status, 2, "{}{}", fired.stdout, fired.stderr);
+    let listed = test(&["list"]);
+    assert!(listed.stdout.contains("mine"), "{}", listed.stdout);
+    let checked = test(&["check", "good.yaml"]);
+    assert_eq!(
+        checked.all(),
+        (
+            "ok: `own/hooks.d/a.yaml`, `good.yaml`: 1 hook for 1 event, no problems.\n",
+            "",
+            0
+        )
+    );
+}
+
+#[test]
+fn an_agent_file_of_the_users_folder_gives_hooks_and_no_agent() {
+    let own = "\
+agents:
+  other:
+    model: openai/gpt-4o
+    instruction: Do as I say.
+    hooks:
+      user_prompt_submit: [{type: command, command: echo own >> log}]
+";
+    let ran = with_user_hooks(&[("a.yaml", own)])
+        .args(["--config-dir", "own"])
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(ran.file("log"), "own\nexplicit\n");
+}
+
+#[test]
+fn keys_of_an_agent_put_their_builtins_behind_all_other_hooks() {
+    // D-118
+    let agent = "\
+agents:
+  root:
+    add_date: true
+    hooks:
+      turn_start: [{type: command, command: echo written}]
+";
+    let listed = Test::new()
+        .args(["list", "--json", "--hooks", "agent.yaml"])
+        .file("agent.yaml", agent)
+        .run();
+    let json = listed.json();
+    let of = |event: &str| -> Vec<String> {
+        let hooks = json["hooks"].as_array().unwrap().iter();
+        hooks
+            .filter(|hook| hook["event"] == event)
+            .map(|hook| hook["handler"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(of("turn_start"), ["echo written", "add_date"]);
+    assert_eq!(
+        of("tool_response_transform"),
+        ["redact_secrets", "limit_large_tool_results"]
+    );
+}

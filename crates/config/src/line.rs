@@ -1,0 +1,96 @@
+//! Shell lines of a command line that are hooks.
+
+use std::path::Path;
+
+use tenterhook::{AnswerEnd, EventKind, EventName, Layer, Matcher, Phase};
+use tenterhook_dialects::docker_agent::DockerAgent;
+
+use crate::agent_file::documented_shell;
+use crate::draft::{Action, Context, Definition, Draft, DraftEvent, Ids};
+use crate::load::{LoadOptions, Loaded};
+use crate::problem::LoadError;
+use crate::report::Report;
+use crate::source::{Source, Span};
+
+/// A shell line that is a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookLine<'a> {
+    /// The option that it was given with, as people know it: `--hook-stop`.
+    pub option: &'a str,
+    /// The event; a tool event is hooked for every tool.
+    pub event: EventKind,
+    /// The line. A blank one is no hook.
+    pub line: &'a str,
+}
+
+/// Makes the hooks of shell lines. Each is what `{type: command, command: LINE}` is in an agent file.
+///
+/// # Errors
+/// With every problem of every line, unless [`LoadOptions::lenient`] is set.
+pub fn load_lines<'a>(
+    lines: impl IntoIterator<Item = HookLine<'a>>,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
+    let mut ids = Ids::default();
+    let mut loaded = Loaded::default();
+    let mut has_failed = false;
+    let lines = lines
+        .into_iter()
+        .filter(|hook| !hook.line.trim().is_empty());
+    for hook in lines {
+        let mut report = Report::new(Source::new(Path::new(hook.option), hook.line));
+        let context = Context {
+            layer: Layer::Explicit,
+            options,
+        };
+        let draft = draft(&hook, ids.numbered(hook.option));
+        let mut specs = draft.build(&mut report, &context);
+        for spec in &mut specs {
+            // A line of a command line stands on no line.
+            spec.source.line = None;
+        }
+        has_failed |= report.has_errors();
+        loaded.warnings.extend(report.into_problems());
+        loaded.specs.extend(specs);
+    }
+    if has_failed && !options.lenient {
+        return Err(LoadError {
+            problems: loaded.warnings,
+        });
+    }
+    Ok(loaded)
+}
+
+fn draft(hook: &HookLine<'_>, id: String) -> Draft {
+    let span = Span::from(0..hook.line.len());
+    Draft {
+        span,
+        events: vec![DraftEvent {
+            name: EventName::Known(hook.event),
+            span,
+            id,
+            on_error: None,
+        }],
+        matcher: Matcher::everything(),
+        agent: None,
+        action: Action::Line {
+            shell: documented_shell(),
+            line: hook.line.to_owned(),
+        },
+        action_span: span,
+        timeout: None,
+        working_dir: None,
+        env: Vec::new(),
+        python: None,
+        prewarm: false,
+        answer: AnswerEnd::Exit,
+        strict_output: false,
+        phase: Phase::Main,
+        priority: 0,
+        definition: Definition::of("docker-agent")
+            .field("type", Some("command"))
+            .field("command", Some(hook.line))
+            .into_text(),
+        dialect: DockerAgent::agent_file(),
+    }
+}

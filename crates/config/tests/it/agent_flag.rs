@@ -1,0 +1,138 @@
+//! Keys of an agent that stand for built-ins.
+
+use tenterhook::{EventName, HookSpec, Layer, OnError};
+
+use crate::{load, options};
+
+/// Returns the hooks that the keys of agents stand for; the text is a flow mapping of agents.
+fn wired(agents: &str) -> Vec<HookSpec> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options();
+    options.services.data_dir = Some(folder.path().to_owned());
+    let text = format!("agents: {agents}");
+    let path = std::path::Path::new("agent.yaml");
+    tenterhook_config::load_text(path, &text, Layer::Explicit, &options)
+        .unwrap_or_else(|error| panic!("{}", error.render(false)))
+        .wired
+}
+
+/// Returns event, agent and built-in of each.
+fn short(specs: &[HookSpec]) -> Vec<String> {
+    let one = |spec: &HookSpec| {
+        let event = spec.event.as_ref().map(EventName::as_str).unwrap();
+        let agent = spec.agent.as_deref().unwrap_or("all");
+        format!("{event} {agent} {}", spec.handling.describe())
+    };
+    specs.iter().map(one).collect()
+}
+
+#[test]
+fn every_key_of_an_agent_wires_its_builtin_and_the_limit_is_always_there() {
+    // D-118
+    let redaction = [
+        "tool_input_transform all redact_secrets",
+        "before_llm_call all redact_secrets",
+        "tool_response_transform root redact_secrets",
+    ];
+    let limit = [
+        "tool_response_transform root limit_large_tool_results",
+        "session_end root limit_large_tool_results",
+    ];
+    for (keys, before, after) in [
+        ("redact_secrets: true", &[][..], &[][..]),
+        ("add_date: true", &["turn_start root add_date"], &[]),
+        ("add_date: false", &[], &[]),
+        (
+            "add_prompt_files: [A.md, B.md], add_date: true, add_environment_info: true",
+            &[
+                "turn_start root add_date",
+                "turn_start root add_prompt_files A.md B.md",
+                "session_start root add_environment_info",
+            ],
+            &[],
+        ),
+        ("add_prompt_files: []", &[], &[]),
+        ("cache: {enabled: true}", &[], &["stop root cache_response"]),
+        ("cache: {enabled: false}", &[], &[]),
+    ] {
+        let expected: Vec<&str> = before
+            .iter()
+            .chain(&redaction)
+            .chain(&limit)
+            .chain(after)
+            .copied()
+            .collect();
+        let found = wired(&format!("{{root: {{model: m, {keys}}}}}"));
+        assert_eq!(short(&found), expected, "{keys}");
+        assert!(found.iter().all(|spec| spec.source.layer == Layer::Code));
+    }
+    assert_eq!(
+        short(&wired("{root: {redact_secrets: false}}")),
+        limit,
+        "the one key that is on unless it is false"
+    );
+}
+
+#[test]
+fn a_redaction_that_fails_stops_what_it_guards() {
+    use OnError::{Block, Warn};
+    let found = wired("{root: {model: m}}");
+    let policies: Vec<_> = found.iter().map(|spec| spec.policy.on_error).collect();
+    assert_eq!(policies, [Block, Block, Warn, Warn, Warn]);
+}
+
+#[test]
+fn gates_of_the_root_agent_are_for_all_and_context_is_for_the_agent_that_asks() {
+    let found = wired("{helper: {add_date: true}, root: {add_date: true}}");
+    assert_eq!(
+        short(&found),
+        [
+            "turn_start root add_date",
+            "tool_input_transform all redact_secrets",
+            "before_llm_call all redact_secrets",
+            "tool_response_transform root redact_secrets",
+            "tool_response_transform root limit_large_tool_results",
+            "session_end root limit_large_tool_results",
+            "turn_start helper add_date",
+            "tool_response_transform helper redact_secrets",
+            "tool_response_transform helper limit_large_tool_results",
+            "session_end helper limit_large_tool_results",
+        ]
+    );
+}
+
+#[test]
+fn what_a_person_wrote_is_not_wired_again() {
+    let hooks = "hooks: {turn_start: [{type: builtin, command: add_date}]}";
+    let found = wired(&format!(
+        "{{root: {{add_date: true, redact_secrets: false, {hooks}}}, helper: {{add_date: true}}}}"
+    ));
+    assert!(!short(&found).iter().any(|hook| hook.ends_with("add_date")));
+    let other = "hooks: {turn_start: [{type: builtin, command: add_date, timeout: 5}]}";
+    let found = wired(&format!("{{root: {{add_date: true, {other}}}}}"));
+    assert_eq!(short(&found)[0], "turn_start root add_date");
+}
+
+#[test]
+fn a_key_of_the_wrong_type_is_a_mistake() {
+    for (keys, message) in [
+        ("add_date: 5", "`add_date` cannot be `5`"),
+        (
+            "redact_secrets: 'no'",
+            "`redact_secrets` cannot be the text `no`",
+        ),
+        (
+            "add_prompt_files: A.md",
+            "`add_prompt_files` cannot be the text `A.md`",
+        ),
+        ("cache: true", "`cache` cannot be `true`"),
+        (
+            "cache: {enabled: maybe}",
+            "`enabled` cannot be the text `maybe`",
+        ),
+    ] {
+        let error = load("agent.yaml", &format!("agents: {{root: {{{keys}}}}}")).unwrap_err();
+        let messages: Vec<_> = error.problems.iter().map(|p| p.message.as_str()).collect();
+        assert_eq!(messages, [message], "{keys}");
+    }
+}

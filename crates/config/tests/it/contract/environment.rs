@@ -1,0 +1,100 @@
+//! Variables and directories of hooks.
+
+use serde_json::json;
+use tenterhook::Origin;
+
+use super::{Stage, entries, send, sh, with};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_sees_its_variables_and_its_directory() {
+    // D-82
+    let line = r#"printf '%s in %s' "$HOOK_VALUE" "$(basename "$PWD")""#;
+    let more = json!({"env": {"HOOK_VALUE": "v"}, "working_dir": "scripts"});
+    let stage = Stage::new("turn_start", &[with(sh(line), &more)]);
+    std::fs::create_dir(stage.dir.path().join("scripts")).unwrap();
+    assert_eq!(stage.fire("turn_start").await.context(), "v in scripts");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_one_form_is_expanded_in_variables() {
+    // D-83
+    let folder = tempfile::tempdir().unwrap();
+    let line = r#"printf '%s|%s|%s' "$A" "$B" "$PWD""#;
+    let more = json!({
+        "env": {"A": "v-${env.T}-$T-${T}-${env.NONE}", "B": "pa$$word"},
+        "working_dir": "${env.D}",
+    });
+    let hooks = json!({"turn_start": entries("turn_start", &[with(sh(line), &more)])});
+    let dir = std::fs::canonicalize(folder.path()).unwrap();
+    let dir = dir.to_str().unwrap();
+    let stage = Stage::with_variables(&hooks, &[("T", "tok"), ("D", dir)]);
+    assert_eq!(
+        stage.fire("turn_start").await.context(),
+        format!("v-tok-$T-${{T}}-|pa$$word|{dir}")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_directory_a_hook_runs_where_the_event_is_from() {
+    // D-84
+    let stage = Stage::new("turn_start", &[sh("pwd -P")]);
+    let dir = std::fs::canonicalize(stage.dir.path()).unwrap();
+    assert_eq!(
+        stage.fire("turn_start").await.context(),
+        dir.to_str().unwrap()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_builtin_looks_at_its_directory_else_at_that_of_the_event() {
+    // D-85
+    let builtin = json!({"type": "builtin", "command": "add_environment_info"});
+    let event = "session_start";
+    for (more, below) in [
+        (json!({}), ""),
+        (json!({"working_dir": "scripts"}), "/scripts"),
+    ] {
+        let stage = Stage::new(event, &[with(builtin.clone(), &more)]);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let dispatcher = stage.dispatcher().child(Origin {
+            cwd: elsewhere.path().to_owned(),
+            ..Origin::default()
+        });
+        let said = send(&dispatcher, event, &json!({})).await;
+        let expected = format!("Working directory: {}{below}\n", elsewhere.path().display());
+        assert!(said.context().contains(&expected), "{}", said.context());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_command_with_other_variables_or_another_directory_is_another_hook() {
+    // D-87
+    let line = r#"printf '%s in %s' "$A" "$(basename "$PWD")""#;
+    let hooks = [
+        with(sh(line), &json!({"env": {"A": "1"}, "working_dir": "one"})),
+        with(sh(line), &json!({"env": {"A": "2"}, "working_dir": "one"})),
+        with(sh(line), &json!({"env": {"A": "2"}, "working_dir": "two"})),
+    ];
+    let stage = Stage::new("turn_start", &hooks);
+    for dir in ["one", "two"] {
+        std::fs::create_dir(stage.dir.path().join(dir)).unwrap();
+    }
+    assert_eq!(
+        stage.fire("turn_start").await.any.context,
+        ["1 in one", "2 in one", "2 in two"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_strict_builtin_fails_on_an_event_that_has_no_use_for_what_it_says() {
+    // 4.5 of the contract: what built-ins say is held to what the event honours, strict or not.
+    for more in [json!({}), json!({"strict_output": true})] {
+        let hook = with(json!({"type": "builtin", "command": "add_date"}), &more);
+        let said = Stage::new("session_end", &[hook]).fire("session_end").await;
+        assert_eq!(said.context(), "");
+        assert_eq!(
+            said.any.failures[0].cause,
+            "`session_end` does not honour `context`"
+        );
+    }
+}

@@ -1,7 +1,6 @@
 //! The keys of HTTP hooks, the same in native files and in agent files: a URL, `headers`, `allow_private`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fmt;
 use std::sync::Arc;
 
@@ -106,7 +105,7 @@ impl HttpAction {
                 );
             }
             let value = environment.expand_value(&header.value);
-            if let Err(error) = headers.add(&header.name, bytes(&value)) {
+            if let Err(error) = headers.add(&header.name, value.as_encoded_bytes()) {
                 report.add(report.problem(header.span, error.to_string()));
                 is_whole = false;
             }
@@ -148,11 +147,6 @@ fn sealed(secret: &str) -> String {
     format!("sha256:{}", hex.collect::<String>())
 }
 
-/// Returns the bytes of a value. What the platform cannot give as text is no header either.
-fn bytes(value: &OsStr) -> &[u8] {
-    value.as_encoded_bytes()
-}
-
 fn read_headers(report: &mut Report, fields: &Fields<'_>) -> Option<Vec<Header>> {
     let Some(entry) = fields.entry("headers") else {
         return Some(Vec::new());
@@ -165,10 +159,16 @@ fn read_headers(report: &mut Report, fields: &Fields<'_>) -> Option<Vec<Header>>
             "a mapping of names to texts",
         );
     };
+    // The values come later, when what they name is known.
+    let mut names = Headers::default();
     let headers: Vec<_> = entries
         .iter()
         .filter_map(|entry| {
             let what = format!("`headers.{}`", entry.key);
+            if let Err(error) = names.add(&entry.key, b"") {
+                report.add(report.problem(entry.key_span, error.to_string()));
+                return None;
+            }
             Some(Header {
                 name: entry.key.clone(),
                 value: scalar(report, &what, &entry.value)?,

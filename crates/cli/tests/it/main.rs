@@ -16,6 +16,7 @@ mod contract;
 mod demo;
 mod fault;
 mod fire;
+mod http;
 mod input;
 mod interrupt;
 mod lifecycle;

@@ -4,6 +4,7 @@
 //! retry and does not know of hooks; both are the run's. Two kinds exist: [`Scripted`] reads a file of
 //! turns and needs neither key nor network, [`Remote`] speaks to a model service.
 
+mod judge;
 mod remote;
 mod scripted;
 
@@ -15,9 +16,11 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
+use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{Message, ToolCall, Usage};
 use thiserror::Error;
 
+pub use self::judge::Judges;
 pub use self::remote::{ConnectError, Endpoint, Remote, Service};
 pub use self::scripted::{ScriptError, Scripted};
 
@@ -149,6 +152,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Says whether the provider answers model hooks in the place of the models that they name, so that a session
+    /// of a script needs no network. The default is that it does not.
+    fn answers_hooks(&self) -> bool {
+        false
+    }
+
     /// Starts one model call. Dropping the stream ends the call.
     ///
     /// A complete answer ends with [`ModelEvent::End`]; a stream that stops without it broke. After an
@@ -167,6 +176,8 @@ pub struct ModelRequest {
     pub purpose: Purpose,
     /// The subagent that asks; `None` is the main agent.
     pub subagent: Option<String>,
+    /// The form that the text of the answer should have. A service that knows no such forms is not told.
+    pub schema: Option<ReplySchema>,
 }
 
 /// What the answer of a model is for.
@@ -177,6 +188,8 @@ pub enum Purpose {
     Turn,
     /// The summary of a conversation.
     Summary,
+    /// A model hook.
+    Judge,
 }
 
 /// A tool as a model sees it.

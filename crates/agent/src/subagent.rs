@@ -123,6 +123,8 @@ impl Delegation<'_> {
             from_agent: from.to_owned(),
             to_agent: to.to_owned(),
             kind: kind.to_owned(),
+            // All agents of a session ask one model, so there is none that is no longer needed.
+            from_agent_models: Vec::new(),
         };
         self.hooks.tell(build).await;
     }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser as _;
 use clap::{Parser, Subcommand, ValueEnum};
 use tenterhook::EventKind;
 use tenterhook_agent::Rule;
@@ -57,6 +58,64 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Check hook files and report every problem.
     Check(CheckArgs),
+    /// Show and take back what agents changed in the files of a work tree.
+    Snapshot(SnapshotArgs),
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct SnapshotArgs {
+    #[command(subcommand)]
+    pub(crate) command: SnapshotCommand,
+
+    /// A folder of the work tree.
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+
+    /// Print one JSON object.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SnapshotCommand {
+    /// Keep the files as they are now.
+    Checkpoint {
+        /// What to call it.
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
+    },
+    /// List the checkpoints, newest first.
+    List,
+    /// Take back the newest change of an agent that was not taken back yet. Other files stay as they are.
+    Undo {
+        /// How many changes to take back.
+        #[arg(value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
+        count: usize,
+
+        #[command(flatten)]
+        restore: RestoreArgs,
+    },
+    /// Put all files back to how they were before a checkpoint, or at one that was asked for.
+    Reset {
+        /// The checkpoint's number in `list`.
+        #[arg(value_name = "ID")]
+        id: u64,
+
+        #[command(flatten)]
+        restore: RestoreArgs,
+    },
+}
+
+/// How files are restored.
+#[derive(Debug, Clone, Copy, Parser)]
+pub(crate) struct RestoreArgs {
+    /// Overwrite what was changed since.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Change nothing; show what would be changed.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Parser)]

@@ -20,8 +20,12 @@ use crate::{hooks, input, timeline};
 pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = input::event_name(&args.event)?;
     let (hook_args, path) = (args.hooks.clone(), args.input.clone());
+    let (services, _) = hooks::services();
     let (loaded, object) = interrupt::blocking(interrupts, move || {
-        Ok((hooks::load(&hook_args)?, input::read(path.as_deref())?))
+        Ok((
+            hooks::load(&hook_args, services)?,
+            input::read(path.as_deref())?,
+        ))
     })
     .await?;
     let (event, origin) = input::event(&name, object).map_err(|error| {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
+use tenterhook_agent::provider::{Endpoint, Judges};
 use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files, load_lines};
 use tenterhook_handlers::Services;
 
@@ -16,14 +17,19 @@ use crate::error::CliError;
 use crate::output::{self, style, styled};
 
 /// Loads the hooks of a call and shows what a person should look at.
-pub(crate) fn load(args: &HookArgs) -> Result<Loaded, CliError> {
-    load_with_lines(args, &LineArgs::default())
+pub(crate) fn load(args: &HookArgs, services: Services) -> Result<Loaded, CliError> {
+    load_with_lines(args, &LineArgs::default(), services)
 }
 
 /// Loads the hooks of a call, shell lines among them, and shows what a person should look at.
-pub(crate) fn load_with_lines(args: &HookArgs, lines: &LineArgs) -> Result<Loaded, CliError> {
-    let mut loaded = load_quietly(&args.files, &args.config, args.lenient)?;
-    let lines = load_lines(lines.lines(), &options(args.lenient))?;
+pub(crate) fn load_with_lines(
+    args: &HookArgs,
+    lines: &LineArgs,
+    services: Services,
+) -> Result<Loaded, CliError> {
+    let options = options(args.lenient, services);
+    let mut loaded = load_quietly(&args.files, &args.config, &options)?;
+    let lines = load_lines(lines.lines(), &options)?;
     loaded.specs.extend(lines.specs);
     loaded.specs.append(&mut loaded.wired);
     loaded.warnings.extend(lines.warnings);
@@ -47,7 +53,7 @@ pub(crate) fn load_with_lines(args: &HookArgs, lines: &LineArgs) -> Result<Loade
 pub(crate) fn load_quietly(
     named: &[PathBuf],
     config: &ConfigArgs,
-    lenient: bool,
+    options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
     let own = config_dir::hook_files(config)?;
     let mut seen = BTreeSet::new();
@@ -64,20 +70,31 @@ pub(crate) fn load_quietly(
             ));
         }
     }
-    let mut loaded = load_files(distinct, &options(lenient))?;
+    let mut loaded = load_files(distinct, options)?;
     // Which agent runs is said by the files of the call; the user's own give hooks only.
     loaded.agent_files.retain(|file| !own.contains(&file.path));
     Ok(loaded)
 }
 
-fn options(lenient: bool) -> LoadOptions {
+/// Makes what a load depends on beside its files.
+pub(crate) fn options(lenient: bool, services: Services) -> LoadOptions {
     LoadOptions {
         lenient,
-        services: Services {
-            data_dir: data_dir(),
-        },
+        services,
         ..LoadOptions::of_process()
     }
+}
+
+/// Makes what handlers may use: models are asked with keys and URLs of the environment.
+pub(crate) fn services() -> (Services, Arc<Judges>) {
+    let judges = Arc::new(Judges::new(|service| {
+        Endpoint::from_variables(service, |name| std::env::var(name).ok())
+    }));
+    let services = Services {
+        data_dir: data_dir(),
+        model: Some(Arc::clone(&judges) as _),
+    };
+    (services, judges)
 }
 
 /// Shows a warning of one line.

@@ -18,7 +18,7 @@ const HANDLER_WIDTHS: [usize; 4] = [40, 32, 24, 16];
 const LINE_WIDTH: usize = 100;
 
 pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
-    let loaded = hooks::load(&args.hooks)?;
+    let loaded = hooks::load(&args.hooks, hooks::services().0)?;
     let hooks = hooks::engine(&loaded, args.hooks.strict, None).hooks();
     if args.json {
         output::json(&json!({ "hooks": hooks }));

@@ -22,6 +22,7 @@ mod progress;
 mod rules;
 mod run;
 mod safe;
+mod snapshot;
 mod stdin;
 mod table;
 mod terminal;
@@ -99,5 +100,6 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::Fire(args) => fire::fire(args, interrupts).await,
         Command::List(args) => interrupt::blocking(interrupts, move || list::list(&args)).await,
         Command::Check(args) => interrupt::blocking(interrupts, move || check::check(&args)).await,
+        Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink};
-use tenterhook_agent::provider::{ConnectError, Endpoint, ModelChoice, OpenError, Provider};
+use tenterhook_agent::provider::{
+    ConnectError, Endpoint, Judges, ModelChoice, OpenError, Provider,
+};
 use tenterhook_agent::{Agent, AgentSpec, Limits};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded};
 use tenterhook_handlers::ResponseCache;
@@ -29,9 +31,10 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
             .hint("leave it out to give prompts on standard input, one a line"));
     }
     let (hook_args, lines) = (args.hooks.clone(), args.lines.clone());
-    let load = move || hooks::load_with_lines(&hook_args, &lines);
+    let (services, judges) = hooks::services();
+    let load = move || hooks::load_with_lines(&hook_args, &lines, services);
     let loaded = interrupt::blocking(interrupts, load).await?;
-    let provider = provider(&args, &loaded)?;
+    let provider = provider(&args, &loaded, &judges)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {
         Shown::Nothing
@@ -78,7 +81,12 @@ fn root(loaded: &Loaded) -> Option<&AgentDefinition> {
     loaded.agent_files.iter().find_map(AgentFile::root)
 }
 
-fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliError> {
+/// Opens the model of the session, and makes it known to those of hooks.
+fn provider(
+    args: &RunArgs,
+    loaded: &Loaded,
+    judges: &Judges,
+) -> Result<Arc<dyn Provider>, CliError> {
     let choice = match (
         &args.model,
         root(loaded).and_then(|agent| agent.model.as_ref()),
@@ -106,8 +114,11 @@ fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliErr
         }
         ModelChoice::Scripted(_) => Endpoint::default(),
     };
-    endpoint.base_url = args.base_url.clone().or(endpoint.base_url);
-    choice.open(endpoint).map_err(|error| {
+    if let (Some(url), ModelChoice::Remote { service, .. }) = (&args.base_url, &choice) {
+        judges.reach(*service, url);
+        endpoint.base_url = Some(url.clone());
+    }
+    let provider = choice.open(endpoint).map_err(|error| {
         let exit = if matches!(error, OpenError::Script(_)) {
             Exit::Config
         } else {
@@ -121,7 +132,9 @@ fn provider(args: &RunArgs, loaded: &Loaded) -> Result<Arc<dyn Provider>, CliErr
         } else {
             message
         }
-    })
+    })?;
+    judges.attach(&provider);
+    Ok(provider)
 }
 
 fn agent(

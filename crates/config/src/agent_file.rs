@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use tenterhook::{EventName, Matcher, OnError, Phase};
+use tenterhook::{AnswerEnd, EventName, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::{DockerAgent, DockerEvent, EVENTS};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::{EventKind, events};
@@ -13,9 +13,12 @@ use tenterhook_protocol::{EventKind, events};
 use crate::agent_flag;
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::http::HttpAction;
+use crate::model::{self, Models};
 use crate::native::compile_matcher;
 use crate::permission::{self, PermissionRules};
 use crate::report::Report;
+use crate::source::Span;
 use crate::suggest::one_of;
 use crate::timeout;
 use crate::toolset::{self, Toolset};
@@ -37,6 +40,23 @@ const HOOK: &[&str] = &[
     "model",
     "prompt",
     "schema",
+    "url",
+    "headers",
+    "allow_private",
+];
+/// The keys that do something for some types only.
+const OF_A_TYPE: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "working_dir",
+    "strict_output",
+    "model",
+    "prompt",
+    "schema",
+    "url",
+    "headers",
+    "allow_private",
 ];
 /// The agent whose hooks are for all agents.
 const ROOT: &str = "root";
@@ -45,11 +65,26 @@ const ROOT: &str = "root";
 enum Kind {
     Command,
     Builtin,
+    Model,
+    /// Not of docker-agent, but of no other meaning there.
+    Http,
 }
 
-const KINDS: [(&str, Kind); 2] = [("command", Kind::Command), ("builtin", Kind::Builtin)];
+const KINDS: [(&str, Kind); 4] = [
+    ("command", Kind::Command),
+    ("builtin", Kind::Builtin),
+    ("model", Kind::Model),
+    ("http", Kind::Http),
+];
 /// The types of docker-agent that there is no handler for.
-const UNAVAILABLE: [&str; 2] = ["model", "evaluator"];
+const UNAVAILABLE: [&str; 1] = ["evaluator"];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        let named = KINDS.iter().find(|(_, kind)| *kind == self);
+        named.map_or("command", |(name, _)| name)
+    }
+}
 
 /// The agents of an agent file, for a program that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +175,7 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> Read {
         report,
         ids: Ids::default(),
         agent: None,
+        models: model::read_models(root),
         drafts: Vec::new(),
     };
     for entry in agents.entries() {
@@ -192,6 +228,7 @@ struct Reader<'a> {
     ids: Ids,
     /// The agent whose hooks are read; `None` for those of every agent.
     agent: Option<String>,
+    models: Models,
     drafts: Vec<Draft>,
 }
 
@@ -355,12 +392,15 @@ impl Reader<'_> {
         };
         let hook = Hook::read(report, &fields, slot);
         let kind = read_kind(report, &fields);
-        let action = kind.and_then(|kind| read_action(report, &fields, kind, &hook.args));
-        let Some((action, command)) = action else {
+        let models = &self.models;
+        let action = kind.and_then(|kind| {
+            let (action, span) = read_action(report, &fields, kind, &hook.args, models)?;
+            Some((kind, action, span))
+        });
+        let Some((kind, action, action_span)) = action else {
             return;
         };
-        let is_builtin = matches!(action, Action::Builtin { .. });
-        warn_of_unused(report, &fields, is_builtin);
+        warn_of_unused(report, &fields, kind);
         let draft = Draft {
             span: fields.span,
             events: vec![DraftEvent {
@@ -371,18 +411,22 @@ impl Reader<'_> {
             }],
             matcher: slot.matcher.clone(),
             agent: self.agent.clone(),
-            action_span: command.span,
+            action_span,
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),
+            python: None,
+            prewarm: false,
+            answer: AnswerEnd::Exit,
             phase: Phase::Main,
             priority: 0,
-            definition: hook
-                .definition()
-                .field("agent", self.agent.as_deref())
-                .field("type", Some(if is_builtin { "builtin" } else { "command" }))
-                .field("command", Some(command.text))
-                .into_text(),
+            definition: define(
+                hook.definition()
+                    .field("agent", self.agent.as_deref())
+                    .field("type", Some(kind.name())),
+                &action,
+            )
+            .into_text(),
             env: hook.env,
             action,
             dialect: if slot.kind == EventKind::ToolGuard {
@@ -511,16 +555,37 @@ fn read_kind(report: &mut Report, fields: &Fields<'_>) -> Option<Kind> {
     fields.choice(report, "type", &KINDS)
 }
 
-fn read_action<'a>(
+/// Adds what a hook runs.
+fn define(definition: Definition, action: &Action) -> Definition {
+    match action {
+        Action::Http(http) => http.define(definition, "url"),
+        _ => definition.field("command", action.command()),
+    }
+}
+
+fn read_action(
     report: &mut Report,
-    fields: &Fields<'a>,
+    fields: &Fields<'_>,
     kind: Kind,
     args: &[String],
-) -> Option<(Action, Text<'a>)> {
+    models: &Models,
+) -> Option<(Action, Span)> {
+    if kind == Kind::Model {
+        let (asked, span) = model::read(report, fields, models)?;
+        return Some((Action::Model(asked), span));
+    }
+    if kind == Kind::Http {
+        if !fields.has("url") {
+            report.add(report.problem(fields.span, "the http hook has no `url`"));
+            return None;
+        }
+        let (http, span) = HttpAction::read(report, fields, "url")?;
+        return Some((Action::Http(http), span));
+    }
     if !fields.has("command") {
         let message = match kind {
             Kind::Builtin => "the builtin hook has no `command`, which names the builtin",
-            Kind::Command => "the command hook has no `command`",
+            Kind::Command | Kind::Model | Kind::Http => "the command hook has no `command`",
         };
         report.add(report.problem(fields.span, message));
         return None;
@@ -531,12 +596,12 @@ fn read_action<'a>(
             name: command.text.to_owned(),
             args: args.to_vec(),
         },
-        Kind::Command => Action::Line {
+        Kind::Command | Kind::Model | Kind::Http => Action::Line {
             shell: documented_shell(),
             line: command.text.to_owned(),
         },
     };
-    Some((action, command))
+    Some((action, command.span))
 }
 
 /// Returns the shell that the document's hooks are written for.
@@ -556,14 +621,23 @@ pub(crate) fn documented_shell() -> Shell {
 }
 
 /// Warns of keys that docker-agent accepts and that do nothing for a hook of this type.
-fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, is_builtin: bool) {
-    let (kind, unused): (_, &[&str]) = if is_builtin {
-        ("builtin", &["model", "prompt", "schema"])
-    } else {
-        ("command", &["args", "model", "prompt", "schema"])
+fn warn_of_unused(report: &mut Report, fields: &Fields<'_>, kind: Kind) {
+    let used: &[&str] = match kind {
+        Kind::Builtin => &["command", "args", "env", "working_dir", "strict_output"],
+        Kind::Command => &["command", "env", "working_dir", "strict_output"],
+        Kind::Model => &["model", "prompt", "schema", "strict_output"],
+        Kind::Http => &["url", "headers", "allow_private", "strict_output"],
     };
-    for entry in unused.iter().filter_map(|key| fields.entry(key)) {
-        let message = format!("`{}` does nothing for a {kind} hook", entry.key);
+    for key in OF_A_TYPE.iter().filter(|key| !used.contains(*key)) {
+        let Some(entry) = fields.entry(key) else {
+            continue;
+        };
+        let article = if kind == Kind::Http { "an" } else { "a" };
+        let message = format!(
+            "`{}` does nothing for {article} {} hook",
+            entry.key,
+            kind.name()
+        );
         report.add(report.warning(entry.key_span, message));
     }
 }

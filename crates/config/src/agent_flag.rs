@@ -12,7 +12,7 @@
 //!
 //! The order is that of the rows: results lose their secrets before a large one goes to a file.
 
-use tenterhook::{EventClass, EventKind, EventName, Matcher, OnError, Phase};
+use tenterhook::{AnswerEnd, EventClass, EventKind, EventName, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::builtin::BUILTINS;
 
@@ -236,6 +236,9 @@ impl Wire<'_> {
             strict_output: false,
             phase: Phase::Main,
             priority: 0,
+            python: None,
+            prewarm: false,
+            answer: AnswerEnd::Exit,
             definition: self.definition(self.audience()),
             dialect: DockerAgent::agent_file(),
         }

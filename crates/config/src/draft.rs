@@ -8,14 +8,17 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tenterhook::{
-    CommandHandler, Dialect, EventClass, EventName, Handler, Handling, HookSpec, Layer, Matcher,
-    OnError, Phase, Source,
+    AnswerEnd, CommandHandler, Dialect, EventClass, EventName, Handler, Handling, HookSpec, Layer,
+    Matcher, OnError, Phase, Source,
 };
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin};
-use tenterhook_process::{Command, Program, Shell};
+use tenterhook_handlers::model::{ModelHandler, ModelHook};
+use tenterhook_process::{Command, Program, PythonScript, Shell};
 use tenterhook_protocol::HookId;
 
+use crate::http::HttpAction;
 use crate::load::LoadOptions;
+use crate::model::Asked;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::one_of;
@@ -37,6 +40,11 @@ pub(crate) struct Draft {
     pub(crate) working_dir: Option<(String, Span)>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) strict_output: bool,
+    /// The script that a fork server runs.
+    pub(crate) python: Option<PythonScript>,
+    /// The next instance is started ahead of time.
+    pub(crate) prewarm: bool,
+    pub(crate) answer: AnswerEnd,
     pub(crate) phase: Phase,
     pub(crate) priority: i32,
     /// Everything that tells this hook from another one of the same event, as text.
@@ -60,6 +68,19 @@ pub(crate) enum Action {
     Line { shell: Shell, line: String },
     Argv(Vec<String>),
     Builtin { name: String, args: Vec<String> },
+    Model(Asked),
+    Http(HttpAction),
+}
+
+impl Action {
+    /// Returns what an agent file has as `command`.
+    pub(crate) fn command(&self) -> Option<&str> {
+        match self {
+            Self::Line { line, .. } => Some(line),
+            Self::Builtin { name, .. } => Some(name),
+            Self::Argv(_) | Self::Model(_) | Self::Http(_) => None,
+        }
+    }
 }
 
 /// What the hooks of one file share.
@@ -101,6 +122,16 @@ impl Draft {
     fn handler(&self, report: &mut Report, context: &Context<'_>) -> Option<Arc<dyn Handler>> {
         let (program, text) = match &self.action {
             Action::Builtin { name, args } => return self.builtin(report, context, name, args),
+            Action::Model(asked) => return self.model(report, context, asked),
+            Action::Http(http) => {
+                return http.handler(
+                    report,
+                    &context.options.environment,
+                    self.action_span,
+                    Arc::clone(&self.dialect),
+                    self.strict_output,
+                );
+            }
             Action::Line { shell, line } => {
                 let program = Program::Shell {
                     shell: *shell,
@@ -118,19 +149,25 @@ impl Draft {
             });
         let working_dir = self.working_dir(report, context);
         warn_of_executable(report, context, self, &command, working_dir.as_ref());
-        Some(Arc::new(
-            CommandHandler::new(command, text, Arc::clone(&self.dialect))
-                .working_dir(working_dir)
-                .strict_output(self.strict_output),
-        ))
+        let handler = CommandHandler::new(command, text, Arc::clone(&self.dialect))
+            .working_dir(working_dir)
+            .strict_output(self.strict_output)
+            .prewarm(self.prewarm)
+            .answer_end(self.answer);
+        #[cfg(unix)]
+        let handler = match self.python {
+            Some(script) => handler.fork_server(script),
+            None => handler,
+        };
+        Some(Arc::new(handler))
     }
 
     /// Returns the variables of the hook with what they name in them.
-    fn variables(&self, context: &Context<'_>) -> Vec<(String, OsString)> {
+    fn variables(&self, context: &Context<'_>) -> Vec<(OsString, OsString)> {
         let environment = &context.options.environment;
         self.env
             .iter()
-            .map(|(key, value)| (key.clone(), environment.expand_value(value)))
+            .map(|(key, value)| (key.into(), environment.expand_value(value)))
             .collect()
     }
 
@@ -157,11 +194,14 @@ impl Draft {
         args: &[String],
     ) -> Option<Arc<dyn Handler>> {
         let working_dir = self.working_dir(report, context);
+        let events = self.event_names();
         let setup = Setup {
             arguments: args,
             env: &self.variables(context),
             working_dir: working_dir.as_deref(),
             services: &context.options.services,
+            events: &events,
+            dialect: &self.dialect,
         };
         let error = match builtin(name, &setup) {
             Ok(handler) => {
@@ -182,6 +222,41 @@ impl Draft {
                 .suggestion(report.nearest(name, names())),
         });
         None
+    }
+
+    fn model(
+        &self,
+        report: &mut Report,
+        context: &Context<'_>,
+        asked: &Asked,
+    ) -> Option<Arc<dyn Handler>> {
+        let hook = ModelHook {
+            model: &asked.model,
+            prompt: &asked.prompt,
+            shape: asked.shape,
+            events: &self.event_names(),
+            dialect: &self.dialect,
+        };
+        match ModelHandler::new(&hook, context.options.services.model.clone()) {
+            Ok(handler) => {
+                if let Some(problem) = handler.problem() {
+                    report.add(
+                        report
+                            .warning(self.action_span, problem)
+                            .hint("the hook fails whenever it is called"),
+                    );
+                }
+                Some(Arc::new(handler))
+            }
+            Err(error) => {
+                report.add(asked.problem(report, self.action_span, &error));
+                None
+            }
+        }
+    }
+
+    fn event_names(&self) -> Vec<EventName> {
+        self.events.iter().map(|event| event.name.clone()).collect()
     }
 
     /// Warns of a built-in on an event that it has nothing to say to.

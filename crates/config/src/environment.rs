@@ -44,6 +44,13 @@ impl Environment {
         self.expand(text, |reference| reference.strip_prefix("{env."))
     }
 
+    /// Returns the first variable that a value names as `${env.NAME}` and that is not set.
+    pub(crate) fn first_unset<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let references = text.split("${env.").skip(1);
+        let mut names = references.filter_map(|rest| Some(split_name(rest, "{")?.0));
+        names.find(|name| !self.variables.contains_key(OsStr::new(name)))
+    }
+
     /// Replaces a leading `~`, and `$NAME`, `${NAME}` and `${env.NAME}` everywhere.
     pub(crate) fn expand_path(&self, text: &str) -> PathBuf {
         let (home, rest) = match (text.strip_prefix('~'), &self.home) {
@@ -121,6 +128,16 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(environment().expand_value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_named() {
+        for (text, expected) in [
+            ("v-${env.T} ${env.NONE} ${env.OTHER}", Some("NONE")),
+            ("${env.T} ${env. $NONE ${NONE} ${env.NONE", None),
+        ] {
+            assert_eq!(environment().first_unset(text), expected, "{text}");
         }
     }
 

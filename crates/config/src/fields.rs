@@ -222,7 +222,7 @@ fn unknown_key(report: &mut Report, entry: &Entry, known: &[&str]) {
 }
 
 /// Returns a text, or a number or boolean as it is written.
-fn scalar(report: &mut Report, what: &str, node: &Node) -> Option<String> {
+pub(crate) fn scalar(report: &mut Report, what: &str, node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(text) if text.contains('\0') => {
             report.add(report.problem(node.span, format!("{what} contains a NUL character")));

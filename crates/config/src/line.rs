@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tenterhook::{EventKind, EventName, Layer, Matcher, Phase};
+use tenterhook::{AnswerEnd, EventKind, EventName, Layer, Matcher, Phase};
 use tenterhook_dialects::docker_agent::DockerAgent;
 
 use crate::agent_file::documented_shell;
@@ -84,6 +84,9 @@ fn draft(hook: &HookLine<'_>, id: String) -> Draft {
         strict_output: false,
         phase: Phase::Main,
         priority: 0,
+        python: None,
+        prewarm: false,
+        answer: AnswerEnd::Exit,
         definition: Definition::of("docker-agent")
             .field("type", Some("command"))
             .field("command", Some(hook.line))

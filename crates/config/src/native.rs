@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use tenterhook::{Matcher, OnError, Phase};
+use tenterhook::{AnswerEnd, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::Shell;
 use tenterhook_protocol::{EventKind, ParseEventNameError, events};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
+use crate::http::HttpAction;
+use crate::model;
+use crate::python;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::{nearest, one_of};
@@ -49,6 +52,9 @@ const HOOK: &[&str] = &[
 ];
 /// The keys of which a hook has one.
 const ACTIONS: [&str; 5] = ["command", "argv", "builtin", "http", "model"];
+
+/// When a command has answered.
+const ANSWERS: [(&str, AnswerEnd); 2] = [("exit", AnswerEnd::Exit), ("line", AnswerEnd::Line)];
 
 const SHELLS: [(&str, Shell); 3] = [
     ("sh", Shell::Sh),
@@ -136,6 +142,8 @@ fn read_hook(
     let working_dir = working_dir(report, &fields).or_else(|| defaults.working_dir.clone());
     let env = merged(&defaults.env, env(report, &fields));
     let strict_output = fields.boolean(report, "strict_output");
+    let prewarm = fields.boolean(report, "prewarm");
+    let answer = fields.choice(report, "answer", &ANSWERS);
     let (agent, phase, priority) = (
         read_agent(report, &fields),
         read_phase(report, &fields),
@@ -143,6 +151,7 @@ fn read_hook(
     );
     // Everything is read by now, so that one load reports everything that is wrong with the hook.
     let (action, action_span) = action?;
+    let python = python::read(report, &fields, &action, action_span);
     let mut draft = Draft {
         span: fields.span,
         events,
@@ -154,6 +163,9 @@ fn read_hook(
         working_dir: working_dir.filter(|_| has_process),
         env: if has_process { env } else { Vec::new() },
         strict_output: strict_output.unwrap_or_default(),
+        python,
+        prewarm: prewarm.unwrap_or_default(),
+        answer: answer.unwrap_or_default(),
         phase,
         priority,
         definition: String::new(),
@@ -349,7 +361,7 @@ fn warn_of_blanks(report: &mut Report, text: Text<'_>) {
     }
 }
 
-/// Reads which of the three a hook runs, and where that stands.
+/// Reads what a hook runs, and where that stands.
 fn read_action(
     report: &mut Report,
     fields: &Fields<'_>,
@@ -395,6 +407,8 @@ fn read_action(
             name: fields.full_text(report, "builtin")?.text.to_owned(),
             args: read_args(report, fields)?,
         },
+        "model" => Action::Model(model::read(report, fields, &model::Models::new())?.0),
+        "http" => Action::Http(HttpAction::read(report, fields, "http")?.0),
         _ => return None,
     };
     Some((action, first.value.span))
@@ -524,7 +538,13 @@ fn definition(draft: &Draft, name: Option<&str>, on_error: Option<OnError>) -> S
         .field("strict_output", draft.strict_output.then_some(true))
         .field("phase", Some(draft.phase.as_str()))
         .field("priority", Some(draft.priority))
-        .field("agent", draft.agent.as_deref());
+        .field("agent", draft.agent.as_deref())
+        .field("python", draft.python.map(|_| python::FORK_SERVER))
+        .field("prewarm", draft.prewarm.then_some(true))
+        .field(
+            "answer",
+            (draft.answer == AnswerEnd::Line).then_some("line"),
+        );
     let definition = match &draft.action {
         Action::Line { shell, line } => definition
             .field("shell", Some(shell_name(*shell)))
@@ -533,6 +553,11 @@ fn definition(draft: &Draft, name: Option<&str>, on_error: Option<OnError>) -> S
         Action::Builtin { name, args } => definition
             .field("builtin", Some(name.as_str()))
             .list("args", args),
+        Action::Model(asked) => definition
+            .field("model", Some(asked.model.as_str()))
+            .field("prompt", Some(asked.prompt.as_str()))
+            .field("schema", asked.shape.schema_name()),
+        Action::Http(http) => http.define(definition, "http"),
     };
     definition.into_text()
 }

@@ -13,6 +13,7 @@ mod answer;
 mod event;
 mod message;
 mod read;
+mod skeleton;
 mod write;
 
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use tenterhook::{
     Dialect, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply, WriteError,
 };
-use tenterhook_protocol::AnyEffect;
+use tenterhook_protocol::{AnyEffect, JsonObject};
 
 pub use event::{DockerEvent, EVENTS};
 
@@ -81,6 +82,10 @@ impl Dialect for DockerAgent {
 
     fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError> {
         write::write(self.speaker, event)
+    }
+
+    fn skeleton(&self, info: &EventInfo) -> Option<JsonObject> {
+        skeleton::skeleton(self.speaker, info.kind)
     }
 
     fn read(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenterhook_protocol::{AnyEffect, EventInfo};
+use tenterhook_protocol::{AnyEffect, EventInfo, JsonObject};
 use thiserror::Error;
 
 use crate::event_ref::EventRef;
@@ -18,6 +18,12 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     /// # Errors
     /// When the dialect has no form for the event, or a value has no JSON form.
     fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError>;
+
+    /// Returns the keys that an event may be written with, each with the value that it stands for where it is
+    /// left out. `None` is an event whose keys are not known before it happens, and the default.
+    fn skeleton(&self, _info: &EventInfo) -> Option<JsonObject> {
+        None
+    }
 
     /// Reads what a finished hook answered. `strict` refuses what a lenient reader would pass over.
     ///

@@ -22,10 +22,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::event_ref::EventRef;
 use crate::fold::fold;
-use crate::handler::{Answer, Call, Handler, HandlerError, SyncFunction, panic_text};
+use crate::handler::{Answer, Call, Handler, HandlerError, Late, SyncFunction, panic_text};
 use crate::hook::{Handling, Phase};
 use crate::plan::{Hook, Plan, SyncCall};
 use crate::policy::{OnError, Policy, failure_effect};
+use crate::sink::JournalSink;
 
 /// Runs a plan whose hooks all answer at once. Nothing is allocated unless a hook has an opinion.
 pub(crate) fn run_inline<E: Event>(
@@ -173,6 +174,7 @@ pub(crate) struct Conditions {
     /// Bounds all hooks of the dispatch together, beside the timeout of each.
     pub(crate) deadline: Option<Instant>,
     pub(crate) with_records: bool,
+    pub(crate) journal: Option<Arc<dyn JournalSink>>,
 }
 
 /// Runs a plan on shared copies of the event.
@@ -229,6 +231,11 @@ impl PlanRun<'_> {
                 own.min(end.saturating_duration_since(Instant::now()))
             }),
             cancel: self.conditions.cancel.clone(),
+            late: self.conditions.journal.clone().map(|journal| Late {
+                journal,
+                hook: hook.spec.id.clone(),
+                source: hook.spec.source.to_string(),
+            }),
         }
     }
 

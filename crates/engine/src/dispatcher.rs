@@ -170,6 +170,7 @@ impl Dispatcher {
             deadline: (kind == EventKind::SessionEnd)
                 .then(|| began + self.shared.session_end_timeout),
             with_records: self.shared.journal.is_some(),
+            journal: self.shared.journal.clone(),
         };
         let mut finished = run_shared(plan, event, &conditions).await;
         if let Some(journal) = unfinished.journal.take() {

@@ -4,18 +4,21 @@ mod command;
 mod function;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tenterhook_protocol::journal::RunStatus;
-use tenterhook_protocol::{AnyEffect, NotHonoured, RewriteError};
+use tenterhook_protocol::journal::{FORMAT_VERSION, JournalRecord, RunRecord, RunStatus};
+use tenterhook_protocol::{AnyEffect, HookId, NotHonoured, RewriteError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::dialect::{ReadError, WriteError};
+use crate::dispatch::milliseconds;
 use crate::event_ref::EventRef;
+use crate::sink::JournalSink;
 
-pub use command::CommandHandler;
+pub use command::{AnswerEnd, CommandHandler};
 pub use function::SyncFunction;
 pub(crate) use function::{
     AsyncFunction, Closure, Function, Subscriber, TypedFunction, panic_text,
@@ -30,6 +33,37 @@ pub struct Call {
     pub timeout: Duration,
     /// Cancelled when the host gives up the dispatch.
     pub cancel: CancellationToken,
+    /// Where the handler tells what comes to light after its answer; `None` where nobody keeps a journal.
+    pub late: Option<Late>,
+}
+
+/// Takes what a handler finds out after it has answered.
+#[derive(Debug, Clone)]
+pub struct Late {
+    pub(crate) journal: Arc<dyn JournalSink>,
+    pub(crate) hook: HookId,
+    pub(crate) source: String,
+}
+
+impl Late {
+    /// Puts a failure that came after the answer into the journal: a record of its own, beside that of the run.
+    pub fn failed(&self, call: &Call, kind: &str, error: &HandlerError, took: Duration) {
+        self.journal.record_dropped(JournalRecord::Run(RunRecord {
+            v: FORMAT_VERSION,
+            event_id: call.event.envelope().event_id(),
+            event: call.event.event().name().to_owned(),
+            hook: self.hook.clone(),
+            source: self.source.clone(),
+            handler: kind.to_owned(),
+            status: error.status(),
+            cause: Some(format!("after its answer: {error}")),
+            effect: "none".to_owned(),
+            reason: None,
+            let_through: false,
+            context_bytes: 0,
+            duration_ms: milliseconds(took),
+        }));
+    }
 }
 
 /// What a handler answers; `None` is no opinion.
@@ -89,16 +123,16 @@ pub enum HandlerError {
         signal: i32,
     },
     /// The event could not be written for the hook.
-    #[error("{}", chain(.0))]
+    #[error("{}", error_chain(.0))]
     Write(#[source] WriteError),
     /// The answer could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The answer asks for something that the event does not honour.
-    #[error("{}", chain(.0))]
+    #[error("{}", error_chain(.0))]
     NotHonoured(#[source] NotHonoured),
     /// The answer rewrites something that it may not, or with a value that does not fit.
-    #[error("{}", chain(.0))]
+    #[error("{}", error_chain(.0))]
     Rewrite(#[source] RewriteError),
     /// A hook of the guard phase rewrote something.
     #[error("a hook of the guard phase may not rewrite `{field}`")]
@@ -134,7 +168,7 @@ impl HandlerError {
 }
 
 /// Returns the error with its causes, `: ` between them: a cause is one line in a journal.
-fn chain(error: &dyn std::error::Error) -> String {
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -54,7 +54,9 @@ pub use dispatcher::{Dispatched, Dispatcher};
 pub use engine::{Engine, EngineBuilder, Registration, Scoped};
 pub use event_ref::EventRef;
 pub use fold::fold;
-pub use handler::{Answer, Call, CommandHandler, Handler, HandlerError, SyncFunction};
+pub use handler::{
+    Answer, AnswerEnd, Call, CommandHandler, Handler, HandlerError, Late, SyncFunction, error_chain,
+};
 pub use hook::{Handling, HookSpec, Layer, Phase, Scope, Source};
 pub use matcher::{Matcher, MatcherError};
 pub use policy::{OnError, Policy, failure_effect, native_policy};

@@ -2,14 +2,23 @@
 //!
 //! A built-in takes the typed event, and arguments that are checked when it is loaded.
 
+mod add_context;
 mod add_date;
+mod add_directory_listing;
 mod add_environment_info;
+mod add_git_diff;
+mod add_git_status;
 mod add_prompt_files;
+mod add_recent_commits;
+mod add_user_info;
 mod cache_response;
+mod http_post;
 mod limit_large_tool_results;
 mod max_iterations;
 mod redact_secrets;
 mod safer_shell;
+mod snapshot;
+mod unload;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -17,10 +26,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tenterhook::{Answer, Call, EventRef, Handler, HandlerError};
+use tenterhook::{Answer, Call, Dialect, EventName, EventRef, Handler, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind};
 use thiserror::Error;
 
+use crate::git::{self, Git, GitError};
 use crate::services::Services;
 
 /// One built-in: its name, the events it is for, and how it is made from its arguments.
@@ -40,14 +50,23 @@ type Make = fn(&Setup<'_>) -> Result<Box<dyn Run>, String>;
 
 /// Every built-in, by name.
 pub const BUILTINS: &[Builtin] = &[
+    add_context::BUILTIN,
     add_date::BUILTIN,
+    add_directory_listing::BUILTIN,
     add_environment_info::BUILTIN,
+    add_git_diff::BUILTIN,
+    add_git_status::BUILTIN,
     add_prompt_files::BUILTIN,
+    add_recent_commits::BUILTIN,
+    add_user_info::BUILTIN,
     cache_response::BUILTIN,
+    http_post::BUILTIN,
     limit_large_tool_results::BUILTIN,
     max_iterations::BUILTIN,
     redact_secrets::BUILTIN,
     safer_shell::BUILTIN,
+    snapshot::BUILTIN,
+    unload::BUILTIN,
 ];
 
 /// How a built-in is configured.
@@ -56,11 +75,15 @@ pub struct Setup<'a> {
     /// Its arguments, as written.
     pub arguments: &'a [String],
     /// Variables for the programs that it starts, over those of this process.
-    pub env: &'a [(String, OsString)],
+    pub env: &'a [(OsString, OsString)],
     /// The directory that it looks at instead of the event's; a relative one is below the event's.
     pub working_dir: Option<&'a Path>,
     /// What it may use of the program that it runs in.
     pub services: &'a Services,
+    /// The events that it is for.
+    pub events: &'a [EventName],
+    /// The contract of the file that it is configured in, which names the keys of events.
+    pub dialect: &'a Arc<dyn Dialect>,
 }
 
 /// What a built-in does with one event.
@@ -172,6 +195,59 @@ async fn blocking<T: Send + 'static>(
         })
 }
 
+/// The most bytes that the model gets of what git prints.
+const GIT_LIMIT: usize = 4_096;
+
+/// Returns what git prints about the event's directory, after a heading. `None` is a directory in no work tree, a
+/// machine without git, and nothing printed.
+async fn git_context(
+    call: &Call,
+    env: &[(OsString, OsString)],
+    heading: &str,
+    arguments: &[&str],
+) -> Result<AnyEffect, HandlerError> {
+    let Some(dir) = directory(&call.event).map(Path::to_owned) else {
+        return Ok(AnyEffect::default());
+    };
+    let looked_at = dir.clone();
+    if blocking(move || git::work_tree(&looked_at))
+        .await?
+        .is_none()
+    {
+        return Ok(AnyEffect::default());
+    }
+    let git = Git::new(env.iter().cloned(), call.timeout, call.cancel.clone());
+    let printed = match git.run(&dir, arguments).await {
+        Ok(printed) => printed,
+        Err(GitError::Missing) => return Ok(AnyEffect::default()),
+        // A repository that was just made has nothing to tell yet.
+        Err(GitError::Failed { message, .. })
+            if message.contains("does not have any commits yet") =>
+        {
+            return Ok(AnyEffect::default());
+        }
+        Err(error) => {
+            return Err(HandlerError::Other {
+                problem: error.to_string(),
+            });
+        }
+    };
+    let text = String::from_utf8_lossy(&printed);
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(AnyEffect::default());
+    }
+    let shown = text
+        .get(..text.floor_char_boundary(GIT_LIMIT))
+        .unwrap_or(text);
+    let end = if shown.len() < text.len() {
+        "\n... (truncated)"
+    } else {
+        ""
+    };
+    Ok(context(format!("{heading}:\n\n{shown}{end}")))
+}
+
 /// Makes an effect of one text for the model.
 fn context(text: String) -> AnyEffect {
     AnyEffect {
@@ -197,11 +273,15 @@ fn directory(event: &EventRef) -> Option<&Path> {
 
 #[cfg(test)]
 mod testing {
-    use std::sync::LazyLock;
+    use std::sync::{Arc, LazyLock};
+
+    use tenterhook::Dialect;
+    use tenterhook_dialects::docker_agent::DockerAgent;
 
     use super::{Services, Setup};
 
     static SERVICES: LazyLock<Services> = LazyLock::new(Services::default);
+    static DIALECT: LazyLock<Arc<dyn Dialect>> = LazyLock::new(DockerAgent::native);
 
     /// Returns a setup of nothing but arguments.
     pub(super) fn setup(arguments: &[String]) -> Setup<'_> {
@@ -210,6 +290,8 @@ mod testing {
             env: &[],
             working_dir: None,
             services: &SERVICES,
+            events: &[],
+            dialect: &DIALECT,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The handlers that need more than the engine: built-ins.
+//! The handlers that need more than the engine: built-ins, HTTP, and models as judges.
 //!
 //! An embedder that registers functions and commands only does not compile any of this.
 
@@ -6,9 +6,14 @@
 
 pub mod builtin;
 pub mod command_line;
+mod git;
+pub mod http;
+pub mod model;
 mod response_cache;
 pub mod secret;
 mod services;
+pub mod snapshot;
+pub mod template;
 
 pub use response_cache::ResponseCache;
 pub use services::Services;

@@ -1,6 +1,9 @@
 //! What handlers need of the program that they run in.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::model::ModelClient;
 
 /// What handlers need of the program that they run in. One value serves every hook of a load.
 #[derive(Debug, Clone, Default)]
@@ -8,4 +11,6 @@ pub struct Services {
     /// The folder for what has to outlive a session, such as snapshots. Handlers that need one and have none
     /// refuse to be made.
     pub data_dir: Option<PathBuf>,
+    /// What asks models. Without it, model hooks can be made, and fail when they are called.
+    pub model: Option<Arc<dyn ModelClient>>,
 }

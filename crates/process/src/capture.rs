@@ -117,6 +117,11 @@ impl Recorder {
         &mut self.tail
     }
 
+    /// Returns what was kept of the beginning so far.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
     /// Returns what was kept.
     pub(crate) fn finish(mut self) -> Captured {
         // An allocator may hand out more than was asked for, and a read fills all of it.

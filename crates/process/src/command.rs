@@ -239,7 +239,27 @@ impl Command {
         limits: &Limits,
         cancel: &CancellationToken,
     ) -> Result<Finished, SpawnError> {
-        run::run(self, stdin, limits, cancel).await
+        run::run(self, None, stdin, limits, cancel).await
+    }
+
+    /// Runs the command until what it has printed is an answer, or until its end. `until` is asked whenever a line
+    /// of standard output is complete; what is over [`Limits::stdout`]'s head is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`Command::run`].
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn run_early(
+        &self,
+        stdin: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+        until: run::Until<'_>,
+    ) -> Result<run::Early, SpawnError> {
+        run::run_early(self, None, stdin, limits, cancel, until).await
     }
 
     pub(crate) fn slots_or_shared(&self) -> &Slots {

@@ -38,18 +38,26 @@
 
 mod capture;
 mod command;
+#[cfg(unix)]
+mod fork_server;
 mod limits;
 mod line;
+mod python_script;
 mod resolve;
 mod run;
 mod slots;
 mod sys;
+mod warm;
 
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::capture::Captured;
 pub use crate::command::{Command, Program, Shell};
+#[cfg(unix)]
+pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};
+pub use crate::python_script::{NotForkable, PythonScript};
 pub use crate::resolve::{ResolveError, ResolvedProgram};
-pub use crate::run::{End, Finished, SpawnError};
+pub use crate::run::{Answered, Early, End, Finished, SpawnError, Until};
 pub use crate::slots::Slots;
+pub use crate::warm::{LONGEST_WAIT, MOST_WAITING, Prewarmed, WarmCounts};

@@ -4,6 +4,7 @@
 //! at the exit, the cancellation and the clock. What the system does differently lies in `sys`.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use crate::command::Launch;
 use crate::resolve::missing_interpreter;
 use crate::slots::Slot;
 use crate::sys::{Child, Output, Refusal, refusal};
+use crate::warm::Prewarmed;
 use crate::{Capture, Captured, Command, HeldPipe, Limits, ResolveError};
 
 /// How long a killed group may take to disappear before the run ends without it.
@@ -114,37 +116,129 @@ pub enum SpawnError {
     },
 }
 
+/// Says whether what a child has printed so far is its answer. It is asked when a line is complete.
+pub type Until<'a> = &'a (dyn Fn(&[u8]) -> bool + Send + Sync);
+
+/// What a run came to that may answer before it ends.
+#[derive(Debug)]
+pub enum Early {
+    /// It ended without an answer.
+    Finished(Finished),
+    /// It has answered, and goes on.
+    Answered(Box<Answered>),
+}
+
+/// A run that has answered. Dropping it kills the group of the child.
+#[derive(Debug)]
+pub struct Answered {
+    /// What the child printed until then.
+    pub stdout: Vec<u8>,
+    program: PathBuf,
+    session: Session<'static>,
+    began: Instant,
+    limits: Limits,
+    cancel: CancellationToken,
+}
+
+impl Answered {
+    /// Waits for the end of the run, within the limits that it began with. The child gets no more input.
+    ///
+    /// # Errors
+    /// When the system lost the child.
+    pub async fn finish(self) -> Result<Finished, SpawnError> {
+        let driven = self.session.drive(self.began, &self.limits, &self.cancel);
+        match driven.await {
+            Ok(Driven::Finished(finished)) => Ok(finished),
+            // Nothing is looked for any more.
+            Ok(Driven::Answered(_)) => Err(SpawnError::Cancelled),
+            Err(source) => Err(SpawnError::Lost {
+                program: self.program,
+                source,
+            }),
+        }
+    }
+}
+
 pub(crate) async fn run(
     command: &Command,
+    prewarmed: Option<&Prewarmed>,
     stdin: &[u8],
     limits: &Limits,
     cancel: &CancellationToken,
 ) -> Result<Finished, SpawnError> {
+    let mut stdin = stdin;
+    let (child, program, began) = start(command, prewarmed, &mut stdin, limits, cancel).await?;
+    drive(child, stdin, began, limits, cancel)
+        .await
+        .map_err(|source| SpawnError::Lost { program, source })
+}
+
+pub(crate) async fn run_early(
+    command: &Command,
+    prewarmed: Option<&Prewarmed>,
+    stdin: &[u8],
+    limits: &Limits,
+    cancel: &CancellationToken,
+    until: Until<'_>,
+) -> Result<Early, SpawnError> {
+    let mut stdin = stdin;
+    let (child, program, began) = start(command, prewarmed, &mut stdin, limits, cancel).await?;
+    let mut session = Session::new(child, stdin, limits);
+    session.until = Some(until);
+    match session.drive(began, limits, cancel).await {
+        Ok(Driven::Finished(finished)) => Ok(Early::Finished(finished)),
+        Ok(Driven::Answered(session)) => Ok(Early::Answered(Box::new(Answered {
+            stdout: session.stdout.recorder.head().to_vec(),
+            program,
+            session: session.without_input(),
+            began,
+            limits: *limits,
+            cancel: cancel.clone(),
+        }))),
+        Err(source) => Err(SpawnError::Lost { program, source }),
+    }
+}
+
+/// Waits for a slot and takes the instance that waits, or starts one.
+async fn start(
+    command: &Command,
+    prewarmed: Option<&Prewarmed>,
+    stdin: &mut &[u8],
+    limits: &Limits,
+    cancel: &CancellationToken,
+) -> Result<(Child, PathBuf, Instant), SpawnError> {
     let slots = command.slots_or_shared();
     let slot = cancel
         .run_until_cancelled(slots.take())
         .await
         .ok_or(SpawnError::Cancelled)?;
+    let mut slot = Some(slot);
     let start = Start {
         command,
         began: Instant::now(),
         timeout: limits.timeout,
         cancel,
     };
-    let mut stdin = stdin;
-    let (child, program) = start.child(&mut stdin, slot).await?;
-    let session = Session {
-        pid: child.pid(),
-        child,
-        stdin,
-        stdout: Stream::new(Output::Stdout, limits.stdout),
-        stderr: Stream::new(Output::Stderr, limits.stderr),
-        watches_exit: limits.held_pipe != HeldPipe::Wait,
-    };
-    session
-        .drive(start.began, limits, cancel)
-        .await
-        .map_err(|source| SpawnError::Lost { program, source })
+    if let Some((child, program)) = prewarmed.and_then(|warm| warm.take(command, &mut slot)) {
+        return Ok((child, program, start.began));
+    }
+    let (child, program) = start.child(stdin, slot).await?;
+    Ok((child, program, start.began))
+}
+
+/// Takes a child that was started at `began` to its end.
+pub(crate) async fn drive(
+    child: Child,
+    stdin: &[u8],
+    began: Instant,
+    limits: &Limits,
+    cancel: &CancellationToken,
+) -> io::Result<Finished> {
+    let session = Session::new(child, stdin, limits);
+    match session.drive(began, limits, cancel).await? {
+        Driven::Finished(finished) => Ok(finished),
+        Driven::Answered(_) => Err(io::Error::other("an answer that nobody looked for")),
+    }
 }
 
 /// The part of a run before there is a child.
@@ -156,8 +250,11 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    async fn child(&self, stdin: &mut &[u8], slot: Slot) -> Result<(Child, PathBuf), SpawnError> {
-        let mut slot = Some(slot);
+    async fn child(
+        &self,
+        stdin: &mut &[u8],
+        mut slot: Option<Slot>,
+    ) -> Result<(Child, PathBuf), SpawnError> {
         let mut launch = self.command.launch()?;
         let mut pause = FIRST_PAUSE;
         let mut busy_tries = 0;
@@ -244,6 +341,23 @@ struct Session<'a> {
     stdout: Stream,
     stderr: Stream,
     watches_exit: bool,
+    until: Option<Until<'a>>,
+    /// How much of the output was looked at for an answer.
+    seen: usize,
+}
+
+impl fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("pid", &self.pid)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of a session.
+enum Driven<'a> {
+    Finished(Finished),
+    Answered(Box<Session<'a>>),
 }
 
 /// What a run waits for.
@@ -272,17 +386,46 @@ enum Woken {
     Done,
     /// The child exited, but somebody holds a pipe.
     Exited,
+    /// What the child printed is its answer.
+    Answered,
     Cancelled,
     Elapsed,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn new(child: Child, stdin: &'a [u8], limits: &Limits) -> Self {
+        Self {
+            pid: child.pid(),
+            child,
+            stdin,
+            stdout: Stream::new(Output::Stdout, limits.stdout),
+            stderr: Stream::new(Output::Stderr, limits.stderr),
+            watches_exit: limits.held_pipe != HeldPipe::Wait,
+            until: None,
+            seen: 0,
+        }
+    }
+
+    /// Returns the session without what it borrows: it gets no more input, and no answer is looked for.
+    fn without_input(self) -> Session<'static> {
+        Session {
+            pid: self.pid,
+            child: self.child,
+            stdin: &[],
+            stdout: self.stdout,
+            stderr: self.stderr,
+            watches_exit: self.watches_exit,
+            until: None,
+            seen: 0,
+        }
+    }
+
     async fn drive(
         mut self,
         began: Instant,
         limits: &Limits,
         cancel: &CancellationToken,
-    ) -> io::Result<Finished> {
+    ) -> io::Result<Driven<'a>> {
         let deadline = after(began, limits.timeout);
         let mut timer = pin!(sleep_until(deadline.into()));
         let mut cancelled = pin!(cancel.cancelled());
@@ -310,15 +453,18 @@ impl Session<'_> {
                     phase = self.kill(cause);
                     patience(phase, limits.grace)
                 }
-                // Neither is waited for in these phases.
-                (_, Woken::Exited | Woken::Cancelled) => continue,
+                (Phase::Running | Phase::Draining, Woken::Answered) => {
+                    return Ok(Driven::Answered(Box::new(self)));
+                }
+                // None of these is waited for in these phases.
+                (_, Woken::Exited | Woken::Cancelled | Woken::Answered) => continue,
             };
             timer.as_mut().reset(now.into());
         };
         let keeps_group = matches!(limits.held_pipe, HeldPipe::Release(_)) && cause.is_none();
         let exit = self.child.reap(keeps_group)?;
         let killed = matches!(phase, Phase::Killed(_));
-        Ok(Finished {
+        Ok(Driven::Finished(Finished {
             end: match cause {
                 Some(Cause::Deadline) => End::TimedOut { killed },
                 Some(Cause::Cancel) => End::Cancelled { killed },
@@ -329,7 +475,7 @@ impl Session<'_> {
             stdout: self.stdout.recorder.finish(),
             stderr: self.stderr.recorder.finish(),
             duration: began.elapsed(),
-        })
+        }))
     }
 
     fn poll(
@@ -342,6 +488,10 @@ impl Session<'_> {
         self.feed(cx)?;
         self.stdout.fill(&mut self.child, cx)?;
         self.stderr.fill(&mut self.child, cx)?;
+        let is_stoppable = matches!(phase, Phase::Running | Phase::Draining);
+        if is_stoppable && self.has_answered() {
+            return Poll::Ready(Ok(Woken::Answered));
+        }
         let is_held = self.stdout.is_open || self.stderr.is_open;
         let is_exit_wanted = match phase {
             Phase::Running => !is_held || self.watches_exit,
@@ -351,11 +501,21 @@ impl Session<'_> {
             let woken = if is_held { Woken::Exited } else { Woken::Done };
             return Poll::Ready(Ok(woken));
         }
-        let is_stoppable = matches!(phase, Phase::Running | Phase::Draining);
         if is_stoppable && cancelled.poll(cx).is_ready() {
             return Poll::Ready(Ok(Woken::Cancelled));
         }
         timer.poll(cx).map(|()| Ok(Woken::Elapsed))
+    }
+
+    /// Looks for an answer in what came since the last look.
+    fn has_answered(&mut self) -> bool {
+        let Some(until) = self.until else {
+            return false;
+        };
+        let printed = self.stdout.recorder.head();
+        let fresh = printed.get(self.seen..).unwrap_or_default();
+        self.seen = printed.len();
+        fresh.contains(&b'\n') && until(printed)
     }
 
     /// Writes what the child accepts.

@@ -8,6 +8,8 @@
 //! | `is_executable`, `executable_names` | which files count as programs |
 //! | `SH` | the default shell |
 
+#[cfg(unix)]
+mod forked;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -25,9 +27,15 @@ use linux as exit;
 use other_unix as exit;
 
 #[cfg(unix)]
-pub(crate) use unix::{Child, SH, executable_names, free_descriptors, is_executable, refusal};
+pub(crate) use forked::{Forked, abandon, has_ended, send_with};
+#[cfg(unix)]
+pub(crate) use unix::{
+    Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,
+};
 #[cfg(windows)]
-pub(crate) use windows::{Child, SH, executable_names, free_descriptors, is_executable, refusal};
+pub(crate) use windows::{
+    Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,
+};
 
 /// One of the two outputs of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,7 +36,7 @@ macro_rules! event_kinds {
             }
 
             /// Returns the JSON Schema of the payload.
-            pub(crate) fn payload_schema(self) -> schemars::Schema {
+            pub fn payload_schema(self) -> schemars::Schema {
                 match self { $( Self::$name => schemars::schema_for!(event::$name) ),+ }
             }
         }

@@ -12,14 +12,15 @@ use futures_util::future;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, ContentPart, MessageContent, StreamEnd,
-    Tool, ToolResponse,
+    ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ChatStreamEvent, ContentPart,
+    JsonSpec, MessageContent, StreamEnd, Tool, ToolResponse,
 };
 use genai::resolver::AuthData;
 use genai::{Client, ModelIden, ServiceTarget};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
+use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{EventId, JsonObject, Message, Role, ToolCall, Usage};
 use thiserror::Error;
 
@@ -275,11 +276,16 @@ impl Provider for Remote {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let adapter = self.target.model.adapter_kind;
+        let format = request
+            .schema
+            .as_ref()
+            .map(|schema| reply_format(adapter, schema));
         let chat = chat_request(request, &self.calls);
         let (client, target) = (self.client.clone(), self.target.clone());
         let reader = Reader {
             known: self.calls.clone(),
-            names_its_end: self.target.model.adapter_kind == AdapterKind::Gemini,
+            names_its_end: adapter == AdapterKind::Gemini,
         };
         let header_timeout = self.header_timeout;
         let opened = async move {
@@ -289,6 +295,10 @@ impl Provider for Remote {
                 .with_capture_reasoning_content(true)
                 .with_stream_header_timeout(header_timeout)
                 .with_stream_read_timeout(READ_TIMEOUT);
+            let options = match format {
+                Some(format) => options.with_response_format(format),
+                None => options,
+            };
             match client.exec_chat_stream(target, chat, Some(&options)).await {
                 Ok(response) => response
                     .stream
@@ -329,6 +339,14 @@ impl KnownCalls {
     fn signatures(&self, id: &str) -> Option<Vec<String>> {
         self.lock().entry(id.to_owned()).or_default().clone()
     }
+}
+
+/// Returns what the service is told of the answer's form. The library has no schemas for Ollama.
+fn reply_format(adapter: AdapterKind, schema: &ReplySchema) -> ChatResponseFormat {
+    if adapter == AdapterKind::Ollama {
+        return ChatResponseFormat::JsonMode;
+    }
+    JsonSpec::new(schema.name.clone(), schema.schema.clone()).into()
 }
 
 fn chat_request(request: ModelRequest, known: &KnownCalls) -> ChatRequest {

@@ -21,7 +21,8 @@ pub(super) const PROVIDER: &str = "scripted";
 /// A model whose answers are the turns of a YAML file.
 ///
 /// Each model call takes the next turn. Turns with `for` are those of a subagent, turns with `summary`
-/// those of compaction; each of these has its own order. A call that finds no turn left fails.
+/// those of compaction, turns with `judge` those of model hooks; each of these has its own order. A call that
+/// finds no turn left fails. A script without `judge` leaves model hooks to the models that they name.
 ///
 /// | key of a turn | meaning |
 /// |---|---|
@@ -33,6 +34,7 @@ pub(super) const PROVIDER: &str = "scripted";
 /// | `usage` | `input_tokens` and `output_tokens` of the call |
 /// | `for` | the turn is for the subagent of this name |
 /// | `summary` | the text with which a request for a summary is answered |
+/// | `judge` | the reply to a model hook, whatever model it names |
 /// | `repeat` | the turn is given for ever; only the last of its order may |
 ///
 /// Beside `turns` stand `name` (the model's name, default the file's name) and `context_window` in
@@ -110,7 +112,7 @@ pub enum ScriptError {
 #[non_exhaustive]
 pub enum TurnProblem {
     /// It says nothing.
-    #[error("the turn has none of `text`, `reasoning`, `tool_calls`, `error`, `summary`")]
+    #[error("the turn has none of `text`, `reasoning`, `tool_calls`, `error`, `summary`, `judge`")]
     Empty,
     /// Two keys exclude each other.
     #[error("`{key}` may not stand beside `{beside}`")]
@@ -151,6 +153,7 @@ struct Turn {
     #[serde(rename = "for")]
     subagent: Option<String>,
     summary: Option<String>,
+    judge: Option<String>,
     repeat: bool,
 }
 
@@ -178,6 +181,7 @@ enum Lane {
     Main,
     Subagent(String),
     Summary,
+    Judge,
 }
 
 impl Lane {
@@ -186,6 +190,7 @@ impl Lane {
             Self::Main => "the main agent".to_owned(),
             Self::Subagent(name) => format!("subagent `{name}`"),
             Self::Summary => "summaries".to_owned(),
+            Self::Judge => "model hooks".to_owned(),
         }
     }
 }
@@ -258,6 +263,7 @@ impl Scripted {
     fn take(&self, request: &ModelRequest) -> Result<(Turn, usize), ModelError> {
         let lane = match (request.purpose, &request.subagent) {
             (Purpose::Summary, _) => Lane::Summary,
+            (Purpose::Judge, _) => Lane::Judge,
             (Purpose::Turn, Some(name)) => Lane::Subagent(name.clone()),
             (Purpose::Turn, None) => Lane::Main,
         };
@@ -291,6 +297,10 @@ impl Provider for Scripted {
         self.context_window
     }
 
+    fn answers_hooks(&self) -> bool {
+        self.lanes().contains_key(&Lane::Judge)
+    }
+
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let events = match self.take(&request) {
             Ok((turn, number)) => turn.events(number),
@@ -302,6 +312,9 @@ impl Provider for Scripted {
 
 impl Turn {
     fn lane(&self) -> Lane {
+        if self.judge.is_some() {
+            return Lane::Judge;
+        }
         match (&self.summary, &self.subagent) {
             (Some(_), _) => Lane::Summary,
             (None, Some(name)) => Lane::Subagent(name.clone()),
@@ -316,10 +329,11 @@ impl Turn {
             ("tool_calls", !self.tool_calls.is_empty()),
         ];
         if let Some(beside) = self.exclusive_key() {
-            let others = says
-                .into_iter()
-                .chain([("summary", self.summary.is_some() && beside == "error")]);
-            let excluded = others.chain([("for", self.subagent.is_some() && beside == "summary")]);
+            let others = says.into_iter().chain([
+                ("summary", self.summary.is_some() && beside != "summary"),
+                ("judge", self.judge.is_some() && beside != "judge"),
+            ]);
+            let excluded = others.chain([("for", self.subagent.is_some() && beside != "error")]);
             if let Some((key, _)) = excluded.into_iter().find(|(_, present)| *present) {
                 return Err(TurnProblem::Excluded { key, beside });
             }
@@ -336,6 +350,9 @@ impl Turn {
     fn exclusive_key(&self) -> Option<&'static str> {
         if self.error.is_some() {
             return Some("error");
+        }
+        if self.judge.is_some() {
+            return Some("judge");
         }
         self.summary.is_some().then_some("summary")
     }
@@ -356,7 +373,7 @@ impl Turn {
                 .flat_map(|text| pieces(text))
                 .map(ModelEvent::Reasoning),
         );
-        let text = self.summary.or(self.text);
+        let text = self.judge.or(self.summary).or(self.text);
         events.extend(
             text.iter()
                 .flat_map(|text| pieces(text))
@@ -475,6 +492,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn model_hooks_have_turns_of_their_own() {
+        let script =
+            parse("turns:\n- {text: of main}\n- {judge: of hook, repeat: true}\n").unwrap();
+        assert!(script.answers_hooks());
+        assert!(!parse("turns: [{text: a}]").unwrap().answers_hooks());
+        for _ in 0..2 {
+            let request = ModelRequest {
+                purpose: Purpose::Judge,
+                ..ModelRequest::default()
+            };
+            let events = answer(&script, request).await.unwrap();
+            assert_eq!(text_of(&events), "of hook");
+        }
+        let main = answer(&script, ModelRequest::default()).await.unwrap();
+        assert_eq!(text_of(&main), "of main");
+    }
+
+    #[tokio::test]
     async fn calls_get_ids_and_usage_is_given() {
         let text = "turns:\n- tool_calls:\n  - {name: shell, arguments: {cmd: ls}}\n  - {name: search, id: mine}\n  usage: {input_tokens: 3}\n";
         let events = answer(&parse(text).unwrap(), ModelRequest::default())
@@ -537,6 +572,14 @@ mod tests {
             (
                 "turns:\n  - {summary: a, for: b}\n",
                 "`for` may not stand beside `summary`",
+            ),
+            (
+                "turns:\n  - {judge: a, summary: b}\n",
+                "`summary` may not stand beside `judge`",
+            ),
+            (
+                "turns:\n  - {judge: a, for: b}\n",
+                "`for` may not stand beside `judge`",
             ),
             (
                 "turns:\n  - {text: a, retryable: true}\n",

@@ -144,6 +144,7 @@ impl Run<'_> {
                 .collect(),
             purpose: Purpose::Turn,
             subagent: self.life.identity.subagent().map(str::to_owned),
+            schema: None,
         };
         Ok((request, offered))
     }

@@ -6,6 +6,7 @@ use tenterhook::event::{
 };
 use tenterhook::{Effect, EventKind, HookSpec, Message, Role};
 use tenterhook_agent::{CancellationToken, RunEnd, Session};
+use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::builtin::{Setup, builtin};
 use tenterhook_handlers::{ResponseCache, Services};
 
@@ -257,12 +258,15 @@ async fn the_same_conversation_gets_the_kept_answer_without_a_turn() {
     let stage = Stage::empty();
     let services = Services {
         data_dir: Some(stage.path().join("data")),
+        ..Services::default()
     };
     let setup = Setup {
         arguments: &[],
         env: &[],
         working_dir: None,
         services: &services,
+        events: &[],
+        dialect: &DockerAgent::native(),
     };
     let handler = builtin("cache_response", &setup).unwrap();
     let registered = stage

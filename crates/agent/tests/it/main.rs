@@ -13,6 +13,7 @@ mod contract;
 mod ending;
 mod gate;
 mod journey;
+mod judge;
 mod queue;
 mod remote;
 mod result;

@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use crate::stage::{Stage, tool_texts};
 
 /// What the service does with one request.
-enum Act {
+pub(crate) enum Act {
     Stream(Vec<String>),
     /// The stream breaks off in the middle of the transfer, when these lines were shown.
     Break(Vec<String>),
@@ -31,16 +31,16 @@ enum Act {
 }
 
 #[derive(Clone, Default)]
-struct Service {
+pub(crate) struct Service {
     acts: Arc<Mutex<VecDeque<Act>>>,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
     keys: Arc<Mutex<Vec<String>>>,
-    reached: CancellationToken,
+    pub(crate) reached: CancellationToken,
     shown: CancellationToken,
 }
 
 impl Service {
-    async fn start(acts: impl IntoIterator<Item = Act>) -> (Self, String) {
+    pub(crate) async fn start(acts: impl IntoIterator<Item = Act>) -> (Self, String) {
         let service = Self {
             acts: Arc::new(Mutex::new(acts.into_iter().collect())),
             ..Self::default()
@@ -52,7 +52,7 @@ impl Service {
         (service, format!("http://{address}/v1"))
     }
 
-    fn bodies(&self) -> Vec<Value> {
+    pub(crate) fn bodies(&self) -> Vec<Value> {
         self.requests
             .lock()
             .unwrap()
@@ -130,14 +130,14 @@ fn delta(delta: impl Into<Value>) -> String {
     )
 }
 
-fn say(texts: &[&str]) -> Vec<String> {
+pub(crate) fn say(texts: &[&str]) -> Vec<String> {
     texts
         .iter()
         .map(|text| delta(json!({"content": text})))
         .collect()
 }
 
-fn finish(mut lines: Vec<String>, reason: &str) -> Act {
+pub(crate) fn finish(mut lines: Vec<String>, reason: &str) -> Act {
     lines.push(data(
         &json!({"id": "1", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
     ));

@@ -37,7 +37,10 @@ fn every_builtin_has_a_section_with_an_example() {
     let known: BTreeSet<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
     assert_eq!(documented, known);
     for section in sections() {
-        let example = section.blocks.iter().find(|(kind, _)| *kind == "yaml");
+        let example = section
+            .blocks
+            .iter()
+            .find(|(kind, _)| kind.starts_with("yaml"));
         let (_, example) = example.unwrap_or_else(|| panic!("{} has no example", section.name));
         assert!(example.contains(&format!("builtin: {}", section.name)));
     }
@@ -46,7 +49,11 @@ fn every_builtin_has_a_section_with_an_example() {
 #[test]
 fn every_example_is_accepted_without_a_word() {
     for section in sections() {
-        for (_, hooks) in section.blocks.iter().filter(|(kind, _)| *kind == "yaml") {
+        for (_, hooks) in section
+            .blocks
+            .iter()
+            .filter(|(kind, _)| kind.starts_with("yaml"))
+        {
             let ran = Test::new()
                 .args(["check", "hooks.yaml"])
                 .file("hooks.yaml", hooks)

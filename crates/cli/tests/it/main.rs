@@ -20,12 +20,14 @@ mod input;
 mod interrupt;
 mod lifecycle;
 mod list;
+mod model;
 mod outcome;
 mod permission;
 mod record;
 mod secret;
 mod service;
 mod session;
+mod snapshot;
 mod source;
 mod stage;
 

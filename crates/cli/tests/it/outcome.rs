@@ -137,7 +137,7 @@ turns:
 #[test]
 fn a_script_that_is_none_is_refused_with_its_place() {
     let unknown = "unknown field `txt`, expected one of text, reasoning, tool_calls, error, retryable, usage, for, \
-                   summary, repeat at line 2, column 5";
+                   summary, judge, repeat at line 2, column 5";
     for (script, message) in [
         (
             "turns:\n  - txt: hi\n",
@@ -145,7 +145,7 @@ fn a_script_that_is_none_is_refused_with_its_place() {
         ),
         (
             "turns:\n  - text: hi\n  - {}\n",
-            "error: script.yaml:3:5: the turn has none of `text`, `reasoning`, `tool_calls`, `error`, `summary`\n"
+            "error: script.yaml:3:5: the turn has none of `text`, `reasoning`, `tool_calls`, `error`, `summary`, `judge`\n"
                 .to_owned(),
         ),
     ] {

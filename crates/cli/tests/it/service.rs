@@ -16,12 +16,12 @@ use tokio::runtime::Runtime;
 use crate::stage::Test;
 
 /// One request: path, key, body.
-type Request = (String, String, Value);
+pub(crate) type Request = (String, String, Value);
 
 /// A service that gives prepared answers. It ends when it is dropped.
-struct Service {
+pub(crate) struct Service {
     _runtime: Runtime,
-    url: String,
+    pub(crate) url: String,
     seen: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -32,7 +32,7 @@ struct Desk {
 }
 
 impl Service {
-    fn start(answers: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn start(answers: impl IntoIterator<Item = String>) -> Self {
         let runtime = Runtime::new().unwrap();
         let seen = Arc::default();
         let desk = Desk {
@@ -50,7 +50,7 @@ impl Service {
         }
     }
 
-    fn seen(&self) -> Vec<Request> {
+    pub(crate) fn seen(&self) -> Vec<Request> {
         self.seen.lock().unwrap().clone()
     }
 }
@@ -70,7 +70,7 @@ async fn answer(State(desk): State<Desk>, uri: Uri, headers: HeaderMap, body: St
 }
 
 /// Writes an answer as a stream of events.
-fn stream(deltas: &[Value], finish: &str) -> String {
+pub(crate) fn stream(deltas: &[Value], finish: &str) -> String {
     let chunk = |delta: &Value, finish: Option<&str>| {
         json!({"id": "1", "object": "chat.completion.chunk", "model": "m",
             "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})

@@ -12,7 +12,9 @@ mod agent_file;
 mod agent_flag;
 mod arbitrary;
 mod contract;
+mod http;
 mod mistakes;
+mod model;
 mod native;
 mod problems;
 

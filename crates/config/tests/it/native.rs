@@ -357,3 +357,45 @@ hooks:
     let reason = stopped(text, &options).await;
     assert_eq!(reason.as_deref(), Some("v-token-$A-$$|default|scripts"));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_python_hook_is_forked_by_another_process_once_its_server_is_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "import os, sys\nprint(os.getppid(), file=sys.stderr)\nsys.exit(2)\n";
+    std::fs::write(dir.path().join("gate.py"), text).unwrap();
+    let options = LoadOptions {
+        directory: dir.path().to_owned(),
+        ..options()
+    };
+    for command in ["command: python3 gate.py", "argv: [python3, -I, ./gate.py]"] {
+        let text = format!("hooks: [{{event: pre_tool_use, {command}, python: fork-server}}]");
+        let loaded = load_text(Path::new("hooks.yaml"), &text, Layer::Project, &options).unwrap();
+        let engine = Engine::new();
+        engine.scope(Scope::Global).replace(loaded.specs);
+        let hooks = engine.dispatcher(Origin {
+            cwd: dir.path().to_owned(),
+            ..Origin::default()
+        });
+        let own = std::process::id().to_string();
+        let began = std::time::Instant::now();
+        loop {
+            let outcome = hooks.dispatch(PreToolUse::default()).await;
+            let parent = outcome.stopped().unwrap();
+            assert!(parent.parse::<u32>().is_ok(), "{parent}");
+            if parent != own {
+                break;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20));
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_hook_is_another_hook_than_the_same_command() {
+    let base = "event: stop, command: python3 gate.py";
+    let text = format!("hooks: [{{{base}}}, {{{base}, python: fork-server}}]");
+    let specs = load("hooks.yaml", &text).unwrap().specs;
+    assert_ne!(specs[0].definition, specs[1].definition);
+}

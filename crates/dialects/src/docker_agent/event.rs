@@ -262,6 +262,7 @@ pub const EVENTS: &[DockerEvent] = &[
             field("from_agent"),
             field("to_agent"),
             renamed("agent_switch_kind", "kind"),
+            field("from_agent_models"),
         ],
     ),
     flat(

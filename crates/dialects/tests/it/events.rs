@@ -276,3 +276,47 @@ fn the_preempt_lane_is_told_its_public_name() {
             .is_ok()
     );
 }
+
+#[test]
+fn a_switch_tells_the_models_of_the_leaving_agent_where_it_has_any() {
+    // D-117
+    let written = |event: AgentSwitch| -> Value {
+        let bytes = DockerAgent::agent_file().write(&sent(event)).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    let switch = AgentSwitch {
+        from_agent: "root".to_owned(),
+        to_agent: "helper".to_owned(),
+        kind: "handoff".to_owned(),
+        from_agent_models: Vec::new(),
+    };
+    let without = written(switch.clone());
+    assert_eq!(without.get("from_agent"), Some(&json!("root")));
+    assert_eq!(without.get("to_agent"), Some(&json!("helper")));
+    assert_eq!(without.get("agent_switch_kind"), Some(&json!("handoff")));
+    assert_eq!(without.get("from_agent_models"), None);
+    let with = written(AgentSwitch {
+        from_agent_models: vec![
+            AgentModel {
+                provider: "dmr".to_owned(),
+                model: "ai/qwen3".to_owned(),
+                base_url: Some("http://localhost:12434/engines/v1".to_owned()),
+                unload_api: None,
+            },
+            AgentModel {
+                provider: "openai".to_owned(),
+                model: "gpt-4o".to_owned(),
+                ..AgentModel::default()
+            },
+        ],
+        ..switch
+    });
+    let expected = json!([
+        {"provider": "dmr", "model": "ai/qwen3", "base_url": "http://localhost:12434/engines/v1"},
+        {"provider": "openai", "model": "gpt-4o"},
+    ]);
+    assert_eq!(with.get("from_agent_models"), Some(&expected));
+    let from_nowhere = written(AgentSwitch::default());
+    assert_eq!(from_nowhere.get("from_agent"), None);
+    assert_eq!(from_nowhere.get("from_agent_models"), None);
+}

@@ -2,13 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use tenterhook_process::{Capture, Command, End, Finished, HeldPipe, Limits, Slots, SpawnError};
+use tenterhook_process::{
+    Answered, CancellationToken, Capture, Command, Early, End, Finished, HeldPipe, Limits,
+    Prewarmed, Slots, SpawnError,
+};
+#[cfg(unix)]
+use tenterhook_process::{ForkCounts, ForkServer, PythonScript};
+use tokio_util::sync::DropGuard;
 
 use super::{Answer, Call, Handler, HandlerError};
-use crate::dialect::{Dialect, Reply};
+use crate::dialect::{Dialect, ReadError, Reply};
 
 /// How long a child may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -26,6 +32,17 @@ const STDERR: Capture = Capture {
 /// Bounds how many hooks of this process run at once.
 static HOOK_SLOTS: LazyLock<Slots> = LazyLock::new(|| Slots::new(Slots::shared().count()));
 
+/// When a command has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AnswerEnd {
+    /// When it exits; the status is part of the answer.
+    #[default]
+    Exit,
+    /// When it has printed a line that is one JSON object. The exit is awaited aside: it changes nothing any more, and
+    /// a bad one is in the journal. Without such a line it is as with [`AnswerEnd::Exit`].
+    Line,
+}
+
 /// Runs a command for each event: the event on stdin, the answer on stdout and in the exit status.
 #[derive(Debug)]
 pub struct CommandHandler {
@@ -33,7 +50,13 @@ pub struct CommandHandler {
     working_dir: Option<PathBuf>,
     dialect: Arc<dyn Dialect>,
     strict_output: bool,
+    answer_end: AnswerEnd,
+    prewarmed: Option<Prewarmed>,
+    /// Ends what still runs after its answer when the handler goes.
+    end: DropGuard,
     text: String,
+    #[cfg(unix)]
+    fork_server: Option<ForkServer>,
 }
 
 impl CommandHandler {
@@ -45,8 +68,44 @@ impl CommandHandler {
             working_dir: None,
             dialect,
             strict_output: false,
+            answer_end: AnswerEnd::Exit,
+            prewarmed: None,
+            end: CancellationToken::new().drop_guard(),
             text: text.into(),
+            #[cfg(unix)]
+            fork_server: None,
         }
+    }
+
+    /// Runs the command, which is this Python script, by forking an interpreter that has loaded it. Where that
+    /// cannot be done, the command runs as it does without.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn fork_server(mut self, script: PythonScript) -> Self {
+        self.fork_server = Some(ForkServer::new(script));
+        self
+    }
+
+    /// Returns how many runs were forked and how many were not, if the command has a fork server.
+    #[cfg(unix)]
+    pub fn fork_counts(&self) -> Option<ForkCounts> {
+        self.fork_server.as_ref().map(ForkServer::counts)
+    }
+
+    /// Starts the fork server before the first event and waits until it is ready, at most `within`. `dir` is the
+    /// working directory of the events. Without a fork server there is nothing to wait for.
+    ///
+    /// # Errors
+    ///
+    /// Says why there is no server. Events are answered nevertheless.
+    #[cfg(unix)]
+    pub async fn warm(&self, dir: &Path, within: Duration) -> Result<(), String> {
+        let Some(server) = &self.fork_server else {
+            return Ok(());
+        };
+        let placed = self.directory(dir).map(|dir| self.command.placed(&dir));
+        let command = placed.as_ref().unwrap_or(&self.command);
+        server.warm(command, within).await
     }
 
     /// Runs the command in `dir`, a relative one below the event's working directory.
@@ -54,6 +113,26 @@ impl CommandHandler {
     pub fn working_dir(mut self, dir: Option<PathBuf>) -> Self {
         self.working_dir = dir;
         self
+    }
+
+    /// Starts the next instance of the command ahead of time. The first one is started by the first event, which is
+    /// when the directory is known.
+    #[must_use]
+    pub fn prewarm(mut self, prewarm: bool) -> Self {
+        self.prewarmed = prewarm.then(Prewarmed::new);
+        self
+    }
+
+    /// Sets when the command has answered.
+    #[must_use]
+    pub fn answer_end(mut self, end: AnswerEnd) -> Self {
+        self.answer_end = end;
+        self
+    }
+
+    /// Returns the instance that was started ahead of time, if the command has one.
+    pub fn prewarmed(&self) -> Option<&Prewarmed> {
+        self.prewarmed.as_ref()
     }
 
     /// Refuses answers that a lenient reader would pass over.
@@ -87,11 +166,76 @@ impl CommandHandler {
             held_pipe: HeldPipe::Wait,
         };
         let command = placed.as_ref().unwrap_or(&self.command);
-        let finished = command
-            .run(&input, &limits, &call.cancel)
-            .await
-            .map_err(|error| not_run(&error, call.timeout))?;
-        self.read(call, &finished)
+        let not_run = |error| not_run(&error, call.timeout);
+        if self.answer_end == AnswerEnd::Line {
+            let early = self.run_early(command, &input, &limits, &call.cancel);
+            return match early.await.map_err(not_run)? {
+                Early::Finished(finished) => self.read(call, &finished),
+                Early::Answered(answered) => self.read_line(call, *answered),
+            };
+        }
+        let finished = self.finish(command, &input, &limits, &call.cancel);
+        self.read(call, &finished.await.map_err(not_run)?)
+    }
+
+    async fn run_early(
+        &self,
+        command: &Command,
+        input: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> Result<Early, SpawnError> {
+        let until = |printed: &[u8]| answer_line(printed).is_some();
+        match &self.prewarmed {
+            Some(warm) => warm.run_early(command, input, limits, cancel, &until).await,
+            None => command.run_early(input, limits, cancel, &until).await,
+        }
+    }
+
+    /// Reads the line that is the answer, and leaves the rest of the run to a task of its own.
+    fn read_line(&self, call: &Call, answered: Answered) -> Answer {
+        let reply = Reply {
+            status: 0,
+            stdout: answer_line(&answered.stdout).unwrap_or_default(),
+            stderr: b"",
+            stdout_omitted: 0,
+        };
+        let effect = self
+            .dialect
+            .read(call.event.info(), &reply, self.strict_output);
+        let (call, end) = (call.clone(), self.end.token().clone());
+        tokio::spawn(async move {
+            let began = Instant::now();
+            let Some(ended) = end.run_until_cancelled(answered.finish()).await else {
+                return;
+            };
+            let failure = match ended {
+                Ok(finished) => bad_end(&finished, call.timeout),
+                Err(error) => Some(not_run(&error, call.timeout)),
+            };
+            if let (Some(failure), Some(late)) = (failure, &call.late) {
+                late.failed(&call, "command", &failure, began.elapsed());
+            }
+        });
+        let effect = effect?;
+        Ok((!effect.is_empty()).then(|| Box::new(effect)))
+    }
+
+    async fn finish(
+        &self,
+        command: &Command,
+        input: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, SpawnError> {
+        #[cfg(unix)]
+        if let Some(server) = &self.fork_server {
+            return server.run(command, input, limits, cancel).await;
+        }
+        match &self.prewarmed {
+            Some(warm) => warm.run(command, input, limits, cancel).await,
+            None => command.run(input, limits, cancel).await,
+        }
     }
 
     fn read(&self, call: &Call, finished: &Finished) -> Answer {
@@ -122,6 +266,36 @@ impl CommandHandler {
     }
 }
 
+/// Returns the first complete line that is one JSON object.
+fn answer_line(printed: &[u8]) -> Option<&[u8]> {
+    let (complete, _) = printed.split_at(printed.iter().rposition(|byte| *byte == b'\n')?);
+    let mut lines = complete
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii);
+    lines.find(|line| {
+        line.starts_with(b"{")
+            && serde_json::from_slice::<&serde_json::value::RawValue>(line).is_ok()
+    })
+}
+
+/// Returns what is wrong with the end of a run that had answered.
+fn bad_end(finished: &Finished, timeout: Duration) -> Option<HandlerError> {
+    match finished.end {
+        End::Exited(0) => None,
+        End::Exited(status) => {
+            let stderr = finished.stderr.text();
+            let stderr = Some(stderr.trim()).filter(|text| !text.is_empty());
+            Some(HandlerError::Read(ReadError::Status {
+                status,
+                stderr: stderr.map(str::to_owned),
+            }))
+        }
+        End::Signaled(signal) => Some(HandlerError::Signal { signal }),
+        End::TimedOut { .. } => Some(HandlerError::TimedOut { after: timeout }),
+        End::Cancelled { .. } => Some(HandlerError::Cancelled),
+    }
+}
+
 /// Returns why a command gave no reply at all.
 fn not_run(error: &SpawnError, timeout: Duration) -> HandlerError {
     if matches!(error, SpawnError::TimedOut { .. }) {
@@ -130,7 +304,7 @@ fn not_run(error: &SpawnError, timeout: Duration) -> HandlerError {
         HandlerError::Cancelled
     } else {
         HandlerError::Start {
-            problem: super::chain(error),
+            problem: super::error_chain(error),
         }
     }
 }
@@ -160,6 +334,6 @@ impl Handler for CommandHandler {
         self.command
             .resolve()
             .err()
-            .map(|error| super::chain(&error))
+            .map(|error| super::error_chain(&error))
     }
 }

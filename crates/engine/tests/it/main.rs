@@ -9,6 +9,8 @@
 mod commands;
 mod dispatching;
 mod folding;
+#[cfg(unix)]
+mod fork_server;
 mod journal;
 mod registering;
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
@@ -51,4 +52,15 @@ pub(super) fn widen(pipe: impl AsFd, payload: usize) {
         // A refusal only means more wake-ups.
         let _size = fcntl_setpipe_size(pipe, payload.min(LARGEST_PIPE));
     }
+}
+
+/// Opens a descriptor of a process that is not a child of this one, if there is one to be had.
+pub(super) fn open(pid: Pid) -> Option<OwnedFd> {
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Tells whether the process of a descriptor has ended.
+pub(super) fn has_ended(process: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(process, PollFlags::IN)];
+    matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
 }

@@ -4,7 +4,7 @@
 //! and for children whose pipes are held by others.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll};
 
 use rustix::process::Pid;
@@ -32,3 +32,13 @@ impl ExitWatch {
 
 /// The capacity of a pipe cannot be set here.
 pub(super) fn widen(_: impl AsFd, _: usize) {}
+
+/// There are no descriptors of processes here.
+pub(super) fn open(_: Pid) -> Option<OwnedFd> {
+    None
+}
+
+/// Never asked, because there is no descriptor.
+pub(super) fn has_ended(_: &OwnedFd) -> bool {
+    true
+}

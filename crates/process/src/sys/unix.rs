@@ -26,6 +26,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{Sleep, sleep};
 
 use super::exit::{ExitWatch, widen};
+use super::forked::Remote;
 use super::{Output, Refusal, reaper};
 use crate::End;
 use crate::command::Launch;
@@ -46,6 +47,8 @@ pub(crate) struct Child {
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     watch: Option<ExitWatch>,
+    /// Who reaps the child, if it is not this process.
+    remote: Option<Remote>,
     exit: Option<End>,
     is_reaped: bool,
     // The last field: the slot is free when the descriptors are closed.
@@ -69,26 +72,7 @@ impl Child {
     ) -> io::Result<Self> {
         let mut rest = *payload;
         let (stdin, input) = input(&mut rest)?;
-        // Never `pre_exec`, a user or a group here: each makes std fork, which copies the page tables
-        // of the whole parent.
-        let mut command = Command::new(&launch.path);
-        command
-            .args(&launch.arguments)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        if let Some(name) = &launch.name {
-            command.arg0(name);
-        }
-        if let Some(dir) = &launch.dir {
-            command.current_dir(dir);
-        }
-        // Even an empty change would rebuild the environment.
-        if !launch.env.is_empty() {
-            command.envs(launch.env.iter().map(|(key, value)| (key, value)));
-        }
-        let mut spawned = command.spawn()?;
+        let mut spawned = prepared(launch, stdin).spawn()?;
         *payload = rest;
         let mut child = Self {
             pid: Pid::from_child(&spawned),
@@ -96,6 +80,7 @@ impl Child {
             stdout: None,
             stderr: None,
             watch: None,
+            remote: None,
             exit: None,
             is_reaped: false,
             slot: slot.take(),
@@ -104,6 +89,26 @@ impl Child {
         // is not taken for a refusal to start: nothing is started twice.
         child.register(&mut spawned).map_err(io::Error::other)?;
         Ok(child)
+    }
+
+    /// Takes over a child that another process has forked: its group, and this process's ends of its pipes.
+    pub(crate) fn forked(
+        remote: Remote,
+        stdin: Option<OwnedFd>,
+        [stdout, stderr]: [AsyncFd<OwnedFd>; 2],
+        slot: Slot,
+    ) -> Self {
+        Self {
+            pid: remote.pid(),
+            stdin: stdin.map(Input::Plain),
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            watch: None,
+            remote: Some(remote),
+            exit: None,
+            is_reaped: false,
+            slot: Some(slot),
+        }
     }
 
     fn register(&mut self, spawned: &mut process::Child) -> io::Result<()> {
@@ -194,6 +199,9 @@ impl Child {
 
     /// Waits until the child has exited, without reaping it.
     pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let (Some(remote), None) = (&mut self.remote, self.exit) {
+            self.exit = Some(ready!(remote.poll(cx))?);
+        }
         if self.watch.is_none() && self.has_closed_outputs() {
             for _ in 0..EXIT_LOOKS {
                 if self.look_for_exit()? {
@@ -229,13 +237,13 @@ impl Child {
         if !keeps_group {
             self.kill();
         }
-        if is_exited {
+        if is_exited && self.remote.is_none() {
             waitid(
                 WaitId::Pid(self.pid),
                 WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
             )?;
-            self.is_reaped = true;
         }
+        self.is_reaped = is_exited;
         // A child that does not even die is left to the reaper.
         let killed = End::Signaled(Signal::KILL.as_raw());
         Ok(self.exit.unwrap_or(killed))
@@ -246,7 +254,9 @@ impl Child {
     }
 
     fn look_for_exit(&mut self) -> io::Result<bool> {
-        if self.exit.is_none() {
+        if let (Some(remote), None) = (&mut self.remote, self.exit) {
+            self.exit = remote.look()?;
+        } else if self.exit.is_none() {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             self.exit = waitid(WaitId::Pid(self.pid), options)?.map(|status| end_of(&status));
         }
@@ -254,8 +264,93 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
+        if self.remote.as_ref().is_some_and(Remote::is_id_free) {
+            return;
+        }
         // The child was not reaped, so the group exists, and a signal to a dead one is harmless.
         let _ignored = kill_process_group(self.pid, signal);
+    }
+}
+
+/// Returns the command that starts a child.
+fn prepared(launch: &Launch, stdin: Stdio) -> Command {
+    // Never `pre_exec`, a user or a group here: each makes std fork, which copies the page tables
+    // of the whole parent.
+    let mut command = Command::new(&launch.path);
+    command
+        .args(&launch.arguments)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    if let Some(name) = &launch.name {
+        command.arg0(name);
+    }
+    if let Some(dir) = &launch.dir {
+        command.current_dir(dir);
+    }
+    // Even an empty change would rebuild the environment.
+    if !launch.env.is_empty() {
+        command.envs(launch.env.iter().map(|(key, value)| (key, value)));
+    }
+    command
+}
+
+/// A child that was started and has got no input yet. Its pipes belong to no reactor, so that it may wait longer than
+/// the runtime lives that it was started in. Dropping it kills its group and has it reaped.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    child: Child,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl Waiting {
+    /// Starts a child whose input is open and empty.
+    pub(crate) fn start(launch: &Launch) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let writer = OwnedFd::from(writer);
+        ioctl_fionbio(&writer, true)?;
+        let mut spawned = prepared(launch, reader.into()).spawn()?;
+        let child = Child {
+            pid: Pid::from_child(&spawned),
+            stdin: Some(Input::Plain(writer)),
+            stdout: None,
+            stderr: None,
+            watch: None,
+            remote: None,
+            exit: None,
+            is_reaped: false,
+            slot: None,
+        };
+        let missing = || io::Error::other("a pipe is missing");
+        Ok(Self {
+            stdout: spawned.stdout.take().ok_or_else(missing)?.into(),
+            stderr: spawned.stderr.take().ok_or_else(missing)?.into(),
+            child,
+        })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Says whether the child has ended before it got its input.
+    pub(crate) fn has_exited(&mut self) -> io::Result<bool> {
+        self.child.look_for_exit()
+    }
+
+    /// Makes a run of it, which holds the slot.
+    pub(crate) fn wake(self, slot: &mut Option<Slot>) -> io::Result<Child> {
+        let Self {
+            mut child,
+            stdout,
+            stderr,
+        } = self;
+        child.stdout = Some(output(stdout)?);
+        child.stderr = Some(output(stderr)?);
+        child.slot = slot.take();
+        Ok(child)
     }
 }
 
@@ -263,7 +358,9 @@ impl Drop for Child {
     fn drop(&mut self) {
         if !self.is_reaped {
             self.kill();
-            reaper::adopt(self.pid, self.slot.take());
+            if self.remote.is_none() {
+                reaper::adopt(self.pid, self.slot.take());
+            }
         }
     }
 }
@@ -277,6 +374,12 @@ fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)> {
     if payload.is_empty() {
         return Ok((Stdio::null(), None));
     }
+    let (reader, rest) = filled(payload)?;
+    Ok((reader.into(), rest))
+}
+
+/// Makes a pipe with as much of the payload in it as it takes, and the writing end unless that was all.
+pub(super) fn filled(payload: &mut &[u8]) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     let (reader, writer) = io::pipe()?;
     let writer = OwnedFd::from(writer);
     widen(&writer, payload.len());
@@ -290,7 +393,7 @@ fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)> {
 }
 
 /// Puts the parent's end of an output pipe on the reactor.
-fn output(pipe: impl Into<OwnedFd>) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn output(pipe: impl Into<OwnedFd>) -> io::Result<AsyncFd<OwnedFd>> {
     let pipe = pipe.into();
     ioctl_fionbio(&pipe, true)?;
     register(pipe, Interest::READABLE)

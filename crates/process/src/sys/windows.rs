@@ -225,3 +225,26 @@ pub(crate) fn executable_names(file: &Path) -> Vec<PathBuf> {
     }
     names
 }
+
+/// A child that was started and has got no input yet. There is none on this platform: commands are started when they
+/// are needed.
+#[derive(Debug)]
+pub(crate) enum Waiting {}
+
+impl Waiting {
+    pub(crate) fn start(_launch: &Launch) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        match *self {}
+    }
+
+    pub(crate) fn has_exited(&mut self) -> io::Result<bool> {
+        match *self {}
+    }
+
+    pub(crate) fn wake(self, _slot: &mut Option<Slot>) -> io::Result<Child> {
+        match self {}
+    }
+}

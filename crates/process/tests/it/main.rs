@@ -9,6 +9,7 @@
 mod burst;
 mod end;
 mod files;
+mod fork_server;
 mod group;
 mod input;
 mod leftovers;
@@ -16,3 +17,4 @@ mod output;
 mod secrecy;
 mod start;
 mod support;
+mod warm;

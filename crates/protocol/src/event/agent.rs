@@ -1,5 +1,8 @@
 //! One run of an agent: from a prompt until the model has nothing left to do.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::catalogue::event;
 use crate::message::{Image, Message};
 use crate::wire_enum::wire_enum;
@@ -156,6 +159,22 @@ event! {
     }
 }
 
+/// A model that an agent is configured with.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentModel {
+    /// The provider: `openai`, `dmr` …
+    pub provider: String,
+    /// The model, as the provider names it.
+    pub model: String,
+    /// Where the provider is reached, if that is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Where the provider is told to drop the model from its memory: a URL, or a path below the provider's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unload_api: Option<String>,
+}
+
 event! {
     /// Another agent takes over.
     AgentSwitch = "agent_switch", Observer, Parallel, subject kind
@@ -166,6 +185,9 @@ event! {
         to_agent: String,
         /// How: `transfer_task`, `transfer_task_return`, `handoff` …
         kind: String,
+        /// The models of the agent that was active, where agents have models of their own.
+        #[serde(default)]
+        from_agent_models: Vec<AgentModel>,
     }
 }
 

@@ -1,0 +1,236 @@
+//! What the status and the body of an answer mean.
+//!
+//! | answer | is |
+//! |---|---|
+//! | 200, JSON or plain text in UTF-8, at most 1 MiB | what a command prints that exits with 0 |
+//! | 200 without a body, 204 | no opinion |
+//! | 3xx | a failure: redirects are not followed |
+//! | any other status | a failure |
+//! | 200 that is longer, of another type, compressed, not UTF-8 or breaks off | a failure |
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use reqwest::Url;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION};
+use thiserror::Error;
+
+use super::client::{Posted, cause};
+use super::target::Headers;
+
+/// The most that an answer may have, as for a command's stdout.
+const BODY_LIMIT: usize = 1 << 20;
+/// How much of the body of a refusal is shown.
+const EXCERPT: usize = 2 << 10;
+/// How long the body of a refusal is waited for: the status alone is a cause.
+const EXCERPT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// An answer that is none.
+#[derive(Debug, Error)]
+pub(crate) enum AnswerError {
+    #[error("`{host}` answered {status} and redirects to {to}; redirects are not followed")]
+    Redirect {
+        host: String,
+        status: StatusCode,
+        to: String,
+    },
+    #[error("`{host}` answered {status}{}", .excerpt.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    Status {
+        host: String,
+        status: StatusCode,
+        excerpt: Option<String>,
+    },
+    #[error("the answer is too long: more than {BODY_LIMIT} bytes")]
+    TooLong,
+    #[error("the answer broke off: {problem}")]
+    Broken { problem: String },
+    #[error("the answer is `{found}`, allowed: `application/json` or `text/plain` in UTF-8")]
+    Type { found: String },
+    #[error("the answer is encoded as `{found}`, which was not asked for")]
+    Encoding { found: String },
+    #[error("the answer is not UTF-8")]
+    NotUtf8,
+    #[error("the answer is `{found}` and no JSON object")]
+    NoObject { found: String },
+}
+
+/// Reads an answer: its body, or `None` where it has no opinion.
+pub(crate) async fn read(
+    mut posted: Posted,
+    headers: &Headers,
+) -> Result<Option<Vec<u8>>, AnswerError> {
+    match posted.response.status() {
+        StatusCode::OK => {}
+        StatusCode::NO_CONTENT => return Ok(None),
+        _ => return Err(refusal(posted, headers).await),
+    }
+    let body = body(&mut posted).await?;
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let found = header(&posted, &CONTENT_ENCODING);
+    if let Some(found) = found.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+        return Err(AnswerError::Encoding { found });
+    }
+    if std::str::from_utf8(&body).is_err() {
+        return Err(AnswerError::NotUtf8);
+    }
+    if let Some(found) = header(&posted, &CONTENT_TYPE) {
+        check_type(found, &body)?;
+    }
+    Ok(Some(body))
+}
+
+/// Waits for the end of an answer that does not matter, or for so many bytes of it, and refuses what is no success.
+pub(crate) async fn drain(
+    mut posted: Posted,
+    headers: &Headers,
+    limit: usize,
+) -> Result<(), AnswerError> {
+    if !posted.response.status().is_success() {
+        return Err(refusal(posted, headers).await);
+    }
+    let mut left = limit;
+    while let Some(chunk) = chunk(&mut posted).await? {
+        match left.checked_sub(chunk.len()) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+async fn body(posted: &mut Posted) -> Result<Vec<u8>, AnswerError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = chunk(posted).await? {
+        if body.len() + chunk.len() > BODY_LIMIT {
+            return Err(AnswerError::TooLong);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+async fn chunk(
+    posted: &mut Posted,
+) -> Result<Option<impl Deref<Target = [u8]> + use<>>, AnswerError> {
+    let chunk = posted.response.chunk().await;
+    chunk.map_err(|error| AnswerError::Broken {
+        problem: cause(&error),
+    })
+}
+
+/// Checks a content type and what it promises of the body.
+fn check_type(found: String, body: &[u8]) -> Result<(), AnswerError> {
+    let lower = found.to_ascii_lowercase();
+    let mut parts = lower.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let is_utf8 = parts
+        .filter_map(|part| part.strip_prefix("charset="))
+        .all(|charset| matches!(charset.trim_matches('"'), "utf-8" | "utf8" | "us-ascii"));
+    let is_json = kind == "application/json" || kind.ends_with("+json");
+    if !(is_utf8 && (is_json || kind == "text/plain")) {
+        return Err(AnswerError::Type { found });
+    }
+    let text = body.trim_ascii_start();
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    if is_json && !text.trim_ascii_start().starts_with(b"{") {
+        return Err(AnswerError::NoObject { found });
+    }
+    Ok(())
+}
+
+/// Returns why an answer with this status is none.
+async fn refusal(mut posted: Posted, headers: &Headers) -> AnswerError {
+    let status = posted.response.status();
+    let host = posted.response.url().host_str();
+    let host = host.unwrap_or_default().to_owned();
+    if status.is_redirection() {
+        let to = header(&posted, &LOCATION);
+        return AnswerError::Redirect {
+            host,
+            status,
+            to: to.map_or_else(|| "nowhere".to_owned(), |to| place(&posted, &to)),
+        };
+    }
+    let mut bytes = Vec::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = chunk(&mut posted).await {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() >= EXCERPT {
+                break;
+            }
+        }
+    };
+    // What came in time is shown; that there might have been more does not matter.
+    let _ = tokio::time::timeout(EXCERPT_TIMEOUT, reading).await;
+    bytes.truncate(EXCERPT);
+    let text = headers.redact(&String::from_utf8_lossy(&bytes));
+    // A cause is one line.
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    AnswerError::Status {
+        host,
+        status,
+        excerpt: (!words.is_empty()).then(|| words.join(" ")),
+    }
+}
+
+/// Returns where a redirect leads: the host only, since paths and queries may hold keys.
+fn place(posted: &Posted, location: &str) -> String {
+    let url = posted.response.url().join(location);
+    let host = url.as_ref().ok().and_then(Url::host_str);
+    host.map_or_else(|| "no URL".to_owned(), |host| format!("`{host}`"))
+}
+
+fn header(posted: &Posted, name: &HeaderName) -> Option<String> {
+    let value = posted.response.headers().get(name)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_objects_and_plain_text_in_utf8_are_answers() {
+        for (kind, body, expected) in [
+            ("application/json", "{}", Ok(())),
+            ("Application/JSON; charset=UTF-8", " {}", Ok(())),
+            ("application/problem+json", "\u{feff}{}", Ok(())),
+            ("text/plain", "hello", Ok(())),
+            ("text/plain; charset=\"us-ascii\"", "hello", Ok(())),
+            (
+                "application/json",
+                "[]",
+                Err("the answer is `application/json` and no JSON object"),
+            ),
+            (
+                "text/plain; charset=latin1",
+                "{}",
+                Err(
+                    "the answer is `text/plain; charset=latin1`, allowed: `application/json` or `text/plain` in UTF-8",
+                ),
+            ),
+            (
+                "text/html",
+                "<html>",
+                Err(
+                    "the answer is `text/html`, allowed: `application/json` or `text/plain` in UTF-8",
+                ),
+            ),
+            (
+                "",
+                "{}",
+                Err("the answer is ``, allowed: `application/json` or `text/plain` in UTF-8"),
+            ),
+        ] {
+            let checked = check_type(kind.to_owned(), body.as_bytes());
+            let checked = checked.map_err(|error| error.to_string());
+            assert_eq!(checked, expected.map_err(str::to_owned), "{kind}");
+        }
+    }
+}

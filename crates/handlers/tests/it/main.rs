@@ -1,0 +1,115 @@
+//! Handlers through the public door, with real programs, and real servers on loopback.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod add_context;
+mod git;
+mod http;
+mod model;
+mod server;
+mod snapshot;
+mod table;
+mod template;
+mod webhook;
+mod work_tree;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tenterhook::event::PreToolUse;
+use tenterhook::{
+    Dialect, Engine, EventKind, EventName, EventRef, Handler, Handling, HookId, HookSpec, Matcher,
+    OnError, Origin, Phase, Source, native_policy,
+};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_protocol::{AnyEvent, Envelope, parse_event};
+
+/// Makes an event of its name, its payload and `s1` in `/w` of `root`.
+fn event(name: &str, payload: Value) -> EventRef {
+    let name: EventName = name.parse().unwrap();
+    let event: Arc<dyn AnyEvent> = parse_event(&name, payload).unwrap().into();
+    let mut origin = Origin {
+        session_id: "s1".into(),
+        cwd: "/w".into(),
+        ..Origin::default()
+    };
+    "root".clone_into(&mut origin.agent.name);
+    EventRef::new(event, Arc::new(Envelope::new(Arc::new(origin), 1)))
+}
+
+fn names(events: &[&str]) -> Vec<EventName> {
+    events.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+fn native() -> Arc<dyn Dialect> {
+    DockerAgent::native()
+}
+
+/// Returns a hook of `kind` that answers with `handler`.
+fn spec(kind: EventKind, id: &str, handler: Arc<dyn Handler>) -> HookSpec {
+    HookSpec {
+        event: Some(kind.into()),
+        id: HookId::new(id),
+        matcher: Matcher::everything(),
+        agent: None,
+        handling: Handling::Waiting(handler),
+        phase: Phase::Main,
+        priority: 0,
+        timeout: Duration::from_secs(20),
+        policy: native_policy(kind.info(), None),
+        source: Source::CODE,
+        definition: None,
+    }
+}
+
+/// The same hook with another failure policy.
+fn on_error(mut spec: HookSpec, on_error: OnError) -> HookSpec {
+    let info = spec.event.as_ref().unwrap().info();
+    spec.policy = native_policy(info, Some(on_error));
+    spec
+}
+
+/// Returns an engine with these hooks.
+fn engine(specs: impl IntoIterator<Item = HookSpec>) -> Engine {
+    let engine = Engine::new();
+    for spec in specs {
+        engine.register(spec);
+    }
+    engine
+}
+
+fn origin() -> Origin {
+    Origin {
+        session_id: "s1".into(),
+        cwd: "/w".into(),
+        ..Origin::default()
+    }
+}
+
+/// A call of the tool `shell`.
+fn shell_call(cmd: &str) -> PreToolUse {
+    PreToolUse {
+        tool_use_id: "call_1".into(),
+        tool_name: "shell".to_owned(),
+        tool_input: json!({ "cmd": cmd }).as_object().unwrap().clone(),
+        ..PreToolUse::default()
+    }
+}
+
+#[test]
+fn every_file_of_tests_is_part_of_this_binary() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = include_str!("main.rs");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|name| *name != "main") {
+            assert!(main.contains(&format!("\nmod {module};\n")), "{name}");
+        }
+    }
+}

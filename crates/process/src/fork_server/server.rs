@@ -1,0 +1,382 @@
+//! One running interpreter: its start, what it said it depends on, and the children that it forks.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use rustix::io::ioctl_fionbio;
+
+use super::MAX_SERVERS;
+use crate::command::Launch;
+use crate::resolve::is_path;
+use crate::sys::{abandon, has_ended, send_with};
+
+/// What the interpreter runs.
+const PROGRAM: &str = include_str!("server.py");
+
+/// How long the start may take, with all the imports of the script.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The longest report of a server that is read.
+const LONGEST_REPORT: usize = 4 << 20;
+
+/// How much of what a failed start has printed is shown.
+const LONGEST_COMPLAINT: usize = 2048;
+
+/// Servers that run now.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Everything that makes one server another one: the program, the directory where that matters, and the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) executable: PathBuf,
+    /// Where relative paths start.
+    dir: Option<PathBuf>,
+    env: BTreeMap<OsString, OsString>,
+    pub(super) script: PathBuf,
+}
+
+/// Where one run takes place.
+#[derive(Debug)]
+pub(super) struct Spot {
+    pub(super) place: Place,
+    pub(super) dir: PathBuf,
+    /// The value of `PWD`, which is no part of what a server depends on.
+    pub(super) pwd: Option<OsString>,
+}
+
+impl Spot {
+    /// Returns where a launch would run, if it is one of a script after so many flags.
+    pub(super) fn of(launch: &Launch, flags: usize) -> Option<Self> {
+        if launch.shell.is_some() {
+            return None;
+        }
+        let script = launch.arguments.get(flags)?;
+        let dir = match &launch.dir {
+            Some(dir) => dir.clone(),
+            None => env::current_dir().ok()?,
+        };
+        let mut env: BTreeMap<OsString, OsString> = env::vars_os().collect();
+        env.extend(launch.env.iter().cloned());
+        let pwd = env.remove(OsStr::new("PWD"));
+        let depends_on_dir = Path::new(script).is_relative()
+            || is_path(launch.path.as_os_str()) && launch.path.is_relative()
+            || is_script(&launch.executable);
+        Some(Self {
+            place: Place {
+                executable: launch.executable.clone(),
+                script: dir.join(script),
+                dir: depends_on_dir.then(|| dir.clone()),
+                env,
+            },
+            dir,
+            pwd,
+        })
+    }
+}
+
+/// Tells whether a program is a script: one that chooses among several interpreters may look at the directory.
+fn is_script(program: &Path) -> bool {
+    let mut start = [0; 2];
+    let read = fs::File::open(program).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"#!"
+}
+
+/// What tells a file from what it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: i128,
+}
+
+impl Stamp {
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            inode: found.ino(),
+            size: found.size(),
+            modified: i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec()),
+        })
+    }
+}
+
+/// What a server has loaded, as far as it can change.
+#[derive(Debug, Default)]
+struct Loaded {
+    /// The script, its modules, and the folders that modules were found in.
+    watched: Vec<(PathBuf, Stamp)>,
+    /// The folder of the script, where a new file may take the place of a module.
+    home: Option<(PathBuf, Mutex<Stamp>)>,
+    /// Names of modules that no file in that folder may have.
+    names: Vec<OsString>,
+}
+
+impl Loaded {
+    /// Reads the report of a server, fields with zero bytes between them.
+    fn read(report: &[u8]) -> Result<Self, String> {
+        let mut fields = report.split(|&byte| byte == 0).map(OsStr::from_bytes);
+        let mut loaded = Self::default();
+        if fields.next() == Some(OsStr::new("refused")) {
+            let reason = fields.next().unwrap_or_default();
+            return Err(reason.to_string_lossy().into_owned());
+        }
+        while let Some(kind) = fields.next() {
+            let subject = fields.next().unwrap_or_default();
+            if kind == "name" {
+                loaded.names.push(subject.to_owned());
+                continue;
+            }
+            let mut number = || fields.next()?.to_str()?.parse().ok();
+            let stamp = (|| {
+                Some(Stamp {
+                    inode: u64::try_from(number()?).ok()?,
+                    size: u64::try_from(number()?).ok()?,
+                    modified: number()?,
+                })
+            })();
+            let stamp: Stamp = stamp.ok_or("the server's report cannot be read")?;
+            if kind == "home" {
+                loaded.home = Some((subject.into(), Mutex::new(stamp)));
+            } else {
+                loaded.watched.push((subject.into(), stamp));
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Tells whether everything is as it was when the server loaded it.
+    fn is_fresh(&self) -> bool {
+        let is_same = |(path, stamp): &(PathBuf, Stamp)| Stamp::of(path) == Some(*stamp);
+        self.watched.iter().all(is_same) && self.is_home_fresh()
+    }
+
+    /// Tells whether the script would still import what is loaded. A log file beside the script changes nothing.
+    fn is_home_fresh(&self) -> bool {
+        let Some((path, known)) = &self.home else {
+            return true;
+        };
+        let Some(now) = Stamp::of(path) else {
+            return false;
+        };
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known == now {
+            return true;
+        }
+        let Ok(mut entries) = fs::read_dir(path) else {
+            return false;
+        };
+        let hides = |entry: io::Result<fs::DirEntry>| {
+            entry.is_ok_and(|entry| {
+                let name = entry.file_name();
+                let stem = name.as_bytes().split(|&byte| byte == b'.').next();
+                self.names.iter().any(|name| Some(name.as_bytes()) == stem)
+            })
+        };
+        let is_fresh = !entries.any(hides);
+        if is_fresh {
+            *known = now;
+        }
+        is_fresh
+    }
+}
+
+/// The right to run one more server.
+#[derive(Debug)]
+pub(super) struct Seat(());
+
+impl Seat {
+    pub(super) fn take() -> Option<Self> {
+        let more = |live| (live < MAX_SERVERS).then_some(live + 1);
+        let taken = LIVE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.is_ok().then_some(Self(()))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An interpreter that has loaded a script. It ends when this is dropped, and by itself when this process does.
+#[derive(Debug)]
+pub(super) struct Server {
+    process: process::Child,
+    control: UnixStream,
+    /// The socket of a child that was forked before it is needed.
+    idle: Mutex<Option<UnixStream>>,
+    loaded: Loaded,
+    pub(super) place: Place,
+    pub(super) began: Instant,
+    _seat: Seat,
+}
+
+impl Server {
+    /// Starts a server and waits until it is ready. Blocks.
+    pub(super) fn start(
+        launch: &Launch,
+        spot: Spot,
+        flags: usize,
+        seat: Seat,
+    ) -> Result<Self, String> {
+        let began = Instant::now();
+        let (control, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+        let (mut complaints, process) = spawn(launch, &spot, flags, theirs.into())
+            .map_err(|error| format!("could not start the interpreter: {error}"))?;
+        let mut server = Self {
+            process,
+            control,
+            idle: Mutex::new(None),
+            loaded: Loaded::default(),
+            place: spot.place,
+            began,
+            _seat: seat,
+        };
+        let report = report(&mut server.control, began + START_PATIENCE);
+        let report = report.map_err(|error| failure(&error, &mut complaints))?;
+        server.loaded = Loaded::read(&report)?;
+        let ready = server.control.set_nonblocking(true);
+        ready.map_err(|error| error.to_string())?;
+        server.fork_ahead();
+        Ok(server)
+    }
+
+    /// Tells whether a run at this place finds here what it would load itself.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.loaded.is_fresh()
+    }
+
+    /// Tells whether the interpreter runs no more. Then the children that it has forked are of no use either.
+    pub(super) fn has_ended(&self) -> bool {
+        has_ended(&self.process)
+    }
+
+    /// Returns the socket of a child that was forked ahead, if there is one.
+    pub(super) fn take_idle(&self) -> Option<UnixStream> {
+        self.idle().take()
+    }
+
+    /// Asks for a child, and returns its socket before there is one.
+    pub(super) fn fork(&self) -> io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        send_with(&self.control, b"f", &[theirs.as_fd()])?;
+        Ok(ours)
+    }
+
+    /// Asks for the child of the next run.
+    pub(super) fn fork_ahead(&self) {
+        let mut idle = self.idle();
+        if idle.is_none() {
+            // The next run asks for itself then.
+            *idle = self.fork().ok();
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Option<UnixStream>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        abandon(&self.process);
+    }
+}
+
+/// Starts the interpreter with its socket as standard input. What it prints until it is ready comes from the reader.
+fn spawn(
+    launch: &Launch,
+    spot: &Spot,
+    flags: usize,
+    control: OwnedFd,
+) -> io::Result<(io::PipeReader, process::Child)> {
+    let (reader, writer) = io::pipe()?;
+    let (before, script) = launch.arguments.split_at_checked(flags).unwrap_or_default();
+    let mut command = Command::new(&launch.path);
+    command
+        .args(before)
+        .arg("-c")
+        .arg(PROGRAM)
+        .args(script)
+        .env_clear()
+        .envs(&spot.place.env)
+        .current_dir(&spot.dir)
+        .stdin(control)
+        .stdout(writer.try_clone()?)
+        .stderr(Stdio::from(writer))
+        .process_group(0);
+    if let Some(name) = &launch.name {
+        command.arg0(name);
+    }
+    if let Some(pwd) = &spot.pwd {
+        command.env("PWD", pwd);
+    }
+    Ok((reader, command.spawn()?))
+}
+
+/// Reads the report: its length in four bytes, then itself.
+fn report(control: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    fill(control, &mut length, deadline)?;
+    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    if length > LONGEST_REPORT {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut report = vec![0; length];
+    fill(control, &mut report, deadline)?;
+    Ok(report)
+}
+
+fn fill(control: &mut UnixStream, mut buffer: &mut [u8], deadline: Instant) -> io::Result<()> {
+    while !buffer.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        control.set_read_timeout(Some(left))?;
+        match control.read(buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => buffer = buffer.get_mut(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Says why a server did not become ready, with the last line that it has printed.
+fn failure(error: &io::Error, complaints: &mut io::PipeReader) -> String {
+    let mut printed = vec![0; LONGEST_COMPLAINT];
+    let count = ioctl_fionbio(&*complaints, true).map_err(io::Error::from);
+    let count = count
+        .and_then(|()| complaints.read(&mut printed))
+        .unwrap_or(0);
+    printed.truncate(count);
+    let printed = String::from_utf8_lossy(&printed);
+    let what = if error.kind() == io::ErrorKind::UnexpectedEof {
+        "the server ended before it was ready".to_owned()
+    } else if error.kind() == io::ErrorKind::TimedOut {
+        let patience = START_PATIENCE.as_secs();
+        format!("the server was not ready after {patience} s")
+    } else {
+        format!("the server's report cannot be read: {error}")
+    };
+    match printed.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!("{what}: {}", line.trim()),
+        None => what,
+    }
+}

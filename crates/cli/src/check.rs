@@ -22,8 +22,8 @@ struct Report<'a> {
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
-    let services = hooks::services().0;
-    let loaded = match hooks::load_quietly(&args.files, &args.config, false, services) {
+    let options = hooks::options(false, hooks::services().0);
+    let loaded = match hooks::load_quietly(&args.files, &args.config, &options) {
         Ok(loaded) => loaded,
         Err(CliError {
             load: Some(load), ..

@@ -27,8 +27,9 @@ pub(crate) fn load_with_lines(
     lines: &LineArgs,
     services: Services,
 ) -> Result<Loaded, CliError> {
-    let mut loaded = load_quietly(&args.files, &args.config, args.lenient, services.clone())?;
-    let lines = load_lines(lines.lines(), &options(args.lenient, services))?;
+    let options = options(args.lenient, services);
+    let mut loaded = load_quietly(&args.files, &args.config, &options)?;
+    let lines = load_lines(lines.lines(), &options)?;
     loaded.specs.extend(lines.specs);
     loaded.specs.append(&mut loaded.wired);
     loaded.warnings.extend(lines.warnings);
@@ -52,8 +53,7 @@ pub(crate) fn load_with_lines(
 pub(crate) fn load_quietly(
     named: &[PathBuf],
     config: &ConfigArgs,
-    lenient: bool,
-    services: Services,
+    options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
     let own = config_dir::hook_files(config)?;
     let mut seen = BTreeSet::new();
@@ -70,13 +70,14 @@ pub(crate) fn load_quietly(
             ));
         }
     }
-    let mut loaded = load_files(distinct, &options(lenient, services))?;
+    let mut loaded = load_files(distinct, options)?;
     // Which agent runs is said by the files of the call; the user's own give hooks only.
     loaded.agent_files.retain(|file| !own.contains(&file.path));
     Ok(loaded)
 }
 
-fn options(lenient: bool, services: Services) -> LoadOptions {
+/// Makes what a load depends on beside its files.
+pub(crate) fn options(lenient: bool, services: Services) -> LoadOptions {
     LoadOptions {
         lenient,
         services,

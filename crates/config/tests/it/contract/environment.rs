@@ -67,6 +67,26 @@ async fn a_builtin_looks_at_its_directory_else_at_that_of_the_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_builtin_has_its_variables_over_those_of_the_process() {
+    // D-86: only the variables say where the work tree is.
+    let git = json!({"type": "builtin", "command": "add_git_status"});
+    let place = json!({"env": {"GIT_DIR": "repo/.git", "GIT_WORK_TREE": "repo"}});
+    let make = "git init --quiet --initial-branch=main repo && touch repo/new.txt";
+    for (hook, knows) in [(with(git.clone(), &place), true), (git, false)] {
+        let stage = Stage::of(&json!({"session_start": [sh(make)], "turn_start": [hook]}));
+        stage.fire("session_start").await.assert_goes_on();
+        let said = stage.fire("turn_start").await;
+        assert_eq!(said.any.failures, []);
+        assert_eq!(
+            said.context().contains("?? new.txt"),
+            knows,
+            "{}",
+            said.context()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_command_with_other_variables_or_another_directory_is_another_hook() {
     // D-87
     let line = r#"printf '%s in %s' "$A" "$(basename "$PWD")""#;

@@ -8,12 +8,12 @@ use crate::exit::Exit;
 
 /// The variable that names the folder.
 const VARIABLE: &str = "TENTERHOOK_CONFIG_DIR";
-/// The folder of hook files in it.
-const HOOKS: &str = "hooks.d";
+/// The folder of hook files in it, and, with an extension, the one hook file beside it.
+const HOOKS: [&str; 2] = ["hooks.d", "hooks"];
 /// What a hook file may be called at its end. Other files of the folder are none.
 const EXTENSIONS: [&str; 4] = ["yaml", "yml", "toml", "json"];
 
-/// Returns the user's hook files, in the byte order of their names.
+/// Returns the user's hook files: `hooks.yaml` or its like, then those of `hooks.d` in the byte order of their names.
 ///
 /// A folder that somebody named has to be there: hooks that are not found guard nothing. The one that is looked at
 /// by default need not be.
@@ -32,7 +32,7 @@ pub(crate) fn hook_files(args: &ConfigArgs) -> Result<Vec<PathBuf>, CliError> {
             return Err(CliError::new(Exit::Usage, message)
                 .hint("name the folder that `hooks.d` is in, or leave it out"));
         }
-        return files(&dir.join(HOOKS));
+        return files(&dir);
     }
     let home = |below: &str| Some(std::env::home_dir()?.join(below));
     let base = if cfg!(windows) {
@@ -41,13 +41,19 @@ pub(crate) fn hook_files(args: &ConfigArgs) -> Result<Vec<PathBuf>, CliError> {
         let named = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         named.or_else(|| home(".config"))
     };
-    base.map_or(Ok(Vec::new()), |base| {
-        files(&base.join("tenterhook").join(HOOKS))
-    })
+    base.map_or(Ok(Vec::new()), |base| files(&base.join("tenterhook")))
 }
 
-/// Returns the hook files of a folder, which need not be there.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+/// Returns the hook files of a configuration folder. None has to be there.
+fn files(config: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let [folder, file] = HOOKS.map(|name| config.join(name));
+    let named = EXTENSIONS.map(|extension| file.with_extension(extension));
+    let mut files: Vec<PathBuf> = named.into_iter().filter(|path| path.exists()).collect();
+    files.extend(files_below(&folder)?);
+    Ok(files)
+}
+
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let refused = |error: std::io::Error| {
         let message = format!("cannot read the user's hooks in `{}`", folder.display());
         CliError::new(Exit::Failed, message)

@@ -155,7 +155,10 @@ fn agent(
     }
     let defaults = Limits::default();
     let limits = Limits {
-        max_iterations: args.max_iterations.unwrap_or(defaults.max_iterations),
+        max_iterations: args
+            .max_iterations
+            .or_else(|| root(loaded)?.max_iterations)
+            .unwrap_or(defaults.max_iterations),
         compact_at: args.compact_at,
         token_budget: args.token_budget,
         ..defaults

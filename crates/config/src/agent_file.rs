@@ -120,6 +120,8 @@ pub struct AgentDefinition {
     pub sub_agents: Vec<String>,
     /// The sets of tools that it has; `None` where the file does not say.
     pub toolsets: Option<Vec<Toolset>>,
+    /// The most model calls of one run; `None` where the file does not say, or says 0.
+    pub max_iterations: Option<u32>,
 }
 
 /// What an agent file has.
@@ -207,7 +209,18 @@ fn definition_of(report: &mut Report, entry: &Entry) -> AgentDefinition {
         toolsets: get("toolsets")
             .filter(|node| !node.is_null())
             .map(|node| toolset::read(report, node)),
+        max_iterations: get("max_iterations")
+            .filter(|node| !node.is_null())
+            .and_then(|node| read_cap(report, node))
+            .filter(|cap| *cap > 0),
     }
+}
+
+/// Reads the cap of model calls. A cap that says nothing would not be one, so it is checked.
+fn read_cap(report: &mut Report, node: &Node) -> Option<u32> {
+    let number = node.as_number().and_then(|number| number.integer);
+    let cap = number.and_then(|number| u32::try_from(number).ok());
+    cap.or_else(|| wrong(report, "max_iterations", node, "a whole number from 0"))
 }
 
 struct Reader<'a> {

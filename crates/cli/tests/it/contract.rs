@@ -260,6 +260,29 @@ fn the_builtin_that_caps_model_calls_ends_the_run_at_the_next_one() {
 }
 
 #[test]
+fn the_cap_of_an_agent_file_is_that_of_the_run_unless_the_call_has_one() {
+    let script = "turns: [{tool_calls: [{name: list_directory}], repeat: true}]";
+    for (args, turns) in [(&[][..], 2), (&["--max-iterations", "3"], 3)] {
+        let ran = Test::new()
+            .args([
+                "run",
+                "go",
+                "--no-journal",
+                "--json",
+                "--hooks",
+                "agent.yaml",
+            ])
+            .args(args.iter().copied())
+            .file("agent.yaml", "agents: {root: {max_iterations: 2}}")
+            .script(script)
+            .run();
+        let json = ran.json();
+        assert_eq!(json["end"], "max_iterations");
+        assert_eq!(json["turns"], turns);
+    }
+}
+
+#[test]
 fn events_of_a_tool_call_name_the_agent_and_the_model() {
     // D-114, D-117, D-119
     let log = |event: &str| sh(&format!("cat >> {event}.log; echo >> {event}.log"));

@@ -129,6 +129,15 @@ fn hook_files_of_the_users_folder_run_first_in_the_order_of_their_names() {
 }
 
 #[test]
+fn the_one_hook_file_of_the_users_folder_comes_before_those_of_hooks_d() {
+    let ten = logs("ten");
+    let test = with_user_hooks(&[("10.yaml", &ten)]);
+    std::fs::write(test.work().join("own/hooks.yaml"), logs("one")).unwrap();
+    let ran = test.args(["--config-dir", "own"]).run();
+    assert_eq!(ran.file("log"), "one\nten\nexplicit\n");
+}
+
+#[test]
 fn without_a_named_folder_it_is_that_of_the_platform() {
     let test = Test::new().args(["list", "--json"]);
     let folder = test.work().join("tenterhook/hooks.d");

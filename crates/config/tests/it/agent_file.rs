@@ -100,6 +100,7 @@ fn a_file_with_all_documented_events_loads_as_it_is() {
                     only: None
                 },
             ]),
+            max_iterations: None,
         })
     );
     assert_eq!(file.agents.len(), 2);
@@ -407,6 +408,25 @@ agents:
     let root = loaded.agent_files[0].root().unwrap();
     assert_eq!(root.model, None);
     assert_eq!(root.sub_agents, ["a", "b"]);
+}
+
+#[test]
+fn the_cap_of_an_agent_is_a_whole_number() {
+    for (written, cap) in [("3", Some(3)), ("0", None), ("null", None)] {
+        let text = format!("agents: {{root: {{max_iterations: {written}}}}}");
+        let loaded = loaded("agent.yaml", &text);
+        assert_eq!(loaded.agent_files[0].agents[0].max_iterations, cap);
+    }
+    for written in ["-1", "many", "1.5", "[3]"] {
+        let text = format!("agents: {{root: {{max_iterations: {written}}}}}");
+        let error = load("agent.yaml", &text).unwrap_err();
+        assert!(
+            error.problems[0]
+                .message
+                .starts_with("`max_iterations` cannot be"),
+            "{written}"
+        );
+    }
 }
 
 #[test]

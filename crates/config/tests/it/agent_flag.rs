@@ -74,6 +74,23 @@ fn every_key_of_an_agent_wires_its_builtin_and_the_limit_is_always_there() {
 }
 
 #[test]
+fn snapshots_are_taken_between_redaction_and_limit_where_an_agent_wants_them() {
+    // D-118
+    let found = short(&wired("{root: {snapshot: true, redact_secrets: false}}"));
+    assert_eq!(
+        found,
+        [
+            "session_start root snapshot",
+            "turn_start root snapshot",
+            "turn_end root snapshot",
+            "session_end root snapshot",
+            "tool_response_transform root limit_large_tool_results",
+            "session_end root limit_large_tool_results",
+        ]
+    );
+}
+
+#[test]
 fn a_redaction_that_fails_stops_what_it_guards() {
     use OnError::{Block, Warn};
     let found = wired("{root: {model: m}}");

@@ -67,6 +67,21 @@ async fn a_builtin_looks_at_its_directory_else_at_that_of_the_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_builtin_has_its_variables_over_those_of_the_process() {
+    // D-86: with another index nothing is staged.
+    let git = json!({"type": "builtin", "command": "add_git_status"});
+    let other = json!({"env": {"GIT_INDEX_FILE": ".git/other"}});
+    let make = "git init --quiet --initial-branch=main . && touch new && git add new";
+    for (hook, line) in [(with(git.clone(), &other), "?? new"), (git, "A  new")] {
+        let stage = Stage::of(&json!({"session_start": [sh(make)], "turn_start": [hook]}));
+        stage.fire("session_start").await.assert_goes_on();
+        let said = stage.fire("turn_start").await;
+        assert_eq!(said.any.failures, []);
+        assert!(said.context().contains(line), "{}", said.context());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_command_with_other_variables_or_another_directory_is_another_hook() {
     // D-87
     let line = r#"printf '%s in %s' "$A" "$(basename "$PWD")""#;

@@ -113,3 +113,30 @@ async fn a_strict_builtin_fails_on_an_event_that_has_no_use_for_what_it_says() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_date_is_told_with_year_month_and_day() {
+    let hook = json!({"type": "builtin", "command": "add_date"});
+    let said = Stage::new("turn_start", &[hook]).fire("turn_start").await;
+    let context = said.context();
+    let date = context.strip_prefix("Today's date: ").unwrap();
+    let form: String = date
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    assert_eq!(form, "0000-00-00");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompt_files_are_given_in_their_order_and_missing_ones_left_out() {
+    let of = |names: &[&str]| {
+        let hook = json!({"type": "builtin", "command": "add_prompt_files", "args": names});
+        Stage::new("turn_start", &[hook])
+    };
+    let stage = of(&["SECOND.md", "MISSING.md", "FIRST.md"]);
+    for (name, text) in [("FIRST.md", "one"), ("SECOND.md", "two")] {
+        std::fs::write(stage.dir.path().join(name), text).unwrap();
+    }
+    assert_eq!(stage.fire("turn_start").await.context(), "two\n\none");
+    assert_eq!(of(&[]).fire("turn_start").await.context(), "");
+}

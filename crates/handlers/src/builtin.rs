@@ -218,9 +218,12 @@ async fn git_context(
         return Ok(AnyEffect::default());
     };
     let looked_at = dir.clone();
-    if blocking(move || git::work_tree(&looked_at))
-        .await?
-        .is_none()
+    // A hook whose variables name a repository looks at that one.
+    let is_named = env.iter().any(|(name, _)| name == "GIT_DIR");
+    if !is_named
+        && blocking(move || git::work_tree(&looked_at))
+            .await?
+            .is_none()
     {
         return Ok(AnyEffect::default());
     }

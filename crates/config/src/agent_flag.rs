@@ -14,7 +14,6 @@
 
 use tenterhook::{AnswerEnd, EventClass, EventKind, EventName, Matcher, OnError, Phase};
 use tenterhook_dialects::docker_agent::DockerAgent;
-use tenterhook_handlers::builtin::BUILTINS;
 
 use crate::draft::{Action, Definition, Draft, DraftEvent};
 use crate::fields::{Empty, Fields, wrong};
@@ -123,13 +122,6 @@ pub(crate) fn read(
             continue;
         };
         let entry = fields.entry(flag.key);
-        if !BUILTINS.iter().any(|builtin| builtin.name == flag.builtin) {
-            if let Some(entry) = entry {
-                let message = format!("`{}` does nothing in this version", flag.key);
-                report.add(report.warning(entry.key_span, message));
-            }
-            continue;
-        }
         let span = entry.map_or(agent.key_span, |entry| entry.key_span);
         for event in flag.events {
             let wire = Wire {

@@ -29,6 +29,8 @@ const ATTRIBUTES: &str = "* -text -eol -filter -ident -working-tree-encoding -di
 pub struct Shadow {
     top: PathBuf,
     dir: PathBuf,
+    /// The folder for data.
+    data: PathBuf,
     timeout: Duration,
     cancel: CancellationToken,
 }
@@ -80,18 +82,20 @@ impl Shadow {
         cancel: CancellationToken,
     ) -> Result<Self, SnapshotError> {
         let (data_dir, dir) = (data_dir.to_owned(), dir.to_owned());
-        let (top, dir) = blocking(move || {
+        let (top, dir, data) = blocking(move || {
             let whole = fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
             let top = work_tree(&whole).ok_or(SnapshotError::NoWorkTree { dir })?;
             let name = Sha256::digest(top.as_os_str().as_encoded_bytes());
             let dir = data_dir.join("snapshots").join(format!("{name:x}.git"));
             make_private(&dir).map_err(|error| SnapshotError::file(&dir, &error))?;
-            Ok((top, dir))
+            let data = fs::canonicalize(&data_dir).unwrap_or(data_dir);
+            Ok((top, dir, data))
         })
         .await?;
         let shadow = Self {
             top,
             dir,
+            data,
             timeout,
             cancel,
         };
@@ -202,10 +206,14 @@ impl Shadow {
         let known = paths(&git.run(&self.top, &["ls-files", "-z"]).await?);
         let top = self.top.clone();
         let tracked = self.tracked().await?;
+        let data = self.data.clone();
         let known_set: BTreeSet<PathBuf> = known.iter().cloned().collect();
         let fresh: BTreeSet<PathBuf> = paths(&new).into_iter().chain(tracked).collect();
         let (kept, left) = blocking(move || {
-            let fresh = fresh.into_iter().filter(|path| !known_set.contains(path));
+            // A folder for data within the work tree would hold itself.
+            let fresh = fresh
+                .into_iter()
+                .filter(|path| !known_set.contains(path) && !top.join(path).starts_with(&data));
             Ok(fresh.partition::<Vec<_>, _>(|path| is_kept(&top.join(path))))
         })
         .await?;

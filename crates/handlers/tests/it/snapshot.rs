@@ -332,3 +332,18 @@ async fn a_folder_that_is_no_work_tree_is_left_alone() {
         Err(SnapshotError::NoWorkTree { .. })
     ));
 }
+
+#[tokio::test]
+async fn a_folder_for_data_within_the_work_tree_does_not_hold_itself() {
+    let tree = WorkTree::new();
+    tree.write("a", "x");
+    let data = tree.path().join(".data");
+    let timeout = Duration::from_mins(1);
+    let shadow = Shadow::open(&data, &tree.path(), timeout, CancellationToken::new())
+        .await
+        .unwrap();
+    let first = shadow.take().await.unwrap();
+    let second = shadow.take().await.unwrap();
+    assert!(first.is_same(&second));
+    assert_eq!(first.skipped, [""; 0]);
+}

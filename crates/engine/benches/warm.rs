@@ -38,7 +38,7 @@ mod unix {
         AnswerEnd, CommandHandler, Dispatcher, Engine, EventKind, HookSpec, Origin, Permission,
     };
     use tenterhook_dialects::docker_agent::DockerAgent;
-    use tenterhook_process::{Command, Program};
+    use tenterhook_process::{Command, Program, WarmCounts};
     use tokio::runtime::Runtime;
 
     use super::floor::{compare, multi_thread};
@@ -145,9 +145,9 @@ esac
                 name,
                 rounds,
                 &mut [
-                    ("fresh, to reaped", &mut || self.time(&self.cold)),
-                    ("prewarmed, to reaped", &mut || self.rested(&self.warm)),
-                    ("prewarmed, answer: line", &mut || self.rested(&self.line)),
+                    ("fresh, to reaped", &mut || self.rested(&self.cold)),
+                    ("prewarmed, to reaped", &mut || self.rested(&self.warm.0)),
+                    ("prewarmed, answer: line", &mut || self.rested(&self.line.0)),
                 ],
             );
             let [fresh, warm, line] = medians[..] else {
@@ -160,11 +160,14 @@ esac
             )
         }
 
-        /// Waits until the next instance has loaded and waits, then sends the event.
-        fn rested(&self, (hooks, handler): &(Dispatcher, Arc<CommandHandler>)) -> Duration {
-            let warm = handler.prewarmed().unwrap();
-            if warm.counts().cold > 0 {
-                while warm.waiting_pid().is_none_or(|pid| !is_waiting(pid)) {
+        /// Waits until every instance that was started has loaded and waits: one that loads beside a row would be
+        /// measured with it.
+        fn rested(&self, hooks: &Dispatcher) -> Duration {
+            for (_, handler) in [&self.warm, &self.line] {
+                let warm = handler.prewarmed().unwrap();
+                while warm.counts() != WarmCounts::default()
+                    && warm.waiting_pid().is_none_or(|pid| !is_waiting(pid))
+                {
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }

@@ -12,8 +12,7 @@
 //!
 //! The order is that of the rows: results lose their secrets before a large one goes to a file.
 
-use tenterhook::{AnswerEnd, EventClass, EventKind, EventName, Matcher, OnError, Phase};
-use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook::{EventClass, EventKind, EventName, OnError};
 
 use crate::draft::{Action, Definition, Draft, DraftEvent};
 use crate::fields::{Empty, Fields, wrong};
@@ -207,32 +206,19 @@ impl Wire<'_> {
 
     fn draft(&self, span: Span) -> Draft {
         let (event, builtin) = (self.event.info().name, self.flag.builtin);
-        Draft {
+        let event = DraftEvent {
+            name: EventName::Known(self.event),
             span,
-            events: vec![DraftEvent {
-                name: EventName::Known(self.event),
-                span,
-                id: format!("{}.{event}.{builtin}", self.agent),
-                on_error: self.is_gate().then_some(OnError::Block),
-            }],
-            matcher: Matcher::everything(),
+            id: format!("{}.{event}.{builtin}", self.agent),
+            on_error: self.is_gate().then_some(OnError::Block),
+        };
+        let action = Action::Builtin {
+            name: builtin.to_owned(),
+            args: self.args.to_vec(),
+        };
+        Draft {
             agent: self.audience().map(str::to_owned),
-            action: Action::Builtin {
-                name: builtin.to_owned(),
-                args: self.args.to_vec(),
-            },
-            action_span: span,
-            timeout: None,
-            working_dir: None,
-            env: Vec::new(),
-            python: None,
-            prewarm: false,
-            answer: AnswerEnd::Exit,
-            strict_output: false,
-            phase: Phase::Main,
-            priority: 0,
-            definition: self.definition(self.audience()),
-            dialect: DockerAgent::agent_file(),
+            ..Draft::of_agent_file(event, action, self.definition(self.audience()))
         }
     }
 }

@@ -11,6 +11,7 @@ use tenterhook::{
     AnswerEnd, CommandHandler, Dialect, EventClass, EventInfo, EventName, Handler, Handling,
     HookSpec, Layer, Matcher, OnError, Phase, Policy, Source,
 };
+use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, is_watcher};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
 use tenterhook_process::{Command, Program, PythonScript, Shell};
@@ -91,6 +92,29 @@ pub(crate) struct Context<'a> {
 }
 
 impl Draft {
+    /// Makes a hook of docker-agent's contract that says nothing but what it runs on one event.
+    pub(crate) fn of_agent_file(event: DraftEvent, action: Action, definition: String) -> Self {
+        Self {
+            span: event.span,
+            action_span: event.span,
+            events: vec![event],
+            matcher: Matcher::everything(),
+            agent: None,
+            action,
+            timeout: None,
+            working_dir: None,
+            env: Vec::new(),
+            python: None,
+            prewarm: false,
+            answer: AnswerEnd::Exit,
+            strict_output: false,
+            phase: Phase::Main,
+            priority: 0,
+            definition,
+            dialect: DockerAgent::agent_file(),
+        }
+    }
+
     /// Makes the hooks, one for each event. Nothing is made where the handler cannot be.
     pub(crate) fn build(self, report: &mut Report, context: &Context<'_>) -> Vec<HookSpec> {
         let Some(handler) = self.handler(report, context) else {

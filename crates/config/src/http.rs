@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use tenterhook::{Dialect, Handler};
 use tenterhook_handlers::http::{Headers, HttpHandler, Target, TargetError};
 
@@ -142,9 +142,7 @@ impl HttpAction {
 
 /// Returns what stands for a secret where two of them are compared.
 fn sealed(secret: &str) -> String {
-    let digest = digest(&SHA256, secret.as_bytes());
-    let hex = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
-    format!("sha256:{}", hex.collect::<String>())
+    format!("sha256:{:x}", Sha256::digest(secret))
 }
 
 fn read_headers(report: &mut Report, fields: &Fields<'_>) -> Option<Vec<Header>> {

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use tenterhook::{AnswerEnd, EventKind, EventName, Layer, Matcher, Phase};
-use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook::{EventKind, EventName, Layer};
 
 use crate::agent_file::documented_shell;
 use crate::draft::{Action, Context, Definition, Draft, DraftEvent, Ids};
@@ -62,35 +61,18 @@ pub fn load_lines<'a>(
 }
 
 fn draft(hook: &HookLine<'_>, id: String) -> Draft {
-    let span = Span::from(0..hook.line.len());
-    Draft {
-        span,
-        events: vec![DraftEvent {
-            name: EventName::Known(hook.event),
-            span,
-            id,
-            on_error: None,
-        }],
-        matcher: Matcher::everything(),
-        agent: None,
-        action: Action::Line {
-            shell: documented_shell(),
-            line: hook.line.to_owned(),
-        },
-        action_span: span,
-        timeout: None,
-        working_dir: None,
-        env: Vec::new(),
-        python: None,
-        prewarm: false,
-        answer: AnswerEnd::Exit,
-        strict_output: false,
-        phase: Phase::Main,
-        priority: 0,
-        definition: Definition::of("docker-agent")
-            .field("type", Some("command"))
-            .field("command", Some(hook.line))
-            .into_text(),
-        dialect: DockerAgent::agent_file(),
-    }
+    let event = DraftEvent {
+        name: EventName::Known(hook.event),
+        span: Span::from(0..hook.line.len()),
+        id,
+        on_error: None,
+    };
+    let action = Action::Line {
+        shell: documented_shell(),
+        line: hook.line.to_owned(),
+    };
+    let definition = Definition::of("docker-agent")
+        .field("type", Some("command"))
+        .field("command", Some(hook.line));
+    Draft::of_agent_file(event, action, definition.into_text())
 }

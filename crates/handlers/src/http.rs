@@ -71,7 +71,7 @@ impl HttpHandler {
             .event
             .encoded(&*self.dialect)
             .map_err(HandlerError::Write)?;
-        let posted = post(&self.target, &self.headers, body.to_vec())
+        let posted = post(&self.target, &self.headers, body)
             .await
             .map_err(|error| failed(&error))?;
         let body = answer::read(posted, &self.headers)

@@ -9,6 +9,7 @@ pub mod command_line;
 mod git;
 pub mod http;
 pub mod model;
+mod private_dir;
 mod response_cache;
 pub mod secret;
 mod services;

@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 use tenterhook_protocol::{Message, Role};
 
+use crate::private_dir;
+
 /// The most answers that a folder keeps; the oldest go first.
 const MOST: usize = 1_000;
 /// The largest answer that is kept, in bytes.
@@ -108,11 +110,7 @@ fn write(path: &Path, answer: &str) -> io::Result<()> {
     let Some(dir) = path.parent() else {
         return Ok(());
     };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)?;
+    private_dir::make(dir)?;
     // A reader finds the old answer or the new one, never a part.
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
     file.write_all(answer.as_bytes())?;
@@ -120,7 +118,7 @@ fn write(path: &Path, answer: &str) -> io::Result<()> {
     prune(dir)
 }
 
-/// Removes what is too old, and the oldest of what is too much.
+/// Removes the oldest of what is too much.
 fn prune(dir: &Path) -> io::Result<()> {
     let mut answers = Vec::new();
     for entry in fs::read_dir(dir)? {

@@ -257,8 +257,8 @@ impl Command {
         run::run(self, None, stdin, limits, cancel).await
     }
 
-    /// Runs the command until what it has printed is an answer, or until its end. `until` is asked whenever a line
-    /// of standard output is complete; what is over [`Limits::stdout`]'s head is not looked at.
+    /// Runs the command until it has printed an answer, or until its end. `until` is shown the lines of standard output
+    /// as they become complete; what is over [`Limits::stdout`]'s head is not looked at.
     ///
     /// # Errors
     ///

@@ -116,7 +116,7 @@ pub enum SpawnError {
     },
 }
 
-/// Says whether what a child has printed so far is its answer. It is asked when a line is complete.
+/// Says whether whole lines that a child has printed hold its answer. Each line is shown once.
 pub type Until<'a> = &'a (dyn Fn(&[u8]) -> bool + Send + Sync);
 
 /// What a run came to that may answer before it ends.
@@ -342,7 +342,7 @@ struct Session<'a> {
     stderr: Stream,
     watches_exit: bool,
     until: Option<Until<'a>>,
-    /// How much of the output was looked at for an answer.
+    /// How much of the output was looked at for an answer, in whole lines.
     seen: usize,
 }
 
@@ -513,9 +513,13 @@ impl<'a> Session<'a> {
             return false;
         };
         let printed = self.stdout.recorder.head();
-        let fresh = printed.get(self.seen..).unwrap_or_default();
-        self.seen = printed.len();
-        fresh.contains(&b'\n') && until(printed)
+        let unseen = printed.get(self.seen..).unwrap_or_default();
+        let Some(last) = unseen.iter().rposition(|byte| *byte == b'\n') else {
+            return false;
+        };
+        let lines = unseen.get(..=last).unwrap_or_default();
+        self.seen += lines.len();
+        until(lines)
     }
 
     /// Writes what the child accepts.

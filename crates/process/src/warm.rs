@@ -191,20 +191,29 @@ impl Prewarmed {
         slot: &mut Option<Slot>,
     ) -> Option<(Child, PathBuf)> {
         let mut state = lock(&self.shared);
-        let taken = state.ready.take();
-        state.cold_runs += 1;
-        let mut ready = taken?;
-        let ended = ready.waiting.has_exited().unwrap_or(true);
-        state.early_ends = if ended { state.early_ends + 1 } else { 0 };
-        let launch = command.launch().ok()?;
-        if ended || ready.launch != *launch || !ready.is_current() {
+        let woken = state.usable(command).and_then(|ready| {
+            let program = ready.launch.executable.clone();
+            Some((ready.waiting.wake(slot).ok()?, program))
+        });
+        match woken {
+            Some(_) => state.warm_runs += 1,
+            None => state.cold_runs += 1,
+        }
+        woken
+    }
+}
+
+impl State {
+    /// Takes the instance that waits, if it can be used for a run of the command. One that cannot ends here.
+    fn usable(&mut self, command: &Command) -> Option<Ready> {
+        let mut ready = self.ready.take()?;
+        if ready.waiting.has_exited().unwrap_or(true) {
+            self.early_ends += 1;
             return None;
         }
-        let program = ready.launch.executable.clone();
-        let child = ready.waiting.wake(slot).ok()?;
-        state.cold_runs -= 1;
-        state.warm_runs += 1;
-        Some((child, program))
+        self.early_ends = 0;
+        let launch = command.launch().ok()?;
+        (ready.launch == *launch && ready.is_current()).then_some(ready)
     }
 }
 

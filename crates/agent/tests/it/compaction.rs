@@ -97,6 +97,7 @@ async fn a_context_that_is_nearly_full_is_summarised_before_the_next_call() {
 
 #[tokio::test]
 async fn a_hook_may_supply_the_summary_and_no_model_is_asked() {
+    // D-115
     let stage = Stage::empty();
     stage
         .engine
@@ -111,6 +112,7 @@ async fn a_hook_may_supply_the_summary_and_no_model_is_asked() {
 
 #[tokio::test]
 async fn either_hook_may_stop_a_compaction_and_the_run_goes_on() {
+    // D-115
     let stage = Stage::empty();
     stage
         .engine

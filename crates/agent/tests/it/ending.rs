@@ -433,6 +433,7 @@ impl Tool for Patience {
 
 #[tokio::test]
 async fn a_cancellation_ends_a_running_tool_and_all_that_began() {
+    // D-109
     let stage = Stage::empty();
     let (begun, cancel) = (CancellationToken::new(), CancellationToken::new());
     let toolbox = Toolbox::standard().with(Patience {

@@ -78,6 +78,7 @@ async fn a_follow_up_waits_until_the_agent_is_done() {
 
 #[tokio::test]
 async fn refused_messages_end_the_run_and_leave_the_session() {
+    // D-112
     let stage = Stage::empty();
     stage
         .engine

@@ -239,16 +239,7 @@ impl CommandHandler {
     }
 
     fn read(&self, call: &Call, finished: &Finished) -> Answer {
-        let status = match finished.end {
-            End::Exited(status) => status,
-            End::Signaled(signal) => return Err(HandlerError::Signal { signal }),
-            End::TimedOut { .. } => {
-                return Err(HandlerError::TimedOut {
-                    after: call.timeout,
-                });
-            }
-            End::Cancelled { .. } => return Err(HandlerError::Cancelled),
-        };
+        let status = status(finished.end, call.timeout)?;
         // What was cut is shown where it was, for answers that are plain text; a cut object is no answer at all.
         let marked = finished.stdout.is_cut().then(|| finished.stdout.text());
         let reply = Reply {
@@ -278,22 +269,29 @@ fn answer_line(printed: &[u8]) -> Option<&[u8]> {
     })
 }
 
+/// Returns the exit status of a run that ended by itself.
+fn status(end: End, timeout: Duration) -> Result<i32, HandlerError> {
+    match end {
+        End::Exited(status) => Ok(status),
+        End::Signaled(signal) => Err(HandlerError::Signal { signal }),
+        End::TimedOut { .. } => Err(HandlerError::TimedOut { after: timeout }),
+        End::Cancelled { .. } => Err(HandlerError::Cancelled),
+    }
+}
+
 /// Returns what is wrong with the end of a run that had answered.
 fn bad_end(finished: &Finished, timeout: Duration) -> Option<HandlerError> {
-    match finished.end {
-        End::Exited(0) => None,
-        End::Exited(status) => {
-            let stderr = finished.stderr.text();
-            let stderr = Some(stderr.trim()).filter(|text| !text.is_empty());
-            Some(HandlerError::Read(ReadError::Status {
-                status,
-                stderr: stderr.map(str::to_owned),
-            }))
-        }
-        End::Signaled(signal) => Some(HandlerError::Signal { signal }),
-        End::TimedOut { .. } => Some(HandlerError::TimedOut { after: timeout }),
-        End::Cancelled { .. } => Some(HandlerError::Cancelled),
-    }
+    let status = match status(finished.end, timeout) {
+        Ok(0) => return None,
+        Ok(status) => status,
+        Err(error) => return Some(error),
+    };
+    let stderr = finished.stderr.text();
+    let stderr = Some(stderr.trim()).filter(|text| !text.is_empty());
+    Some(HandlerError::Read(ReadError::Status {
+        status,
+        stderr: stderr.map(str::to_owned),
+    }))
 }
 
 /// Returns why a command gave no reply at all.

@@ -1,14 +1,16 @@
 //! Hooks that are real child processes, and every way in which they fail.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tenterhook::event::{PreToolUse, SessionStart, ToolGuard};
 use tenterhook::journal::JournalRecord;
 use tenterhook::{
-    AnswerEnd, AnyOutcome, CommandHandler, Engine, EventKind, Handling, HookSpec, MemoryJournal,
-    OnError, Origin, Permission,
+    AnswerEnd, AnyEffect, AnyOutcome, CommandHandler, Dialect, Engine, EventInfo, EventKind,
+    EventRef, Handling, HookSpec, JsonObject, MemoryJournal, OnError, Origin, Permission, Policy,
+    ReadError, Reply, WriteError,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::{Command, Program};
@@ -490,4 +492,67 @@ async fn without_a_whole_line_the_exit_decides() {
     let (outcome, _) = answer_line(EventKind::PreToolUse, "echo '{\"decision\":'; exit 1", 2).await;
     assert!(outcome.is_stopped());
     assert_eq!(outcome.failures.len(), 1);
+}
+
+/// Counts how often an event is written.
+#[derive(Debug)]
+struct Counted {
+    inner: Arc<dyn Dialect>,
+    writes: AtomicUsize,
+}
+
+impl Dialect for Counted {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.inner.write(event)
+    }
+
+    fn skeleton(&self, info: &EventInfo) -> Option<JsonObject> {
+        self.inner.skeleton(info)
+    }
+
+    fn read(
+        &self,
+        info: &EventInfo,
+        reply: &Reply<'_>,
+        strict: bool,
+    ) -> Result<AnyEffect, ReadError> {
+        self.inner.read(info, reply, strict)
+    }
+
+    fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {
+        self.inner.policy(info, configured)
+    }
+}
+
+#[tokio::test]
+async fn a_mebibyte_for_four_commands_is_written_once_and_reaches_all() {
+    let dialect = Arc::new(Counted {
+        inner: DockerAgent::native(),
+        writes: AtomicUsize::new(0),
+    });
+    let engine = Engine::new();
+    for number in 0..4 {
+        let line = "test $(wc -c) -gt 1048576";
+        let command = Command::new(Program::shell(line));
+        let handler = CommandHandler::new(command, line, dialect.clone());
+        engine.register(HookSpec::new(
+            EventKind::ToolGuard,
+            number.to_string(),
+            Arc::new(handler),
+        ));
+    }
+    let mut event = ToolGuard {
+        tool_name: "shell".to_owned(),
+        ..ToolGuard::default()
+    };
+    let text = "x".repeat(1 << 20);
+    event.tool_input.insert("cmd".to_owned(), text.into());
+    let outcome = engine.dispatcher(Origin::default()).dispatch(event).await;
+    assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
+    assert_eq!(dialect.writes.load(Ordering::Relaxed), 1);
 }

@@ -282,7 +282,8 @@ impl SaferShell {
     }
 }
 
-/// Returns the command line of a call of the shell tool.
+/// Returns the command line of a call of the shell tool. One that is not where it should be is empty, which no list
+/// knows to be safe.
 fn command_line(event: &EventRef) -> Option<&str> {
     let (category, name, input) = match (
         event.downcast::<PreToolUse>(),
@@ -295,9 +296,10 @@ fn command_line(event: &EventRef) -> Option<&str> {
     if category.as_deref() != Some("shell") && name != "shell" {
         return None;
     }
-    ["cmd", "command"]
+    let line = ["cmd", "command"]
         .iter()
-        .find_map(|key| input.get(*key).and_then(Value::as_str))
+        .find_map(|key| input.get(*key).and_then(Value::as_str));
+    Some(line.unwrap_or_default())
 }
 
 impl Run for SaferShell {
@@ -314,6 +316,7 @@ mod tests {
     #[test]
     fn lines_are_labelled_by_what_their_commands_can_do() {
         for (line, expected) in [
+            ("", Label::Unknown),
             ("ls -la", Label::Safe),
             ("git status", Label::Safe),
             ("git log --oneline | head -5", Label::Safe),

@@ -68,12 +68,12 @@ pub(crate) fn prepare(target: &Target) -> Result<(), SendError> {
 pub(crate) async fn post(
     target: &Target,
     headers: &Headers,
-    body: Vec<u8>,
+    body: impl Into<reqwest::Body>,
 ) -> Result<Posted, SendError> {
     let client = client(target).await?;
     // The semaphore is never closed, so there is always a permit in the end.
     let slot = SLOTS_LEFT.acquire().await.ok();
-    let response = send(client, target, headers, body).await?;
+    let response = send(client, target, headers, body.into()).await?;
     Ok(Posted {
         response,
         _slot: slot,
@@ -84,7 +84,7 @@ async fn send(
     client: &reqwest::Client,
     target: &Target,
     headers: &Headers,
-    body: Vec<u8>,
+    body: reqwest::Body,
 ) -> Result<reqwest::Response, SendError> {
     let request = client
         .post(target.url().clone())
@@ -302,7 +302,7 @@ mod tests {
             lookup: |_| lookup(&["127.0.0.1"]),
         };
         let client = build(false, Some(resolver)).unwrap();
-        let error = send(&client, &target, &Headers::default(), Vec::new())
+        let error = send(&client, &target, &Headers::default(), Vec::new().into())
             .await
             .unwrap_err();
         assert_eq!(

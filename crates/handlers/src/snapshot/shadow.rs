@@ -16,6 +16,7 @@ use super::{
     RestoreOptions, Restored, SnapshotError, State,
 };
 use crate::git::{Git, GitError, work_tree};
+use crate::private_dir;
 
 /// Where checkpoints stand among the references.
 const REFS: &str = "refs/tenterhook/checkpoints/";
@@ -87,7 +88,7 @@ impl Shadow {
             let top = work_tree(&whole).ok_or(SnapshotError::NoWorkTree { dir })?;
             let name = Sha256::digest(top.as_os_str().as_encoded_bytes());
             let dir = data_dir.join("snapshots").join(format!("{name:x}.git"));
-            make_private(&dir).map_err(|error| SnapshotError::file(&dir, &error))?;
+            private_dir::make(&dir).map_err(|error| SnapshotError::file(&dir, &error))?;
             let data = fs::canonicalize(&data_dir).unwrap_or(data_dir);
             Ok((top, dir, data))
         })
@@ -175,7 +176,10 @@ impl Shadow {
                 Err(TryLockError::WouldBlock) => return Err(SnapshotError::Busy),
                 Err(TryLockError::Error(error)) => return Err(SnapshotError::file(&path, &error)),
             }
-            tokio::time::sleep(LOCK_PAUSE).await;
+            let pause = tokio::time::sleep(LOCK_PAUSE);
+            if self.cancel.run_until_cancelled(pause).await.is_none() {
+                return Err(SnapshotError::Busy);
+            }
         }
         // Who was killed while git wrote has left its lock behind; nobody else can hold it now.
         let left = self.dir.join("index.lock");
@@ -627,14 +631,6 @@ async fn blocking<T: Send + 'static>(
 
 fn null_device() -> &'static str {
     if cfg!(windows) { "NUL" } else { "/dev/null" }
-}
-
-fn make_private(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 fn one_line(output: &[u8]) -> String {

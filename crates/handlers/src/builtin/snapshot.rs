@@ -32,9 +32,16 @@ pub(super) const BUILTIN: Builtin = Builtin {
     },
 };
 
-/// What was begun and is not over: the files before, by session and by what it is that began. One hook sees the
-/// beginning and another one the end.
-static BEGUN: LazyLock<Mutex<HashMap<(String, String), State>>> = LazyLock::new(Mutex::default);
+/// What was begun and is not over: the files before. One hook sees the beginning and another one the end.
+static BEGUN: LazyLock<Mutex<HashMap<Begun, State>>> = LazyLock::new(Mutex::default);
+
+/// What began: in which work tree, in which session, and which tool call; empty is a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Begun {
+    work_tree: PathBuf,
+    session: String,
+    call: String,
+}
 
 /// The most things that may be under way at once. What begins beyond that has no checkpoint.
 const MOST_BEGUN: usize = 1_024;
@@ -55,8 +62,12 @@ impl Snapshot {
             opened => opened?,
         };
         let session = call.event.envelope().origin.session_id.to_string();
-        let turn = (session.clone(), String::new());
-        let tool = |id: &str| (session.clone(), id.to_owned());
+        let tool = |id: &str| Begun {
+            work_tree: shadow.work_tree().to_owned(),
+            session: session.clone(),
+            call: id.to_owned(),
+        };
+        let turn = tool("");
         if let Some(event) = call.event.downcast::<PreToolUse>() {
             return self.begin(&shadow, tool(event.tool_use_id.as_str())).await;
         }
@@ -88,7 +99,7 @@ impl Snapshot {
         }
     }
 
-    async fn begin(&self, shadow: &Shadow, key: (String, String)) -> Result<(), SnapshotError> {
+    async fn begin(&self, shadow: &Shadow, key: Begun) -> Result<(), SnapshotError> {
         let state = shadow.take().await?;
         let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
         if begun.len() < MOST_BEGUN {
@@ -97,12 +108,7 @@ impl Snapshot {
         Ok(())
     }
 
-    async fn end(
-        &self,
-        shadow: &Shadow,
-        key: &(String, String),
-        note: Note,
-    ) -> Result<(), SnapshotError> {
+    async fn end(&self, shadow: &Shadow, key: &Begun, note: Note) -> Result<(), SnapshotError> {
         let before = {
             let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
             begun.remove(key)
@@ -117,7 +123,7 @@ impl Snapshot {
 
 fn forget(session: &str) {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
-    begun.retain(|(of, _), _| of != session);
+    begun.retain(|began, _| began.session != session);
 }
 
 impl Run for Snapshot {

@@ -412,6 +412,7 @@ impl Reader<'_> {
             matcher: slot.matcher.clone(),
             agent: self.agent.clone(),
             action_span,
+            shown: None,
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),

@@ -20,6 +20,7 @@ use tenterhook_protocol::HookId;
 use crate::http::HttpAction;
 use crate::load::LoadOptions;
 use crate::model::Asked;
+use crate::python;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::one_of;
@@ -37,6 +38,8 @@ pub(crate) struct Draft {
     pub(crate) action: Action,
     /// Where what runs stands.
     pub(crate) action_span: Span,
+    /// What is shown of a command, where that is not what runs.
+    pub(crate) shown: Option<String>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) working_dir: Option<(String, Span)>,
     pub(crate) env: Vec<(String, String)>,
@@ -74,6 +77,15 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    /// Returns a command for people; `None` is no command.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Self::Line { line, .. } => Some(line.trim().to_owned()),
+            Self::Argv(argv) => Some(quoted(argv)),
+            Self::Builtin { .. } | Self::Model(_) | Self::Http(_) => None,
+        }
+    }
+
     /// Returns what an agent file has as `command`.
     pub(crate) fn command(&self) -> Option<&str> {
         match self {
@@ -101,6 +113,7 @@ impl Draft {
             matcher: Matcher::everything(),
             agent: None,
             action,
+            shown: None,
             timeout: None,
             working_dir: None,
             env: Vec::new(),
@@ -112,6 +125,13 @@ impl Draft {
             priority: 0,
             definition,
             dialect: DockerAgent::agent_file(),
+        }
+    }
+
+    /// Reads the script of a fork server off the action once more, because the action is another one now.
+    pub(crate) fn reread_python(&mut self) {
+        if self.python.is_some() {
+            self.python = python::script(&self.action).and_then(Result::ok);
         }
     }
 
@@ -134,6 +154,7 @@ impl Draft {
             handling: Handling::Waiting(Arc::clone(&handler)),
             phase: self.phase,
             priority: self.priority,
+            among: None,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
             policy: policy(
                 &self.action,
@@ -178,6 +199,7 @@ impl Draft {
             });
         let working_dir = self.working_dir(report, context);
         warn_of_executable(report, context, self, &command, working_dir.as_ref());
+        let text = self.shown.clone().unwrap_or(text);
         let handler = CommandHandler::new(command, text, Arc::clone(&self.dialect))
             .working_dir(working_dir)
             .strict_output(self.strict_output)

@@ -29,13 +29,17 @@ mod agent_flag;
 mod draft;
 mod environment;
 mod fields;
+mod folder;
 mod http;
+mod layers;
 mod line;
 mod load;
+mod manager;
 mod model;
 mod native;
 mod permission;
 mod problem;
+mod project;
 mod python;
 mod report;
 mod source;
@@ -43,12 +47,24 @@ mod suggest;
 mod timeout;
 mod toolset;
 mod tree;
+mod trigger;
+mod trust;
 
 pub use agent_file::{AgentDefinition, AgentFile};
 pub use environment::Environment;
+pub use folder::{
+    Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundFile, HookFolder, Speaks,
+};
+pub use layers::{LayerError, Layers};
 pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, load_file, load_files, load_text};
+pub use manager::{HookManager, ManagedHook};
 pub use permission::PermissionRules;
 pub use problem::{LoadError, Problem, Severity};
+pub use project::Project;
 pub use source::{Place, Span};
 pub use toolset::{Toolset, ToolsetKind};
+pub use trigger::{Blocked, Conversation, Trigger};
+pub use trust::{
+    Approvals, Approved, ApprovedFile, Brought, Item, ItemFile, Trust, TrustError, TrustState,
+};

@@ -17,6 +17,7 @@ use crate::problem::{LoadError, Problem, Severity};
 use crate::report::Report;
 use crate::source::Source;
 use crate::tree::{self, Format, Node, Value};
+use crate::trust::{self, Brought, Trust, TrustState};
 
 /// The largest file that is read.
 const SIZE_LIMIT: usize = 4 << 20;
@@ -33,6 +34,10 @@ pub struct LoadOptions {
     pub environment: Environment,
     /// What the handlers of the hooks may use of this program.
     pub services: Services,
+    /// Who says which hooks of the project layer run.
+    pub trust: Trust,
+    /// Makes a gate of the project layer deny that may not run, in the place of leaving it out.
+    pub deny_untrusted: bool,
 }
 
 impl LoadOptions {
@@ -43,6 +48,8 @@ impl LoadOptions {
             directory: std::env::current_dir().unwrap_or_default(),
             environment: Environment::of_process(),
             services: Services::default(),
+            trust: Trust::default(),
+            deny_untrusted: false,
         }
     }
 }
@@ -60,6 +67,8 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
     /// The agents of the agent files.
     pub agent_files: Vec<AgentFile>,
+    /// What the project brings, with [`Trust::Approved`]: what runs and what does not.
+    pub brought: Vec<Brought>,
 }
 
 /// Loads a file. `layer` is what its hooks belong to.
@@ -114,6 +123,7 @@ fn join(
                 all.wired.extend(loaded.wired);
                 all.warnings.extend(loaded.warnings);
                 all.agent_files.extend(loaded.agent_files);
+                all.brought.extend(loaded.brought);
             }
             Err(problems) => {
                 has_failed = true;
@@ -189,11 +199,12 @@ fn load_one(
             native::read(&mut report, &root)
         };
         let context = Context { layer, options };
-        loaded.specs = build(&mut report, &context, drafts);
-        // The program brings these along, so they run after what people wrote in any file.
-        let layer = Layer::Code;
-        let context = Context { layer, options };
-        loaded.wired = build(&mut report, &context, wired);
+        loaded.specs = build(&mut report, &context, drafts, &mut loaded.brought);
+        loaded.wired = build(&mut report, &context, wired, &mut loaded.brought);
+        for spec in &mut loaded.wired {
+            // The program brings these along, so they run after what people wrote in any file.
+            spec.source.layer = Layer::Code;
+        }
     }
     let has_errors = report.has_errors();
     let problems = report.into_problems();
@@ -208,14 +219,19 @@ fn is_agent_file(root: &Node) -> bool {
     matches!(&root.value, Value::Table(entries) if entries.iter().any(|entry| entry.key == "agents"))
 }
 
-/// Makes the hooks, without those that another one of the file makes needless.
-fn build(report: &mut Report, context: &Context<'_>, drafts: Vec<Draft>) -> Vec<HookSpec> {
+/// Makes the hooks that may run, without those that another one of the file makes needless.
+fn build(
+    report: &mut Report,
+    context: &Context<'_>,
+    drafts: Vec<Draft>,
+    brought: &mut Vec<Brought>,
+) -> Vec<HookSpec> {
     let mut specs: Vec<HookSpec> = Vec::new();
     let mut lines = HashMap::new();
     for draft in drafts {
         let span = draft.span;
         let line = report.source().line_of(span.start);
-        for spec in draft.build(report, context) {
+        for spec in make(report, context, draft, brought) {
             let identity = (
                 spec.event.clone(),
                 spec.matcher.to_string(),
@@ -235,5 +251,31 @@ fn build(report: &mut Report, context: &Context<'_>, drafts: Vec<Draft>) -> Vec<
             }
         }
     }
+    specs
+}
+
+/// Makes the hooks of one entry: what it says, if it may run.
+fn make(
+    report: &mut Report,
+    context: &Context<'_>,
+    mut draft: Draft,
+    brought: &mut Vec<Brought>,
+) -> Vec<HookSpec> {
+    let (Layer::Project, Trust::Approved(approvals)) = (context.layer, &context.options.trust)
+    else {
+        return draft.build(report, context);
+    };
+    let Some(judged) = trust::judge(report, context, approvals, &mut draft) else {
+        return Vec::new();
+    };
+    let may_run = judged.state == TrustState::Trusted;
+    // What may not run is made all the same, so that its mistakes are found before somebody approves it.
+    let specs = draft.build(report, context);
+    let specs = match (may_run, context.options.deny_untrusted) {
+        (true, _) => specs,
+        (false, true) => trust::denials(specs, &judged),
+        (false, false) => Vec::new(),
+    };
+    brought.push(judged);
     specs
 }

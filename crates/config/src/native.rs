@@ -159,6 +159,7 @@ fn read_hook(
         agent,
         action,
         action_span,
+        shown: None,
         timeout,
         working_dir: working_dir.filter(|_| has_process),
         env: if has_process { env } else { Vec::new() },

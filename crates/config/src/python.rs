@@ -29,16 +29,8 @@ pub(crate) fn read(
                 .allowed("`python` alone, or `prewarm` and `answer`"),
         );
     }
-    let program = match action {
-        Action::Line { shell, line } => Program::Shell {
-            shell: *shell,
-            line: line.clone(),
-        },
-        Action::Argv(argv) => Program::exec(argv),
-        // Reported as a companion that has no meaning.
-        Action::Builtin { .. } | Action::Model(_) | Action::Http(_) => return None,
-    };
-    let error = match PythonScript::of(&program) {
+    // Anything but a command is reported as a companion that has no meaning.
+    let error = match script(action)? {
         Ok(script) => return Some(script),
         Err(error) => error,
     };
@@ -54,4 +46,17 @@ pub(crate) fn read(
     };
     report.add(problem.hint(hint));
     None
+}
+
+/// Returns the script that a command runs; `None` is no command.
+pub(crate) fn script(action: &Action) -> Option<Result<PythonScript, NotForkable>> {
+    let program = match action {
+        Action::Line { shell, line } => Program::Shell {
+            shell: *shell,
+            line: line.clone(),
+        },
+        Action::Argv(argv) => Program::exec(argv),
+        Action::Builtin { .. } | Action::Model(_) | Action::Http(_) => return None,
+    };
+    Some(PythonScript::of(&program))
 }

@@ -6,3 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod docker_agent;
+mod escape;
+pub mod kodelet;
+mod reply;

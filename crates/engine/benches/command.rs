@@ -60,6 +60,7 @@ fn hook(kind: EventKind, id: usize, program: Program) -> HookSpec {
         handling: Handling::Waiting(Arc::new(handler)),
         phase: Phase::Main,
         priority: 0,
+        among: None,
         timeout: Duration::from_mins(1),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,

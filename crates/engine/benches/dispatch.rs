@@ -55,6 +55,7 @@ fn without_process(rounds: usize) {
         })),
         phase: Phase::Main,
         priority: 0,
+        among: None,
         timeout: Duration::from_mins(1),
         policy: native_policy(EventKind::PreToolUse.info(), None),
         source: Source::CODE,

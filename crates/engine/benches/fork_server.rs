@@ -140,6 +140,7 @@ import xml.etree.ElementTree
             handling: Handling::Waiting(Arc::<CommandHandler>::clone(handler)),
             phase: Phase::Main,
             priority: 0,
+            among: None,
             timeout: Duration::from_mins(1),
             policy: native_policy(kind.info(), None),
             source: Source::CODE,

@@ -109,6 +109,7 @@ fn engine(matchers: &[String]) -> Engine {
         handling: Handling::Sync(Arc::clone(&function)),
         phase: Phase::Main,
         priority: 0,
+        among: None,
         timeout: std::time::Duration::from_mins(1),
         policy: native_policy(EventKind::PreToolUse.info(), None),
         source: Source::CODE,

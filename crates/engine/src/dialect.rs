@@ -19,6 +19,11 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     /// When the dialect has no form for the event, or a value has no JSON form.
     fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError>;
 
+    /// Says whether the system has this occurrence of an event at all. A hook of it is not run for another one.
+    fn has_event(&self, _event: &EventRef) -> bool {
+        true
+    }
+
     /// Returns the keys that an event may be written with, each with the value that it stands for where it is
     /// left out. `None` is an event whose keys are not known before it happens, and the default.
     fn skeleton(&self, _info: &EventInfo) -> Option<JsonObject> {

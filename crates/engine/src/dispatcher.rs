@@ -67,6 +67,16 @@ impl Dispatcher {
         }
     }
 
+    /// Returns a dispatcher of the same session from here on under another origin, as when the host gives it another id.
+    #[must_use]
+    pub fn with_origin(&self, origin: Origin) -> Self {
+        let parents = self.lineage.iter().skip(1).cloned();
+        Self {
+            lineage: [Arc::new(origin)].into_iter().chain(parents).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Returns a dispatcher of a subagent's session through the same hooks. The subagent passes every gate that
     /// its parent passes, also those that are for the parent's agent or session only.
     #[must_use]

@@ -170,6 +170,8 @@ pub struct HookSpec {
     pub phase: Phase,
     /// Higher runs first within the phase. The default is 0.
     pub priority: i32,
+    /// The layer among whose hooks it runs, where that is not its own: its system orders its hooks in a way of its own.
+    pub among: Option<Layer>,
     /// How long one run may take.
     pub timeout: Duration,
     /// What a failure does.
@@ -197,6 +199,7 @@ impl HookSpec {
             handling: Handling::Waiting(handler),
             phase: Phase::Main,
             priority: 0,
+            among: None,
             timeout: DEFAULT_TIMEOUT,
             policy: native_policy(event.info(), None),
             source: Source::CODE,

@@ -113,7 +113,7 @@ pub(crate) fn sort(hooks: &mut [Arc<Hook>]) {
         (
             spec.phase,
             std::cmp::Reverse(spec.priority),
-            spec.source.layer,
+            spec.among.unwrap_or(spec.source.layer),
             hook.position,
         )
     });

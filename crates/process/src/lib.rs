@@ -57,7 +57,7 @@ pub use crate::command::{Command, Program, Shell};
 pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};
 pub use crate::python_script::{NotForkable, PythonScript};
-pub use crate::resolve::{ResolveError, ResolvedProgram};
+pub use crate::resolve::{ResolveError, ResolvedProgram, is_executable};
 pub use crate::run::{Answered, Early, End, Finished, SpawnError, Until};
 pub use crate::slots::Slots;
 pub use crate::warm::{LONGEST_WAIT, MOST_WAITING, Prewarmed, WarmCounts};

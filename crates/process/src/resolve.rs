@@ -122,6 +122,11 @@ impl Lookup<'_> {
     }
 }
 
+/// Says whether this process may execute a file, as the system would decide it.
+pub fn is_executable(file: &Path) -> bool {
+    sys::is_executable(file)
+}
+
 /// Tells whether a program name is a path and not a name to search for.
 pub(crate) fn is_path(name: &OsStr) -> bool {
     name.as_encoded_bytes()

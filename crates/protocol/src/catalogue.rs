@@ -51,6 +51,8 @@ pub enum RewriteMode {
 pub struct RewriteInfo {
     /// The field's name in the effect.
     pub field: &'static str,
+    /// Where the value stands in the payload; below a field, with dots between.
+    pub target: &'static str,
     /// What happens to the value that was there.
     pub mode: RewriteMode,
 }
@@ -345,6 +347,7 @@ macro_rules! event {
                 ),
                 rewrites: &[$($($crate::RewriteInfo {
                     field: stringify!($rfield),
+                    target: stringify!($($path).+),
                     mode: $crate::catalogue::$mode!(mode),
                 }),*)?],
                 collects: &[$($($crate::catalogue::ListInfo {

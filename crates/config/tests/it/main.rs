@@ -12,16 +12,19 @@ mod agent_file;
 mod agent_flag;
 mod arbitrary;
 mod contract;
+mod folder;
 mod http;
 mod mistakes;
 mod model;
 mod native;
 mod problems;
+mod trigger;
+mod trust;
 
 use std::path::{Path, PathBuf};
 
 use tenterhook::Layer;
-use tenterhook_config::{Environment, LoadError, LoadOptions, Loaded, load_text};
+use tenterhook_config::{Environment, LoadError, LoadOptions, Loaded, Trust, load_text};
 use tenterhook_handlers::Services;
 
 /// Options that do not depend on the machine: no variables but these, and a directory that is everywhere.
@@ -31,6 +34,8 @@ fn options() -> LoadOptions {
         lenient: false,
         directory: PathBuf::from("/"),
         environment: Environment::new([("HOME", "/home/ada"), ("T", "token")]),
+        trust: Trust::Caller,
+        deny_untrusted: false,
     }
 }
 

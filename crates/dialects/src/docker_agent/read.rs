@@ -16,9 +16,7 @@ use super::Speaker;
 use super::answer::{Answer, Decision};
 use super::event::{row, takes_instructions, takes_plain_text};
 use super::message::from_docker;
-
-/// How much of stderr is kept as the cause of a failure, in bytes.
-const STDERR_TAIL: usize = 2 << 10;
+use crate::reply::stderr_tail;
 
 pub(super) fn read(
     speaker: Speaker,
@@ -44,18 +42,9 @@ pub(super) fn read(
         }
         status => Err(ReadError::Status {
             status,
-            stderr: tail(reply.stderr),
+            stderr: stderr_tail(reply.stderr),
         }),
     }
-}
-
-/// Returns the end of stderr, if there was any.
-fn tail(stderr: &[u8]) -> Option<String> {
-    let start = stderr.len().saturating_sub(STDERR_TAIL);
-    let text = String::from_utf8_lossy(stderr.get(start..).unwrap_or_default())
-        .trim()
-        .to_owned();
-    (!text.is_empty()).then_some(text)
 }
 
 struct Reader<'a> {

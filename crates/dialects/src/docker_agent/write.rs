@@ -11,6 +11,7 @@ use tenterhook_protocol::JsonObject;
 use super::Speaker;
 use super::event::{DockerEvent, Field, From, row};
 use super::message::to_docker;
+use crate::escape::{Form, escape};
 
 /// Keys that are written even where their value is zero, if there is one at all.
 const KEPT_WHEN_ZERO: &[&str] = &[
@@ -51,7 +52,11 @@ pub(super) fn write(speaker: Speaker, event: &EventRef) -> Result<Vec<u8>, Write
         add_fields(&mut entries, row, payload);
     }
     let text = serde_json::to_string(&entries).map_err(WriteError::Payload)?;
-    Ok(escape(text, speaker))
+    let form = match speaker {
+        Speaker::Native => Form::Plain,
+        Speaker::AgentFile | Speaker::Preempt => Form::Go,
+    };
+    Ok(escape(text, form))
 }
 
 /// The keys of an event in the order in which they are written. Values stay where they are.
@@ -175,61 +180,5 @@ fn is_zero(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(keys) => keys.is_empty(),
-    }
-}
-
-/// Writes escapes in the one form that survives every shell, and what docker-agent's encoder escapes too.
-///
-/// Many hooks hand the event on with `echo "$INPUT"`. The `echo` of some shells turns `\n` and its like into the
-/// character itself, which breaks the JSON behind the pipe, and a guard that reads nothing denies nothing. It
-/// leaves `\u000a` alone.
-fn escape(json: String, speaker: Speaker) -> Vec<u8> {
-    let next = |rest: &[u8]| {
-        if speaker == Speaker::Native {
-            memchr::memchr(b'\\', rest)
-        } else {
-            rest.iter().position(|byte| is_special(*byte))
-        }
-    };
-    let mut rest = json.as_bytes();
-    let mut escaped = Vec::new();
-    while let Some(at) = next(rest) {
-        let (plain, special) = rest.split_at(at);
-        escaped.extend_from_slice(plain);
-        let (long, taken) = long_form(special);
-        escaped.extend_from_slice(long);
-        rest = special.get(taken..).unwrap_or_default();
-    }
-    if escaped.is_empty() {
-        return json.into_bytes();
-    }
-    escaped.extend_from_slice(rest);
-    escaped
-}
-
-/// Says whether docker-agent does not write the byte as it is.
-const fn is_special(byte: u8) -> bool {
-    matches!(byte, b'\\' | b'<' | b'>' | b'&' | LINE_SEPARATOR_START)
-}
-
-/// The first byte of U+2028 and U+2029, and of other characters, in UTF-8.
-const LINE_SEPARATOR_START: u8 = 0xe2;
-
-/// Returns what is written for the beginning of `special`, and how many bytes it stands for.
-fn long_form(special: &[u8]) -> (&[u8], usize) {
-    match special {
-        [b'\\', b'n', ..] => (b"\\u000a", 2),
-        [b'\\', b't', ..] => (b"\\u0009", 2),
-        [b'\\', b'r', ..] => (b"\\u000d", 2),
-        [b'\\', b'b', ..] => (b"\\u0008", 2),
-        [b'\\', b'f', ..] => (b"\\u000c", 2),
-        [b'\\', b'"', ..] => (b"\\u0022", 2),
-        [b'\\', b'\\', ..] => (b"\\u005c", 2),
-        [b'<', ..] => (b"\\u003c", 1),
-        [b'>', ..] => (b"\\u003e", 1),
-        [b'&', ..] => (b"\\u0026", 1),
-        [LINE_SEPARATOR_START, 0x80, 0xa8, ..] => (b"\\u2028", 3),
-        [LINE_SEPARATOR_START, 0x80, 0xa9, ..] => (b"\\u2029", 3),
-        first => (first.get(..1).unwrap_or_default(), 1),
     }
 }

@@ -7,6 +7,8 @@
 
 mod answers;
 mod events;
+#[cfg(unix)]
+mod kodelet;
 mod strict;
 
 use std::sync::Arc;

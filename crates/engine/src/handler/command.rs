@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use tenterhook_process::{
     Answered, CancellationToken, Capture, Command, Early, End, Finished, HeldPipe, Limits,
-    Prewarmed, Slots, SpawnError,
+    Prewarmed, Program, Slots, SpawnError,
 };
 #[cfg(unix)]
 use tenterhook_process::{ForkCounts, ForkServer, PythonScript};
@@ -46,6 +46,7 @@ pub enum AnswerEnd {
 /// Runs a command for each event: the event on stdin, the answer on stdout and in the exit status.
 #[derive(Debug)]
 pub struct CommandHandler {
+    kind: &'static str,
     command: Command,
     working_dir: Option<PathBuf>,
     dialect: Arc<dyn Dialect>,
@@ -63,6 +64,7 @@ impl CommandHandler {
     /// Makes a handler of a command, shown to people as `text`.
     pub fn new(command: Command, text: impl Into<String>, dialect: Arc<dyn Dialect>) -> Self {
         Self {
+            kind: "command",
             // The agent's own commands must not keep its hooks waiting, so hooks have slots of their own.
             command: command.slots(HOOK_SLOTS.clone()),
             working_dir: None,
@@ -74,6 +76,15 @@ impl CommandHandler {
             text: text.into(),
             #[cfg(unix)]
             fork_server: None,
+        }
+    }
+
+    /// Makes a handler of an executable that is run with the one argument `run`.
+    pub fn executable(path: &Path, text: impl Into<String>, dialect: Arc<dyn Dialect>) -> Self {
+        let command = Command::new(Program::exec([path.as_os_str(), "run".as_ref()]));
+        Self {
+            kind: "executable",
+            ..Self::new(command, text, dialect)
         }
     }
 
@@ -152,6 +163,9 @@ impl CommandHandler {
     }
 
     async fn run(&self, call: &Call) -> Answer {
+        if !self.dialect.has_event(&call.event) {
+            return Ok(None);
+        }
         let input = call
             .event
             .encoded(&*self.dialect)
@@ -203,7 +217,7 @@ impl CommandHandler {
         let effect = self
             .dialect
             .read(call.event.info(), &reply, self.strict_output);
-        let (call, end) = (call.clone(), self.end.token().clone());
+        let (call, end, kind) = (call.clone(), self.end.token().clone(), self.kind);
         tokio::spawn(async move {
             let began = Instant::now();
             let Some(ended) = end.run_until_cancelled(answered.finish()).await else {
@@ -214,7 +228,7 @@ impl CommandHandler {
                 Err(error) => Some(not_run(&error, call.timeout)),
             };
             if let (Some(failure), Some(late)) = (failure, &call.late) {
-                late.failed(&call, "command", &failure, began.elapsed());
+                late.failed(&call, kind, &failure, began.elapsed());
             }
         });
         let effect = effect?;
@@ -309,7 +323,7 @@ fn not_run(error: &SpawnError, timeout: Duration) -> HandlerError {
 
 impl Handler for CommandHandler {
     fn kind(&self) -> &'static str {
-        "command"
+        self.kind
     }
 
     fn describe(&self) -> String {

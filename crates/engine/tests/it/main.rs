@@ -36,6 +36,7 @@ pub(crate) fn spec(kind: EventKind, id: &str, handling: Handling) -> HookSpec {
         handling,
         phase: Phase::Main,
         priority: 0,
+        among: None,
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,

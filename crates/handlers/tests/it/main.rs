@@ -61,6 +61,7 @@ fn spec(kind: EventKind, id: &str, handler: Arc<dyn Handler>) -> HookSpec {
         handling: Handling::Waiting(handler),
         phase: Phase::Main,
         priority: 0,
+        among: None,
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,

@@ -98,6 +98,7 @@ fn engine(event: &str, handler: ModelHandler, timeout: Duration) -> Engine {
         handling: Handling::Waiting(Arc::new(handler)),
         phase: Phase::Main,
         priority: 0,
+        among: None,
         timeout,
         policy: tenterhook::native_policy(name.info(), None),
         source: Source::CODE,

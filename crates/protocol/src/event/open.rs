@@ -126,6 +126,7 @@ impl Event for Custom {
         ]),
         rewrites: &[RewriteInfo {
             field: "payload",
+            target: "payload",
             mode: RewriteMode::Merge,
         }],
         collects: &[],

@@ -169,6 +169,8 @@ event! {
     rewrites {
         /// Changes arguments: the keys given take the place of the same keys.
         merge patch_input(tool_input: JsonObject) => tool_input,
+        /// Changes the arguments as a whole: the tool gets these and no others.
+        replace replace_input(whole_input: JsonObject) => tool_input,
     }
 }
 

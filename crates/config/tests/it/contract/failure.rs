@@ -155,6 +155,7 @@ async fn a_builtin_that_fails_denies_on_a_gate() {
         handling: Handling::Waiting(std::sync::Arc::new(Broken)),
         phase: Phase::Main,
         priority: 0,
+        among: None,
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,

@@ -1,0 +1,476 @@
+//! Folders of executables that are hooks: what is found in them, and which of it runs.
+//!
+//! An executable says by itself what it is for: asked with the argument `hook` it prints one event's name, and run
+//! with the argument `run` it answers one event. In `.kodelet` folders the names and the contract are kodelet's. In
+//! `.tenterhook/hooks` and the user's `hooks` folder, every event of the catalogue may be named too, and is answered as
+//! commands of hook files answer it.
+//!
+//! Folders in the order in which they count:
+//!
+//! | folder | a hook's name |
+//! |---|---|
+//! | the system's `hooks` | `file` |
+//! | `.tenterhook/hooks` of the project | `file` |
+//! | `.kodelet/hooks` of the project | `file` |
+//! | `.kodelet/plugins/org@repo/hooks` of the project | `org/repo/file` |
+//! | `hooks` of the user's configuration folder | `file` |
+//! | `~/.kodelet/hooks` | `file` |
+//! | `~/.kodelet/plugins/org@repo/hooks` | `org/repo/file` |
+//!
+//! Within a folder files count in the byte order of their names. Of several files of one name the first that works
+//! is the hook; the others of the same system are shadowed. A file that is broken, disabled or not trusted shadows nothing,
+//! and the system's hooks are never shadowed.
+//!
+//! Hooks of `hooks` folders run with the hooks of their layer; kodelet's run in the order above, behind those of the
+//! project.
+
+mod cache;
+mod probe;
+mod scan;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tenterhook::{
+    CommandHandler, Dialect, EventClass, EventKind, EventName, Handler, HookId, HookSpec, Layer,
+    Policy, Source,
+};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_dialects::kodelet::Kodelet;
+
+use self::probe::{Declared, Probes};
+use self::scan::Candidate;
+use crate::layers::Layers;
+use crate::project::{KODELET, Project, TENTERHOOK};
+use crate::trust::{Approvals, Brought, DENIES, Trust, Withheld, below};
+
+/// How long one run of an executable may take where nobody says otherwise; the documented default.
+pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A folder of executables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookFolder {
+    /// The folder. It need not exist.
+    pub dir: PathBuf,
+    /// What stands before the names of its files: `org/repo/` for a plugin.
+    pub prefix: String,
+    /// The layer that its hooks belong to.
+    pub layer: Layer,
+    /// What its executables speak.
+    pub speaks: Speaks,
+    /// The project that brings it; what a project brings needs an approval.
+    pub project: Option<Project>,
+}
+
+/// What the executables of a folder speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaks {
+    /// kodelet's events in kodelet's contract.
+    Kodelet,
+    /// Every event of the catalogue in the contract of native commands, and kodelet's other events in its own.
+    Tenterhook,
+}
+
+impl Speaks {
+    /// Returns the event of a declared name, and the contract that it is spoken in.
+    fn event(self, name: &str) -> Option<(EventName, Arc<dyn Dialect>)> {
+        if self == Self::Tenterhook
+            && let Some(kind) = EventKind::ALL.iter().find(|kind| kind.info().name == name)
+        {
+            return Some((EventName::Known(*kind), DockerAgent::native()));
+        }
+        let event = Kodelet::event(name)?;
+        Some((EventName::Known(event.kind), Kodelet::new()))
+    }
+
+    /// Returns the names that may be declared, for people.
+    fn allowed(self) -> String {
+        let names: Vec<String> = tenterhook_dialects::kodelet::EVENTS
+            .iter()
+            .map(|event| format!("`{}`", event.name))
+            .collect();
+        match self {
+            Self::Kodelet => names.join(", "),
+            Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
+        }
+    }
+}
+
+/// A file of a folder, and what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The name that it has as a hook.
+    pub name: String,
+    /// Its layer.
+    pub layer: Layer,
+    /// What its folder speaks.
+    pub speaks: Speaks,
+    /// What becomes of it.
+    #[serde(flatten)]
+    pub state: FileState,
+}
+
+/// What becomes of a file of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum FileState {
+    /// It is a hook.
+    Hook {
+        /// The event.
+        event: EventName,
+        /// The name of the event as the file declares it.
+        declared: String,
+    },
+    /// A file of the same name counts more.
+    Shadowed {
+        /// That file.
+        by: PathBuf,
+    },
+    /// Its name ends in `.disable`.
+    Disabled,
+    /// It may not be executed.
+    NotExecutable,
+    /// It is no file that could be run.
+    Broken {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// It did not say what it is for.
+    ProbeFailed {
+        /// What went wrong.
+        problem: String,
+    },
+    /// Nobody approved it.
+    Untrusted,
+    /// It was changed since it was approved.
+    Changed,
+}
+
+impl FileState {
+    /// Returns the event that a file is a hook of.
+    pub fn event(&self) -> Option<&EventName> {
+        if let Self::Hook { event, .. } = self {
+            Some(event)
+        } else {
+            None
+        }
+    }
+
+    /// Says what becomes of the file, in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Hook { declared, .. } => format!("runs for {declared}"),
+            Self::Shadowed { by } => format!("shadowed by {}", by.display()),
+            Self::Disabled => "disabled by its name".to_owned(),
+            Self::NotExecutable => "not executable".to_owned(),
+            Self::Broken { problem } => problem.clone(),
+            Self::ProbeFailed { problem } => format!("probe failed: {problem}"),
+            Self::Untrusted => "untrusted: never approved in this project".to_owned(),
+            Self::Changed => "changed since it was approved".to_owned(),
+        }
+    }
+}
+
+/// What was found in folders.
+#[derive(Debug, Default)]
+pub struct Discovered {
+    /// The hooks, in the order in which they run.
+    pub specs: Vec<HookSpec>,
+    /// Every file that was looked at, in the order of folders and names.
+    pub files: Vec<FoundFile>,
+    /// What the project brings.
+    pub brought: Vec<Brought>,
+    /// What a person should look at: folders that cannot be read, files that cannot be hooks.
+    pub warnings: Vec<String>,
+}
+
+/// How folders are searched.
+#[derive(Debug, Clone)]
+pub struct Discovery {
+    folders: Vec<HookFolder>,
+    trust: Trust,
+    deny_untrusted: bool,
+    data_dir: Option<PathBuf>,
+    directory: PathBuf,
+}
+
+impl Discovery {
+    /// Searches the folders of these layers.
+    pub fn of_layers(layers: &Layers) -> Self {
+        let start = layers.start.clone();
+        Self::of_folders(folders(layers)).directory(start.unwrap_or_default())
+    }
+
+    /// Searches folders in this order.
+    pub fn of_folders(folders: impl IntoIterator<Item = HookFolder>) -> Self {
+        Self {
+            folders: folders.into_iter().collect(),
+            trust: Trust::Caller,
+            deny_untrusted: false,
+            data_dir: None,
+            directory: PathBuf::new(),
+        }
+    }
+
+    /// Sets who says which executables of a project run. The default is the caller: all of them.
+    #[must_use]
+    pub fn trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Makes what may be a gate deny where it is not trusted.
+    #[must_use]
+    pub fn deny_untrusted(mut self, deny: bool) -> Self {
+        self.deny_untrusted = deny;
+        self
+    }
+
+    /// Keeps what executables declare in a folder for data, so that an unchanged one is not asked again. The default is
+    /// to ask every time.
+    #[must_use]
+    pub fn data_dir(mut self, dir: Option<PathBuf>) -> Self {
+        self.data_dir = dir;
+        self
+    }
+
+    /// Sets where executables run when they are asked what they are for. The default is this process's directory.
+    #[must_use]
+    pub fn directory(mut self, dir: PathBuf) -> Self {
+        self.directory = dir;
+        self
+    }
+
+    /// Finds the hooks. Executables that are not known yet are asked, several at once, each for at most five seconds;
+    /// one that is not trusted is not run at all.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn discover(self) -> Discovered {
+        let scan = {
+            let (folders, trust) = (self.folders.clone(), self.trust.clone());
+            tokio::task::spawn_blocking(move || scan::scan(&folders, &trust))
+        };
+        let Ok(mut scanned) = scan.await else {
+            return Discovered {
+                warnings: vec!["the search for hooks was given up".to_owned()],
+                ..Discovered::default()
+            };
+        };
+        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory);
+        if let Some(approvals) = approvals(&self.trust) {
+            probes.recall(&mut scanned.candidates, approvals);
+        }
+        loop {
+            let asked = scanned.unasked();
+            if asked.is_empty() {
+                break;
+            }
+            let answers = probes.ask(asked).await;
+            scanned.settle(answers);
+        }
+        probes.keep();
+        self.finish(scanned.candidates, scanned.warnings)
+    }
+
+    fn finish(&self, candidates: Vec<Candidate>, warnings: Vec<String>) -> Discovered {
+        let mut discovered = Discovered {
+            warnings,
+            ..Discovered::default()
+        };
+        for candidate in candidates {
+            discovered.specs.extend(self.hooks(&candidate));
+            if matches!(
+                candidate.found.state,
+                FileState::Broken { .. } | FileState::ProbeFailed { .. }
+            ) {
+                discovered.warnings.push(format!(
+                    "`{}` is no hook: {}",
+                    candidate.found.path.display(),
+                    candidate.found.state.describe()
+                ));
+            }
+            if let Some((item, state)) = candidate.item {
+                let event = candidate.found.state.event().cloned();
+                let events = event.or(candidate.known_event).into_iter().collect();
+                discovered.brought.push(Brought::new(item, state, events));
+            }
+            discovered.files.push(candidate.found);
+        }
+        discovered
+    }
+
+    /// Makes the hooks of a file: the one that it is, or those that deny in its place.
+    fn hooks(&self, candidate: &Candidate) -> Vec<HookSpec> {
+        let found = &candidate.found;
+        match &found.state {
+            FileState::Hook { declared, .. } => {
+                let Some((event, dialect)) = found.speaks.event(declared) else {
+                    return Vec::new();
+                };
+                let text = candidate.project().map_or_else(
+                    || found.path.display().to_string(),
+                    |project| below(&found.path, &project.dir),
+                );
+                let policy = dialect.policy(event.info(), None);
+                let handler = CommandHandler::executable(&candidate.run, text, dialect);
+                vec![spec(found, event, Arc::new(handler), policy)]
+            }
+            FileState::Untrusted | FileState::Changed if self.deny_untrusted => denials(candidate),
+            FileState::Untrusted
+            | FileState::Changed
+            | FileState::Shadowed { .. }
+            | FileState::Disabled
+            | FileState::NotExecutable
+            | FileState::Broken { .. }
+            | FileState::ProbeFailed { .. } => Vec::new(),
+        }
+    }
+}
+
+/// Returns the hooks that deny in the place of one that nobody approved. What that is for is known only of what ran
+/// before; anything else may guard what the user says and what tools do.
+fn denials(candidate: &Candidate) -> Vec<HookSpec> {
+    let Some((item, state)) = &candidate.item else {
+        return Vec::new();
+    };
+    let reason = Brought::new(item.clone(), *state, Vec::new()).reason();
+    let events = match &candidate.known_event {
+        Some(event) => vec![event.clone()],
+        None => [EventKind::UserPromptSubmit, EventKind::PreToolUse]
+            .map(EventName::Known)
+            .to_vec(),
+    };
+    let gates = events
+        .into_iter()
+        .filter(|event| event.info().class == EventClass::Gate);
+    gates
+        .map(|event| {
+            let handler = Withheld {
+                reason: reason.clone(),
+            };
+            spec(&candidate.found, event, Arc::new(handler), DENIES)
+        })
+        .collect()
+}
+
+fn spec(
+    found: &FoundFile,
+    event: EventName,
+    handler: Arc<dyn Handler>,
+    policy: Policy,
+) -> HookSpec {
+    // kodelet's hooks run in the order of their folders, the project's before the user's, so that the user's guards
+    // see what the project's hooks made of a value.
+    let is_kodelet = found.speaks == Speaks::Kodelet;
+    HookSpec {
+        among: is_kodelet.then_some(Layer::Project),
+        timeout: EXECUTABLE_TIMEOUT,
+        policy,
+        source: Source {
+            layer: found.layer,
+            path: Some(found.path.clone()),
+            line: None,
+        },
+        ..HookSpec::new(event, HookId::new(found.name.clone()), handler)
+    }
+}
+
+/// Returns the folders of layers in the order in which they count.
+fn folders(layers: &Layers) -> Vec<HookFolder> {
+    let plain = |dir: PathBuf, layer, speaks, project: Option<&Project>| HookFolder {
+        dir,
+        prefix: String::new(),
+        layer,
+        speaks,
+        project: project.cloned(),
+    };
+    let mut folders = Vec::new();
+    if let Some(dir) = &layers.system {
+        folders.push(plain(
+            dir.join("hooks"),
+            Layer::System,
+            Speaks::Tenterhook,
+            None,
+        ));
+    }
+    let home = layers
+        .home
+        .as_ref()
+        .map(|home| std::fs::canonicalize(home).unwrap_or_else(|_| home.clone()));
+    // The folder that is nearest to the work counts most.
+    for project in layers.projects().iter().rev() {
+        let dir = project.dir.join(TENTERHOOK).join("hooks");
+        folders.push(plain(
+            dir,
+            Layer::Project,
+            Speaks::Tenterhook,
+            Some(project),
+        ));
+        // A home has the user's own.
+        if home.as_ref() != Some(&project.dir) {
+            let dir = project.dir.join(KODELET);
+            folders.push(plain(
+                dir.join("hooks"),
+                Layer::Project,
+                Speaks::Kodelet,
+                Some(project),
+            ));
+            folders.extend(plugins(&dir, Layer::Project, Some(project)));
+        }
+    }
+    if let Some(dir) = &layers.user {
+        folders.push(plain(
+            dir.join("hooks"),
+            Layer::User,
+            Speaks::Tenterhook,
+            None,
+        ));
+    }
+    if let Some(home) = &home {
+        let dir = home.join(KODELET);
+        folders.push(plain(dir.join("hooks"), Layer::User, Speaks::Kodelet, None));
+        folders.extend(plugins(&dir, Layer::User, None));
+    }
+    folders
+}
+
+/// Returns the hook folders of plugins, in the byte order of their names. Links to plugins are followed.
+fn plugins(kodelet: &Path, layer: Layer, project: Option<&Project>) -> Vec<HookFolder> {
+    let entries = std::fs::read_dir(kodelet.join("plugins"));
+    let mut dirs: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    dirs.sort();
+    let folder = |dir: PathBuf| {
+        let name = dir.file_name()?.to_string_lossy().into_owned();
+        Some(HookFolder {
+            prefix: format!("{}/", name.replacen('@', "/", 1)),
+            dir: dir.join("hooks"),
+            layer,
+            speaks: Speaks::Kodelet,
+            project: project.cloned(),
+        })
+    };
+    dirs.into_iter().filter_map(folder).collect()
+}
+
+/// Returns what a project approved, if anybody asks.
+fn approvals(trust: &Trust) -> Option<&Approvals> {
+    match trust {
+        Trust::Caller => None,
+        Trust::Approved(approvals) => Some(approvals),
+    }
+}
+
+/// What became of asking an executable.
+type Answer = Result<Declared, String>;

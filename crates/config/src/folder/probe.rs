@@ -1,0 +1,142 @@
+//! Asks executables what they are for.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tenterhook_process::{
+    CancellationToken, Capture, Command, End, HeldPipe, Limits, Program, SpawnError,
+};
+use tokio::task::JoinSet;
+
+use super::Answer;
+use super::cache::Cache;
+use super::scan::Candidate;
+use crate::trust::{Approvals, TrustState};
+
+/// How long an executable may take to say what it is for.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How much of what it prints is looked at. A name is shorter.
+const OUTPUT: Capture = Capture {
+    head: 4 << 10,
+    tail: 0,
+};
+
+/// The name that an executable declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Declared(pub(super) String);
+
+/// Asks executables, and remembers what they said.
+#[derive(Debug)]
+pub(super) struct Probes {
+    cache: Cache,
+    directory: PathBuf,
+}
+
+impl Probes {
+    pub(super) fn open(data_dir: Option<&Path>, directory: &Path) -> Self {
+        Self {
+            cache: Cache::open(data_dir),
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// Looks up what files were for before they were changed.
+    pub(super) fn recall(&mut self, candidates: &mut [Candidate], approvals: &Approvals) {
+        for candidate in candidates {
+            let Some((item, TrustState::Changed)) = &candidate.item else {
+                continue;
+            };
+            let before = approvals
+                .before(item)
+                .and_then(|approved| approved.files.first());
+            let declared = before.and_then(|file| {
+                let key = Cache::key(&candidate.found.path, &file.sha256);
+                self.cache.find(&key)
+            });
+            candidate.known_event = declared
+                .and_then(|declared| candidate.found.speaks.event(&declared.0))
+                .map(|(event, _)| event);
+        }
+    }
+
+    /// Asks several at once; the answers come with their places.
+    pub(super) async fn ask(&mut self, asked: Vec<(usize, &Candidate)>) -> Vec<(usize, Answer)> {
+        let mut answers = Vec::with_capacity(asked.len());
+        let mut running = JoinSet::new();
+        for (index, candidate) in asked {
+            let key = Cache::key(&candidate.found.path, &candidate.sha256);
+            if let Some(declared) = self.cache.find(&key) {
+                answers.push((index, Ok(declared)));
+                continue;
+            }
+            let command = Command::new(Program::exec([candidate.run.as_os_str(), "hook".as_ref()]));
+            let command = if self.directory.as_os_str().is_empty() {
+                command
+            } else {
+                command.working_dir(self.directory.clone())
+            };
+            running.spawn(async move { (index, key, probe(&command).await) });
+        }
+        while let Some(joined) = running.join_next().await {
+            let Ok((index, key, answer)) = joined else {
+                continue;
+            };
+            if let Ok(declared) = &answer {
+                self.cache.remember(key, declared);
+            }
+            answers.push((index, answer));
+        }
+        answers
+    }
+
+    /// Keeps what was learned for the next time.
+    pub(super) fn keep(&mut self) {
+        self.cache.write();
+    }
+}
+
+async fn probe(command: &Command) -> Answer {
+    let limits = Limits {
+        timeout: TIMEOUT,
+        grace: Duration::from_millis(500),
+        stdout: OUTPUT,
+        stderr: OUTPUT,
+        held_pipe: HeldPipe::Wait,
+    };
+    let finished = command
+        .run(b"", &limits, &CancellationToken::new())
+        .await
+        .map_err(|error| not_started(&error))?;
+    match finished.end {
+        End::Exited(0) => {}
+        End::Exited(status) => {
+            let stderr = finished.stderr.text();
+            let said = stderr.trim().lines().last().unwrap_or_default();
+            let said = if said.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", said.escape_debug())
+            };
+            return Err(format!("exit status {status}{said}"));
+        }
+        End::Signaled(signal) => return Err(format!("killed by signal {signal}")),
+        End::TimedOut { .. } => {
+            return Err(format!("no answer within {} seconds", TIMEOUT.as_secs()));
+        }
+        End::Cancelled { .. } => return Err("cancelled".to_owned()),
+    }
+    let text = finished.stdout.text();
+    let name = text.trim();
+    if name.is_empty() {
+        return Err("it prints nothing, expected the name of an event".to_owned());
+    }
+    if name.contains(char::is_whitespace) {
+        return Err("it prints more than one word, expected the name of one event".to_owned());
+    }
+    Ok(Declared(name.to_owned()))
+}
+
+fn not_started(error: &SpawnError) -> String {
+    tenterhook::error_chain(error)
+}

@@ -1,0 +1,341 @@
+//! What stands in folders, and which file of a name counts.
+
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use tenterhook::{EventName, Layer};
+use tenterhook_process::is_executable;
+
+use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
+use crate::project::Project;
+use crate::trust::{
+    Approvals, Item, ItemFile, Trust, TrustState, add, below, hex_digest, read_whole, sources_below,
+};
+
+/// The most files of one folder that are looked at.
+const MOST_FILES: usize = 8_192;
+
+/// A file that may become a hook.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) found: FoundFile,
+    /// What is executed: the file, or the approved copy of it.
+    pub(super) run: PathBuf,
+    /// The SHA-256 of its bytes; empty where they were not read.
+    pub(super) sha256: String,
+    /// What it is for the approvals, and what they say.
+    pub(super) item: Option<(Item, TrustState)>,
+    /// The event of an untrusted file, where an older version of it said so.
+    pub(super) known_event: Option<EventName>,
+    project: Option<Project>,
+    step: Step,
+}
+
+/// How far a candidate is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It could be run; nobody asked it yet.
+    Waits,
+    /// Its state is final.
+    Settled,
+}
+
+impl Candidate {
+    pub(super) fn project(&self) -> Option<&Project> {
+        self.project.as_ref()
+    }
+
+    fn settle(&mut self, state: FileState) {
+        self.found.state = state;
+        self.step = Step::Settled;
+    }
+
+    /// Returns the name that only one file of a system has.
+    fn key(&self) -> Option<(Speaks, String)> {
+        // What is managed is never taken away.
+        (self.found.layer != Layer::System).then(|| (self.found.speaks, self.found.name.clone()))
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Scanned {
+    /// Returns the places of the files to ask next: of each name the first that is not settled, where none is a hook yet.
+    pub(super) fn unasked(&mut self) -> Vec<(usize, &Candidate)> {
+        let mut winners = HashMap::new();
+        for candidate in &self.candidates {
+            if let (FileState::Hook { .. }, Some(key)) = (&candidate.found.state, candidate.key()) {
+                winners
+                    .entry(key)
+                    .or_insert_with(|| candidate.found.path.clone());
+            }
+        }
+        let mut seen = HashSet::new();
+        let mut asked = Vec::new();
+        for (index, candidate) in self.candidates.iter_mut().enumerate() {
+            if candidate.step == Step::Settled {
+                continue;
+            }
+            let key = candidate.key();
+            if let Some(by) = key.as_ref().and_then(|key| winners.get(key)) {
+                candidate.settle(FileState::Shadowed { by: by.clone() });
+            } else if key.is_none_or(|key| seen.insert(key)) {
+                asked.push(index);
+            }
+        }
+        let candidates = &self.candidates;
+        asked
+            .into_iter()
+            .filter_map(|index| Some((index, candidates.get(index)?)))
+            .collect()
+    }
+
+    /// Takes the answers of files, by their places.
+    pub(super) fn settle(&mut self, answers: Vec<(usize, Answer)>) {
+        for (index, answer) in answers {
+            let Some(candidate) = self.candidates.get_mut(index) else {
+                continue;
+            };
+            let speaks = candidate.found.speaks;
+            let state = match answer {
+                Ok(declared) => match speaks.event(&declared.0) {
+                    Some((event, _)) => FileState::Hook {
+                        event,
+                        declared: declared.0,
+                    },
+                    None => FileState::ProbeFailed {
+                        problem: format!(
+                            "it declares `{}`, expected {}",
+                            declared.0.escape_debug(),
+                            speaks.allowed()
+                        ),
+                    },
+                },
+                Err(problem) => FileState::ProbeFailed { problem },
+            };
+            candidate.settle(state);
+        }
+    }
+}
+
+/// Looks at every folder. A folder that cannot be read is none of the others' business.
+pub(super) fn scan(folders: &[HookFolder], trust: &Trust) -> Scanned {
+    let mut scanned = Scanned::default();
+    for folder in folders {
+        if let Err(problem) = scan_folder(folder, trust, &mut scanned) {
+            scanned.warnings.push(format!(
+                "the hooks of `{}` are not in force: {problem}",
+                folder.dir.display()
+            ));
+        }
+    }
+    scanned
+}
+
+fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), String> {
+    let entries = match fs::read_dir(&folder.dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| error.to_string())?;
+        if paths.len() == MOST_FILES {
+            scanned.warnings.push(format!(
+                "`{}` has more than {MOST_FILES} files; the others are not looked at",
+                folder.dir.display()
+            ));
+            break;
+        }
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    let beside = Beside::new(folder);
+    for path in paths {
+        let mut candidate = look(folder, path);
+        if candidate.step == Step::Waits {
+            read(&mut candidate, folder, trust, &beside);
+        }
+        scanned.candidates.push(candidate);
+    }
+    Ok(())
+}
+
+/// Says what can be said of a file without reading it.
+fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
+    let file_name = path.file_name().unwrap_or_default();
+    let broken = |problem: &str| FileState::Broken {
+        problem: problem.to_owned(),
+    };
+    let state = if file_name.as_encoded_bytes().ends_with(b".disable") {
+        Some(FileState::Disabled)
+    } else {
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Some(broken("a link that leads nowhere"))
+            }
+            Err(error) => Some(broken(&error.to_string())),
+            Ok(metadata) if metadata.is_dir() => Some(broken("a link to a folder")),
+            Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file")),
+            Ok(_) if !is_executable(&path) => Some(FileState::NotExecutable),
+            Ok(_) => None,
+        }
+    };
+    let step = if state.is_some() {
+        Step::Settled
+    } else {
+        Step::Waits
+    };
+    Candidate {
+        found: FoundFile {
+            name: format!("{}{}", folder.prefix, file_name.to_string_lossy()),
+            layer: folder.layer,
+            speaks: folder.speaks,
+            state: state.unwrap_or(FileState::Untrusted),
+            path: path.clone(),
+        },
+        run: path,
+        sha256: String::new(),
+        item: None,
+        known_event: None,
+        project: folder.project.clone(),
+        step,
+    }
+}
+
+/// Reads a file, and asks the approvals where a project brings it.
+fn read(candidate: &mut Candidate, folder: &HookFolder, trust: &Trust, beside: &Beside) {
+    let read = match (&folder.project, approvals(trust)) {
+        (Some(project), Some(approvals)) => {
+            read_brought(candidate, folder, project, approvals, beside)
+        }
+        _ => read_whole(&candidate.run)
+            .map_err(|error| format!("it cannot be read: {error}"))
+            .and_then(|(bytes, _)| {
+                candidate.sha256 = hex_digest(&bytes);
+                check_program(&bytes)
+            }),
+    };
+    if let Err(problem) = read {
+        candidate.settle(FileState::Broken { problem });
+    }
+}
+
+fn read_brought(
+    candidate: &mut Candidate,
+    folder: &HookFolder,
+    project: &Project,
+    approvals: &Approvals,
+    beside: &Beside,
+) -> Result<(), String> {
+    let path = candidate.found.path.clone();
+    let mut files = Vec::new();
+    add(&mut files, &path, &project.dir)?;
+    let own = files.first().ok_or("it cannot be read")?;
+    check_program(&own.bytes)?;
+    check_interpreter(&own.bytes, project)?;
+    candidate.sha256.clone_from(&own.sha256);
+    files.extend(beside.files(project)?.iter().cloned());
+    let shown = below(&path, &project.dir);
+    let item = Item {
+        project: project.dir.clone(),
+        source: below(&folder.dir, &project.dir).into(),
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        definition: format!(
+            "executable: {shown}\nevent: the one that it declares when it is asked\n"
+        ),
+        files,
+        unread: beside
+            .is_too_much
+            .then(|| format!("the files beside {shown}"))
+            .into_iter()
+            .collect(),
+    };
+    let state = approvals.state(&item);
+    match state {
+        TrustState::Trusted => {
+            let copies = approvals
+                .keep_copies(&item)
+                .map_err(|error| tenterhook::error_chain(&error))?;
+            candidate.run = copies.join(crate::trust::inside_copies(Path::new(&shown)));
+        }
+        TrustState::Untrusted => candidate.settle(FileState::Untrusted),
+        TrustState::Changed => candidate.settle(FileState::Changed),
+    }
+    candidate.item = Some((item, state));
+    Ok(())
+}
+
+/// Refuses text without a `#!` line: a shell would run whatever it holds.
+fn check_program(bytes: &[u8]) -> Result<(), String> {
+    let start = bytes.get(..bytes.len().min(512)).unwrap_or_default();
+    if start.starts_with(b"#!") || start.contains(&0) {
+        return Ok(());
+    }
+    Err("neither a program nor a script with a `#!` line".to_owned())
+}
+
+/// Refuses a script whose interpreter is the project's: nobody approved that.
+fn check_interpreter(bytes: &[u8], project: &Project) -> Result<(), String> {
+    let Some(line) = bytes.strip_prefix(b"#!") else {
+        return Ok(());
+    };
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line.get(..line.len().min(256)).unwrap_or_default());
+    let interpreter = Path::new(line.split_whitespace().next().unwrap_or_default());
+    if interpreter.is_relative() || interpreter.starts_with(&project.root) {
+        return Err(format!(
+            "its interpreter `{}` is a file of the project, expected one outside of it",
+            interpreter.display().to_string().escape_debug()
+        ));
+    }
+    Ok(())
+}
+
+/// The sources beside executables, which they may load: read once for a folder, and only when a project's file needs them.
+#[derive(Debug)]
+struct Beside {
+    sources: Vec<PathBuf>,
+    is_too_much: bool,
+    files: OnceCell<Result<Vec<ItemFile>, String>>,
+}
+
+impl Beside {
+    fn new(folder: &HookFolder) -> Self {
+        let sources = folder.project.as_ref().map(|_| {
+            let is_hook = |path: &Path| path.parent() == Some(&folder.dir) && is_executable(path);
+            sources_below(&folder.dir, |path| !is_hook(path))
+        });
+        Self {
+            is_too_much: matches!(sources, Some(None)),
+            sources: sources.flatten().unwrap_or_default(),
+            files: OnceCell::new(),
+        }
+    }
+
+    fn files(&self, project: &Project) -> Result<&[ItemFile], String> {
+        let files = self.files.get_or_init(|| {
+            let mut files = Vec::new();
+            for path in &self.sources {
+                add(&mut files, path, &project.dir)?;
+            }
+            Ok(files)
+        });
+        files.as_deref().map_err(Clone::clone)
+    }
+}

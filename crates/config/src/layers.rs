@@ -1,0 +1,109 @@
+//! Where hooks are looked for when nobody names a file.
+//!
+//! | layer | hook files | folders of executables |
+//! |---|---|---|
+//! | system | `hooks.yaml`, `hooks.d/` of the system's folder | `hooks/` of it |
+//! | user | the same of the user's configuration folder | `hooks/` of it, `~/.kodelet/hooks`, `~/.kodelet/plugins/*/hooks` |
+//! | project | the same of `.tenterhook/`, from the repository's root down to the working directory | `.tenterhook/hooks`, `.kodelet/hooks`, `.kodelet/plugins/*/hooks` |
+//!
+//! A hook file may end in `.yaml`, `.yml`, `.toml` or `.json`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use tenterhook::Layer;
+
+use crate::project::{Project, TENTERHOOK};
+
+/// The folder of hook files, and, with an extension, the one hook file beside it.
+const HOOKS: [&str; 2] = ["hooks.d", "hooks"];
+/// What a hook file may be called at its end. Other files of the folder are none.
+const EXTENSIONS: [&str; 4] = ["yaml", "yml", "toml", "json"];
+
+/// The places where hooks are looked for. None of them has to exist.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layers {
+    /// The folder that is managed for every user of the machine.
+    pub system: Option<PathBuf>,
+    /// The user's configuration folder.
+    pub user: Option<PathBuf>,
+    /// The user's home, where kodelet's global hooks are.
+    pub home: Option<PathBuf>,
+    /// The directory that the agent works in.
+    pub start: Option<PathBuf>,
+}
+
+/// A folder of hook files that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the hook files in `{}`", .path.display())]
+pub struct LayerError {
+    /// The folder.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+impl Layers {
+    /// Returns the folders of the project that bring hooks, outermost first.
+    pub fn projects(&self) -> Vec<Project> {
+        self.start
+            .as_deref()
+            .map_or_else(Vec::new, Project::folders)
+    }
+
+    /// Returns the hook files in the order in which their hooks run: system, user, project; in each `hooks.yaml` or
+    /// its like, then those of `hooks.d` in the byte order of their names.
+    ///
+    /// # Errors
+    /// When a folder is there and cannot be read: hooks that are not found guard nothing.
+    pub fn hook_files(&self) -> Result<Vec<(PathBuf, Layer)>, LayerError> {
+        let system = self.system.iter().map(|dir| (dir.clone(), Layer::System));
+        let user = self.user.iter().map(|dir| (dir.clone(), Layer::User));
+        let projects = self.projects().into_iter();
+        let project = projects.map(|project| (project.dir.join(TENTERHOOK), Layer::Project));
+        let mut files = Vec::new();
+        for (dir, layer) in system.chain(user).chain(project) {
+            files.extend(files_of(&dir)?.into_iter().map(|file| (file, layer)));
+        }
+        Ok(files)
+    }
+}
+
+fn files_of(config: &Path) -> Result<Vec<PathBuf>, LayerError> {
+    let [folder, file] = HOOKS.map(|name| config.join(name));
+    let named = EXTENSIONS.map(|extension| file.with_extension(extension));
+    let mut files: Vec<PathBuf> = named.into_iter().filter(|path| path.exists()).collect();
+    let below = files_below(&folder).map_err(|source| LayerError {
+        path: folder,
+        source,
+    })?;
+    files.extend(below);
+    Ok(files)
+}
+
+fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let is_hidden = path
+            .file_name()
+            .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_named_so = path
+            .extension()
+            .and_then(OsStr::to_str)
+            .is_some_and(|extension| EXTENSIONS.contains(&extension));
+        if is_named_so && !is_hidden {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

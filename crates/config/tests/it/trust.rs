@@ -1,0 +1,511 @@
+//! What a repository brings runs only as it was approved.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tenterhook::{Engine, Layer, Origin, Scope, events};
+use tenterhook_config::{
+    Approvals, Discovered, Discovery, FileState, LoadOptions, Loaded, Trust, TrustError,
+    TrustState, load_file,
+};
+use tenterhook_protocol::event::PreToolUse;
+
+use crate::folder::{Place, executable, mode};
+
+/// A hook file of a project with one guard that is a script, which leaves a mark when it runs.
+struct Guarded {
+    place: Place,
+}
+
+const HOOKS: &str = "\
+hooks:
+  - name: guard
+    event: pre_tool_use
+    command: sh .tenterhook/guard.sh
+";
+
+impl Guarded {
+    fn new() -> Self {
+        let place = Place::new();
+        let guarded = Self { place };
+        guarded.write(".tenterhook/hooks.yaml", HOOKS);
+        guarded.write(".tenterhook/guard.sh", &guarded.script("approved"));
+        guarded
+    }
+
+    /// Returns a script that leaves a mark of this name.
+    fn script(&self, mark: &str) -> String {
+        format!(
+            "#!/bin/sh\necho {mark} >> '{}'\n",
+            self.place.home.join(mark).display()
+        )
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.place.project.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn marks(&self, mark: &str) -> usize {
+        let text = fs::read_to_string(self.place.home.join(mark)).unwrap_or_default();
+        text.lines().count()
+    }
+
+    fn approvals(&self) -> Approvals {
+        Approvals::open(&self.place.data()).unwrap()
+    }
+
+    fn options(&self) -> LoadOptions {
+        LoadOptions {
+            trust: Trust::Approved(Arc::new(self.approvals())),
+            directory: self.place.project.clone(),
+            ..LoadOptions::of_process()
+        }
+    }
+
+    fn load(&self) -> Loaded {
+        self.load_from(&self.place.project)
+    }
+
+    fn load_from(&self, project: &Path) -> Loaded {
+        let path = project.join(".tenterhook/hooks.yaml");
+        load_file(&path, Layer::Project, &self.options()).unwrap()
+    }
+
+    fn state(&self) -> TrustState {
+        self.load().brought[0].state
+    }
+
+    fn approve(&self) {
+        let items: Vec<_> = self
+            .load()
+            .brought
+            .into_iter()
+            .map(|brought| brought.item)
+            .collect();
+        self.approvals().approve(&items).unwrap();
+    }
+
+    fn dispatcher(&self, loaded: &Loaded) -> tenterhook::Dispatcher {
+        let engine = Engine::builder().build();
+        engine.scope(Scope::Global).replace(loaded.specs.clone());
+        engine.dispatcher(Origin {
+            cwd: self.place.project.clone(),
+            ..Origin::default()
+        })
+    }
+
+    /// Runs the hooks that a load gives; says whether they let a tool run.
+    async fn runs(&self, loaded: &Loaded) -> bool {
+        let event = || PreToolUse {
+            tool_name: "shell".to_owned(),
+            ..PreToolUse::default()
+        };
+        let outcome = self.dispatcher(loaded).dispatch_with(event).await;
+        outcome.stopped().is_none()
+    }
+}
+
+#[tokio::test]
+async fn a_hook_of_a_project_runs_once_it_is_approved() {
+    let guarded = Guarded::new();
+    let before = guarded.load();
+    assert!(before.specs.is_empty());
+    assert_eq!(before.brought[0].state, TrustState::Untrusted);
+    assert!(guarded.runs(&before).await);
+    assert_eq!(guarded.marks("approved"), 0);
+    guarded.approve();
+    let after = guarded.load();
+    assert_eq!(after.brought[0].state, TrustState::Trusted);
+    assert!(guarded.runs(&after).await);
+    assert_eq!(guarded.marks("approved"), 1);
+    let shown = after.specs[0].handling.describe();
+    assert_eq!(
+        shown, "sh .tenterhook/guard.sh",
+        "people see what was written"
+    );
+}
+
+#[test]
+fn whatever_changes_takes_the_approval_away() {
+    type Change = fn(&Guarded);
+    let changes: [(&str, Change); 8] = [
+        ("one byte of the script", |guarded| {
+            let script = guarded.script("approved") + " ";
+            guarded.write(".tenterhook/guard.sh", &script);
+        }),
+        ("the command", |guarded| {
+            guarded.write(
+                ".tenterhook/hooks.yaml",
+                &HOOKS.replace("guard.sh", "guard.sh -x"),
+            );
+        }),
+        ("the event", |guarded| {
+            guarded.write(
+                ".tenterhook/hooks.yaml",
+                &HOOKS.replace("pre_tool", "post_tool"),
+            );
+        }),
+        ("a matcher", |guarded| {
+            guarded.write(
+                ".tenterhook/hooks.yaml",
+                &format!("{HOOKS}    matcher: shell\n"),
+            );
+        }),
+        ("a timeout", |guarded| {
+            guarded.write(
+                ".tenterhook/hooks.yaml",
+                &format!("{HOOKS}    timeout: 1s\n"),
+            );
+        }),
+        ("a variable", |guarded| {
+            guarded.write(
+                ".tenterhook/hooks.yaml",
+                &format!("{HOOKS}    env: {{A: b}}\n"),
+            );
+        }),
+        ("a link in the place of the script", |guarded| {
+            let script = guarded.place.project.join(".tenterhook/guard.sh");
+            let other = guarded.place.project.join("other.sh");
+            fs::rename(&script, &other).unwrap();
+            symlink(&other, &script).unwrap();
+        }),
+        ("a source beside the script", |guarded| {
+            guarded.write(".tenterhook/lib.sh", "echo");
+        }),
+    ];
+    for (what, change) in changes {
+        let guarded = Guarded::new();
+        guarded.approve();
+        assert_eq!(guarded.state(), TrustState::Trusted, "{what}");
+        change(&guarded);
+        assert_eq!(guarded.state(), TrustState::Changed, "{what}");
+        assert!(guarded.load().specs.is_empty(), "{what}");
+        guarded.approve();
+        assert_eq!(guarded.state(), TrustState::Trusted, "{what}");
+    }
+}
+
+#[test]
+fn a_link_that_is_swapped_takes_the_approval_away_even_for_the_same_bytes() {
+    let guarded = Guarded::new();
+    let script = guarded.place.project.join(".tenterhook/guard.sh");
+    for copy in ["one.sh", "two.sh"] {
+        fs::copy(&script, guarded.place.project.join(copy)).unwrap();
+    }
+    let link = |to: &str| {
+        fs::remove_file(&script).unwrap();
+        symlink(guarded.place.project.join(to), &script).unwrap();
+    };
+    link("one.sh");
+    guarded.approve();
+    assert_eq!(guarded.state(), TrustState::Trusted);
+    link("two.sh");
+    assert_eq!(guarded.state(), TrustState::Changed);
+}
+
+#[test]
+fn an_approval_is_for_one_folder() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    let other = guarded.place.home.join("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    fs::create_dir_all(other.join(".tenterhook")).unwrap();
+    for file in ["hooks.yaml", "guard.sh"] {
+        let file = Path::new(".tenterhook").join(file);
+        fs::copy(guarded.place.project.join(&file), other.join(&file)).unwrap();
+    }
+    assert_eq!(
+        guarded.load_from(&other).brought[0].state,
+        TrustState::Untrusted
+    );
+    // Not even a folder that takes the approved one's place by a link is it.
+    let moved = guarded.place.home.join("moved");
+    fs::rename(&guarded.place.project, &moved).unwrap();
+    symlink(&other, &guarded.place.project).unwrap();
+    assert_eq!(guarded.state(), TrustState::Untrusted);
+}
+
+#[tokio::test]
+async fn a_session_goes_on_with_what_was_approved_when_it_began() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    let loaded = guarded.load();
+    guarded.write(".tenterhook/guard.sh", &guarded.script("evil"));
+    assert!(guarded.runs(&loaded).await);
+    fs::remove_file(guarded.place.project.join(".tenterhook/guard.sh")).unwrap();
+    assert!(guarded.runs(&loaded).await);
+    assert_eq!((guarded.marks("approved"), guarded.marks("evil")), (2, 0));
+}
+
+#[tokio::test]
+async fn an_untrusted_gate_denies_where_the_user_wants_that() {
+    let guarded = Guarded::new();
+    guarded.write(
+        ".tenterhook/hooks.d/more.yaml",
+        "hooks: [{name: log, event: post_tool_use, command: 'true'}]\n",
+    );
+    let options = LoadOptions {
+        deny_untrusted: true,
+        ..guarded.options()
+    };
+    let load = |path: &str| {
+        let path = guarded.place.project.join(path);
+        load_file(&path, Layer::Project, &options).unwrap()
+    };
+    let loaded = load(".tenterhook/hooks.yaml");
+    assert!(!guarded.runs(&loaded).await);
+    assert_eq!(loaded.specs[0].policy.because, "an untrusted gate denies");
+    assert!(
+        load(".tenterhook/hooks.d/more.yaml").specs.is_empty(),
+        "an observer has nothing to deny"
+    );
+    assert_eq!(guarded.marks("approved"), 0);
+}
+
+#[test]
+fn approvals_are_taken_back() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    let revoke = |name: &str| {
+        let wanted = |approved: &tenterhook_config::Approved| approved.name == name;
+        guarded
+            .approvals()
+            .revoke(&guarded.place.project, wanted)
+            .unwrap()
+    };
+    assert_eq!(revoke("other"), 0);
+    assert_eq!(guarded.state(), TrustState::Trusted);
+    assert_eq!(revoke("guard"), 1);
+    assert_eq!(guarded.state(), TrustState::Untrusted);
+}
+
+#[test]
+fn what_was_approved_before_can_be_shown() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    guarded.write(".tenterhook/guard.sh", &guarded.script("evil"));
+    let item = guarded.load().brought[0].item.clone();
+    let approvals = guarded.approvals();
+    let before = approvals.before(&item).unwrap();
+    let bytes = approvals.approved_bytes(&item.project, before, &before.files[0].path);
+    assert_eq!(bytes.unwrap(), guarded.script("approved").into_bytes());
+}
+
+#[test]
+fn a_file_of_approvals_that_others_could_have_written_is_refused() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    let file = guarded.approvals().path();
+    let mode_of = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(
+        (mode_of(&file), mode_of(file.parent().unwrap())),
+        (0o600, 0o700)
+    );
+    let open = || Approvals::open(&guarded.place.data());
+    for (path, bad) in [
+        (file.as_path(), 0o602),
+        (&file, 0o620),
+        (file.parent().unwrap(), 0o777),
+    ] {
+        mode(path, bad);
+        let error = open().unwrap_err();
+        assert!(
+            matches!(&error, TrustError::Writable { mode, .. } if *mode == bad),
+            "{error}"
+        );
+        mode(path, if path == file { 0o600 } else { 0o700 });
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    for (what, text) in [
+        ("damaged", "{".to_owned()),
+        (
+            "of another version",
+            text.replace("\"version\": 1", "\"version\": 9"),
+        ),
+        ("of another user", text.replace("\"user\": ", "\"user\": 4")),
+    ] {
+        fs::write(&file, text).unwrap();
+        assert!(matches!(open(), Err(TrustError::Invalid { .. })), "{what}");
+    }
+    fs::remove_file(&file).unwrap();
+    symlink("/dev/null", &file).unwrap();
+    assert!(open().is_err(), "a link");
+}
+
+async fn discover(place: &Place, deny: bool) -> Discovered {
+    let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
+    Discovery::of_layers(&place.layers())
+        .trust(Trust::Approved(approvals))
+        .data_dir(Some(place.data()))
+        .deny_untrusted(deny)
+        .discover()
+        .await
+}
+
+fn approve(place: &Place, discovered: Discovered) {
+    let items: Vec<_> = discovered
+        .brought
+        .into_iter()
+        .map(|brought| brought.item)
+        .collect();
+    Approvals::open(&place.data())
+        .unwrap()
+        .approve(&items)
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_executable_of_a_project_is_asked_and_run_once_it_is_approved() {
+    let place = Place::new();
+    let folder = place.project.join(".kodelet/hooks");
+    let path = place.hook(&folder, "guard", "before_tool_call");
+    let first = discover(&place, false).await;
+    assert!(first.specs.is_empty());
+    assert_eq!(place.asked(), 0);
+    approve(&place, first);
+    let second = discover(&place, false).await;
+    assert_eq!(second.specs.len(), 1);
+    assert_eq!(place.asked(), 1);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text + "\n").unwrap();
+    let third = discover(&place, true).await;
+    assert_eq!(third.files[0].state, FileState::Changed);
+    assert_eq!(place.asked(), 1);
+    // Its older version said what it is for, so only that is denied.
+    let denied: Vec<_> = third
+        .specs
+        .iter()
+        .map(|spec| spec.event.clone().unwrap())
+        .collect();
+    assert_eq!(
+        denied
+            .iter()
+            .map(tenterhook::EventName::as_str)
+            .collect::<Vec<_>>(),
+        ["pre_tool_use"]
+    );
+}
+
+#[tokio::test]
+async fn an_executable_that_nobody_knows_denies_what_it_might_guard() {
+    let place = Place::new();
+    place.hook(&place.project.join(".kodelet/hooks"), "guard", "turn_end");
+    let discovered = discover(&place, true).await;
+    let denied: Vec<_> = discovered
+        .specs
+        .iter()
+        .map(|spec| spec.event.clone().unwrap())
+        .collect();
+    let denied: Vec<_> = denied.iter().map(tenterhook::EventName::as_str).collect();
+    assert_eq!(denied, ["user_prompt_submit", "pre_tool_use"]);
+    assert_eq!(place.asked(), 0);
+}
+
+#[tokio::test]
+async fn sources_beside_an_executable_are_approved_and_run_with_it() {
+    let place = Place::new();
+    let folder = place.project.join(".kodelet/hooks");
+    executable(
+        &folder,
+        "guard",
+        "#!/bin/sh\n. \"$(dirname \"$0\")/lib/name.sh\"\n",
+    );
+    fs::create_dir_all(folder.join("lib")).unwrap();
+    fs::write(folder.join("lib/name.sh"), "echo turn_end\n").unwrap();
+    approve(&place, discover(&place, false).await);
+    assert_eq!(discover(&place, false).await.specs.len(), 1);
+    fs::write(folder.join("lib/name.sh"), "echo agent_stop\n").unwrap();
+    let changed = discover(&place, false).await;
+    assert_eq!(changed.files[0].state, FileState::Changed);
+}
+
+#[tokio::test]
+async fn a_script_whose_interpreter_the_project_brings_is_none() {
+    let place = Place::new();
+    let folder = place.project.join(".kodelet/hooks");
+    let own = place.project.join("interpreter");
+    for (name, interpreter) in [("relative", "interpreter"), ("own", own.to_str().unwrap())] {
+        executable(&folder, name, &format!("#!{interpreter}\n"));
+    }
+    let discovered = discover(&place, false).await;
+    for file in &discovered.files {
+        let state = file.state.describe();
+        assert!(state.contains("is a file of the project"), "{state}");
+    }
+    assert!(discovered.brought.is_empty());
+}
+
+/// Changes a file again and again until it is told to stop: by another file, in its place, and by a link.
+fn keep_changing(path: &Path, texts: &[String; 2], stop: &AtomicBool) {
+    let aside = path.with_extension("aside");
+    let targets = texts.each_ref().map(|text| {
+        let target = path.with_extension(format!("target{}", text.len()));
+        fs::write(&target, text).unwrap();
+        target
+    });
+    let mut round = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let which = round % 2;
+        match round % 16 {
+            14 | 15 => symlink(&targets[which], &aside).unwrap(),
+            _ => fs::write(&aside, &texts[which]).unwrap(),
+        }
+        fs::rename(&aside, path).unwrap();
+        if round % 16 < 2 {
+            fs::write(path, &texts[1 - which]).unwrap();
+        }
+        round += 1;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_races_the_check_never_gets_its_bytes_run() {
+    const ROUNDS: usize = 10_000;
+    let guarded = Guarded::new();
+    guarded.approve();
+    let path = guarded.place.project.join(".tenterhook/guard.sh");
+    let texts = [guarded.script("approved"), guarded.script("evil")];
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (path, stop) = (path.clone(), Arc::clone(&stop));
+        std::thread::spawn(move || keep_changing(&path, &texts, &stop))
+    };
+    let options = guarded.options();
+    let file = guarded.place.project.join(".tenterhook/hooks.yaml");
+    let mut ran = 0;
+    for _ in 0..ROUNDS {
+        let loaded = load_file(&file, Layer::Project, &options).unwrap();
+        if !loaded.specs.is_empty() {
+            guarded.runs(&loaded).await;
+            ran += 1;
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    assert_eq!(guarded.marks("evil"), 0);
+    assert_eq!(guarded.marks("approved"), ran);
+    assert!(
+        ran > 100,
+        "the approved bytes were there {ran} times of {ROUNDS}"
+    );
+}
+
+#[test]
+fn every_event_can_be_withheld() {
+    // A project may hook every event; none of them runs before it is approved.
+    let guarded = Guarded::new();
+    let hooks = events().map(|info| format!("  - {{event: {}, command: 'true'}}\n", info.name));
+    let hooks: Vec<String> = hooks.collect();
+    guarded.write(
+        ".tenterhook/hooks.yaml",
+        &format!("hooks:\n{}", hooks.concat()),
+    );
+    let loaded = guarded.load();
+    assert!(loaded.specs.is_empty() && loaded.wired.is_empty());
+    assert_eq!(loaded.brought.len(), events().count());
+}

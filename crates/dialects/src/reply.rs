@@ -1,0 +1,13 @@
+//! What every dialect does with what a hook left.
+
+/// How much of stderr is kept as the cause of a failure, in bytes.
+const STDERR_TAIL: usize = 2 << 10;
+
+/// Returns the end of stderr, if there was any.
+pub(crate) fn stderr_tail(stderr: &[u8]) -> Option<String> {
+    let start = stderr.len().saturating_sub(STDERR_TAIL);
+    let text = String::from_utf8_lossy(stderr.get(start..).unwrap_or_default())
+        .trim()
+        .to_owned();
+    (!text.is_empty()).then_some(text)
+}

@@ -58,6 +58,10 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Check hook files and report every problem.
     Check(CheckArgs),
+    /// Say which hooks an event would run, which not, and why.
+    Explain(ExplainArgs),
+    /// Look at the hooks that this project brings, approve them, take that back.
+    Trust(TrustArgs),
     /// Show and take back what agents changed in the files of a work tree.
     Snapshot(SnapshotArgs),
 }
@@ -140,6 +144,10 @@ pub(crate) struct HookArgs {
     /// Make every gate deny when a hook of it fails, whatever its `on_error` says.
     #[arg(long)]
     pub(crate) strict: bool,
+
+    /// Make what an untrusted hook of the project may guard be denied, in the place of leaving the hook out.
+    #[arg(long)]
+    pub(crate) deny_untrusted: bool,
 
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
@@ -346,6 +354,76 @@ pub(crate) struct CheckArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Parser)]
+#[command(override_usage = "tenterhook explain [OPTIONS] <EVENT>")]
+pub(crate) struct ExplainArgs {
+    /// The event: a name of the catalogue, or `x-<vendor>.<name>`.
+    pub(crate) event: String,
+
+    /// The tool that the event is about. Without it, matchers of tools match.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+
+    /// What else matchers of the event look at.
+    #[arg(long, value_name = "TEXT", conflicts_with = "tool")]
+    pub(crate) subject: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) hooks: HookArgs,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Parser)]
+#[command(override_usage = "tenterhook trust [OPTIONS] [HOOK]...")]
+pub(crate) struct TrustArgs {
+    /// The hooks, by their names. Those that are named are approved without a question; without names, each is
+    /// asked for.
+    #[arg(value_name = "HOOK")]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) mode: TrustMode,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+
+    /// Print one JSON object. To approve, this needs `--all` or names.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to do with the hooks of the project, where they are not approved one by one.
+#[derive(Debug, Clone, Copy, Parser)]
+pub(crate) struct TrustMode {
+    /// Show what the project brings, and approve nothing.
+    #[arg(long, conflicts_with_all = ["all", "revoke"])]
+    pub(crate) show: bool,
+
+    /// Approve everything without a question.
+    #[arg(long, conflicts_with_all = ["revoke", "names"])]
+    pub(crate) all: bool,
+
+    /// Take approvals back: those of the named hooks, or all of this project.
+    #[arg(long)]
+    pub(crate) revoke: bool,
+}
+
+impl TrustArgs {
+    /// Returns how hooks are loaded to be looked at: those of the layers and no others.
+    pub(crate) fn hook_args(&self) -> HookArgs {
+        HookArgs {
+            files: Vec::new(),
+            lenient: false,
+            strict: false,
+            deny_untrusted: false,
+            config: self.config.clone(),
+        }
+    }
 }
 
 /// Takes an absolute URL of a web service.

@@ -23,7 +23,8 @@ struct Report<'a> {
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
     let options = hooks::options(false, hooks::services().0);
-    let loaded = match hooks::load_quietly(&args.files, &args.config, &options) {
+    let layers = config_dir::layers(&args.config, None)?;
+    let loaded = match hooks::load_named(&args.files, &layers, &options) {
         Ok(loaded) => loaded,
         Err(CliError {
             load: Some(load), ..
@@ -57,9 +58,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
             "`tenterhook run` never fires `{event}`; its hooks wait for a program that does"
         ));
     }
-    let own = config_dir::hook_files(&args.config)?;
+    let own = layers.hook_files().unwrap_or_default();
+    let own = own.iter().map(|(file, _)| file);
     let files: Vec<String> = own
-        .iter()
         .chain(&args.files)
         .map(|file| format!("`{}`", file.display()))
         .collect();

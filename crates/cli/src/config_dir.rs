@@ -1,27 +1,40 @@
-//! The user's configuration folder, and the hook files in it.
+//! Where hooks are looked for: the system's folder, the user's, and the project's.
 
 use std::path::{Path, PathBuf};
+
+use tenterhook_config::Layers;
 
 use crate::args::ConfigArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// The variable that names the folder.
+/// The variable that names the user's folder.
 const VARIABLE: &str = "TENTERHOOK_CONFIG_DIR";
-/// The folder of hook files in it, and, with an extension, the one hook file beside it.
-const HOOKS: [&str; 2] = ["hooks.d", "hooks"];
-/// What a hook file may be called at its end. Other files of the folder are none.
-const EXTENSIONS: [&str; 4] = ["yaml", "yml", "toml", "json"];
 
-/// Returns the user's hook files: `hooks.yaml` or its like, then those of `hooks.d` in the byte order of their names.
+/// Returns where hooks are looked for by an agent that works in `start`.
+pub(crate) fn layers(args: &ConfigArgs, start: Option<&Path>) -> Result<Layers, CliError> {
+    Ok(Layers {
+        system: system(),
+        user: user(args)?,
+        home: std::env::home_dir(),
+        start: start.map(Path::to_owned),
+    })
+}
+
+/// Returns the folder that is managed for all users. No variable names another one: it is not theirs to leave out.
+fn system() -> Option<PathBuf> {
+    if cfg!(windows) {
+        variable("ProgramData").map(|dir| dir.join("tenterhook"))
+    } else {
+        Some(PathBuf::from("/etc/tenterhook"))
+    }
+}
+
+/// Returns the user's configuration folder.
 ///
 /// A folder that somebody named has to be there: hooks that are not found guard nothing. The one that is looked at
 /// by default need not be.
-pub(crate) fn hook_files(args: &ConfigArgs) -> Result<Vec<PathBuf>, CliError> {
-    let variable = |name: &str| {
-        let value = std::env::var_os(name).filter(|value| !value.is_empty());
-        value.map(PathBuf::from)
-    };
+fn user(args: &ConfigArgs) -> Result<Option<PathBuf>, CliError> {
     let named = match &args.config_dir {
         Some(dir) => Some((dir.clone(), "`--config-dir`".to_owned())),
         None => variable(VARIABLE).map(|dir| (dir, format!("`{VARIABLE}`"))),
@@ -32,7 +45,7 @@ pub(crate) fn hook_files(args: &ConfigArgs) -> Result<Vec<PathBuf>, CliError> {
             return Err(CliError::new(Exit::Usage, message)
                 .hint("name the folder that `hooks.d` is in, or leave it out"));
         }
-        return files(&dir);
+        return Ok(Some(dir));
     }
     let home = |below: &str| Some(std::env::home_dir()?.join(below));
     let base = if cfg!(windows) {
@@ -41,44 +54,10 @@ pub(crate) fn hook_files(args: &ConfigArgs) -> Result<Vec<PathBuf>, CliError> {
         let named = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         named.or_else(|| home(".config"))
     };
-    base.map_or(Ok(Vec::new()), |base| files(&base.join("tenterhook")))
+    Ok(base.map(|base| base.join("tenterhook")))
 }
 
-/// Returns the hook files of a configuration folder. None has to be there.
-fn files(config: &Path) -> Result<Vec<PathBuf>, CliError> {
-    let [folder, file] = HOOKS.map(|name| config.join(name));
-    let named = EXTENSIONS.map(|extension| file.with_extension(extension));
-    let mut files: Vec<PathBuf> = named.into_iter().filter(|path| path.exists()).collect();
-    files.extend(files_below(&folder)?);
-    Ok(files)
-}
-
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
-    let refused = |error: std::io::Error| {
-        let message = format!("cannot read the user's hooks in `{}`", folder.display());
-        CliError::new(Exit::Failed, message)
-            .cause(&error)
-            .hint("name another folder with `--config-dir DIR`")
-    };
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(refused(error)),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(refused)?.path();
-        let is_hidden = path
-            .file_name()
-            .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        let is_named_so = path
-            .extension()
-            .and_then(|extension| extension.to_str())
-            .is_some_and(|extension| EXTENSIONS.contains(&extension));
-        if is_named_so && !is_hidden {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+fn variable(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tenterhook::journal::{RunRecord, RunStatus};
 use tenterhook::{AnyOutcome, Dispatched, MemoryJournal};
 
-use crate::args::FireArgs;
+use crate::args::{FireArgs, LineArgs};
 use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -19,15 +19,12 @@ use crate::{hooks, input, timeline};
 
 pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = input::event_name(&args.event)?;
-    let (hook_args, path) = (args.hooks.clone(), args.input.clone());
+    let path = args.input.clone();
+    let object = interrupt::blocking(interrupts, move || input::read(path.as_deref())).await?;
     let (services, _) = hooks::services();
-    let (loaded, object) = interrupt::blocking(interrupts, move || {
-        Ok((
-            hooks::load(&hook_args, services)?,
-            input::read(path.as_deref())?,
-        ))
-    })
-    .await?;
+    let lines = LineArgs::default();
+    let start = input::directory(&object);
+    let hooks = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
     let (event, origin) = input::event(&name, object).map_err(|error| {
         if args.input.is_none() {
             error.hint(
@@ -44,7 +41,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     };
     let file_sink = file.clone().map(|file| journal::without_secrets(file));
     tee.sinks.extend(file_sink);
-    let engine = hooks::engine(&loaded, args.hooks.strict, Some(Arc::new(tee)));
+    let engine = hooks::engine(&hooks.loaded, args.hooks.strict, Some(Arc::new(tee)));
     let dispatched = {
         let _progress = Progress::start(format!("waiting for the hooks of {name}"));
         let dispatcher = engine.dispatcher(origin).with_cancel(interrupts.token());
@@ -133,14 +130,18 @@ fn show(dispatched: &Dispatched, runs: &[RunRecord]) {
         count(ran, "hook")
     ));
     for field in &outcome.rewritten {
-        let value = dispatched
-            .event
-            .payload()
-            .ok()
-            .and_then(|payload| payload.get(field))
+        let info = dispatched.event.info();
+        let rewrite = info.rewrites.iter().find(|row| row.field == field);
+        let target = rewrite.map_or(field.as_str(), |row| row.target);
+        let mut parts = target.split('.');
+        let payload = dispatched.event.payload().ok();
+        let top = payload.zip(parts.next());
+        let value = top
+            .and_then(|(payload, part)| payload.get(part))
+            .and_then(|value| parts.try_fold(value, |value, part| value.get(part)))
             .map(ToString::to_string);
         output::line(format_args!(
-            "rewritten `{field}`: {}",
+            "rewritten `{target}`: {}",
             value.unwrap_or_default()
         ));
     }

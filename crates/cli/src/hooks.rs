@@ -1,40 +1,47 @@
-//! From the files on the command line to an engine with their hooks.
+//! From files, folders and the command line to an engine with their hooks.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenterhook::{Engine, JournalSink, Layer, Scope};
 use tenterhook_agent::provider::{Endpoint, Judges};
-use tenterhook_config::{LoadOptions, Loaded, Problem, Severity, load_files, load_lines};
+use tenterhook_config::{
+    Discovery, FoundFile, Layers, LoadOptions, Loaded, Problem, Severity, load_files, load_lines,
+};
 use tenterhook_handlers::Services;
 
-use crate::args::{ConfigArgs, HookArgs, LineArgs};
+use crate::approval;
+use crate::args::{HookArgs, LineArgs};
 use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
+use crate::exit::Exit;
+use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
 
-/// Loads the hooks of a call and shows what a person should look at.
-pub(crate) fn load(args: &HookArgs, services: Services) -> Result<Loaded, CliError> {
-    load_with_lines(args, &LineArgs::default(), services)
+/// The hooks of a call.
+#[derive(Debug)]
+pub(crate) struct Hooks {
+    /// What is in force.
+    pub(crate) loaded: Loaded,
+    /// Every file of a folder of executables that was looked at.
+    pub(crate) found: Vec<FoundFile>,
 }
 
-/// Loads the hooks of a call, shell lines among them, and shows what a person should look at.
-pub(crate) fn load_with_lines(
+/// Loads the hooks of a call by an agent that works in `start`, and shows what a person should look at.
+pub(crate) async fn load(
     args: &HookArgs,
     lines: &LineArgs,
+    start: &Path,
     services: Services,
-) -> Result<Loaded, CliError> {
-    let options = options(args.lenient, services);
-    let mut loaded = load_quietly(&args.files, &args.config, &options)?;
-    let lines = load_lines(lines.lines(), &options)?;
-    loaded.specs.extend(lines.specs);
-    loaded.specs.append(&mut loaded.wired);
-    loaded.warnings.extend(lines.warnings);
-    show_warnings(&loaded.warnings);
-    let errors = loaded
+    interrupts: &Interrupts,
+) -> Result<Hooks, CliError> {
+    let hooks = load_quietly(args, lines, start, services, interrupts).await?;
+    show_warnings(&hooks.loaded.warnings);
+    let errors = hooks
+        .loaded
         .warnings
         .iter()
         .filter(|problem| problem.severity == Severity::Error);
@@ -46,21 +53,70 @@ pub(crate) fn load_with_lines(
             path.display()
         ));
     }
-    Ok(loaded)
+    approval::tell(&hooks.loaded.brought, args.deny_untrusted);
+    Ok(hooks)
 }
 
-/// Loads the user's own hook files and those that were named, each once.
-pub(crate) fn load_quietly(
+/// Loads the hooks of a call, and shows nothing but what folders have that is no hook.
+pub(crate) async fn load_quietly(
+    args: &HookArgs,
+    lines: &LineArgs,
+    start: &Path,
+    services: Services,
+    interrupts: &Interrupts,
+) -> Result<Hooks, CliError> {
+    let layers = config_dir::layers(&args.config, Some(start))?;
+    let trust = approval::trust(&layers)?;
+    let options = LoadOptions {
+        trust: trust.clone(),
+        deny_untrusted: args.deny_untrusted,
+        ..options(args.lenient, services)
+    };
+    let search = Discovery::of_layers(&layers)
+        .trust(trust)
+        .deny_untrusted(args.deny_untrusted)
+        .data_dir(data_dir())
+        .discover();
+    let (files, lines) = (args.files.clone(), lines.clone());
+    let read = move || {
+        let loaded = load_named(&files, &layers, &options)?;
+        Ok((loaded, load_lines(lines.lines(), &options)?))
+    };
+    let (mut loaded, lines) = interrupt::blocking(interrupts, read).await?;
+    let token = interrupts.token();
+    let discovered = token
+        .run_until_cancelled(search)
+        .await
+        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
+    for warning in &discovered.warnings {
+        warn(warning);
+    }
+    loaded.specs.extend(discovered.specs);
+    loaded.brought.extend(discovered.brought);
+    loaded.specs.extend(lines.specs);
+    loaded.specs.append(&mut loaded.wired);
+    loaded.warnings.extend(lines.warnings);
+    Ok(Hooks {
+        loaded,
+        found: discovered.files,
+    })
+}
+
+/// Loads the hook files of the layers and those that were named, each once.
+pub(crate) fn load_named(
     named: &[PathBuf],
-    config: &ConfigArgs,
+    layers: &Layers,
     options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
-    let own = config_dir::hook_files(config)?;
+    let own = layers.hook_files().map_err(|error| {
+        CliError::of(Exit::Failed, &error)
+            .hint("make it readable, or name another folder with `--config-dir DIR`")
+    })?;
     let mut seen = BTreeSet::new();
     let mut distinct = Vec::new();
-    let own_files = own.iter().map(|path| (path, Layer::User));
-    for (path, layer) in own_files.chain(named.iter().map(|path| (path, Layer::Explicit))) {
-        let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let named = named.iter().map(|path| (path.clone(), Layer::Explicit));
+    for (path, layer) in own.iter().cloned().chain(named) {
+        let whole = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if seen.insert(whole) {
             distinct.push((path, layer));
         } else {
@@ -71,8 +127,9 @@ pub(crate) fn load_quietly(
         }
     }
     let mut loaded = load_files(distinct, options)?;
-    // Which agent runs is said by the files of the call; the user's own give hooks only.
-    loaded.agent_files.retain(|file| !own.contains(&file.path));
+    // Which agent runs is said by the files of the call; those of the layers give hooks only.
+    let is_own = |path: &PathBuf| own.iter().any(|(known, _)| known == path);
+    loaded.agent_files.retain(|file| !is_own(&file.path));
     Ok(loaded)
 }
 

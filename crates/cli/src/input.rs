@@ -1,7 +1,7 @@
 //! From a JSON object to an event and where it comes from.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tenterhook::{
@@ -100,6 +100,14 @@ pub(crate) fn read(path: Option<&Path>) -> Result<JsonObject, CliError> {
             .cause(&error)
             .hint("give the event's payload as an object, such as `{\"tool_name\": \"shell\"}`")
     })
+}
+
+/// Returns the directory that an event says it comes from, else that of this process.
+pub(crate) fn directory(object: &JsonObject) -> PathBuf {
+    let named = object.get("cwd").and_then(Value::as_str).map(PathBuf::from);
+    named
+        .filter(|dir| dir.is_absolute())
+        .unwrap_or_else(|| std::env::current_dir().unwrap_or_default())
 }
 
 /// Makes the event and its origin of an object that holds both.

@@ -1,13 +1,15 @@
 //! `tenterhook list`: the hooks of each event in the order in which they run.
 
-use serde_json::json;
-use tenterhook::{EventName, Phase, RegisteredHook, native_policy};
+use serde_json::{Value, json};
+use tenterhook::{EventName, Layer, Phase, RegisteredHook, native_policy};
+use tenterhook_config::{Brought, TrustState};
 
-use crate::args::ListArgs;
+use crate::args::{LineArgs, ListArgs};
 use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks;
+use crate::interrupt::Interrupts;
 use crate::output::{self, style, styled};
 use crate::table::{self, Cell, plain};
 
@@ -17,11 +19,24 @@ const HANDLER_WIDTHS: [usize; 4] = [40, 32, 24, 16];
 /// How long a line may be where that can be had.
 const LINE_WIDTH: usize = 100;
 
-pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
-    let loaded = hooks::load(&args.hooks, hooks::services().0)?;
-    let hooks = hooks::engine(&loaded, args.hooks.strict, None).hooks();
+pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let start = std::env::current_dir().unwrap_or_default();
+    let (services, lines) = (hooks::services().0, LineArgs::default());
+    let loaded = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
+    let hooks = hooks::engine(&loaded.loaded, args.hooks.strict, None).hooks();
+    let withheld: Vec<&Brought> = loaded
+        .loaded
+        .brought
+        .iter()
+        .filter(|brought| brought.state != TrustState::Trusted)
+        .collect();
     if args.json {
-        output::json(&json!({ "hooks": hooks }));
+        let hooks: Vec<Value> = hooks.iter().map(with_trust).collect();
+        let withheld: Vec<Value> = withheld
+            .iter()
+            .map(|brought| withheld_json(brought))
+            .collect();
+        output::json(&json!({ "hooks": hooks, "withheld": withheld }));
         return Ok(Exit::Done);
     }
     if hooks.is_empty() {
@@ -42,6 +57,41 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
         count(events.len(), "event")
     ));
     Ok(Exit::Done)
+}
+
+/// Returns a hook with what makes it trusted.
+fn with_trust(hook: &RegisteredHook) -> Value {
+    let mut value = serde_json::to_value(hook).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.insert("trust".to_owned(), trust(hook).into());
+    }
+    value
+}
+
+fn withheld_json(brought: &Brought) -> Value {
+    json!({
+        "name": brought.item.name,
+        "source": brought.item.source.display().to_string(),
+        "events": brought.events,
+        "trust": brought.state,
+    })
+}
+
+/// Returns what makes a hook trusted: its layer, or somebody's approval.
+fn trust(hook: &RegisteredHook) -> &'static str {
+    match hook.source.layer {
+        Layer::Project if hook.kind == "withheld" => "untrusted",
+        Layer::Project => "approved",
+        Layer::System | Layer::User | Layer::Explicit | Layer::Code => hook.source.layer.as_str(),
+    }
+}
+
+/// Returns what is worth a column: not what the user named in the call.
+fn shown_trust(hook: &RegisteredHook) -> &'static str {
+    match hook.source.layer {
+        Layer::Explicit | Layer::Code => "",
+        Layer::System | Layer::User | Layer::Project => trust(hook),
+    }
 }
 
 fn show_event(hooks: &[RegisteredHook]) {
@@ -95,6 +145,7 @@ fn row(position: usize, hook: &RegisteredHook, handler_width: usize) -> Vec<Cell
         plain(policy),
         (because, style::QUIET),
         (format!("{} s", hook.timeout_seconds), style::QUIET),
+        (shown_trust(hook).to_owned(), style::QUIET),
         (hook.source.to_string(), style::QUIET),
         (problem.unwrap_or_default(), style::BAD),
     ]

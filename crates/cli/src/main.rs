@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod approval;
 mod args;
 mod check;
 mod config_dir;
@@ -10,6 +11,7 @@ mod data_dir;
 mod demo;
 mod error;
 mod exit;
+mod explain;
 mod fire;
 mod fired;
 mod hooks;
@@ -27,6 +29,7 @@ mod stdin;
 mod table;
 mod terminal;
 mod timeline;
+mod trust;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -98,7 +101,9 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::Demo(args) => demo::demo(args, interrupts).await,
         Command::Run(args) => run::run(*args, interrupts).await,
         Command::Fire(args) => fire::fire(args, interrupts).await,
-        Command::List(args) => interrupt::blocking(interrupts, move || list::list(&args)).await,
+        Command::List(args) => list::list(args, interrupts).await,
+        Command::Explain(args) => explain::explain(args, interrupts).await,
+        Command::Trust(args) => trust::trust(args, interrupts).await,
         Command::Check(args) => interrupt::blocking(interrupts, move || check::check(&args)).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,
     }

@@ -15,7 +15,7 @@ use crate::converse::Conversation;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::interrupt::{self, Interrupts};
+use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
@@ -30,10 +30,9 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         return Err(CliError::new(Exit::Usage, "the prompt is empty")
             .hint("leave it out to give prompts on standard input, one a line"));
     }
-    let (hook_args, lines) = (args.hooks.clone(), args.lines.clone());
     let (services, judges) = hooks::services();
-    let load = move || hooks::load_with_lines(&hook_args, &lines, services);
-    let loaded = interrupt::blocking(interrupts, load).await?;
+    let loaded = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts).await?;
+    let loaded = loaded.loaded;
     let provider = provider(&args, &loaded, &judges)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {

@@ -95,6 +95,7 @@ fn the_list_in_json_has_order_source_and_policy() {
         "timeout_seconds": 5.0,
         "policy": {"on_error": "block", "because": "a gate that fails denies"},
         "source": {"layer": "explicit", "path": "first.yaml", "line": 7},
+        "trust": "explicit",
     });
     assert_eq!(hooks[3], format);
     assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
@@ -125,7 +126,7 @@ fn without_hooks_the_list_says_how_to_name_a_file() {
         )
     );
     let ran = Test::new().args(["list", "--json"]).run();
-    assert_eq!(ran.json(), json!({"hooks": []}));
+    assert_eq!(ran.json(), json!({"hooks": [], "withheld": []}));
     assert_eq!(ran.status, 0);
 }
 

@@ -16,6 +16,7 @@ mod contract;
 mod demo;
 mod fault;
 mod fire;
+mod folder;
 mod http;
 mod input;
 mod interrupt;
@@ -31,6 +32,7 @@ mod session;
 mod snapshot;
 mod source;
 mod stage;
+mod trust;
 
 use std::fs;
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -32,6 +33,10 @@ impl Test {
         for name in ["work", "home", "state", "tmp", "config"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
+        Self::in_folder(folder)
+    }
+
+    fn in_folder(folder: TempDir) -> Self {
         Self {
             folder,
             args: Vec::new(),
@@ -52,6 +57,15 @@ impl Test {
     /// Writes a file into the working directory.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
         fs::write(self.work().join(name), text).unwrap();
+        self
+    }
+
+    /// Writes an executable below the working directory.
+    pub(crate) fn executable(self, name: &str, text: &str) -> Self {
+        let path = self.work().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         self
     }
 
@@ -255,6 +269,11 @@ impl Ran {
             printed,
             folder,
         }
+    }
+
+    /// Makes another call in the same folders.
+    pub(crate) fn again<'a>(self, args: impl IntoIterator<Item = &'a str>) -> Test {
+        Test::in_folder(self.folder).args(args)
     }
 
     /// Returns stdout, stderr and exit status.

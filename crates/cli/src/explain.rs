@@ -1,0 +1,187 @@
+//! `tenterhook explain`: which hooks an event would run, which not, and why.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use tenterhook::{EventName, HookSpec, RegisteredHook};
+use tenterhook_config::{Brought, FoundFile, TrustState};
+
+use crate::approval::name_of;
+use crate::args::{ExplainArgs, LineArgs};
+use crate::check::count;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::hooks::{self, Hooks};
+use crate::input;
+use crate::interrupt::Interrupts;
+use crate::output::{self, style, styled};
+use crate::safe::safe;
+use crate::table::{self, plain};
+
+/// One hook or file, and what becomes of it.
+#[derive(Debug, Serialize)]
+struct Row {
+    hook: String,
+    source: String,
+    runs: bool,
+    why: String,
+}
+
+pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let event = input::event_name(&args.event)?;
+    let subject = subject(&args, &event)?;
+    let start = std::env::current_dir().unwrap_or_default();
+    let (services, _) = hooks::services();
+    let lines = LineArgs::default();
+    let hooks = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
+    let rows = rows(&hooks, &event, subject.as_deref(), args.hooks.strict);
+    let running = rows.iter().filter(|row| row.runs).count();
+    if args.json {
+        output::json(&serde_json::json!({
+            "event": event.as_str(),
+            "subject": subject,
+            "hooks": rows,
+        }));
+        return Ok(Exit::Done);
+    }
+    show(&rows);
+    let of = subject.map(|subject| format!(" of `{}`", safe(&subject)));
+    output::line(format_args!(
+        "{}: {} would run, {} would not.",
+        styled(
+            style::STRONG,
+            format_args!("{event}{}", of.unwrap_or_default())
+        ),
+        count(running, "hook"),
+        rows.len() - running
+    ));
+    Ok(Exit::Done)
+}
+
+/// Returns what matchers of the event look at.
+fn subject(args: &ExplainArgs, event: &EventName) -> Result<Option<String>, CliError> {
+    let field = event.info().subject;
+    match (&args.tool, &args.subject, field) {
+        (Some(_), _, field) if field != Some("tool_name") => Err(CliError::new(
+            Exit::Usage,
+            format!("`{event}` is no event of a tool"),
+        )
+        .hint("leave `--tool` out")),
+        (_, Some(_), None) => Err(CliError::new(
+            Exit::Usage,
+            format!("matchers of `{event}` have nothing to look at"),
+        )
+        .hint("leave `--subject` out")),
+        (tool, subject, _) => Ok(tool.clone().or_else(|| subject.clone())),
+    }
+}
+
+fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -> Vec<Row> {
+    let registered = hooks::engine(&hooks.loaded, strict, None).hooks();
+    let mut seen = HashMap::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for hook in registered
+        .iter()
+        .filter(|hook| hook.event.as_ref().is_none_or(|of| of == event))
+    {
+        let why = why(hook, &hooks.loaded.specs, subject, &mut seen);
+        rows.push(Row {
+            hook: safe(hook.id.as_str()),
+            source: safe(&hook.source.to_string()),
+            runs: why.is_none(),
+            why: why.unwrap_or_else(|| runs_as(hook)),
+        });
+    }
+    let is_other = |file: &&FoundFile| file.state.event() != Some(event);
+    rows.extend(hooks.found.iter().filter(is_other).map(|file| Row {
+        hook: safe(&file.name),
+        source: safe(&file.path.display().to_string()),
+        runs: false,
+        why: if file.state.event().is_some() {
+            format!("{}, not for this event", safe(&file.state.describe()))
+        } else {
+            safe(&file.state.describe())
+        },
+    }));
+    // Executables are among the files already.
+    let of_files = hooks.loaded.brought.iter().filter(|brought| {
+        brought.state != TrustState::Trusted
+            && brought.events.contains(event)
+            && !is_executable(brought, &hooks.found)
+    });
+    rows.extend(of_files.map(|brought| Row {
+        hook: safe(&brought.item.name),
+        source: name_of(brought),
+        runs: false,
+        why: brought.state.as_str().to_owned(),
+    }));
+    rows
+}
+
+fn is_executable(brought: &Brought, found: &[FoundFile]) -> bool {
+    let item = &brought.item;
+    let path = item.project.join(&item.source).join(&item.name);
+    found.iter().any(|file| file.path == path)
+}
+
+/// Returns why a hook of the event would not run.
+fn why(
+    hook: &RegisteredHook,
+    specs: &[HookSpec],
+    subject: Option<&str>,
+    seen: &mut HashMap<String, String>,
+) -> Option<String> {
+    let spec = specs.iter().find(|spec| {
+        spec.id == hook.id && spec.event == hook.event && spec.source == hook.source
+    })?;
+    if subject.is_some() && !spec.matcher.matches(subject) {
+        return Some(format!(
+            "its matcher `{}` does not match `{}`",
+            safe(&hook.matcher),
+            safe(subject.unwrap_or_default())
+        ));
+    }
+    let definition = spec.definition.clone()?;
+    let first = seen.get(&definition).cloned();
+    seen.entry(definition)
+        .or_insert_with(|| hook.source.to_string());
+    first.map(|first| format!("the same as the hook at {}", safe(&first)))
+}
+
+/// Says how a hook runs.
+fn runs_as(hook: &RegisteredHook) -> String {
+    let mut text = format!(
+        "runs: {} {}",
+        hook.kind,
+        safe(hook.handler.lines().next().unwrap_or_default())
+    );
+    if let Some(agent) = &hook.agent {
+        text = format!("{text}, for agent {}", safe(agent));
+    }
+    if let Some(problem) = &hook.problem {
+        text = format!("{text}, and fails: {}", safe(problem));
+    }
+    text
+}
+
+fn show(rows: &[Row]) {
+    let cells: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let (sign, look) = if row.runs {
+                ("+", style::GOOD)
+            } else {
+                ("-", style::QUIET)
+            };
+            vec![
+                (sign.to_owned(), look),
+                (row.hook.clone(), style::NAME),
+                plain(row.why.clone()),
+                (row.source.clone(), style::QUIET),
+            ]
+        })
+        .collect();
+    for line in table::lines(&cells) {
+        output::line(line);
+    }
+}

@@ -1,0 +1,200 @@
+//! `tenterhook trust`: look at what the project brings, approve it, take that back.
+
+mod show;
+
+use std::path::Path;
+
+use serde_json::json;
+use tenterhook_config::{Approvals, Brought, FoundFile, Item, TrustState};
+
+use crate::approval::{self, name_of};
+use crate::args::{LineArgs, TrustArgs};
+use crate::check::count;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::hooks::{self, Hooks};
+use crate::interrupt::Interrupts;
+use crate::output::{self, style, styled};
+use crate::stdin::Lines;
+
+pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let start = std::env::current_dir().map_err(|error| {
+        CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
+    })?;
+    let hook_args = args.hook_args();
+    let (services, _) = hooks::services();
+    let lines = LineArgs::default();
+    let hooks = hooks::load_quietly(&hook_args, &lines, &start, services, interrupts).await?;
+    let approvals = approval::open()?;
+    if args.mode.revoke {
+        return revoke(&args, approvals, &hooks.loaded.brought, &start);
+    }
+    let all = wanted(&hooks.loaded.brought, &args.names)?;
+    if args.mode.show {
+        show_all(&all, &approvals, &hooks.found, args.json);
+        return Ok(Exit::Done);
+    }
+    approve(&args, approvals, &all, &hooks, interrupts).await
+}
+
+/// Returns what was named; without names that is everything.
+fn wanted<'a>(brought: &'a [Brought], names: &[String]) -> Result<Vec<&'a Brought>, CliError> {
+    let matches = |brought: &Brought, name: &String| {
+        let path = brought.item.source.join(&brought.item.name);
+        *name == brought.item.name || Path::new(name) == path || *name == name_of(brought)
+    };
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !brought.iter().any(|brought| matches(brought, name)))
+    {
+        let known: Vec<String> = brought
+            .iter()
+            .map(|brought| format!("`{}`", brought.item.name))
+            .collect();
+        let message = format!("this project brings no hook `{unknown}`");
+        let hint = if known.is_empty() {
+            "it brings none; hooks are looked for in `.tenterhook` and `.kodelet`".to_owned()
+        } else {
+            format!("it brings {}", known.join(", "))
+        };
+        return Err(CliError::new(Exit::Usage, message).hint(hint));
+    }
+    let is_wanted =
+        |brought: &&Brought| names.is_empty() || names.iter().any(|name| matches(brought, name));
+    Ok(brought.iter().filter(is_wanted).collect())
+}
+
+fn show_all(all: &[&Brought], approvals: &Approvals, found: &[FoundFile], is_json: bool) {
+    if is_json {
+        let hooks: Vec<_> = all
+            .iter()
+            .map(|brought| show::json(brought, approvals))
+            .collect();
+        output::json(&json!({ "hooks": hooks }));
+        return;
+    }
+    for brought in all {
+        show::show(brought, approvals, found);
+    }
+    let of = |state: TrustState| all.iter().filter(|brought| brought.state == state).count();
+    output::line(format_args!(
+        "{} of this project: {} trusted, {} untrusted, {} changed.",
+        count(all.len(), "hook"),
+        of(TrustState::Trusted),
+        of(TrustState::Untrusted),
+        of(TrustState::Changed)
+    ));
+    if of(TrustState::Trusted) < all.len() {
+        hint(
+            "approve them one by one with `tenterhook trust`, or all with `tenterhook trust --all`",
+        );
+    }
+}
+
+async fn approve(
+    args: &TrustArgs,
+    mut approvals: Approvals,
+    all: &[&Brought],
+    hooks: &Hooks,
+    interrupts: &Interrupts,
+) -> Result<Exit, CliError> {
+    let open: Vec<&Brought> = all
+        .iter()
+        .copied()
+        .filter(|brought| brought.state != TrustState::Trusted)
+        .collect();
+    if open.is_empty() {
+        output::line(match all.len() {
+            0 => "This project brings no hooks.".to_owned(),
+            _ => format!("Nothing to approve: {} trusted.", count(all.len(), "hook")),
+        });
+        return Ok(Exit::Done);
+    }
+    let mut approved: Vec<Item> = Vec::new();
+    let lines = Lines::default();
+    for brought in &open {
+        if !args.json {
+            show::show(brought, &approvals, &hooks.found);
+        }
+        if args.mode.all || !args.names.is_empty() || ask(brought, &lines, interrupts).await? {
+            approved.push(brought.item.clone());
+        }
+    }
+    approvals
+        .approve(&approved)
+        .map_err(|error| approval::refused(&error))?;
+    if args.json {
+        let names: Vec<&str> = approved.iter().map(|item| item.name.as_str()).collect();
+        output::json(&json!({ "approved": names, "left": open.len() - approved.len() }));
+    } else {
+        output::line(format_args!(
+            "{} {} approved; {} left as it was.",
+            styled(style::GOOD, "ok:"),
+            count(approved.len(), "hook"),
+            open.len() - approved.len()
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+async fn ask(brought: &Brought, lines: &Lines, interrupts: &Interrupts) -> Result<bool, CliError> {
+    output::text(format_args!("Approve `{}`? [y/N] ", name_of(brought)));
+    let token = interrupts.token();
+    let line = token
+        .run_until_cancelled(lines.next())
+        .await
+        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted; nothing was approved"))?
+        .map_err(|error| CliError::new(Exit::Failed, "cannot read the answer").cause(&error))?;
+    let Some(line) = line else {
+        output::line("");
+        return Err(
+            CliError::new(Exit::Usage, "nobody answers; nothing was approved")
+                .hint("approve everything that was shown with `--all`, or name the hooks"),
+        );
+    };
+    Ok(matches!(line.to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn revoke(
+    args: &TrustArgs,
+    mut approvals: Approvals,
+    brought: &[Brought],
+    start: &Path,
+) -> Result<Exit, CliError> {
+    let mut projects: Vec<_> = brought
+        .iter()
+        .map(|brought| brought.item.project.clone())
+        .collect();
+    // What was approved may be gone from the project by now.
+    projects.extend(start.ancestors().map(Path::to_owned));
+    projects.sort();
+    projects.dedup();
+    let mut revoked = 0;
+    for project in projects {
+        revoked += approvals
+            .revoke(&project, |approved| {
+                args.names.is_empty() || args.names.contains(&approved.name)
+            })
+            .map_err(|error| approval::refused(&error))?;
+    }
+    if revoked == 0 && !args.names.is_empty() {
+        return Err(
+            CliError::new(Exit::Usage, "none of these hooks is approved here")
+                .hint("see what is with `tenterhook trust --show`"),
+        );
+    }
+    if args.json {
+        output::json(&json!({ "revoked": revoked }));
+    } else {
+        output::line(format_args!(
+            "{} {} taken back.",
+            styled(style::GOOD, "ok:"),
+            count(revoked, "approval")
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+fn hint(text: &str) {
+    output::note(format_args!("{} {text}", styled(style::NAME, "hint:")));
+}

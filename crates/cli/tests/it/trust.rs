@@ -1,0 +1,240 @@
+//! `tenterhook trust`, and what an untrusted hook means to the other commands.
+
+use std::fs;
+use std::path::Path;
+
+use crate::stage::{Ran, Test};
+
+const GUARD: &str = "#!/bin/sh
+[ \"$1\" = hook ] && { echo before_tool_call; exit; }
+echo guarded >> ran
+";
+
+const SCRIPT: &str = "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: echo hello >> done}}]
+  - text: done
+";
+
+/// A repository that brings an executable and a hook file.
+fn repository() -> Test {
+    let test = Test::new()
+        .executable(".kodelet/hooks/guard", GUARD)
+        .executable(".tenterhook/log.sh", "#!/bin/sh\necho logged >> ran\n")
+        .file(
+            ".tenterhook/hooks.yaml",
+            "hooks: [{name: log, event: post_tool_use, command: ./.tenterhook/log.sh}]\n",
+        );
+    fs::create_dir(test.work().join(".git")).unwrap();
+    test
+}
+
+fn run(before: Ran, more: &[&str]) -> Ran {
+    let base = [
+        "run",
+        "go",
+        "--yes",
+        "--no-journal",
+        "--model",
+        "scripted:script.yaml",
+    ];
+    let args = base.iter().chain(more).copied();
+    before.again(args).file("script.yaml", SCRIPT).run()
+}
+
+fn ran_hooks(ran: &Ran) -> String {
+    fs::read_to_string(ran.path("work/ran")).unwrap_or_default()
+}
+
+const WITHHELD: &str = "\
+warning: 2 hooks of this project do not run: `log of .tenterhook/hooks.yaml` (untrusted), `guard of .kodelet/hooks` (untrusted)
+hint: look at them with `tenterhook trust --show`
+";
+
+#[test]
+fn hooks_of_a_repository_run_once_they_are_approved() {
+    let ran = run(repository().args(["list"]).run(), &[]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, WITHHELD));
+    assert_eq!(ran_hooks(&ran), "");
+    let ran = ran.again(["trust", "--all"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout
+            .ends_with("ok: 2 hooks approved; 0 left as it was.\n"),
+        "{}",
+        ran.stdout
+    );
+    let ran = run(ran, &[]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!(ran_hooks(&ran), "guarded\nlogged\n");
+    // One byte more, and it does not run again.
+    let script = ran.path("work/.kodelet/hooks/guard");
+    fs::write(&script, format!("{GUARD}#")).unwrap();
+    let ran = run(ran, &[]);
+    assert!(
+        ran.stderr
+            .contains("1 hook of this project does not run: `guard of .kodelet/hooks` (changed)"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran_hooks(&ran), "guarded\nlogged\nlogged\n");
+    fs::write(&script, GUARD).unwrap();
+    let ran = run(ran, &[]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn fire_and_list_obey_the_same_gate() {
+    let ran = repository().args(["list"]).run();
+    assert_eq!((ran.stdout.as_str(), ran.status), ("No hooks.\n", 0));
+    assert!(ran.stderr.starts_with(WITHHELD), "{}", ran.stderr);
+    let fire = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
+    let ran = ran.again(fire).stdin("{\"tool_name\": \"shell\"}").run();
+    assert!(ran.stdout.contains("(0 hooks ran)"), "{}", ran.stdout);
+    let ran = ran
+        .again(["trust", "--all"])
+        .run()
+        .again(fire)
+        .stdin("{\"tool_name\": \"shell\"}")
+        .run();
+    assert!(ran.stdout.contains("(1 hook ran)"), "{}", ran.stdout);
+    assert_eq!(ran_hooks(&ran), "guarded\n");
+    let ran = ran.again(["list", "--json"]).run();
+    assert_eq!(ran.json()["hooks"][0]["trust"], "approved");
+    assert_eq!(ran.json()["withheld"], serde_json::json!([]));
+}
+
+#[test]
+fn an_untrusted_gate_denies_on_demand() {
+    let ran = run(repository().args(["list"]).run(), &["--deny-untrusted"]);
+    assert!(
+        ran.stderr.contains("what they may guard is denied"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(!ran.path("work/done").exists());
+}
+
+#[test]
+fn what_changed_is_shown_as_a_difference() {
+    let ran = repository().args(["trust", "--all"]).run();
+    fs::write(
+        ran.path("work/.kodelet/hooks/guard"),
+        GUARD.replace("guarded", "evil"),
+    )
+    .unwrap();
+    let ran = ran
+        .again(["trust", "--show", "guard", "--color", "never"])
+        .run();
+    let (text, rest) = ran.stdout.split_once("sha256").unwrap();
+    assert_eq!(
+        text,
+        "guard of .kodelet/hooks  changed\n  .kodelet/hooks/guard  changed, 79 bytes, "
+    );
+    assert!(
+        rest.contains("    - echo guarded >> ran\n    + echo evil >> ran\n"),
+        "{rest}"
+    );
+    assert!(
+        ran.stdout
+            .contains("1 hook of this project: 0 trusted, 0 untrusted, 1 changed.")
+    );
+    let json = ran.again(["trust", "--show", "--json"]).run().json();
+    assert_eq!(json["hooks"][1]["state"], "changed");
+}
+
+#[test]
+fn each_hook_is_asked_for() {
+    let ran = repository().args(["trust"]).stdin("y\nno\n").run();
+    assert!(
+        ran.stdout
+            .contains("Approve `log of .tenterhook/hooks.yaml`? [y/N]"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout
+            .ends_with("ok: 1 hook approved; 1 left as it was.\n"),
+        "{}",
+        ran.stdout
+    );
+    let ran = ran.again(["trust"]).run();
+    assert_eq!(ran.status, 64);
+    assert!(
+        ran.stderr.contains("nobody answers; nothing was approved"),
+        "{}",
+        ran.stderr
+    );
+    let ran = ran.again(["trust", "guard"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = ran.again(["trust"]).run();
+    assert_eq!(ran.all(), ("Nothing to approve: 2 hooks trusted.\n", "", 0));
+}
+
+#[test]
+fn approvals_are_taken_back() {
+    let ran = repository().args(["trust", "--all"]).run();
+    let ran = ran.again(["trust", "--revoke", "guard"]).run();
+    assert_eq!(ran.all(), ("ok: 1 approval taken back.\n", "", 0));
+    let ran = ran.again(["trust", "--revoke", "guard"]).run();
+    assert_eq!(ran.status, 64);
+    let ran = ran.again(["trust", "--revoke"]).run();
+    assert_eq!(ran.all(), ("ok: 1 approval taken back.\n", "", 0));
+    assert_eq!(run(ran, &[]).stderr, WITHHELD);
+}
+
+#[test]
+fn a_name_that_no_hook_has_is_refused() {
+    let ran = repository().args(["trust", "gaurd"]).run();
+    let expected = "\
+error: this project brings no hook `gaurd`
+hint: it brings `log`, `guard`
+";
+    assert_eq!(ran.refusal(), (expected, 64));
+}
+
+#[test]
+fn a_file_of_approvals_that_others_may_write_is_refused() {
+    let ran = repository().args(["trust", "--all"]).run();
+    let file = ran.path("home/.local/share/tenterhook/trust/trust.json");
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o606)).unwrap();
+    for args in [&["list"][..], &["trust", "--show"], &["explain", "stop"]] {
+        let test = Test::new();
+        copy_into(&ran, &test);
+        let refused = test.args(args.iter().copied()).run();
+        let (stderr, status) = refused.refusal();
+        assert!(
+            stderr.contains("can be written by others than you (mode 606)"),
+            "{stderr}"
+        );
+        assert!(stderr.contains("chmod 600"), "{stderr}");
+        assert_eq!(status, 3);
+    }
+}
+
+/// Gives another call the repository and the approvals of this one.
+fn copy_into(ran: &Ran, test: &Test) {
+    let to = test.work();
+    let to = to.parent().unwrap();
+    for folder in ["work", "home"] {
+        let status = std::process::Command::new("cp")
+            .arg("-a")
+            .arg(ran.path(folder))
+            .arg(to)
+            .status();
+        assert!(status.unwrap().success());
+    }
+    assert!(Path::new(&to.join("work/.kodelet")).is_dir());
+}
+
+#[test]
+fn terminal_sequences_of_a_repository_are_not_acted_on() {
+    let test = Test::new().executable(
+        ".kodelet/hooks/guard",
+        "#!/bin/sh\n# \u{1b}[2Khidden\necho evil\n",
+    );
+    let ran = test.args(["trust", "--show"]).run();
+    assert!(ran.stdout.contains("# \\u{1b}[2Khidden"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}'));
+}

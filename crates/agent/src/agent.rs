@@ -21,6 +21,7 @@ use crate::permission::{Permissions, RuleProblem};
 use crate::provider::Provider;
 use crate::queue::{AgentHandle, Queues};
 use crate::session::Session;
+use crate::swap::{ContextSwaps, Seat};
 use crate::tool::{TRANSFER_TASK, Toolbox, TransferTask};
 
 /// The instruction of the main agent unless another is given.
@@ -88,6 +89,8 @@ pub struct AgentBuilder {
     limits: Limits,
     retry: RetryPolicy,
     responses: Option<ResponseCache>,
+    swaps: Option<Arc<ContextSwaps>>,
+    recipe: Option<String>,
 }
 
 impl AgentBuilder {
@@ -184,6 +187,20 @@ impl AgentBuilder {
         self
     }
 
+    /// Takes the summaries that handlers of recipes put in the place of the conversation. The default is to take none.
+    #[must_use]
+    pub fn context_swaps(mut self, swaps: Arc<ContextSwaps>) -> Self {
+        self.swaps = Some(swaps);
+        self
+    }
+
+    /// Names the recipe that the agent runs; hooks are told. The default is none.
+    #[must_use]
+    pub fn recipe(mut self, name: impl Into<String>) -> Self {
+        self.recipe = Some(name.into());
+        self
+    }
+
     /// Makes the agent. Nothing is dispatched yet.
     ///
     /// # Errors
@@ -216,7 +233,7 @@ impl AgentBuilder {
             },
             invoked_by: InvokedBy::Main,
             workspace: None,
-            recipe: None,
+            recipe: self.recipe,
         };
         let hooks = Hooks::new(self.engine.dispatcher(origin), self.frontend);
         let identity = Identity {
@@ -234,6 +251,9 @@ impl AgentBuilder {
             limits: self.limits,
             retry: self.retry,
             responses: self.responses,
+            swaps: self
+                .swaps
+                .map(|swaps| Seat::new(swaps, session.id().clone())),
             queues: Queues::default(),
             spent: AtomicU64::new(0),
             question: Mutex::default(),
@@ -395,6 +415,8 @@ impl Agent {
             limits: Limits::default(),
             retry: RetryPolicy::default(),
             responses: None,
+            swaps: None,
+            recipe: None,
         }
     }
 

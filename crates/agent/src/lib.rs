@@ -58,6 +58,7 @@ mod queue;
 mod run;
 pub mod session;
 mod subagent;
+mod swap;
 pub mod tool;
 
 pub use tokio_util::sync::CancellationToken;
@@ -69,4 +70,5 @@ pub use crate::limit::{Limits, RetryPolicy};
 pub use crate::permission::{Permissions, Rule, RuleProblem};
 pub use crate::queue::AgentHandle;
 pub use crate::session::Session;
+pub use crate::swap::ContextSwaps;
 pub use crate::tool::{Tool, Toolbox};

@@ -16,6 +16,7 @@ use crate::permission::Permissions;
 use crate::provider::Provider;
 use crate::queue::Queues;
 use crate::session::{Session, estimate_tokens};
+use crate::swap::Seat;
 use crate::tool::{TRANSFER_TASK, Toolbox};
 
 /// What the agents of one family share.
@@ -29,6 +30,7 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) retry: RetryPolicy,
     pub(crate) responses: Option<ResponseCache>,
+    pub(crate) swaps: Option<Seat>,
     pub(crate) queues: Queues,
     /// Tokens of all model calls, subagents' included, so that a task cannot escape the budget.
     pub(crate) spent: AtomicU64,
@@ -117,6 +119,17 @@ impl Life {
         for text in outcome.context() {
             self.session.push_context(text.clone());
         }
+    }
+
+    /// Puts the summary that a hook asked for in the place of the conversation.
+    pub(crate) fn swap_context(&mut self) {
+        let seat = self.setup.swaps.as_ref();
+        let Some(summary) = seat.and_then(|seat| seat.take(self.session.id())) else {
+            return;
+        };
+        let tokens = self.context_tokens();
+        self.session.swap(summary, tokens);
+        self.reset_gauge();
     }
 
     /// Ends the session.

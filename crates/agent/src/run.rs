@@ -350,7 +350,11 @@ impl<'a> Run<'a> {
         match interrupt {
             Interrupt::Canceled => RunEnd::Canceled,
             Interrupt::Blocked { event, reason } => {
-                let text = format!("a {event} hook ended the run: {reason}");
+                let text = if event == UserPromptSubmit::INFO.name {
+                    format!("message blocked by hook: {reason}")
+                } else {
+                    format!("a {event} hook ended the run: {reason}")
+                };
                 self.hooks.report_error("hook_blocked", &text, false).await;
                 RunEnd::HookBlocked { event, reason }
             }

@@ -93,6 +93,22 @@ impl Session {
         self.entries.last().cloned().unwrap_or_default()
     }
 
+    /// Lets the conversation go on with nothing but `summary`, as a message of the user, and what the user said since
+    /// the model answered.
+    pub(crate) fn swap(&mut self, summary: String, tokens_before: u64) {
+        let newest = self.live().rev().filter_map(|entry| entry.message.clone());
+        let mut since: Vec<Message> = newest
+            .take_while(|message| message.role == Role::User)
+            .collect();
+        since.reverse();
+        let kept = self.push(Message::user(summary));
+        for message in since {
+            self.push(message);
+        }
+        let data = json!({ "first_kept_entry_id": kept, "tokens_before": tokens_before });
+        self.append(COMPACTION, None, Some(data));
+    }
+
     fn append(&mut self, kind: &str, message: Option<Message>, data: Option<Value>) -> EntryId {
         self.made += 1;
         let id = EntryId::new(self.made.to_string());
@@ -232,6 +248,25 @@ mod tests {
         assert_eq!(
             texts(&session),
             ["rules", &format!("{SUMMARY_INTRODUCTION}shorter")]
+        );
+    }
+
+    #[test]
+    fn a_swapped_conversation_is_the_summary_and_what_the_user_said_since() {
+        let mut session = Session::new("s".into());
+        session.push_context("rules".to_owned());
+        session.push(Message::user("one"));
+        session.compact("short", None, 9);
+        session.push(Message::user("two"));
+        session.push(Message::assistant("all of it"));
+        session.push(Message::user("and then?"));
+        session.swap("all of it".to_owned(), 9);
+        assert_eq!(texts(&session), ["rules", "all of it", "and then?"]);
+        assert_eq!(session.last_of(Role::User).unwrap().content, "and then?");
+        session.push(Message::assistant("nothing"));
+        assert_eq!(
+            texts(&session),
+            ["rules", "all of it", "and then?", "nothing"]
         );
     }
 

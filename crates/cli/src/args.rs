@@ -243,6 +243,22 @@ pub(crate) struct JournalArgs {
     pub(crate) no_journal: bool,
 }
 
+/// What the agent works on, and whether hooks watch it.
+#[derive(Debug, Clone, Parser)]
+pub(crate) struct WorkArgs {
+    /// Run no hooks, whatever files and folders have: no executables, no handlers of recipes. What the machine's
+    /// administrator manages runs all the same.
+    #[arg(long, conflicts_with_all = [
+        "strict", "deny_untrusted", "pre_tool_use", "post_tool_use", "session_start", "session_end", "on_user_input", "stop",
+    ])]
+    pub(crate) no_hooks: bool,
+
+    /// Work on a recipe: a Markdown file by its path, or by its name in `.tenterhook/recipes`, `.kodelet/recipes` or the
+    /// user's folder. PROMPT is added to the recipe's own.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) recipe: Option<String>,
+}
+
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook run [OPTIONS] [PROMPT]")]
 pub(crate) struct RunArgs {
@@ -254,6 +270,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) lines: LineArgs,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
 
     #[command(flatten)]
     pub(crate) journal: JournalArgs,

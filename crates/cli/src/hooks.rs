@@ -102,6 +102,35 @@ pub(crate) async fn load_quietly(
     })
 }
 
+/// Loads what the files of a call say of agents, and no hooks but those that are managed for all users.
+pub(crate) async fn load_agents(
+    args: &HookArgs,
+    services: Services,
+    interrupts: &Interrupts,
+) -> Result<Loaded, CliError> {
+    let layers = Layers {
+        system: config_dir::layers(&args.config, None)?.system,
+        ..Layers::default()
+    };
+    let search = Discovery::of_layers(&layers)
+        .data_dir(data_dir())
+        .discover();
+    let (files, options) = (args.files.clone(), options(args.lenient, services));
+    let read = move || load_named(&files, &layers, &options);
+    let mut loaded = interrupt::blocking(interrupts, read).await?;
+    loaded.wired.clear();
+    loaded
+        .specs
+        .retain(|spec| spec.source.layer == Layer::System);
+    loaded.specs.extend(search.await.specs);
+    let managed = match loaded.specs.len() {
+        0 => String::new(),
+        managed => format!(" but {managed} that are managed for all users"),
+    };
+    warn(format_args!("no hooks run{managed}"));
+    Ok(loaded)
+}
+
 /// Loads the hook files of the layers and those that were named, each once.
 pub(crate) fn load_named(
     named: &[PathBuf],
@@ -150,6 +179,7 @@ pub(crate) fn services() -> (Services, Arc<Judges>) {
     let services = Services {
         data_dir: data_dir(),
         model: Some(Arc::clone(&judges) as _),
+        context: None,
     };
     (services, judges)
 }

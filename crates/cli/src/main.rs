@@ -21,6 +21,7 @@ mod journal;
 mod list;
 mod output;
 mod progress;
+mod recipe;
 mod rules;
 mod run;
 mod safe;

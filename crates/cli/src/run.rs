@@ -6,9 +6,9 @@ use tenterhook::{Engine, FileJournal, HookSpec, JournalSink};
 use tenterhook_agent::provider::{
     ConnectError, Endpoint, Judges, ModelChoice, OpenError, Provider,
 };
-use tenterhook_agent::{Agent, AgentSpec, Limits};
-use tenterhook_config::{AgentDefinition, AgentFile, Loaded};
-use tenterhook_handlers::ResponseCache;
+use tenterhook_agent::{Agent, AgentBuilder, AgentSpec, ContextSwaps, Limits};
+use tenterhook_config::{AgentDefinition, AgentFile, Loaded, Recipe};
+use tenterhook_handlers::{ResponseCache, Services};
 
 use crate::args::RunArgs;
 use crate::converse::Conversation;
@@ -19,7 +19,7 @@ use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
-use crate::{hooks, rules};
+use crate::{hooks, recipe, rules};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     if args
@@ -31,8 +31,23 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
             .hint("leave it out to give prompts on standard input, one a line"));
     }
     let (services, judges) = hooks::services();
-    let loaded = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts).await?;
-    let loaded = loaded.loaded;
+    let swaps = Arc::new(ContextSwaps::default());
+    let services = Services {
+        context: Some(Arc::clone(&swaps) as _),
+        ..services
+    };
+    let recipe = recipe::load(&args, services.clone())?;
+    let mut loaded = if args.work.no_hooks {
+        hooks::load_agents(&args.hooks, services, interrupts).await?
+    } else {
+        let (hook_args, lines) = (&args.hooks, &args.lines);
+        let hooks = hooks::load(hook_args, lines, &args.cwd, services, interrupts).await?;
+        hooks.loaded
+    };
+    let hooks = recipe
+        .iter()
+        .flat_map(|recipe| recipe.hooks.iter().cloned());
+    loaded.specs.extend(hooks);
     let provider = provider(&args, &loaded, &judges)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {
@@ -47,14 +62,17 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         args.hooks.strict,
         sink(&args, &loaded, file.as_ref(), &terminal),
     );
-    let agent = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
+    let builder = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
+    let builder = with_recipe(builder.context_swaps(swaps), &loaded, recipe.as_ref());
+    let agent = build(&args, builder)?;
     let conversation = Conversation {
         agent,
         terminal: &terminal,
         interrupts,
         is_json: args.json,
     };
-    let result = conversation.lead(args.prompt.as_deref()).await;
+    let prompt = recipe::prompt(recipe.as_ref(), args.prompt.as_deref());
+    let result = conversation.lead(prompt.as_deref()).await;
     let closed = journal::close(file.as_ref());
     result.and_then(|exit| closed.map(|()| exit))
 }
@@ -142,7 +160,7 @@ fn agent(
     engine: Engine,
     provider: Arc<dyn Provider>,
     terminal: Arc<Terminal>,
-) -> Result<Agent, CliError> {
+) -> Result<AgentBuilder, CliError> {
     let cwd = std::path::absolute(&args.cwd).map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
     })?;
@@ -181,6 +199,25 @@ fn agent(
             builder = builder.instruction(instruction);
         }
     }
+    Ok(builder)
+}
+
+/// Gives the agent the name of a recipe, and no tools but the recipe's. A recipe allows nothing that the agent has not.
+fn with_recipe(builder: AgentBuilder, loaded: &Loaded, recipe: Option<&Recipe>) -> AgentBuilder {
+    let Some(recipe) = recipe else {
+        return builder;
+    };
+    let builder = builder.recipe(&recipe.name);
+    let Some(mut tools) = recipe.allowed_tools.clone() else {
+        return builder;
+    };
+    if let Some(own) = root(loaded).and_then(|root| rules::tools(root, true)) {
+        tools.retain(|tool| own.contains(tool));
+    }
+    builder.tools(tools)
+}
+
+fn build(args: &RunArgs, builder: AgentBuilder) -> Result<Agent, CliError> {
     let agent = builder
         .build()
         .map_err(|error| CliError::of(Exit::Config, &error))?;

@@ -140,7 +140,7 @@ fn join(
 }
 
 /// Reads a file as text. The error is one problem of the file as a whole, or of the first byte that is no text.
-fn read(path: &Path) -> Result<String, Box<Problem>> {
+pub(crate) fn read(path: &Path) -> Result<String, Box<Problem>> {
     let whole = |message: String| {
         let source = Source::new(path, "");
         Box::new(Problem::new(Severity::Error, &source, None, message))

@@ -10,6 +10,7 @@ mod git;
 pub mod http;
 pub mod model;
 mod private_dir;
+pub mod recipe;
 mod response_cache;
 pub mod secret;
 mod services;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::ModelClient;
+use crate::recipe::ContextSwapper;
 
 /// What handlers need of the program that they run in. One value serves every hook of a load.
 #[derive(Debug, Clone, Default)]
@@ -13,4 +14,6 @@ pub struct Services {
     pub data_dir: Option<PathBuf>,
     /// What asks models. Without it, model hooks can be made, and fail when they are called.
     pub model: Option<Arc<dyn ModelClient>>,
+    /// What puts a summary in the place of a conversation. Without it, handlers that want to fail when they are called.
+    pub context: Option<Arc<dyn ContextSwapper>>,
 }

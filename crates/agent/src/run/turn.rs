@@ -66,6 +66,7 @@ impl Run<'_> {
             reason,
         };
         self.hooks.tell(ended).await;
+        self.life.swap_context();
         next
     }
 

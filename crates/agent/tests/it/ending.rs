@@ -193,7 +193,7 @@ async fn a_refused_prompt_reaches_no_turn_and_no_later_model_call() {
     assert_error_known(
         &stage,
         "hook_blocked",
-        "a user_prompt_submit hook ended the run: contains a secret",
+        "message blocked by hook: contains a secret",
     );
     assert_eq!(count(&stage, "waiting_for_user"), 1);
     agent.prompt("fine", &CancellationToken::new()).await;

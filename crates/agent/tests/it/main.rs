@@ -15,6 +15,7 @@ mod gate;
 mod journey;
 mod judge;
 mod queue;
+mod recipe;
 mod remote;
 mod result;
 mod stage;

@@ -25,6 +25,7 @@ mod list;
 mod model;
 mod outcome;
 mod permission;
+mod recipe;
 mod record;
 mod secret;
 mod service;

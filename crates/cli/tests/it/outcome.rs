@@ -73,7 +73,7 @@ fn a_blocked_prompt_ends_the_run_before_the_model_is_asked() {
     let ran = blocked(&[]);
     let (message, status) = ran.refusal();
     assert!(
-        message == "error: a user_prompt_submit hook ended the run: not this\n",
+        message == "error: message blocked by hook: not this\n",
         "{message}"
     );
     assert_eq!(status, 2);

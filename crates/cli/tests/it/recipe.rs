@@ -1,0 +1,218 @@
+//! `run --recipe` and `run --no-hooks`.
+
+use serde_json::Value;
+
+use crate::stage::Test;
+
+/// A hook that leaves a mark when it is asked what it is for, and another one when it runs.
+fn marks(event: &str) -> String {
+    format!(
+        "#!/bin/sh\n[ \"$1\" = hook ] && {{ echo asked >> marks; echo {event}; exit; }}\ncat >> seen; echo >> seen\n"
+    )
+}
+
+const COMPACT: &str = "turns: [{text: all of it}, {text: and on}]";
+
+/// Returns what the model was sent at last: role and text of each message but the system prompt.
+fn asked_last(text: &str) -> Vec<String> {
+    let event: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let messages = event["messages"].as_array().unwrap().iter().skip(1);
+    messages
+        .map(|message| {
+            let part = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}", part("role"), part("content"))
+        })
+        .collect()
+}
+
+const ASKED: &str =
+    "hooks: [{event: before_llm_call, command: cat >> asked.log; echo >> asked.log}]";
+
+#[test]
+fn the_shipped_recipe_compacts_a_conversation() {
+    let ran = Test::new()
+        .args(["run", "--recipe", "compact", "--no-journal", "be brief"])
+        .script(COMPACT)
+        .hooks(ASKED)
+        .executable("../home/.kodelet/hooks/turn", &marks("turn_end"))
+        .run();
+    assert_eq!(
+        (ran.stdout.as_str(), ran.status),
+        ("all of it\n", 0),
+        "{}",
+        ran.stderr
+    );
+    let asked = asked_last(&ran.file("asked.log"));
+    assert!(
+        asked[0].starts_with("user: Write a summary of this conversation"),
+        "{asked:?}"
+    );
+    assert!(asked[0].ends_with("\n\nbe brief"), "{asked:?}");
+    let turn = &ran.lines("seen")[0];
+    assert_eq!(
+        (&turn["recipe_name"], &turn["turn_number"]),
+        (&"compact".into(), &1.into())
+    );
+}
+
+#[test]
+fn a_recipe_of_the_project_has_tools_and_handlers_of_its_own() {
+    let recipe = "---\nallowed_tools: [read_file]\nhooks: {turn_end: {handler: swap_context}}\n---\nLook at it.\n";
+    let script =
+        "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch ran}}]}, {text: it is so}]";
+    let ran = Test::new()
+        .args(["run", "--recipe", "look", "--no-journal", "--yes"])
+        .executable(".kodelet/recipes/look.md", recipe)
+        .script(script)
+        .hooks(ASKED)
+        .run();
+    assert_eq!(
+        (ran.stdout.lines().last(), ran.status),
+        (Some("it is so"), 0),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.path("work/ran").exists());
+    let asked = asked_last(&ran.file("asked.log"));
+    assert!(
+        asked
+            .last()
+            .unwrap()
+            .contains("The tool `shell` is disabled."),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn a_recipe_that_is_not_there_or_broken_is_refused() {
+    let ran = Test::new()
+        .args(["run", "--recipe", "compct"])
+        .script(COMPACT)
+        .run();
+    let expected = "error: there is no recipe `compct`\nhint: there are: compact\n";
+    assert_eq!(ran.refusal(), (expected, 64));
+    let ran = Test::new()
+        .args(["run", "--recipe", "./r.md"])
+        .file(
+            "r.md",
+            "---\nhooks: {turn_end: {handler: swapcontext}}\n---\nx\n",
+        )
+        .script(COMPACT)
+        .run();
+    let (stderr, status) = ran.refusal();
+    assert!(
+        stderr.contains("there is no handler `swapcontext`"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("swap_context") && status == 3, "{stderr}");
+}
+
+// K-H2, K-H13: without hooks nothing is asked, nothing runs, and a recipe is a prompt.
+#[test]
+fn without_hooks_nothing_is_even_asked() {
+    let test = |flag: &[&str]| {
+        Test::new()
+            .args(["run", "--recipe", "compact", "--no-journal"])
+            .args(flag.iter().copied())
+            .executable("../home/.kodelet/hooks/turn", &marks("turn_end"))
+            .executable("../home/.kodelet/hooks/user", &marks("user_message_send"))
+            .executable(".kodelet/hooks/local", &marks("turn_end"))
+            .script(COMPACT)
+            .run()
+    };
+    let ran = test(&["--no-hooks"]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("all of it\n", 0));
+    assert_eq!(ran.stderr, "warning: no hooks run\n");
+    assert!(!ran.path("work/marks").exists() && !ran.path("work/seen").exists());
+    let ran = test(&[]);
+    assert!(ran.path("work/seen").exists());
+    let ran = Test::new()
+        .args(["run", "go", "--no-hooks", "--hook-stop", "true"])
+        .run();
+    let (stderr, status) = ran.refusal();
+    assert!(
+        stderr.contains("cannot be used with") && status == 64,
+        "{stderr}"
+    );
+}
+
+#[test]
+fn without_hooks_an_agent_file_still_says_who_runs() {
+    let agent = "agents: {root: {instruction: Be kind., model: 'scripted:script.yaml', hooks: {pre_tool_use: [{hooks: [{type: command, command: exit 2}]}]}}}";
+    let script =
+        "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch ran}}]}, {text: done}]";
+    let ran = Test::new()
+        .args([
+            "run",
+            "go",
+            "--yes",
+            "--no-journal",
+            "--no-hooks",
+            "--hooks",
+            "agent.yaml",
+        ])
+        .file("agent.yaml", agent)
+        .file("script.yaml", script)
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(ran.path("work/ran").exists());
+}
+
+// K-H14: what the program asks a model by itself is no message of the user.
+#[test]
+fn a_compaction_is_no_message_of_the_user() {
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .stdin("hello\n/compact\n")
+        .script("turns: [{text: hi}, {summary: short}]")
+        .executable("../home/.kodelet/hooks/user", &marks("user_message_send"))
+        .run();
+    let messages: Vec<Value> = ran
+        .lines("seen")
+        .iter()
+        .map(|event| event["message"].clone())
+        .collect();
+    assert_eq!(messages, ["hello"]);
+}
+
+// K-H22: the hooks of two calls of one answer run at once: each waits for the other.
+#[test]
+fn hooks_of_parallel_calls_meet() {
+    let meets = "#!/bin/sh
+[ \"$1\" = hook ] && { echo before_tool_call; exit; }
+case $(cat) in *'\"path\":\"a\"'*) mine=a;; *) mine=b;; esac
+touch met-$mine
+while [ ! -e met-a ] || [ ! -e met-b ]; do sleep 0.01; done
+";
+    let script = "turns: [{tool_calls: [{name: read_file, arguments: {path: a}}, {name: read_file, arguments: {path: b}}]}, {text: done}]";
+    let ran = Test::new()
+        .args(["run", "go", "--yes", "--no-journal"])
+        .file("a", "one")
+        .file("b", "two")
+        .script(script)
+        .executable("../home/.kodelet/hooks/meets", meets)
+        .run();
+    assert_eq!(
+        (ran.stdout.lines().last(), ran.status),
+        (Some("done"), 0),
+        "{}",
+        ran.stderr
+    );
+}
+
+// K-H17: the human is told.
+#[test]
+fn a_blocked_message_says_so() {
+    let blocks = "#!/bin/sh\n[ \"$1\" = hook ] && { echo user_message_send; exit; }\necho '{\"blocked\":true,\"reason\":\"r\"}'\n";
+    let ran = Test::new()
+        .args(["run", "go", "--no-journal"])
+        .script("turns: [{text: never}]")
+        .executable("../home/.kodelet/hooks/blocks", blocks)
+        .run();
+    assert!(
+        ran.stderr.contains("message blocked by hook: r"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.status, 2);
+}

@@ -146,6 +146,12 @@ async fn an_executable_declares_its_event() {
             ("e", "stop"),
         ]
     );
+    let timeouts = discovered.specs.iter().map(|spec| spec.timeout);
+    assert!(
+        timeouts
+            .into_iter()
+            .all(|timeout| timeout == Duration::from_secs(30))
+    );
 }
 
 // K-P3, K-P4, K-P5: whatever does not declare one known event is no hook, and a warning says why.

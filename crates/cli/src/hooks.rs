@@ -65,27 +65,26 @@ pub(crate) async fn load_quietly(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
-    let layers = config_dir::layers(&args.config, Some(start))?;
-    let trust = approval::trust(&layers)?;
-    let options = LoadOptions {
-        trust: trust.clone(),
-        deny_untrusted: args.deny_untrusted,
-        ..options(args.lenient, services)
-    };
-    let search = Discovery::of_layers(&layers)
-        .trust(trust)
-        .deny_untrusted(args.deny_untrusted)
-        .data_dir(data_dir())
-        .discover();
-    let (files, lines) = (args.files.clone(), lines.clone());
+    let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
     let read = move || {
-        let loaded = load_named(&files, &layers, &options)?;
-        Ok((loaded, load_lines(lines.lines(), &options)?))
+        let layers = config_dir::layers(&args.config, Some(&start))?;
+        let trust = approval::trust(&layers)?;
+        let options = LoadOptions {
+            trust: trust.clone(),
+            deny_untrusted: args.deny_untrusted,
+            ..options(args.lenient, services)
+        };
+        let search = Discovery::of_layers(&layers)
+            .trust(trust)
+            .deny_untrusted(args.deny_untrusted)
+            .data_dir(data_dir());
+        let loaded = load_named(&args.files, &layers, &options)?;
+        Ok((loaded, load_lines(lines.lines(), &options)?, search))
     };
-    let (mut loaded, lines) = interrupt::blocking(interrupts, read).await?;
+    let (mut loaded, lines, search) = interrupt::blocking(interrupts, read).await?;
     let token = interrupts.token();
     let discovered = token
-        .run_until_cancelled(search)
+        .run_until_cancelled(search.discover())
         .await
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
     for warning in &discovered.warnings {
@@ -141,12 +140,18 @@ pub(crate) fn load_named(
         CliError::of(Exit::Failed, &error)
             .hint("make it readable, or name another folder with `--config-dir DIR`")
     })?;
+    let whole = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let explicit: BTreeSet<PathBuf> = named.iter().map(whole).collect();
+    // Whoever names a file of the project answers for it, so it needs no approval.
+    let is_elsewhere = |(path, layer): &&(PathBuf, Layer)| {
+        *layer != Layer::Project || !explicit.contains(&whole(path))
+    };
+    let of_layers = own.iter().filter(is_elsewhere).cloned();
     let mut seen = BTreeSet::new();
     let mut distinct = Vec::new();
     let named = named.iter().map(|path| (path.clone(), Layer::Explicit));
-    for (path, layer) in own.iter().cloned().chain(named) {
-        let whole = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-        if seen.insert(whole) {
+    for (path, layer) in of_layers.chain(named) {
+        if seen.insert(whole(&path)) {
             distinct.push((path, layer));
         } else {
             warn(format_args!(

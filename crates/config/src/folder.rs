@@ -49,6 +49,9 @@ use crate::trust::{Approvals, Brought, DENIES, Trust, Withheld, below};
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The most plugins of one folder that are looked at.
+const MOST_PLUGINS: usize = 1_024;
+
 /// A folder of executables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookFolder {
@@ -449,6 +452,7 @@ fn plugins(kodelet: &Path, layer: Layer, project: Option<&Project>) -> Vec<HookF
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.is_dir())
+        .take(MOST_PLUGINS)
         .collect();
     dirs.sort();
     let folder = |dir: PathBuf| {

@@ -11,6 +11,7 @@
 //! trusted hook runs a private copy of these bytes, never the file of the project. So neither a race nor an agent
 //! that edits its own guards changes what runs.
 
+mod interpreter;
 mod item;
 mod judge;
 mod store;
@@ -20,6 +21,7 @@ pub use item::{Item, ItemFile};
 pub use judge::Brought;
 pub use store::{Approvals, Approved, ApprovedFile, TrustError};
 
+pub(crate) use interpreter::check_interpreter;
 pub(crate) use item::{hex_digest, read_whole};
 pub(crate) use judge::{DENIES, Withheld, below, denials, judge};
 pub(crate) use store::{inside_copies, write_private};

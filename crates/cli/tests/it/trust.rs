@@ -105,6 +105,21 @@ fn fire_and_list_obey_the_same_gate() {
 }
 
 #[test]
+fn a_file_that_is_named_is_its_users_to_answer_for() {
+    let ran = run(
+        repository().args(["list"]).run(),
+        &["--hooks", ".tenterhook/hooks.yaml"],
+    );
+    assert!(
+        ran.stderr
+            .starts_with("warning: 1 hook of this project does not run: `guard"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran_hooks(&ran), "logged\n");
+}
+
+#[test]
 fn an_untrusted_gate_denies_on_demand() {
     let ran = run(repository().args(["list"]).run(), &["--deny-untrusted"]);
     assert!(

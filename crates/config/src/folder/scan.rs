@@ -12,7 +12,8 @@ use tenterhook_process::is_executable;
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
 use crate::project::Project;
 use crate::trust::{
-    Approvals, Item, ItemFile, Trust, TrustState, add, below, hex_digest, read_whole, sources_below,
+    Approvals, Item, ItemFile, Trust, TrustState, add, below, check_interpreter, hex_digest,
+    read_whole, sources_below,
 };
 
 /// The most files of one folder that are looked at.
@@ -244,7 +245,7 @@ fn read_brought(
     add(&mut files, &path, &project.dir)?;
     let own = files.first().ok_or("it cannot be read")?;
     check_program(&own.bytes)?;
-    check_interpreter(&own.bytes, project)?;
+    check_interpreter(&own.bytes, &project.dir, &project.root)?;
     candidate.sha256.clone_from(&own.sha256);
     files.extend(beside.files(project)?.iter().cloned());
     let shown = below(&path, &project.dir);
@@ -288,23 +289,6 @@ fn check_program(bytes: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     Err("neither a program nor a script with a `#!` line".to_owned())
-}
-
-/// Refuses a script whose interpreter is the project's: nobody approved that.
-fn check_interpreter(bytes: &[u8], project: &Project) -> Result<(), String> {
-    let Some(line) = bytes.strip_prefix(b"#!") else {
-        return Ok(());
-    };
-    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line.get(..line.len().min(256)).unwrap_or_default());
-    let interpreter = Path::new(line.split_whitespace().next().unwrap_or_default());
-    if interpreter.is_relative() || interpreter.starts_with(&project.root) {
-        return Err(format!(
-            "its interpreter `{}` is a file of the project, expected one outside of it",
-            interpreter.display().to_string().escape_debug()
-        ));
-    }
-    Ok(())
 }
 
 /// The sources beside executables, which they may load: read once for a folder, and only when a project's file needs them.

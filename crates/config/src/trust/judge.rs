@@ -12,7 +12,7 @@ use tenterhook::{
 
 use super::words::shown;
 use super::{Approvals, Item, NamedFiles, Rebased, TrustState, words::Ground};
-use crate::draft::{Context, Draft};
+use crate::draft::{Action, Context, Draft};
 use crate::project::Project;
 use crate::report::Report;
 
@@ -196,6 +196,11 @@ fn definition(draft: &Draft) -> String {
         match value.as_str() {
             Some(value) => line(key, value),
             None => line(key, &value.to_string()),
+        }
+    }
+    if let Action::Http(http) = &draft.action {
+        for (name, value) in http.written_headers() {
+            line(&format!("header {name}"), value);
         }
     }
     text

@@ -16,6 +16,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use super::interpreter::{check_interpreter, in_search_path};
 use super::item::ItemFile;
 use super::store::inside_copies;
 use crate::draft::Action;
@@ -52,12 +53,25 @@ const RUNNERS: [&str; 20] = [
     "pushd",
     "eval",
 ];
+/// Options of interpreters that run something else than a file that is named.
+const CODE: [&str; 8] = [
+    "-c",
+    "-m",
+    "-e",
+    "-p",
+    "-r",
+    "--eval",
+    "--print",
+    "--require",
+];
 /// What sources are called at their end.
 const SOURCES: [&str; 13] = [
     "py", "js", "mjs", "cjs", "ts", "mts", "cts", "sh", "bash", "rb", "pl", "lua", "php",
 ];
 /// The most files beside a script that are approved with it, and the most bytes.
 const MOST_BESIDE: (usize, u64) = (256, 8 << 20);
+/// The most files and folders that are looked at to find them.
+const MOST_LOOKED_AT: usize = 16_384;
 
 /// Where the files of a project are.
 #[derive(Debug, Clone, Copy)]
@@ -162,8 +176,8 @@ impl NamedFiles {
         for (index, (name, value)) in env.iter().enumerate() {
             if value.contains('$') {
                 files.unread.push(format!("{name}={value}"));
-            } else if value.contains('/')
-                && let Some(path) = within(value, ground)
+            } else if let Some(path) = within(value, ground)
+                && value.contains('/')
                 && path.is_file()
             {
                 files.words.push(Named {
@@ -171,6 +185,11 @@ impl NamedFiles {
                     path,
                     exists: true,
                 });
+            } else if value
+                .split(':')
+                .any(|part| within(part, ground).is_some_and(|dir| dir.is_dir()))
+            {
+                files.unread.push(format!("{name}={value}"));
             }
         }
         files
@@ -184,14 +203,18 @@ impl NamedFiles {
             self.unread.push(word.raw.clone());
             return;
         };
-        if word.role == Role::Command && RUNNERS.contains(&text.as_str()) {
+        let is_runner = word.role == Role::Command && RUNNERS.contains(&text.as_str());
+        if is_runner || word.role == Role::Code {
             self.unread.push(word.raw.clone());
         }
         let has_folder = text.contains('/');
         let path = match word.role {
-            Role::Command if !has_folder => in_search_path(text, ground),
+            Role::Command if !has_folder => {
+                in_search_path(text, ground.dir).filter(|found| found.starts_with(ground.root))
+            }
             Role::Argument if !has_folder && !has_extension(text) => None,
-            Role::Command | Role::Argument | Role::Script | Role::Written => within(text, ground),
+            Role::Code | Role::Written => None,
+            Role::Command | Role::Argument | Role::Script => within(text, ground),
         };
         let Some(path) = path else { return };
         let exists = path.is_file();
@@ -210,6 +233,10 @@ impl NamedFiles {
         let mut folders: Vec<PathBuf> = Vec::new();
         for named in self.words.iter().filter(|named| named.exists) {
             add(&mut files, &named.path, ground.project)?;
+            if let Some(file) = files.last() {
+                check_interpreter(&file.bytes, ground.dir, ground.root)
+                    .map_err(|problem| format!("`{}`: {problem}", file.path.display()))?;
+            }
             let is_source = is_source(&named.path);
             let folder = named
                 .path
@@ -253,11 +280,12 @@ pub(crate) fn sources_below(
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Option<Vec<PathBuf>> {
     let (most, most_bytes) = MOST_BESIDE;
-    let (mut found, mut bytes) = (Vec::new(), 0);
+    let (mut found, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
+            looked_at += 1;
             // Links to folders are not followed: they could lead round in a circle.
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             let Ok(metadata) = fs::metadata(&path) else {
@@ -269,7 +297,7 @@ pub(crate) fn sources_below(
                 bytes += metadata.len();
                 found.push(path);
             }
-            if found.len() > most || bytes > most_bytes || folders.len() > most {
+            if found.len() > most || bytes > most_bytes || looked_at > MOST_LOOKED_AT {
                 return None;
             }
         }
@@ -318,15 +346,6 @@ fn within(text: &str, ground: Ground<'_>) -> Option<PathBuf> {
     path.starts_with(ground.root).then_some(path)
 }
 
-/// Returns the program of that name, if the search path finds it in the project.
-fn in_search_path(name: &str, ground: Ground<'_>) -> Option<PathBuf> {
-    let search = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&search)
-        .map(|dir| ground.dir.join(dir).join(name))
-        .find(|path| path.is_file())?;
-    found.starts_with(ground.root).then_some(found)
-}
-
 /// What a word is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -334,6 +353,8 @@ enum Role {
     Command,
     /// What the interpreter before it runs.
     Script,
+    /// An option that makes the interpreter run something else.
+    Code,
     Argument,
     /// What is written to.
     Written,
@@ -367,12 +388,18 @@ impl Roles {
         if WRITERS.contains(&name) {
             return Role::Written;
         }
-        let is_option = text.is_some_and(|text| text.starts_with('-'));
-        if INTERPRETERS.contains(&name) && !self.has_script && !is_option {
-            self.has_script = true;
-            return Role::Script;
+        if !INTERPRETERS.contains(&name) || self.has_script {
+            return Role::Argument;
         }
-        Role::Argument
+        if text.is_some_and(|text| CODE.contains(&text)) {
+            self.has_script = true;
+            return Role::Code;
+        }
+        if text.is_some_and(|text| text.starts_with('-')) {
+            return Role::Argument;
+        }
+        self.has_script = true;
+        Role::Script
     }
 }
 
@@ -679,9 +706,10 @@ mod tests {
             (
                 "ENV=./check.sh sh -c x",
                 &["check.sh"],
-                &[],
+                &["-c"],
                 "ENV='/c/check.sh' sh -c x",
             ),
+            ("python3 -m check", &[], &["-m"], "python3 -m check"),
             ("sh < check.sh", &["check.sh"], &[], "sh < '/c/check.sh'"),
             (
                 ". ./check.sh; ROOT/sub/run.py",

@@ -1,0 +1,66 @@
+//! Whether the interpreter of a script is the project's: nobody approved that.
+
+use std::path::{Path, PathBuf};
+
+/// How much of the first line is read; the system reads no more.
+const LONGEST: usize = 256;
+
+/// Refuses a script whose interpreter stands in the project, or is found there by `env`. `dir` is where it runs.
+pub(crate) fn check_interpreter(bytes: &[u8], dir: &Path, root: &Path) -> Result<(), String> {
+    let Some(line) = bytes.strip_prefix(b"#!") else {
+        return Ok(());
+    };
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line.get(..line.len().min(LONGEST)).unwrap_or_default());
+    let mut words = line.split_whitespace();
+    let interpreter = Path::new(words.next().unwrap_or_default());
+    let is_env = interpreter.file_name().is_some_and(|name| name == "env");
+    let is_option = |word: &&str| word.starts_with('-') || word.contains('=');
+    let named = words.find(|word| !is_option(word)).filter(|_| is_env);
+    let found = named.and_then(|name| in_search_path(name, dir));
+    for program in [Some(interpreter.to_owned()), found].into_iter().flatten() {
+        if program.is_relative() || program.starts_with(root) {
+            return Err(format!(
+                "its interpreter `{}` is a file of the project, expected one outside of it",
+                program.display().to_string().escape_debug()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the program that the search path finds for a name.
+pub(crate) fn in_search_path(name: &str, dir: &Path) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(dir.join(name));
+    }
+    let search = std::env::var_os("PATH")?;
+    std::env::split_paths(&search)
+        .map(|place| dir.join(place).join(name))
+        .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interpreter_of_the_project_is_refused() {
+        let (dir, root) = (Path::new("/p/sub"), Path::new("/p"));
+        for (line, is_refused) in [
+            ("#!/bin/sh\n", false),
+            ("#! /bin/sh -e\n", false),
+            ("#!/usr/bin/env sh\n", false),
+            ("#!/usr/bin/env -S A=b sh -e\n", false),
+            ("\x7fELF", false),
+            ("#!/p/bin/sh\n", true),
+            ("#!bin/sh\n", true),
+            ("#!\n", true),
+            ("#!/usr/bin/env ./tool\n", true),
+            ("#!/usr/bin/env -S A=b ./tool\n", true),
+        ] {
+            let checked = check_interpreter(line.as_bytes(), dir, root);
+            assert_eq!(checked.is_err(), is_refused, "{line}");
+        }
+    }
+}

@@ -16,6 +16,8 @@ pub mod secret;
 mod services;
 pub mod snapshot;
 pub mod template;
+#[cfg(unix)]
+pub mod worker;
 
 pub use response_cache::ResponseCache;
 pub use services::Services;

@@ -39,6 +39,8 @@
 mod capture;
 mod command;
 #[cfg(unix)]
+mod companion;
+#[cfg(unix)]
 mod fork_server;
 mod limits;
 mod line;
@@ -53,6 +55,8 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use crate::capture::Captured;
 pub use crate::command::{Command, Program, Shell};
+#[cfg(unix)]
+pub use crate::companion::{Companion, CompanionPipes};
 #[cfg(unix)]
 pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};

@@ -16,6 +16,8 @@ mod table;
 mod template;
 mod webhook;
 mod work_tree;
+#[cfg(unix)]
+mod worker;
 
 use std::path::Path;
 use std::sync::Arc;

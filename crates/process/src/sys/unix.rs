@@ -249,6 +249,11 @@ impl Child {
         Ok(self.exit.unwrap_or(killed))
     }
 
+    /// Says whether the child has exited.
+    pub(crate) fn has_exited(&mut self) -> io::Result<bool> {
+        self.look_for_exit()
+    }
+
     fn has_closed_outputs(&self) -> bool {
         self.stdout.is_none() && self.stderr.is_none()
     }
@@ -341,6 +346,19 @@ impl Waiting {
     /// Says whether the child has ended before it got its input.
     pub(crate) fn has_exited(&mut self) -> io::Result<bool> {
         self.child.look_for_exit()
+    }
+
+    /// Returns the child apart from its pipes: standard input, output and error.
+    pub(crate) fn parts(self) -> io::Result<(Child, [OwnedFd; 3])> {
+        let Self {
+            mut child,
+            stdout,
+            stderr,
+        } = self;
+        match child.stdin.take() {
+            Some(Input::Plain(stdin)) => Ok((child, [stdin, stdout, stderr])),
+            Some(Input::Registered(_)) | None => Err(io::Error::other("a pipe is missing")),
+        }
     }
 
     /// Makes a run of it, which holds the slot.

@@ -1,0 +1,422 @@
+//! One worker that runs: who writes to it, who reads from it, and which calls wait for its answers.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use super::{LONGEST_LINE, WorkerError};
+
+/// How many messages wait for a worker that does not read.
+const QUEUE: usize = 1_024;
+/// How many messages are written at once.
+const BATCH: usize = 64;
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+/// How long a worker may take to end that has closed its output.
+const LAST_MOMENT: Duration = Duration::from_millis(500);
+/// How many lines of stderr are kept, and how much of each.
+const LINES: (usize, usize) = (20, 500);
+
+type Reply = Result<Bytes, String>;
+
+/// A worker that runs. Dropping it kills its process group.
+#[derive(Debug)]
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+    pid: u32,
+    began: Instant,
+    ended: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Shared {
+    name: String,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Reply>>>,
+    next_id: AtomicU64,
+    /// When a line came last, in calls that were made by then.
+    heard_at: AtomicU64,
+    death: Mutex<Option<String>>,
+    stderr: Mutex<VecDeque<String>>,
+    ended: CancellationToken,
+}
+
+impl Shared {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Reply>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes why it is over, fails what waits, and has the child killed.
+    fn die(&self, problem: &str) {
+        {
+            let mut death = self.death.lock().unwrap_or_else(PoisonError::into_inner);
+            if death.is_none() {
+                *death = Some(problem.to_owned());
+            }
+        }
+        self.ended.cancel();
+        self.pending().clear();
+    }
+
+    /// Returns why it is over, with what the worker said at last.
+    fn epitaph(&self) -> Option<String> {
+        let death = self.death.lock().unwrap_or_else(PoisonError::into_inner);
+        let problem = death.clone()?;
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(match stderr.back() {
+            Some(line) => format!("{problem}; it said: {line}"),
+            None => problem,
+        })
+    }
+}
+
+/// A message of a worker.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(default)]
+    id: Option<u64>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<Failure>,
+}
+
+/// Takes a value that is there, `null` too.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    #[serde(default)]
+    message: String,
+}
+
+impl Connection {
+    pub(super) fn start(name: &str, command: &Command) -> Result<Self, String> {
+        let (child, pipes) =
+            Companion::start(command).map_err(|error| tenterhook::error_chain(&error))?;
+        let ended = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            name: name.to_owned(),
+            pending: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            heard_at: AtomicU64::new(0),
+            death: Mutex::new(None),
+            stderr: Mutex::default(),
+            ended: ended.clone(),
+        });
+        let CompanionPipes {
+            stdin,
+            stdout,
+            stderr,
+        } = pipes;
+        let pid = child.pid();
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        tokio::spawn(write(stdin, queue, Arc::clone(&shared)));
+        tokio::spawn(listen(stderr, Arc::clone(&shared)));
+        tokio::spawn(read(stdout, child, Arc::clone(&shared), outgoing.clone()));
+        Ok(Self {
+            shared,
+            outgoing,
+            pid,
+            began: Instant::now(),
+            ended,
+        })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(super) fn age(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Returns why it is over, if it is.
+    pub(super) fn death(&self) -> Option<String> {
+        self.shared.epitaph()
+    }
+
+    pub(super) fn kill(&self, problem: &str) {
+        self.shared.die(problem);
+    }
+
+    /// Says whether nothing was heard since the calls that were not answered.
+    pub(super) fn is_silent_for_calls(&self) -> bool {
+        let made = self.shared.next_id.load(Ordering::Relaxed);
+        let heard = self.shared.heard_at.load(Ordering::Relaxed);
+        made.saturating_sub(heard) > 1
+    }
+
+    /// Makes one call and waits for its answer.
+    pub(super) async fn call(
+        &self,
+        method: &str,
+        params: &[u8],
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let (sender, receiver) = oneshot::channel();
+        self.shared.pending().insert(id, sender);
+        let waiting = Waiting {
+            connection: self,
+            id,
+        };
+        if self.ended.is_cancelled() {
+            return Err(self.over());
+        }
+        let mut frame = Vec::with_capacity(params.len() + method.len() + 64);
+        frame.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        frame.extend_from_slice(id.to_string().as_bytes());
+        frame.extend_from_slice(b",\"method\":\"");
+        frame.extend_from_slice(method.as_bytes());
+        frame.extend_from_slice(b"\",\"params\":");
+        frame.extend_from_slice(params);
+        frame.extend_from_slice(b"}\n");
+        let asked = async {
+            if self.outgoing.send(frame).await.is_err() {
+                return Err(self.over());
+            }
+            match receiver.await {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(message)) => Err(WorkerError::Call { message }),
+                Err(_) => Err(self.over()),
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(WorkerError::Cancelled),
+            answer = timeout_at(deadline, asked) => answer.unwrap_or(Err(WorkerError::TimedOut)),
+        };
+        drop(waiting);
+        answer
+    }
+
+    fn over(&self) -> WorkerError {
+        WorkerError::Ended {
+            worker: self.shared.name.clone(),
+            problem: self.death().unwrap_or_else(|| "it was stopped".to_owned()),
+        }
+    }
+
+    /// Asks the worker to end, and waits for that.
+    pub(super) async fn shutdown(&self, grace: Duration) {
+        let never = CancellationToken::new();
+        let deadline = Instant::now() + grace;
+        let _answered = self.call("shutdown", b"{}", deadline, &never).await;
+        // Where it does not end by then it is killed.
+        let _ended = timeout_at(deadline, self.ended.cancelled()).await;
+        self.shared.die("it was stopped");
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+/// A call under way. Whoever stops to wait takes it back and tells the worker.
+struct Waiting<'a> {
+    connection: &'a Connection,
+    id: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let was_waiting = self.connection.shared.pending().remove(&self.id).is_some();
+        if was_waiting && !self.connection.ended.is_cancelled() {
+            let frame = format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\",\"params\":{{\"id\":{}}}}}\n",
+                self.id
+            );
+            // Where the queue is full the worker does not read, and needs not be told.
+            let _told = self.connection.outgoing.try_send(frame.into_bytes());
+        }
+    }
+}
+
+/// Writes what is queued, several messages at once.
+async fn write(pipe: Sender, mut queue: mpsc::Receiver<Vec<u8>>, shared: Arc<Shared>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut bytes = Vec::new();
+    loop {
+        let count = tokio::select! {
+            biased;
+            () = shared.ended.cancelled() => return,
+            count = queue.recv_many(&mut batch, BATCH) => count,
+        };
+        if count == 0 {
+            return;
+        }
+        bytes.clear();
+        for message in batch.drain(..) {
+            bytes.extend_from_slice(&message);
+        }
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let writable = tokio::select! {
+                biased;
+                () = shared.ended.cancelled() => return,
+                writable = pipe.writable() => writable,
+            };
+            let written = writable.and_then(|()| pipe.try_write(rest));
+            match written {
+                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Reads answers until the worker ends or says something that is none; then nothing of it is left.
+async fn read(
+    pipe: Receiver,
+    child: Companion,
+    shared: Arc<Shared>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+) {
+    let problem = tokio::select! {
+        biased;
+        // Nobody needs it any more: dropping the child kills its group.
+        () = shared.ended.cancelled() => return,
+        problem = read_lines(&pipe, &shared, &outgoing) => problem,
+    };
+    let problem = match problem {
+        Some(problem) => problem,
+        // It closed its output, so it is about to end.
+        None => ended(child.end(LAST_MOMENT).await),
+    };
+    shared.die(&problem);
+}
+
+fn ended(end: End) -> String {
+    match end {
+        End::Exited(status) => format!("it exited with status {status}"),
+        End::Signaled(signal) => format!("it was killed by signal {signal}"),
+        End::TimedOut { .. } | End::Cancelled { .. } => "it was stopped".to_owned(),
+    }
+}
+
+/// Reads lines; returns what is wrong with one, or nothing at the end of the output.
+async fn read_lines(
+    pipe: &Receiver,
+    shared: &Shared,
+    outgoing: &mpsc::Sender<Vec<u8>>,
+) -> Option<String> {
+    let mut buffer = BytesMut::with_capacity(CHUNK);
+    let mut looked_at = 0;
+    loop {
+        while let Some(end) = memchr::memchr(b'\n', buffer.get(looked_at..).unwrap_or_default()) {
+            let line = buffer.split_to(looked_at + end + 1).freeze();
+            looked_at = 0;
+            if let Err(problem) = take(&line, shared, outgoing) {
+                return Some(problem);
+            }
+        }
+        looked_at = buffer.len();
+        if looked_at > LONGEST_LINE {
+            return Some(format!("it said a line of more than {LONGEST_LINE} bytes"));
+        }
+        if pipe.readable().await.is_err() {
+            return None;
+        }
+        buffer.reserve(CHUNK);
+        match pipe.try_read_buf(&mut buffer) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Takes one line.
+fn take(line: &Bytes, shared: &Shared, outgoing: &mpsc::Sender<Vec<u8>>) -> Result<(), String> {
+    let made = shared.next_id.load(Ordering::Relaxed);
+    shared.heard_at.store(made, Ordering::Relaxed);
+    if line.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let message: Message<'_> = serde_json::from_slice(line)
+        .map_err(|error| format!("it said what is no message: {error}"))?;
+    match (message.id, &message.method) {
+        (Some(id), Some(_)) => {
+            let refusal = format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32601,\"message\":\"the host has no such method\"}}}}\n"
+            );
+            let _told = outgoing.try_send(refusal.into_bytes());
+            Ok(())
+        }
+        // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.
+        (None, Some(_)) => Ok(()),
+        (Some(id), None) if id >= made || id == 0 => {
+            Err(format!("it answered call {id}, which was never made"))
+        }
+        (Some(id), None) => {
+            // A late answer, or a second one, has nobody who waits for it.
+            if let Some(waiting) = shared.pending().remove(&id) {
+                let reply = match (message.error, message.result) {
+                    (Some(failure), _) => Err(failure.message),
+                    (None, Some(result)) => Ok(line.slice_ref(result.get().as_bytes())),
+                    (None, None) => Err("it answered neither a result nor an error".to_owned()),
+                };
+                let _given_up = waiting.send(reply);
+            }
+            Ok(())
+        }
+        (None, None) => Err("it said a message without `id` and `method`".to_owned()),
+    }
+}
+
+/// Keeps the last lines of stderr.
+async fn listen(pipe: Receiver, shared: Arc<Shared>) {
+    let (most, longest) = LINES;
+    let mut line: Vec<u8> = Vec::new();
+    let mut chunk = [0; 4 << 10];
+    loop {
+        let readable = tokio::select! {
+            biased;
+            () = shared.ended.cancelled() => return,
+            readable = pipe.readable() => readable,
+        };
+        let read = match readable.and_then(|()| pipe.try_read(&mut chunk)) {
+            Ok(0) => return,
+            Ok(read) => read,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            Err(_) => return,
+        };
+        for byte in chunk.get(..read).unwrap_or_default() {
+            if *byte != b'\n' {
+                if line.len() < longest {
+                    line.push(*byte);
+                }
+                continue;
+            }
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            line.clear();
+            if text.is_empty() {
+                continue;
+            }
+            let mut kept = shared.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() == most {
+                kept.pop_front();
+            }
+            kept.push_back(text);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A hook that a worker serves.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tenterhook::{Answer, Call, Dialect, Handler, HandlerError, Reply};
+
+use super::{Worker, WorkerError};
+
+/// Runs a hook of a script in its worker: the event goes there in a dialect, and so comes the answer.
+pub struct WorkerHandler {
+    worker: Worker,
+    /// The number of the script, and the hook's place in it.
+    place: (usize, usize),
+    dialect: Arc<dyn Dialect>,
+    text: String,
+}
+
+impl WorkerHandler {
+    /// Makes the handler of a hook: the number of its script in the worker and its place in the script. `text` is shown to people.
+    pub fn new(
+        worker: Worker,
+        place: (usize, usize),
+        dialect: Arc<dyn Dialect>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            worker,
+            place,
+            dialect,
+            text: text.into(),
+        }
+    }
+
+    async fn run(&self, call: &Call) -> Answer {
+        if !self.dialect.has_event(&call.event) {
+            return Ok(None);
+        }
+        let event = call
+            .event
+            .encoded(&*self.dialect)
+            .map_err(HandlerError::Write)?;
+        let answer = self
+            .worker
+            .handle(self.place, &event, call.timeout, &call.cancel)
+            .await
+            .map_err(|error| failure(&error, call))?;
+        if *answer == *b"null" {
+            return Ok(None);
+        }
+        let reply = Reply {
+            status: 0,
+            stdout: &answer,
+            stderr: b"",
+            stdout_omitted: 0,
+        };
+        let effect = self.dialect.read(call.event.info(), &reply, false)?;
+        Ok((!effect.is_empty()).then(|| Box::new(effect)))
+    }
+}
+
+fn failure(error: &WorkerError, call: &Call) -> HandlerError {
+    if *error == WorkerError::TimedOut {
+        HandlerError::TimedOut {
+            after: call.timeout,
+        }
+    } else if *error == WorkerError::Cancelled {
+        HandlerError::Cancelled
+    } else {
+        HandlerError::Other {
+            problem: error.to_string(),
+        }
+    }
+}
+
+impl fmt::Debug for WorkerHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerHandler")
+            .field("worker", &self.worker.name())
+            .field("hook", &self.text)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Handler for WorkerHandler {
+    fn kind(&self) -> &'static str {
+        "worker"
+    }
+
+    fn describe(&self) -> String {
+        self.text.clone()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+        Box::pin(self.run(call))
+    }
+
+    fn is_bounded(&self) -> bool {
+        true
+    }
+}

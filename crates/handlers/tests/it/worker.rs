@@ -1,0 +1,643 @@
+//! Workers with real processes: the shipped one for Python, and some that do what they must not.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenterhook::event::PreToolUse;
+use tenterhook::{
+    Dispatcher, Engine, EventKind, HookSpec, OnError, Origin, Permission, Policy, Scope,
+};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_handlers::worker::{
+    Script, ScriptHook, Worker, WorkerError, WorkerHandler, node, python,
+};
+use tenterhook_process::{CancellationToken, Command, Program};
+
+/// A folder with scripts.
+struct Bench {
+    dir: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn script(&self, name: &str, text: &str) -> Script {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        Script {
+            path,
+            api: "tenterhook",
+        }
+    }
+
+    fn python(&self) -> Worker {
+        python(self.dir.path())
+    }
+
+    /// Makes a worker of a Python program that does as it likes.
+    fn rogue(&self, text: &str) -> Worker {
+        let program = format!(
+            "import json, os, sys, time\n\
+             def say(number, result):\n    sys.stdout.write(json.dumps({{'jsonrpc': '2.0', 'id': number, 'result': result}}) + '\\n'); sys.stdout.flush()\n\
+             for line in sys.stdin:\n    message = json.loads(line)\n    number, method = message.get('id'), message['method']\n    \
+             if number is None:\n        continue\n    \
+             if method == 'initialize':\n        say(number, {{'protocol_version': 1}})\n        continue\n    \
+             if method == 'shutdown':\n        say(number, {{}})\n        break\n    \
+             if method == 'script/load':\n        say(number, {{'hooks': [{{'name': 'h', 'event': 'pre_tool_use'}}]}})\n        continue\n{text}\n"
+        );
+        let path = self.path("rogue.py");
+        fs::write(&path, program).unwrap();
+        let argv = ["python3".into(), path.into_os_string()];
+        Worker::new("rogue", Command::new(Program::exec(argv)))
+    }
+}
+
+async fn handle(worker: &Worker, hook: usize, event: &Value) -> Result<Value, WorkerError> {
+    handle_within(worker, hook, event, Duration::from_secs(20)).await
+}
+
+async fn handle_within(
+    worker: &Worker,
+    hook: usize,
+    event: &Value,
+    within: Duration,
+) -> Result<Value, WorkerError> {
+    let never = CancellationToken::new();
+    let event = event.to_string();
+    let answer = worker
+        .handle((0, hook), event.as_bytes(), within, &never)
+        .await?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+/// Registers the hooks of a script as gates and returns where to send events.
+fn dispatcher(worker: &Worker, hooks: &[ScriptHook], timeout: Duration) -> Dispatcher {
+    let specs = hooks.iter().enumerate().map(|(place, hook)| {
+        let kind = EventKind::ALL
+            .iter()
+            .find(|kind| kind.info().name == hook.event)
+            .unwrap();
+        let handler = WorkerHandler::new(
+            worker.clone(),
+            (0, place),
+            DockerAgent::native(),
+            hook.name.clone(),
+        );
+        HookSpec {
+            timeout,
+            policy: Policy::new(OnError::Block, "test"),
+            ..HookSpec::new(*kind, hook.name.clone(), Arc::new(handler))
+        }
+    });
+    let engine = Engine::builder().build();
+    engine.scope(Scope::Global).replace(specs.collect());
+    engine.dispatcher(Origin::default())
+}
+
+fn call(cmd: &str) -> PreToolUse {
+    PreToolUse {
+        tool_name: "shell".to_owned(),
+        tool_input: json!({ "cmd": cmd }).as_object().unwrap().clone(),
+        ..PreToolUse::default()
+    }
+}
+
+const GUARD: &str = "
+from tenterhook import ask, context, deny, on, patch
+
+@on('pre_tool_use', matcher='shell', priority=7)
+def guard(event):
+    cmd = event.tool_input['cmd']
+    if cmd.startswith('sudo'):
+        return deny('no sudo here')
+    if cmd == 'ls':
+        return patch(tool_input={'cmd': 'ls -h'}) | context('changed')
+    if cmd == 'raise':
+        raise ValueError('broken')
+    if cmd == 'text':
+        return 'deny'
+
+@on(['turn_end', 'stop'])
+async def later(event):
+    import asyncio
+    await asyncio.sleep(0)
+    assert event.nothing is None and event['event_id']
+";
+
+#[tokio::test]
+async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let script = bench.script("guard.py", GUARD);
+    let (number, hooks) = worker.load(&script).await.unwrap();
+    let short: Vec<_> = hooks
+        .iter()
+        .map(|hook| {
+            (
+                &*hook.name,
+                &*hook.event,
+                hook.matcher.as_deref(),
+                hook.priority,
+            )
+        })
+        .collect();
+    let expected = [
+        ("guard", "pre_tool_use", Some("shell"), 7),
+        ("later", "turn_end", None, 0),
+        ("later", "stop", None, 0),
+    ];
+    assert_eq!((number, short), (0, expected.to_vec()));
+    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let denied = dispatcher.dispatch(call("sudo ls")).await;
+    assert_eq!(denied.permission(), Permission::Deny);
+    assert_eq!(denied.stopped(), Some("no sudo here"));
+    let patched = dispatcher.dispatch(call("ls")).await;
+    assert_eq!(patched.context(), ["changed"]);
+    let event = patched.into_rewritten().unwrap();
+    assert_eq!(event.tool_input["cmd"], "ls -h");
+    assert_eq!(dispatcher.dispatch(call("pwd")).await.stopped(), None);
+    let turn = dispatcher
+        .dispatch(tenterhook::event::TurnEnd::default())
+        .await;
+    assert!(turn.failures().is_empty(), "{:?}", turn.failures());
+    for (cmd, cause) in [
+        ("raise", "guard.py:12: ValueError: broken"),
+        (
+            "text",
+            "guard.py: TypeError: the handler returned a str, expected nothing or what",
+        ),
+    ] {
+        let outcome = dispatcher.dispatch(call(cmd)).await;
+        assert!(outcome.stopped().unwrap().contains(cause), "{outcome:?}");
+    }
+}
+
+const NODE_GUARD: &str = "
+import { ask, both, context, deny, on, patch } from 'tenterhook';
+
+on('pre_tool_use', { matcher: 'shell', priority: 7 }, function guard(event) {
+  const cmd = event.tool_input.cmd;
+  console.log('seen', cmd);
+  process.stdout.write('{}\\n');
+  if (cmd.startsWith('sudo')) return deny('no sudo here');
+  if (cmd === 'ls') return both(patch({ tool_input: { cmd: 'ls -h' } }), context('changed'), ask('sure?'));
+  if (cmd === 'raise') throw new RangeError('broken');
+  if (cmd === 'text') return 'deny';
+});
+
+on(['turn_end', 'stop'], async (event, { signal }) => {
+  await new Promise((resolve) => setImmediate(resolve));
+  if (signal.aborted || !event.event_id) throw new Error('no');
+});
+";
+
+#[tokio::test]
+async fn a_node_script_says_which_hooks_it_has_and_they_answer() {
+    let bench = Bench::new();
+    let worker = node(bench.dir.path());
+    let script = bench.script("guard.mjs", NODE_GUARD);
+    let (_, hooks) = worker.load(&script).await.unwrap();
+    let short: Vec<_> = hooks
+        .iter()
+        .map(|hook| {
+            (
+                &*hook.name,
+                &*hook.event,
+                hook.matcher.as_deref(),
+                hook.priority,
+            )
+        })
+        .collect();
+    let expected = [
+        ("guard", "pre_tool_use", Some("shell"), 7),
+        ("handler", "turn_end", None, 0),
+        ("handler", "stop", None, 0),
+    ];
+    assert_eq!(short, expected);
+    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let denied = dispatcher.dispatch(call("sudo ls")).await;
+    assert_eq!(denied.stopped(), Some("no sudo here"));
+    let patched = dispatcher.dispatch(call("ls")).await;
+    assert_eq!(patched.permission(), Permission::Ask);
+    let event = patched.into_rewritten().unwrap();
+    assert_eq!(event.tool_input["cmd"], "ls -h");
+    let turn = dispatcher
+        .dispatch(tenterhook::event::TurnEnd::default())
+        .await;
+    assert!(turn.failures().is_empty(), "{:?}", turn.failures());
+    for (cmd, cause) in [
+        ("raise", "guard.mjs:10: RangeError: broken"),
+        (
+            "text",
+            "guard.mjs: TypeError: the handler returned a string, expected nothing or what",
+        ),
+    ] {
+        let outcome = dispatcher.dispatch(call(cmd)).await;
+        assert!(outcome.stopped().unwrap().contains(cause), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_script_is_loaded_anew_and_a_broken_one_says_where() {
+    let bench = Bench::new();
+    let worker = node(bench.dir.path());
+    for (text, message) in [
+        (
+            "import 'nowhere';\n",
+            "a.mjs: Error: Cannot find package 'nowhere'",
+        ),
+        (
+            "const x = ;\n",
+            "a.mjs: SyntaxError: Unexpected token ';'",
+        ),
+        ("\nthrow new Error('no');\n", "a.mjs:2: Error: no"),
+        (
+            "import { on } from 'tenterhook';\non('stop', 3);\n",
+            "a.mjs:2: TypeError: on('stop') got a undefined",
+        ),
+    ] {
+        let error = worker.load(&bench.script("a.mjs", text)).await.unwrap_err();
+        assert!(error.to_string().starts_with(message), "{error}");
+    }
+    let text = |answer: &str| {
+        format!("import {{ deny, on }} from 'tenterhook';\non('stop', () => deny('{answer}'));\n")
+    };
+    worker
+        .load(&bench.script("b.mjs", &text("one")))
+        .await
+        .unwrap();
+    let pid = worker.pid().await;
+    worker
+        .load(&bench.script("b.mjs", &text("two")))
+        .await
+        .unwrap();
+    let answer = handle(&worker, 0, &json!({})).await.unwrap();
+    assert_eq!(answer["effect"]["permission"]["reason"], "two");
+    assert_eq!(worker.pid().await, pid);
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_node_handler_is_told_when_nobody_waits_any_more() {
+    let bench = Bench::new();
+    let worker = node(bench.dir.path());
+    let marks = bench.path("aborted");
+    let text = format!(
+        "import {{ on }} from 'tenterhook';\nimport fs from 'node:fs';\non('stop', (event, {{ signal }}) => new Promise(() => \
+         signal.addEventListener('abort', () => fs.writeFileSync({:?}, ''))));\n",
+        marks.display().to_string()
+    );
+    worker.load(&bench.script("a.mjs", &text)).await.unwrap();
+    let slow = handle_within(&worker, 0, &json!({}), Duration::from_millis(300)).await;
+    assert_eq!(slow, Err(WorkerError::TimedOut));
+    let began = Instant::now();
+    while !marks.exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it was not told");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_cannot_be_loaded_says_where_and_hurts_no_other() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    for (text, message) in [
+        (
+            "import nowhere\n",
+            "a.py:1: ModuleNotFoundError: No module named 'nowhere'",
+        ),
+        ("x = 1\nx +\n", "a.py:2: SyntaxError: invalid syntax"),
+        ("import sys\nsys.exit(3)\n", "a.py:2: SystemExit: 3"),
+        (
+            "from tenterhook import on\n\non('stop')(3)\n",
+            "a.py:3: TypeError: @on('stop') stands before 3",
+        ),
+    ] {
+        let error = worker.load(&bench.script("a.py", text)).await.unwrap_err();
+        assert!(error.to_string().starts_with(message), "{error}");
+    }
+    let (_, hooks) = worker.load(&bench.script("guard.py", GUARD)).await.unwrap();
+    assert_eq!(hooks.len(), 3);
+    let missing = Script {
+        path: bench.path("missing.py"),
+        api: "tenterhook",
+    };
+    assert!(
+        worker
+            .load(&missing)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("FileNotFoundError")
+    );
+}
+
+#[tokio::test]
+async fn a_script_is_loaded_anew_in_its_place() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = |answer: &str| {
+        format!(
+            "from tenterhook import deny, on\non('pre_tool_use')(lambda event: deny('{answer}'))\n"
+        )
+    };
+    worker
+        .load(&bench.script("a.py", &text("one")))
+        .await
+        .unwrap();
+    let pid = worker.pid().await;
+    let (number, _) = worker
+        .load(&bench.script("a.py", &text("two")))
+        .await
+        .unwrap();
+    assert_eq!((number, worker.pid().await), (0, pid));
+    let answer = handle(&worker, 0, &json!({})).await.unwrap();
+    assert_eq!(answer["effect"]["permission"]["reason"], "two");
+}
+
+#[tokio::test]
+async fn what_a_handler_prints_and_reads_is_no_message() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import sys, os, subprocess\nfrom tenterhook import on\n@on('stop')\ndef noisy(event):\n    \
+                print('x' * 100000)\n    os.write(1, b'{}\\n')\n    subprocess.run(['sh', '-c', 'echo {}; cat'])\n    \
+                assert sys.stdin.read() == ''\n    return {}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+}
+
+#[tokio::test]
+async fn many_calls_are_under_way_at_once() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import asyncio\nfrom tenterhook import on\ngate = None\n@on('stop')\nasync def meet(event):\n    global gate\n    \
+                gate = gate or asyncio.Event()\n    if event.number == 31:\n        gate.set()\n    await gate.wait()\n    return {'number': event.number}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let calls = (0..32).map(|number| {
+        let worker = worker.clone();
+        async move {
+            handle(&worker, 0, &json!({ "number": number }))
+                .await
+                .unwrap()
+        }
+    });
+    let answers = futures_util::future::join_all(calls).await;
+    for (number, answer) in answers.iter().enumerate() {
+        assert_eq!(answer["number"], number);
+    }
+}
+
+#[tokio::test]
+async fn a_call_over_its_time_is_taken_back_and_the_worker_goes_on() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let marks = bench.path("cancelled");
+    let text = format!(
+        "import asyncio\nfrom tenterhook import on\n@on('stop')\nasync def slow(event):\n    try:\n        await asyncio.sleep(300)\n    \
+         except asyncio.CancelledError:\n        open({:?}, 'w').close()\n        raise\n@on('stop')\ndef quick(event):\n    return {{}}\n",
+        marks.display().to_string()
+    );
+    worker.load(&bench.script("a.py", &text)).await.unwrap();
+    let pid = worker.pid().await;
+    let slow = handle_within(&worker, 0, &json!({}), Duration::from_millis(300)).await;
+    assert_eq!(slow, Err(WorkerError::TimedOut));
+    assert_eq!(handle(&worker, 1, &json!({})).await.unwrap(), json!({}));
+    let began = Instant::now();
+    while !marks.exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it was not told");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(worker.pid().await, pid);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let given_up = worker
+        .handle((0, 1), b"{}", Duration::from_secs(20), &cancel)
+        .await;
+    assert_eq!(given_up, Err(WorkerError::Cancelled));
+}
+
+/// A thing that a worker does instead of an answer, and what the caller is told.
+const FAULTS: [(&str, &str, &str); 9] = [
+    ("never answers", "    continue", "timed out"),
+    (
+        "answers another call",
+        "    say(number + 1000, {})",
+        "it answered call",
+    ),
+    (
+        "a garbage line",
+        "    print('oh no', flush=True)",
+        "what is no message",
+    ),
+    (
+        "half a message",
+        "    print('{\"id\": ', flush=True)",
+        "what is no message",
+    ),
+    (
+        "a line of 50 MB",
+        "    print('x' * 50_000_000, flush=True)",
+        "a line of more than",
+    ),
+    ("dies", "    os._exit(7)", "exited with status 7"),
+    (
+        "is killed",
+        "    os.kill(os.getpid(), 9)",
+        "killed by signal 9",
+    ),
+    (
+        "says why it dies",
+        "    sys.exit('out of luck')",
+        "it said: out of luck",
+    ),
+    (
+        "an error without words",
+        "    print(json.dumps({'id': number}), flush=True)",
+        "neither a result nor an error",
+    ),
+];
+
+#[tokio::test]
+async fn a_gate_that_a_faulty_worker_serves_denies() {
+    for (what, fault, cause) in FAULTS {
+        let bench = Bench::new();
+        let worker = bench.rogue(fault);
+        let (_, hooks) = worker.load(&bench.script("a.py", "")).await.unwrap();
+        let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(2));
+        let outcome = dispatcher.dispatch(call("ls")).await;
+        let reason = outcome
+            .stopped()
+            .unwrap_or_else(|| panic!("{what}: it went through"));
+        assert!(reason.contains(cause), "{what}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_late_or_given_twice_is_dropped() {
+    let bench = Bench::new();
+    let worker = bench.rogue(
+        "    if message['params']['event'].get('late'):\n        time.sleep(0.6)\n    say(number, {})\n    say(number, {'again': True})",
+    );
+    worker.load(&bench.script("a.py", "")).await.unwrap();
+    let pid = worker.pid().await;
+    let late = handle_within(
+        &worker,
+        0,
+        &json!({"late": true}),
+        Duration::from_millis(200),
+    )
+    .await;
+    assert_eq!(late, Err(WorkerError::TimedOut));
+    for _ in 0..3 {
+        assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+    }
+    assert_eq!(worker.pid().await, pid);
+}
+
+#[tokio::test]
+async fn a_worker_that_ended_is_started_again_with_its_scripts() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import os\nfrom tenterhook import on\n@on('stop')\ndef maybe(event):\n    if event.die:\n        os._exit(1)\n    return {}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let pid = worker.pid().await;
+    let died = handle(&worker, 0, &json!({"die": true})).await;
+    assert!(matches!(died, Err(WorkerError::Ended { .. })), "{died:?}");
+    assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+    assert_ne!(worker.pid().await, pid);
+}
+
+#[tokio::test]
+async fn calls_under_way_fail_with_the_worker() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import asyncio, os\nfrom tenterhook import on\n@on('stop')\nasync def wait(event):\n    await asyncio.sleep(300)\n\
+                @on('stop')\ndef die(event):\n    os._exit(1)\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let (event, began) = (json!({}), Instant::now());
+    let waiting = handle(&worker, 0, &event);
+    let dying = handle(&worker, 1, &event);
+    let (waiting, dying) = tokio::join!(waiting, dying);
+    assert!(waiting.is_err() && dying.is_err());
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_worker_that_always_fails_is_not_started_for_a_while() {
+    let bench = Bench::new();
+    let worker = bench.rogue("    os._exit(1)");
+    worker.load(&bench.script("a.py", "")).await.unwrap();
+    let mut last = String::new();
+    for _ in 0..5 {
+        last = handle(&worker, 0, &json!({}))
+            .await
+            .unwrap_err()
+            .to_string();
+    }
+    assert!(last.contains("failed 3 times in a row"), "{last}");
+    assert!(last.contains("exited with status 1"), "{last}");
+    let nothing = Worker::new("none", Command::new(Program::exec(["/nowhere/python"])));
+    let error = nothing.load(&bench.script("a.py", "")).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`/nowhere/python` does not exist"),
+        "{error}"
+    );
+    let silent = Worker::new(
+        "sh",
+        Command::new(Program::exec(["sh", "-c", "echo hello; cat >/dev/null"])),
+    );
+    let error = silent.load(&bench.script("a.py", "")).await.unwrap_err();
+    assert!(error.to_string().contains("no message"), "{error}");
+}
+
+#[tokio::test]
+async fn a_worker_that_hangs_is_given_up_and_started_again() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import time\nfrom tenterhook import on\n@on('stop')\ndef hang(event):\n    while event.hang: time.sleep(1)\n    return {}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let pid = worker.pid().await;
+    for _ in 0..2 {
+        let hung = handle_within(
+            &worker,
+            0,
+            &json!({"hang": true}),
+            Duration::from_millis(200),
+        )
+        .await;
+        assert_eq!(hung, Err(WorkerError::TimedOut));
+    }
+    assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+    assert_ne!(worker.pid().await, pid);
+}
+
+fn is_alive(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit(") ").next().unwrap_or_default();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+async fn gone(pid: u32) {
+    let began = Instant::now();
+    while is_alive(pid) {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "process {pid} is left"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn nothing_is_left_of_a_worker_and_what_it_started() {
+    let bench = Bench::new();
+    let text = "import subprocess\nfrom tenterhook import on\n@on('stop')\ndef start(event):\n    \
+                return {'pid': subprocess.Popen(['sleep', '300']).pid}\n";
+    let script = bench.script("a.py", text);
+    for way in ["dropped", "asked", "killed"] {
+        let worker = bench.python();
+        worker.load(&script).await.unwrap();
+        let answer = handle(&worker, 0, &json!({})).await.unwrap();
+        let child = u32::try_from(answer["pid"].as_u64().unwrap()).unwrap();
+        let pid = worker.pid().await.unwrap();
+        assert!(is_alive(pid) && is_alive(child));
+        match way {
+            "asked" => worker.shutdown().await,
+            "killed" => {
+                let killed = std::process::Command::new("kill")
+                    .args(["-9", &pid.to_string()])
+                    .status();
+                assert!(killed.unwrap().success());
+            }
+            _ => {}
+        }
+        drop(worker);
+        gone(pid).await;
+        gone(child).await;
+    }
+}
+
+#[tokio::test]
+async fn stderr_without_end_does_not_hold_a_worker_up() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import sys\nfrom tenterhook import on\n@on('stop')\ndef loud(event):\n    \
+                sys.stderr.write('x' * 10_000_000)\n    sys.stderr.flush()\n    return {}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+}

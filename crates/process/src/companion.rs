@@ -1,0 +1,72 @@
+//! A child that is spoken to for as long as it lives.
+//!
+//! Nothing bounds its life but its owner: dropping the [`Companion`] kills the process group. Its pipes are apart from it, so that
+//! one task may read and another one write.
+
+use std::future::poll_fn;
+use std::io;
+use std::time::Duration;
+
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::time::timeout;
+
+use crate::sys::{Child, Waiting};
+use crate::{Command, End, SpawnError};
+
+/// A child that is spoken to. Dropping it kills its process group, and the child is reaped.
+#[derive(Debug)]
+pub struct Companion {
+    child: Child,
+}
+
+/// The pipes of a [`Companion`]. Closing its input asks it to end.
+#[derive(Debug)]
+pub struct CompanionPipes {
+    /// Its standard input.
+    pub stdin: Sender,
+    /// Its standard output.
+    pub stdout: Receiver,
+    /// Its standard error.
+    pub stderr: Receiver,
+}
+
+impl Companion {
+    /// Starts a command as a child that is spoken to. It holds none of the slots that bound runs.
+    ///
+    /// # Errors
+    /// When the child cannot be started.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime with I/O enabled.
+    pub fn start(command: &Command) -> Result<(Self, CompanionPipes), SpawnError> {
+        let launch = command.launch()?;
+        let refused = |source: io::Error| SpawnError::Spawn {
+            program: launch.executable.clone(),
+            source,
+        };
+        let waiting = Waiting::start(&launch).map_err(refused)?;
+        let (child, [stdin, stdout, stderr]) = waiting.parts().map_err(refused)?;
+        let pipes = CompanionPipes {
+            stdin: Sender::from_owned_fd(stdin).map_err(refused)?,
+            stdout: Receiver::from_owned_fd(stdout).map_err(refused)?,
+            stderr: Receiver::from_owned_fd(stderr).map_err(refused)?,
+        };
+        Ok((Self { child }, pipes))
+    }
+
+    /// Returns the id of the process, which is that of its group too.
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Waits for the child to end by itself, at most for `grace`, kills what is left of its group, and says how it ended.
+    pub async fn end(mut self, grace: Duration) -> End {
+        // Both results mean the same: what is left is killed.
+        let _waited = timeout(grace, poll_fn(|cx| self.child.poll_exit(cx))).await;
+        if self.child.has_exited().is_ok_and(|exited| !exited) {
+            self.child.kill();
+            let _killed = timeout(grace, poll_fn(|cx| self.child.poll_exit(cx))).await;
+        }
+        self.child.reap(false).unwrap_or(End::Signaled(9))
+    }
+}

@@ -92,12 +92,12 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
             why: why.unwrap_or_else(|| runs_as(hook)),
         });
     }
-    let is_other = |file: &&FoundFile| file.state.event() != Some(event);
+    let is_other = |file: &&FoundFile| !file.state.events().contains(&event);
     rows.extend(hooks.found.iter().filter(is_other).map(|file| Row {
         hook: safe(&file.name),
         source: safe(&file.path.display().to_string()),
         runs: false,
-        why: if file.state.event().is_some() {
+        why: if !file.state.events().is_empty() {
             format!("{}, not for this event", safe(&file.state.describe()))
         } else {
             safe(&file.state.describe())

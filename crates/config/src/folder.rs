@@ -5,6 +5,10 @@
 //! `.tenterhook/hooks` and the user's `hooks` folder, every event of the catalogue may be named too, and is answered as
 //! commands of hook files answer it.
 //!
+//! A file of `.tenterhook/hooks` or of the user's or the machine's `hooks` folder that may not be executed and ends in `.py`, `.js`, `.mjs` or
+//! `.cjs` is a script: it registers hooks through the module `tenterhook`, and one worker for each language serves all of
+//! them. One whose name begins with `_` is none.
+//!
 //! Folders in the order in which they count:
 //!
 //! | folder | a hook's name |
@@ -27,6 +31,7 @@
 mod cache;
 mod probe;
 mod scan;
+mod script;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +47,7 @@ use tenterhook_dialects::kodelet::Kodelet;
 
 use self::probe::{Declared, Probes};
 use self::scan::Candidate;
+use self::script::Workers;
 use crate::layers::Layers;
 use crate::project::{KODELET, Project, TENTERHOOK};
 use crate::trust::{Approvals, Brought, DENIES, Trust, Withheld, below};
@@ -118,6 +124,20 @@ pub struct FoundFile {
     pub state: FileState,
 }
 
+/// A hook of a script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundHook {
+    /// What it is called in its file.
+    pub name: String,
+    /// The event.
+    pub event: EventName,
+    /// Which events of that name; `None` is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<String>,
+    /// Higher runs first.
+    pub priority: i32,
+}
+
 /// What becomes of a file of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
@@ -128,6 +148,11 @@ pub enum FileState {
         event: EventName,
         /// The name of the event as the file declares it.
         declared: String,
+    },
+    /// It is a script with hooks, which a worker serves.
+    Script {
+        /// The hooks, in the order in which the script registers them.
+        hooks: Vec<FoundHook>,
     },
     /// A file of the same name counts more.
     Shadowed {
@@ -155,12 +180,18 @@ pub enum FileState {
 }
 
 impl FileState {
-    /// Returns the event that a file is a hook of.
-    pub fn event(&self) -> Option<&EventName> {
-        if let Self::Hook { event, .. } = self {
-            Some(event)
-        } else {
-            None
+    /// Returns the events that a file has hooks of.
+    pub fn events(&self) -> Vec<&EventName> {
+        match self {
+            Self::Hook { event, .. } => vec![event],
+            Self::Script { hooks } => hooks.iter().map(|hook| &hook.event).collect(),
+            Self::Shadowed { .. }
+            | Self::Disabled
+            | Self::NotExecutable
+            | Self::Broken { .. }
+            | Self::ProbeFailed { .. }
+            | Self::Untrusted
+            | Self::Changed => Vec::new(),
         }
     }
 
@@ -168,6 +199,11 @@ impl FileState {
     pub fn describe(&self) -> String {
         match self {
             Self::Hook { declared, .. } => format!("runs for {declared}"),
+            Self::Script { hooks } => {
+                let mut events: Vec<&str> = hooks.iter().map(|hook| hook.event.as_str()).collect();
+                events.dedup();
+                format!("runs for {}", events.join(", "))
+            }
             Self::Shadowed { by } => format!("shadowed by {}", by.display()),
             Self::Disabled => "disabled by its name".to_owned(),
             Self::NotExecutable => "not executable".to_owned(),
@@ -265,7 +301,8 @@ impl Discovery {
                 ..Discovered::default()
             };
         };
-        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory);
+        let workers = Workers::new(&self.directory);
+        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, &workers);
         if let Some(approvals) = approvals(&self.trust) {
             probes.recall(&mut scanned.candidates, approvals);
         }
@@ -278,16 +315,25 @@ impl Discovery {
             scanned.settle(answers);
         }
         probes.keep();
-        self.finish(scanned.candidates, scanned.warnings)
+        self.finish(scanned.candidates, scanned.warnings, &workers)
+            .await
     }
 
-    fn finish(&self, candidates: Vec<Candidate>, warnings: Vec<String>) -> Discovered {
+    async fn finish(
+        &self,
+        candidates: Vec<Candidate>,
+        warnings: Vec<String>,
+        workers: &Workers,
+    ) -> Discovered {
         let mut discovered = Discovered {
             warnings,
             ..Discovered::default()
         };
         for candidate in candidates {
             discovered.specs.extend(self.hooks(&candidate));
+            discovered
+                .specs
+                .extend(script::hooks(&candidate, workers).await);
             if matches!(
                 candidate.found.state,
                 FileState::Broken { .. } | FileState::ProbeFailed { .. }
@@ -299,8 +345,14 @@ impl Discovery {
                 ));
             }
             if let Some((item, state)) = candidate.item {
-                let event = candidate.found.state.event().cloned();
-                let events = event.or(candidate.known_event).into_iter().collect();
+                let mut events: Vec<EventName> = candidate
+                    .found
+                    .state
+                    .events()
+                    .into_iter()
+                    .cloned()
+                    .collect();
+                events.extend(candidate.known_event);
                 discovered.brought.push(Brought::new(item, state, events));
             }
             discovered.files.push(candidate.found);
@@ -327,6 +379,7 @@ impl Discovery {
             FileState::Untrusted | FileState::Changed if self.deny_untrusted => denials(candidate),
             FileState::Untrusted
             | FileState::Changed
+            | FileState::Script { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
             | FileState::NotExecutable

@@ -54,7 +54,7 @@ mod trust;
 pub use agent_file::{AgentDefinition, AgentFile};
 pub use environment::Environment;
 pub use folder::{
-    Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundFile, HookFolder, Speaks,
+    Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundFile, FoundHook, HookFolder, Speaks,
 };
 pub use layers::{LayerError, Layers};
 pub use line::{HookLine, load_lines};

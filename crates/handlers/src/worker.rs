@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenterhook_process::{CancellationToken, Command};
 use tokio::sync::Mutex;
@@ -118,7 +118,7 @@ pub struct Script {
 }
 
 /// A hook of a script.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptHook {
     /// What it is called in its file.
     pub name: String,

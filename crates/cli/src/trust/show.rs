@@ -72,10 +72,8 @@ fn shadows(brought: &Brought, found: &[FoundFile]) -> Vec<String> {
         return Vec::new();
     };
     let is_shadowed = |file: &&FoundFile| {
-        let counts = matches!(
-            file.state,
-            FileState::Hook { .. } | FileState::Shadowed { .. }
-        );
+        let is_shadowed = matches!(file.state, FileState::Shadowed { .. });
+        let counts = is_shadowed || !file.state.events().is_empty();
         counts && file.layer == Layer::User && file.name == own.name && file.speaks == own.speaks
     };
     let shadowed = found.iter().filter(is_shadowed);

@@ -27,6 +27,7 @@ mod outcome;
 mod permission;
 mod recipe;
 mod record;
+mod script;
 mod secret;
 mod service;
 mod session;

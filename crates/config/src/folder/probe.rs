@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use super::Answer;
 use super::cache::Cache;
 use super::scan::Candidate;
+use super::script::Workers;
 use crate::trust::{Approvals, TrustState};
 
 /// How long an executable may take to say what it is for.
@@ -28,16 +29,18 @@ pub(super) struct Declared(pub(super) String);
 
 /// Asks executables, and remembers what they said.
 #[derive(Debug)]
-pub(super) struct Probes {
+pub(super) struct Probes<'a> {
     cache: Cache,
     directory: PathBuf,
+    workers: &'a Workers,
 }
 
-impl Probes {
-    pub(super) fn open(data_dir: Option<&Path>, directory: &Path) -> Self {
+impl<'a> Probes<'a> {
+    pub(super) fn open(data_dir: Option<&Path>, directory: &Path, workers: &'a Workers) -> Self {
         Self {
             cache: Cache::open(data_dir),
             directory: directory.to_owned(),
+            workers,
         }
     }
 
@@ -68,6 +71,15 @@ impl Probes {
             let key = Cache::key(&candidate.found.path, &candidate.sha256);
             if let Some(declared) = self.cache.find(&key) {
                 answers.push((index, Ok(declared)));
+                continue;
+            }
+            if let Some(language) = candidate.language {
+                let answer = self.workers.ask(language, &candidate.run).await;
+                let answer = answer.map(Declared);
+                if let Ok(declared) = &answer {
+                    self.cache.remember(key, declared);
+                }
+                answers.push((index, answer));
                 continue;
             }
             let command = Command::new(Program::exec([candidate.run.as_os_str(), "hook".as_ref()]));

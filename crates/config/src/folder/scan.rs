@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{EventName, Layer};
 use tenterhook_process::is_executable;
 
+use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
 use crate::project::Project;
 use crate::trust::{
@@ -31,6 +32,8 @@ pub(super) struct Candidate {
     pub(super) item: Option<(Item, TrustState)>,
     /// The event of an untrusted file, where an older version of it said so.
     pub(super) known_event: Option<EventName>,
+    /// The language, if it is a script that a worker serves.
+    pub(super) language: Option<Language>,
     project: Option<Project>,
     step: Step,
 }
@@ -73,7 +76,8 @@ impl Scanned {
     pub(super) fn unasked(&mut self) -> Vec<(usize, &Candidate)> {
         let mut winners = HashMap::new();
         for candidate in &self.candidates {
-            if let (FileState::Hook { .. }, Some(key)) = (&candidate.found.state, candidate.key()) {
+            let is_hook = !candidate.found.state.events().is_empty();
+            if let (true, Some(key)) = (is_hook, candidate.key()) {
                 winners
                     .entry(key)
                     .or_insert_with(|| candidate.found.path.clone());
@@ -107,6 +111,7 @@ impl Scanned {
             };
             let speaks = candidate.found.speaks;
             let state = match answer {
+                Ok(declared) if candidate.language.is_some() => script::state(&declared.0),
                 Ok(declared) => match speaks.event(&declared.0) {
                     Some((event, _)) => FileState::Hook {
                         event,
@@ -179,6 +184,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
     let broken = |problem: &str| FileState::Broken {
         problem: problem.to_owned(),
     };
+    let mut language = None;
     let state = if file_name.as_encoded_bytes().ends_with(b".disable") {
         Some(FileState::Disabled)
     } else {
@@ -189,8 +195,11 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
             Err(error) => Some(broken(&error.to_string())),
             Ok(metadata) if metadata.is_dir() => Some(broken("a link to a folder")),
             Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file")),
-            Ok(_) if !is_executable(&path) => Some(FileState::NotExecutable),
-            Ok(_) => None,
+            Ok(_) if is_executable(&path) => None,
+            Ok(_) => {
+                language = Language::of(&path).filter(|_| folder.speaks == Speaks::Tenterhook);
+                language.is_none().then_some(FileState::NotExecutable)
+            }
         }
     };
     let step = if state.is_some() {
@@ -210,6 +219,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         sha256: String::new(),
         item: None,
         known_event: None,
+        language,
         project: folder.project.clone(),
         step,
     }
@@ -225,7 +235,10 @@ fn read(candidate: &mut Candidate, folder: &HookFolder, trust: &Trust, beside: &
             .map_err(|error| format!("it cannot be read: {error}"))
             .and_then(|(bytes, _)| {
                 candidate.sha256 = hex_digest(&bytes);
-                check_program(&bytes)
+                match candidate.language {
+                    Some(_) => Ok(()),
+                    None => check_program(&bytes),
+                }
             }),
     };
     if let Err(problem) = read {
@@ -244,8 +257,16 @@ fn read_brought(
     let mut files = Vec::new();
     add(&mut files, &path, &project.dir)?;
     let own = files.first().ok_or("it cannot be read")?;
-    check_program(&own.bytes)?;
-    check_interpreter(&own.bytes, &project.dir, &project.root)?;
+    match candidate.language {
+        None => {
+            check_program(&own.bytes)?;
+            check_interpreter(&own.bytes, &project.dir, &project.root)?;
+        }
+        Some(language) => {
+            let line = format!("#!/usr/bin/env {}\n", language.interpreter());
+            check_interpreter(line.as_bytes(), &project.dir, &project.root)?;
+        }
+    }
     candidate.sha256.clone_from(&own.sha256);
     files.extend(beside.files(project)?.iter().cloned());
     let shown = below(&path, &project.dir);
@@ -257,9 +278,14 @@ fn read_brought(
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned(),
-        definition: format!(
-            "executable: {shown}\nevent: the one that it declares when it is asked\n"
-        ),
+        definition: match candidate.language {
+            None => {
+                format!("executable: {shown}\nevent: the one that it declares when it is asked\n")
+            }
+            Some(_) => {
+                format!("script: {shown}\nevents: those that it registers when it is loaded\n")
+            }
+        },
         files,
         unread: beside
             .is_too_much
@@ -302,7 +328,11 @@ struct Beside {
 impl Beside {
     fn new(folder: &HookFolder) -> Self {
         let sources = folder.project.as_ref().map(|_| {
-            let is_hook = |path: &Path| path.parent() == Some(&folder.dir) && is_executable(path);
+            let is_script =
+                |path: &Path| folder.speaks == Speaks::Tenterhook && Language::of(path).is_some();
+            let is_hook = |path: &Path| {
+                path.parent() == Some(&folder.dir) && (is_executable(path) || is_script(path))
+            };
             sources_below(&folder.dir, |path| !is_hook(path))
         });
         Self {

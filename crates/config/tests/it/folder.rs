@@ -536,3 +536,139 @@ async fn an_untrusted_file_is_not_run_and_hides_nothing() {
     assert_eq!(*state(&discovered, &untrusted), FileState::Untrusted);
     assert_eq!(place.asked(), 1, "the untrusted one is not asked either");
 }
+
+const SCRIPT: &str = "from tenterhook import deny, on\n\n@on('pre_tool_use', matcher='shell', priority=3)\ndef guard(event):\n    return deny('no')\n\n\
+                      @on(['stop', 'x-acme.done'])\ndef log(event):\n    pass\n";
+
+#[tokio::test]
+async fn a_script_of_the_own_folder_has_the_hooks_that_it_registers() {
+    let place = Place::new();
+    let own = place.project.join(".tenterhook/hooks");
+    fs::create_dir_all(&own).unwrap();
+    let node = "import { on } from 'tenterhook';\non('turn_end', function seen() {});\non('turn_end', function seen() {});\n";
+    for (name, text) in [
+        ("guard.py", SCRIPT),
+        ("seen.mjs", node),
+        ("_lib.py", "x = 1\n"),
+        ("none.py", "x = 1\n"),
+        ("broken.py", "import nowhere\n"),
+        (
+            "wrong.py",
+            "from tenterhook import on\non('pre_tool')(print)\n",
+        ),
+        (
+            "matcher.py",
+            "from tenterhook import on\non('turn_start', matcher='shell')(print)\n",
+        ),
+    ] {
+        fs::write(own.join(name), text).unwrap();
+    }
+    let discovered = place.discover().await;
+    assert_eq!(
+        hooks(&discovered),
+        [
+            ("guard.py:guard", "pre_tool_use"),
+            ("guard.py:log", "stop"),
+            ("guard.py:log", "x-acme.done"),
+            ("seen.mjs:seen", "turn_end"),
+            ("seen.mjs:seen#2", "turn_end"),
+        ]
+    );
+    let guard = &discovered.specs[0];
+    assert_eq!(
+        (guard.matcher.to_string(), guard.priority),
+        ("shell".to_owned(), 3)
+    );
+    assert_eq!(
+        *state(&discovered, &own.join("_lib.py")),
+        FileState::NotExecutable
+    );
+    for (name, problem) in [
+        ("none.py", "it registers no hooks"),
+        ("broken.py", "broken.py:1: ModuleNotFoundError"),
+        ("wrong.py", "hook `print`: "),
+        ("matcher.py", "has nothing for a matcher to look at"),
+    ] {
+        let found = state(&discovered, &own.join(name)).describe();
+        assert!(found.contains(problem), "{name}: {found}");
+    }
+    // In a folder of kodelet's they are no more than files.
+    fs::create_dir_all(place.local()).unwrap();
+    fs::write(place.local().join("guard.py"), SCRIPT).unwrap();
+    let discovered = place.discover().await;
+    assert_eq!(
+        *state(&discovered, &place.local().join("guard.py")),
+        FileState::NotExecutable
+    );
+}
+
+#[tokio::test]
+async fn a_script_is_not_loaded_before_its_first_event_if_its_hooks_are_known() {
+    let place = Place::new();
+    let own = place.home.join("config/hooks");
+    fs::create_dir_all(&own).unwrap();
+    let mark = place.home.join("loaded");
+    let text = format!(
+        "open({:?}, 'a').write('x')\n{SCRIPT}",
+        mark.display().to_string()
+    );
+    fs::write(own.join("guard.py"), text).unwrap();
+    let discover = || async {
+        let search = Discovery::of_layers(&place.layers()).data_dir(Some(place.data()));
+        search.discover().await
+    };
+    let loads = || fs::read_to_string(&mark).unwrap_or_default().len();
+    assert_eq!(discover().await.specs.len(), 3);
+    assert_eq!(loads(), 1);
+    let discovered = discover().await;
+    assert_eq!(loads(), 1);
+    let engine = tenterhook::Engine::builder().build();
+    engine
+        .scope(tenterhook::Scope::Global)
+        .replace(discovered.specs);
+    let dispatcher = engine.dispatcher(tenterhook::Origin::default());
+    let event = || tenterhook_protocol::event::PreToolUse {
+        tool_name: "shell".to_owned(),
+        ..tenterhook_protocol::event::PreToolUse::default()
+    };
+    for _ in 0..3 {
+        assert_eq!(dispatcher.dispatch(event()).await.stopped(), Some("no"));
+    }
+    assert_eq!(loads(), 2);
+}
+
+#[tokio::test]
+async fn a_script_of_a_project_is_loaded_once_it_is_approved() {
+    let place = Place::new();
+    let own = place.project.join(".tenterhook/hooks");
+    fs::create_dir_all(&own).unwrap();
+    let mark = place.home.join("loaded");
+    let text = format!(
+        "import _lib\nopen({:?}, 'a').write('x')\n{SCRIPT}",
+        mark.display().to_string()
+    );
+    fs::write(own.join("guard.py"), text).unwrap();
+    fs::write(own.join("_lib.py"), "x = 1\n").unwrap();
+    let discover = || async {
+        let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
+        let search = Discovery::of_layers(&place.layers()).trust(Trust::Approved(approvals));
+        search.discover().await
+    };
+    let first = discover().await;
+    assert!(first.specs.is_empty() && !mark.exists());
+    assert_eq!(*state(&first, &own.join("guard.py")), FileState::Untrusted);
+    let items: Vec<_> = first
+        .brought
+        .into_iter()
+        .map(|brought| brought.item)
+        .collect();
+    Approvals::open(&place.data())
+        .unwrap()
+        .approve(&items)
+        .unwrap();
+    assert_eq!(discover().await.specs.len(), 3);
+    assert!(mark.exists());
+    fs::write(own.join("_lib.py"), "x = 2\n").unwrap();
+    let changed = discover().await;
+    assert_eq!(*state(&changed, &own.join("guard.py")), FileState::Changed);
+}

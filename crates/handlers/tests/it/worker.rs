@@ -258,10 +258,7 @@ async fn a_node_script_is_loaded_anew_and_a_broken_one_says_where() {
             "import 'nowhere';\n",
             "a.mjs: Error: Cannot find package 'nowhere'",
         ),
-        (
-            "const x = ;\n",
-            "a.mjs: SyntaxError: Unexpected token ';'",
-        ),
+        ("const x = ;\n", "a.mjs: SyntaxError: Unexpected token ';'"),
         ("\nthrow new Error('no');\n", "a.mjs:2: Error: no"),
         (
             "import { on } from 'tenterhook';\non('stop', 3);\n",

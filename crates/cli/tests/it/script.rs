@@ -1,0 +1,110 @@
+//! Hooks in Python and JavaScript of a folder, served by workers, as a user meets them.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::stage::{Test, eventually, is_alive};
+
+const PYTHON: &str = "import os
+from tenterhook import deny, on
+
+@on('pre_tool_use', matcher='shell')
+def guard(event):
+    if 'rm' in event.tool_input['cmd']:
+        return deny('python says no')
+";
+
+const NODE: &str = "import { on, patch } from 'tenterhook';
+
+on('pre_tool_use', { matcher: 'shell' }, function humane(event) {
+  if (event.tool_input.cmd === 'ls') return patch({ tool_input: { cmd: 'ls -h' } });
+});
+";
+
+const SHELL: &str = "hooks: [{name: log, event: post_tool_use, command: cat >> log; echo >> log}]";
+
+const SESSION: &str = "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: rm -rf x}}]
+  - tool_calls: [{name: shell, arguments: {cmd: ls}}]
+  - text: done
+";
+
+/// A user whose folder has a script in each language.
+fn scripts() -> Test {
+    let test = Test::new();
+    let folder = test.work().join("../config/hooks");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("guard.py"), PYTHON).unwrap();
+    fs::write(folder.join("humane.mjs"), NODE).unwrap();
+    test
+}
+
+#[test]
+fn a_shell_a_python_and_a_node_hook_guard_one_session() {
+    let ran = scripts()
+        .args(["run", "go", "--yes", "--no-journal"])
+        .hooks(SHELL)
+        .script(SESSION)
+        .run();
+    assert_eq!(
+        (ran.stdout.lines().last(), ran.status),
+        (Some("done"), 0),
+        "{}",
+        ran.stderr
+    );
+    let log = ran.lines("log");
+    let responses: Vec<_> = log
+        .iter()
+        .map(|event| event["tool_response"].as_str().unwrap())
+        .collect();
+    assert!(responses[0].contains("python says no"), "{responses:?}");
+    assert_eq!(log[1]["tool_input"]["cmd"], "ls -h");
+}
+
+#[test]
+fn scripts_are_listed_and_explained() {
+    let ran = scripts().args(["list", "--json"]).run();
+    let json = ran.json();
+    let hooks: Vec<_> = json["hooks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hook| (&hook["id"], &hook["kind"]))
+        .collect();
+    let expected = [
+        ("guard.py:guard", "worker"),
+        ("humane.mjs:humane", "worker"),
+    ];
+    let expected = expected.map(|(id, kind)| (id.into(), kind.into()));
+    assert_eq!(hooks, expected.each_ref().map(|(id, kind)| (id, kind)));
+    let ran = ran
+        .again(["explain", "pre_tool_use", "--tool", "shell"])
+        .run();
+    assert!(ran.stdout.contains("+  guard.py:guard"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("runs: worker humane.mjs humane"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
+    let test = scripts();
+    let folder = test.work().join("../config/hooks");
+    let text = "import os, time\nfrom tenterhook import on\n@on('user_prompt_submit')\ndef hang(event):\n    \
+                open('pid', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(300)\n";
+    fs::write(folder.join("hang.py"), text).unwrap();
+    let running = test
+        .args(["run", "go", "--no-journal"])
+        .script("turns: [{text: done}]")
+        .start();
+    let pid = running.line_of("pid");
+    assert!(is_alive(&pid));
+    running.signal("KILL");
+    let began = Instant::now();
+    eventually(|| (!is_alive(&pid)).then_some(()));
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(running.finish().status, -1);
+}

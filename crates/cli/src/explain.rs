@@ -97,10 +97,10 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
         hook: safe(&file.name),
         source: safe(&file.path.display().to_string()),
         runs: false,
-        why: if !file.state.events().is_empty() {
-            format!("{}, not for this event", safe(&file.state.describe()))
-        } else {
+        why: if file.state.events().is_empty() {
             safe(&file.state.describe())
+        } else {
+            format!("{}, not for this event", safe(&file.state.describe()))
         },
     }));
     // Executables are among the files already.

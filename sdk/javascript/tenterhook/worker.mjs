@@ -27,12 +27,15 @@ const running = new Map();
 let loads = 0;
 
 let outgoing = [];
+// While lines are read, what answers them waits for the last one.
+let isReading = false;
 function send(text) {
   outgoing.push(text);
-  if (outgoing.length === 1) setImmediate(flush);
+  if (outgoing.length === 1 && !isReading) setImmediate(flush);
 }
 
 function flush() {
+  if (outgoing.length === 0) return;
   let data = Buffer.from(outgoing.join(''));
   outgoing = [];
   while (data.length > 0) {
@@ -159,6 +162,7 @@ process.on('unhandledRejection', (error) => console.error(error));
 
 let parts = [];
 process.stdin.on('data', (chunk) => {
+  isReading = true;
   let start = 0;
   for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
     const piece = chunk.subarray(start, end);
@@ -168,5 +172,7 @@ process.stdin.on('data', (chunk) => {
     if (line.length > 0) takeLine(line.toString());
   }
   if (start < chunk.length) parts.push(chunk.subarray(start));
+  isReading = false;
+  flush();
 });
 process.stdin.on('end', leave);

@@ -47,7 +47,7 @@ class Wire:
         """Returns the lines that came, some at once, until the host closes the pipe."""
         parts = []
         while True:
-            chunk = os.read(self.incoming, 1 << 20)
+            chunk = os.read(self.incoming, 1 << 16)
             if not chunk:
                 return
             parts.append(chunk)

@@ -1,6 +1,7 @@
 //! One worker that runs: who writes to it, who reads from it, and which calls wait for its answers.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,15 +11,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::{LONGEST_LINE, WorkerError};
 
-/// How many messages wait for a worker that does not read.
-const QUEUE: usize = 1_024;
-/// How many messages are written at once.
-const BATCH: usize = 64;
+/// How many bytes wait for a worker that does not read. Whoever has more to say waits too.
+const BUFFER: usize = 1 << 20;
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 /// How long a worker may take to end that has closed its output.
@@ -32,7 +31,7 @@ type Reply = Result<Bytes, String>;
 #[derive(Debug)]
 pub(super) struct Connection {
     shared: Arc<Shared>,
-    outgoing: mpsc::Sender<Vec<u8>>,
+    stdin: Arc<Input>,
     pid: u32,
     began: Instant,
     ended: CancellationToken,
@@ -123,13 +122,14 @@ impl Connection {
             stderr,
         } = pipes;
         let pid = child.pid();
-        let (outgoing, queue) = mpsc::channel(QUEUE);
-        tokio::spawn(write(stdin, queue, Arc::clone(&shared)));
+        let stdin = Arc::new(Input::new(stdin));
+        let (draining, drained_until) = (Arc::clone(&stdin), ended.clone());
+        tokio::spawn(async move { draining.drain(&drained_until).await });
         tokio::spawn(listen(stderr, Arc::clone(&shared)));
-        tokio::spawn(read(stdout, child, Arc::clone(&shared), outgoing.clone()));
+        tokio::spawn(read(stdout, child, Arc::clone(&shared), Arc::clone(&stdin)));
         Ok(Self {
             shared,
-            outgoing,
+            stdin,
             pid,
             began: Instant::now(),
             ended,
@@ -187,9 +187,7 @@ impl Connection {
         frame.extend_from_slice(params);
         frame.extend_from_slice(b"}\n");
         let asked = async {
-            if self.outgoing.send(frame).await.is_err() {
-                return Err(self.over());
-            }
+            self.stdin.send(&frame).await;
             match receiver.await {
                 Ok(Ok(answer)) => Ok(answer),
                 Ok(Err(message)) => Err(WorkerError::Call { message }),
@@ -243,40 +241,114 @@ impl Drop for Waiting<'_> {
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\",\"params\":{{\"id\":{}}}}}\n",
                 self.id
             );
-            // Where the queue is full the worker does not read, and needs not be told.
-            let _told = self.connection.outgoing.try_send(frame.into_bytes());
+            // Where there is no room the worker does not read, and needs not be told.
+            let _told = self.connection.stdin.send_now(frame.as_bytes());
         }
     }
 }
 
-/// Writes what is queued, several messages at once.
-async fn write(pipe: Sender, mut queue: mpsc::Receiver<Vec<u8>>, shared: Arc<Shared>) {
-    let mut batch = Vec::with_capacity(BATCH);
-    let mut bytes = Vec::new();
-    loop {
-        let count = tokio::select! {
-            biased;
-            () = shared.ended.cancelled() => return,
-            count = queue.recv_many(&mut batch, BATCH) => count,
+/// The pipe to the worker. A message is written by whoever sends it where that can be done without waiting, so that nobody has to
+/// be woken; otherwise it waits in a buffer for the task that drains it.
+#[derive(Debug)]
+struct Input {
+    pipe: Sender,
+    waiting: Mutex<Unwritten>,
+    /// There is something in the buffer.
+    filled: Notify,
+    /// There is room in the buffer.
+    drained: Notify,
+}
+
+/// What could not be written yet.
+#[derive(Debug, Default)]
+struct Unwritten {
+    bytes: Vec<u8>,
+    /// The task is writing what it took out; what comes now stands behind that.
+    is_draining: bool,
+}
+
+impl Input {
+    fn new(pipe: Sender) -> Self {
+        Self {
+            pipe,
+            waiting: Mutex::default(),
+            filled: Notify::new(),
+            drained: Notify::new(),
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Unwritten> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a message, at once or into the buffer; says whether there was room.
+    fn send_now(&self, message: &[u8]) -> bool {
+        let mut waiting = self.waiting();
+        let is_idle = waiting.bytes.is_empty() && !waiting.is_draining;
+        if !is_idle && waiting.bytes.len() + message.len() > BUFFER {
+            return false;
+        }
+        // An error is seen by those who read from the worker.
+        let written = if is_idle {
+            self.pipe.try_write(message).unwrap_or_default()
+        } else {
+            0
         };
-        if count == 0 {
-            return;
+        let rest = message.get(written..).unwrap_or_default();
+        if !rest.is_empty() {
+            waiting.bytes.extend_from_slice(rest);
+            self.filled.notify_one();
         }
-        bytes.clear();
-        for message in batch.drain(..) {
-            bytes.extend_from_slice(&message);
+        true
+    }
+
+    /// Takes a message, and waits for room where there is none.
+    async fn send(&self, message: &[u8]) {
+        loop {
+            let mut drained = std::pin::pin!(self.drained.notified());
+            drained.as_mut().enable();
+            if self.send_now(message) {
+                return;
+            }
+            drained.await;
         }
-        let mut rest = bytes.as_slice();
-        while !rest.is_empty() {
-            let writable = tokio::select! {
+    }
+
+    /// Writes what waits, until the worker is over.
+    async fn drain(&self, ended: &CancellationToken) {
+        loop {
+            tokio::select! {
                 biased;
-                () = shared.ended.cancelled() => return,
-                writable = pipe.writable() => writable,
-            };
-            let written = writable.and_then(|()| pipe.try_write(rest));
-            match written {
+                () = ended.cancelled() => return,
+                () = self.filled.notified() => {}
+            }
+            loop {
+                let bytes = {
+                    let mut waiting = self.waiting();
+                    let bytes = std::mem::take(&mut waiting.bytes);
+                    waiting.is_draining = !bytes.is_empty();
+                    bytes
+                };
+                self.drained.notify_waiters();
+                if bytes.is_empty() {
+                    break;
+                }
+                tokio::select! {
+                    biased;
+                    () = ended.cancelled() => return,
+                    () = self.write_all(&bytes) => {}
+                }
+            }
+        }
+    }
+
+    async fn write_all(&self, mut rest: &[u8]) {
+        while !rest.is_empty() {
+            let writable = self.pipe.writable().await;
+            match writable.and_then(|()| self.pipe.try_write(rest)) {
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // The worker reads no more; those who read from it see its end.
                 Err(_) => return,
             }
         }
@@ -284,17 +356,12 @@ async fn write(pipe: Sender, mut queue: mpsc::Receiver<Vec<u8>>, shared: Arc<Sha
 }
 
 /// Reads answers until the worker ends or says something that is none; then nothing of it is left.
-async fn read(
-    pipe: Receiver,
-    child: Companion,
-    shared: Arc<Shared>,
-    outgoing: mpsc::Sender<Vec<u8>>,
-) {
+async fn read(pipe: Receiver, child: Companion, shared: Arc<Shared>, stdin: Arc<Input>) {
     let problem = tokio::select! {
         biased;
         // Nobody needs it any more: dropping the child kills its group.
         () = shared.ended.cancelled() => return,
-        problem = read_lines(&pipe, &shared, &outgoing) => problem,
+        problem = read_lines(&pipe, &shared, &stdin) => problem,
     };
     let problem = match problem {
         Some(problem) => problem,
@@ -313,18 +380,14 @@ fn ended(end: End) -> String {
 }
 
 /// Reads lines; returns what is wrong with one, or nothing at the end of the output.
-async fn read_lines(
-    pipe: &Receiver,
-    shared: &Shared,
-    outgoing: &mpsc::Sender<Vec<u8>>,
-) -> Option<String> {
+async fn read_lines(pipe: &Receiver, shared: &Shared, stdin: &Input) -> Option<String> {
     let mut buffer = BytesMut::with_capacity(CHUNK);
     let mut looked_at = 0;
     loop {
         while let Some(end) = memchr::memchr(b'\n', buffer.get(looked_at..).unwrap_or_default()) {
             let line = buffer.split_to(looked_at + end + 1).freeze();
             looked_at = 0;
-            if let Err(problem) = take(&line, shared, outgoing) {
+            if let Err(problem) = take(&line, shared, stdin) {
                 return Some(problem);
             }
         }
@@ -339,14 +402,14 @@ async fn read_lines(
         match pipe.try_read_buf(&mut buffer) {
             Ok(0) => return None,
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(_) => return None,
         }
     }
 }
 
 /// Takes one line.
-fn take(line: &Bytes, shared: &Shared, outgoing: &mpsc::Sender<Vec<u8>>) -> Result<(), String> {
+fn take(line: &Bytes, shared: &Shared, stdin: &Input) -> Result<(), String> {
     let made = shared.next_id.load(Ordering::Relaxed);
     shared.heard_at.store(made, Ordering::Relaxed);
     if line.trim_ascii().is_empty() {
@@ -359,7 +422,7 @@ fn take(line: &Bytes, shared: &Shared, outgoing: &mpsc::Sender<Vec<u8>>) -> Resu
             let refusal = format!(
                 "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32601,\"message\":\"the host has no such method\"}}}}\n"
             );
-            let _told = outgoing.try_send(refusal.into_bytes());
+            let _told = stdin.send_now(refusal.as_bytes());
             Ok(())
         }
         // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.
@@ -397,7 +460,7 @@ async fn listen(pipe: Receiver, shared: Arc<Shared>) {
         let read = match readable.and_then(|()| pipe.try_read(&mut chunk)) {
             Ok(0) => return,
             Ok(read) => read,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
             Err(_) => return,
         };
         for byte in chunk.get(..read).unwrap_or_default() {

@@ -96,7 +96,7 @@ impl Dialect for Morphix {
             "result": result(event),
             "error": get("error"),
             "duration": seconds(payload),
-            "attempt": get("attempt").and_then(Value::as_u64).unwrap_or(1),
+            "attempt": get("attempt").and_then(Value::as_u64).unwrap_or(1).max(1),
             "workspace": origin.workspace.as_deref().unwrap_or("main"),
             "session_id": origin.session_id,
         });

@@ -57,8 +57,10 @@ impl OperatorEvent {
 }
 
 impl Dialect for Operator {
+    /// Two events that are one here have two names, so that each is written for itself.
     fn name(&self) -> &'static str {
-        self.event.dialect_name
+        let OperatorEvent { written_as, .. } = self.event;
+        written_as
     }
 
     fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError> {
@@ -81,9 +83,10 @@ impl Dialect for Operator {
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {
         match (configured, info.class) {
             (Some(on_error), _) => Policy::new(on_error, "configured"),
-            (None, EventClass::Gate) => {
-                Policy::new(OnError::Warn, "Operator's handlers never stop it by failing")
-            }
+            (None, EventClass::Gate) => Policy::new(
+                OnError::Warn,
+                "Operator's handlers never stop it by failing",
+            ),
             (None, EventClass::Observer) => Policy::new(OnError::Warn, "the event stops nothing"),
         }
     }

@@ -12,7 +12,7 @@ pub struct OperatorEvent {
     /// The event of the catalogue.
     pub kind: EventKind,
     /// The name of the dialect. Two events that are one here differ in it, so that each is written for itself.
-    pub(super) dialect_name: &'static str,
+    pub(super) written_as: &'static str,
     pub(super) fields: &'static [Field],
     pub(super) answer: Answer,
 }
@@ -112,11 +112,7 @@ const fn made(key: &'static str, from: From) -> Field {
     Field { key, from }
 }
 
-const fn watched(
-    name: &'static str,
-    kind: EventKind,
-    fields: &'static [Field],
-) -> OperatorEvent {
+const fn watched(name: &'static str, kind: EventKind, fields: &'static [Field]) -> OperatorEvent {
     answered(name, kind, fields, Answer::None)
 }
 
@@ -129,7 +125,7 @@ const fn answered(
     OperatorEvent {
         name,
         kind,
-        dialect_name: "operator",
+        written_as: "operator",
         fields,
         answer,
     }
@@ -447,7 +443,7 @@ pub const EVENTS: &[OperatorEvent] = &[
         &[same("tokens_before")],
     ),
     OperatorEvent {
-        dialect_name: "operator compaction_end",
+        written_as: "operator compaction_end",
         ..watched(
             "compaction_end",
             EventKind::AfterCompaction,

@@ -12,10 +12,15 @@ pub(super) fn written(part: &Value) -> Value {
         Some("text") => json!({ "type": "text", "content": of("text") }),
         Some("audio") => json!({ "type": "audio", "audio": data, "mime_type": of("media_type") }),
         Some("image") => {
-            let images: Vec<&Value> = Some(&data).filter(|data| !data.is_null()).into_iter().collect();
+            let images: Vec<&Value> = Some(&data)
+                .filter(|data| !data.is_null())
+                .into_iter()
+                .collect();
             json!({ "type": "image", "images": images, "mime_type": of("media_type") })
         }
-        kind => json!({ "type": kind.unwrap_or("file"), "path": data, "mime_type": of("media_type") }),
+        kind => {
+            json!({ "type": kind.unwrap_or("file"), "path": data, "mime_type": of("media_type") })
+        }
     };
     if let (Some(written), Some(metadata)) = (written.as_object_mut(), part.get("metadata")) {
         written.insert("metadata".to_owned(), metadata.clone());
@@ -64,7 +69,12 @@ fn one(part: &JsonObject) -> Result<Vec<Value>, ReadError> {
         }
         "audio" => vec![medium(text("audio"))],
         "image" => {
-            let list = |key: &str| part.get(key).and_then(Value::as_array).into_iter().flatten();
+            let list = |key: &str| {
+                part.get(key)
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+            };
             let pictures = list("images").chain(list("paths"));
             pictures.map(|picture| medium(picture.as_str())).collect()
         }

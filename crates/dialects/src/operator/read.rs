@@ -65,7 +65,9 @@ pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect
         Answer::Discover => {
             for list in ["skill_paths", "prompt_paths", "theme_paths"] {
                 let paths = fields.get(list).cloned();
-                effect.collect.extend(paths.map(|paths| (list.to_owned(), paths)));
+                effect
+                    .collect
+                    .extend(paths.map(|paths| (list.to_owned(), paths)));
             }
         }
     }
@@ -87,9 +89,9 @@ impl Fields {
     fn text(&self, key: &str) -> Result<Option<&str>, ReadError> {
         let text = |value: &'_ Value| value.is_string();
         match self.get(key) {
-            Some(value) if !text(value) => {
-                Err(ReadError::invalid(format!("`{key}` is {value}, expected text")))
-            }
+            Some(value) if !text(value) => Err(ReadError::invalid(format!(
+                "`{key}` is {value}, expected text"
+            ))),
             value => Ok(value.and_then(Value::as_str)),
         }
     }
@@ -130,7 +132,9 @@ fn is_true(value: &Value) -> bool {
 
 fn rewrite(effect: &mut AnyEffect, field: &str, value: Option<&Value>) {
     let value = value.cloned();
-    effect.rewrite.extend(value.map(|value| (field.to_owned(), value)));
+    effect
+        .rewrite
+        .extend(value.map(|value| (field.to_owned(), value)));
 }
 
 fn cancel(fields: &Fields, effect: &mut AnyEffect) {
@@ -168,9 +172,10 @@ fn tool_result(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError>
 
 /// Returns the summary of a compaction or of a branch: a text, or an object that has one.
 fn summary(product: &Value) -> Result<Value, ReadError> {
-    let text = match product {
-        Value::Object(object) => object.get("summary"),
-        other => Some(other),
+    let text = if product.is_object() {
+        product.get("summary")
+    } else {
+        Some(product)
     };
     text.filter(|text| text.is_string())
         .cloned()

@@ -125,6 +125,10 @@ pub(crate) struct RestoreArgs {
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook demo [OPTIONS]")]
 pub(crate) struct DemoArgs {
+    /// Guard the session with a hook in Python, one in JavaScript and one for the shell. Needs `python3` and `node`.
+    #[arg(long)]
+    pub(crate) scripts: bool,
+
     /// Print one JSON object instead of a timeline.
     #[arg(long)]
     pub(crate) json: bool,

@@ -93,9 +93,9 @@ fn scripts_are_listed_and_explained() {
 fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
     let test = scripts();
     let folder = test.work().join("../config/hooks");
-    let text = "import os, time\nfrom tenterhook import on\n@on('user_prompt_submit')\ndef hang(event):\n    \
+    let script = "import os, time\nfrom tenterhook import on\n@on('user_prompt_submit')\ndef hang(event):\n    \
                 open('pid', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(300)\n";
-    fs::write(folder.join("hang.py"), text).unwrap();
+    fs::write(folder.join("hang.py"), script).unwrap();
     let running = test
         .args(["run", "go", "--no-journal"])
         .script("turns: [{text: done}]")

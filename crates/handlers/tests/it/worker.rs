@@ -13,7 +13,7 @@ use tenterhook::{
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::worker::{
-    Script, ScriptHook, Worker, WorkerError, WorkerHandler, node, python,
+    Script, ScriptHook, Worker, WorkerError, WorkerHandler, check, node, python,
 };
 use tenterhook_process::{CancellationToken, Command, Program};
 
@@ -637,4 +637,36 @@ async fn stderr_without_end_does_not_hold_a_worker_up() {
                 sys.stderr.write('x' * 10_000_000)\n    sys.stderr.flush()\n    return {}\n";
     worker.load(&bench.script("a.py", text)).await.unwrap();
     assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+}
+
+#[tokio::test]
+async fn the_shipped_workers_speak_the_protocol_and_a_rogue_one_does_not() {
+    let bench = Bench::new();
+    for (worker, name, text) in [
+        (bench.python(), "guard.py", GUARD),
+        (node(bench.dir.path()), "guard.mjs", NODE_GUARD),
+    ] {
+        let script = bench.script(name, text);
+        for step in check(worker.command(), &script.path, script.api).await {
+            assert_eq!(step.problem, None, "{name}: {}", step.what);
+        }
+    }
+    let rogue = bench.rogue("    sys.exit(1)");
+    let steps = check(rogue.command(), &bench.path("a.py"), "tenterhook").await;
+    let problems: Vec<_> = steps
+        .iter()
+        .filter(|step| step.problem.is_some())
+        .map(|step| step.what)
+        .collect();
+    assert!(
+        problems.contains(&"a script that is not there is an error"),
+        "{problems:?}"
+    );
+    assert!(
+        problems.contains(&"`event/handle` is answered"),
+        "{problems:?}"
+    );
+    let silent = Command::new(Program::exec(["true"]));
+    let steps = check(&silent, &bench.path("a.py"), "tenterhook").await;
+    assert_eq!(steps.len(), 2, "nothing else makes sense: {steps:?}");
 }

@@ -58,48 +58,7 @@ pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<Step> {
     if !speaks {
         return steps;
     }
-    let params = json!({"script": 0, "path": script.to_string_lossy(), "api": api});
-    let loaded = ask(&connection, "script/load", &params).await;
-    let hooks = loaded.as_ref().map(count).unwrap_or_default();
-    note(
-        &mut steps,
-        "`script/load` is answered with hooks of known events",
-        loaded.and_then(|answer| check_hooks(&answer)),
-    );
-    let missing = json!({"script": 1, "path": "/nowhere/at/all", "api": api});
-    let missing = refused(ask(&connection, "script/load", &missing).await);
-    note(
-        &mut steps,
-        "a script that is not there is an error",
-        missing,
-    );
-    if hooks > 0 {
-        let event = json!({"script": 0, "hook": 0, "event": {}});
-        note(
-            &mut steps,
-            "`event/handle` is answered",
-            answered(&connection, &event).await,
-        );
-        let many = (0..16).map(|_| answered(&connection, &event));
-        let many = futures_util::future::join_all(many).await;
-        note(
-            &mut steps,
-            "many calls may be under way",
-            many.into_iter().collect(),
-        );
-    }
-    let none = json!({"script": 0, "hook": hooks + 1, "event": {}});
-    let none = refused(ask(&connection, "event/handle", &none).await);
-    note(&mut steps, "a hook that is not there is an error", none);
-    let unknown = refused(ask(&connection, "no/such/method", &json!({})).await);
-    note(&mut steps, "an unknown method is an error", unknown);
-    connection.cancel(UNKNOWN_CALL);
-    let alive = refused(ask(&connection, "no/such/method", &json!({})).await);
-    note(
-        &mut steps,
-        "`$/cancel` of a call that is over is passed over",
-        alive,
-    );
+    check_script(&connection, &mut steps, script, api).await;
     let asked = connection.ask_to_end(STEP).await;
     let over = timeout(STEP, connection.over()).await;
     let over = over.map_err(|_| format!("it still runs {} seconds later", STEP.as_secs()));
@@ -114,6 +73,48 @@ pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<Step> {
         check_closing(command).await,
     );
     steps
+}
+
+/// Loads a script and calls what it has, and what there is not.
+async fn check_script(connection: &Connection, steps: &mut Vec<Step>, script: &Path, api: &str) {
+    let params = json!({"script": 0, "path": script.to_string_lossy(), "api": api});
+    let loaded = ask(connection, "script/load", &params).await;
+    let hooks = loaded.as_ref().map(count).unwrap_or_default();
+    note(
+        steps,
+        "`script/load` is answered with hooks of known events",
+        loaded.and_then(|answer| check_hooks(&answer)),
+    );
+    let missing = json!({"script": 1, "path": "/nowhere/at/all", "api": api});
+    let missing = refused(ask(connection, "script/load", &missing).await);
+    note(steps, "a script that is not there is an error", missing);
+    if hooks > 0 {
+        let event = json!({"script": 0, "hook": 0, "event": {}});
+        note(
+            steps,
+            "`event/handle` is answered",
+            answered(connection, &event).await,
+        );
+        let many = (0..16).map(|_| answered(connection, &event));
+        let many = futures_util::future::join_all(many).await;
+        note(
+            steps,
+            "many calls may be under way",
+            many.into_iter().collect(),
+        );
+    }
+    let none = json!({"script": 0, "hook": hooks + 1, "event": {}});
+    let none = refused(ask(connection, "event/handle", &none).await);
+    note(steps, "a hook that is not there is an error", none);
+    let unknown = refused(ask(connection, "no/such/method", &json!({})).await);
+    note(steps, "an unknown method is an error", unknown);
+    connection.cancel(UNKNOWN_CALL);
+    let alive = refused(ask(connection, "no/such/method", &json!({})).await);
+    note(
+        steps,
+        "`$/cancel` of a call that is over is passed over",
+        alive,
+    );
 }
 
 fn note(steps: &mut Vec<Step>, what: &'static str, result: Result<(), String>) {

@@ -62,8 +62,41 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Look at the hooks that this project brings, approve them, take that back.
     Trust(TrustArgs),
+    /// Work with the processes that serve hooks of scripts.
+    #[cfg(unix)]
+    Worker(WorkerArgs),
     /// Show and take back what agents changed in the files of a work tree.
     Snapshot(SnapshotArgs),
+}
+
+#[cfg(unix)]
+#[derive(Debug, Parser)]
+pub(crate) struct WorkerArgs {
+    #[command(subcommand)]
+    pub(crate) command: WorkerCommand,
+}
+
+#[cfg(unix)]
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkerCommand {
+    /// Check whether a program speaks the protocol of workers.
+    Check {
+        /// A script for the worker, with at least one hook.
+        #[arg(long, value_name = "FILE")]
+        script: PathBuf,
+
+        /// Whose hooks the script has.
+        #[arg(long, value_name = "NAME", default_value = "tenterhook")]
+        api: String,
+
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+
+        /// The program and its arguments.
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<String>,
+    },
 }
 
 #[derive(Debug, Parser)]
@@ -125,6 +158,10 @@ pub(crate) struct RestoreArgs {
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook demo [OPTIONS]")]
 pub(crate) struct DemoArgs {
+    /// Guard the session with a hook in Python, one in JavaScript and one for the shell. Needs `python3` and `node`.
+    #[arg(long)]
+    pub(crate) scripts: bool,
+
     /// Print one JSON object instead of a timeline.
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,7 +9,7 @@ use tenterhook::journal::{RunRecord, RunStatus};
 use tenterhook::{JournalSink, Layer, MemoryJournal};
 use tenterhook_agent::provider::Scripted;
 use tenterhook_agent::{Agent, Permissions};
-use tenterhook_config::{LoadOptions, load_text};
+use tenterhook_config::{Discovery, HookFolder, LoadOptions, Loaded, Speaks, load_text};
 
 use crate::args::DemoArgs;
 use crate::check::count;
@@ -24,6 +24,12 @@ use crate::timeline::{self, Timeline};
 
 const HOOKS: &str = include_str!("demo/hooks.yaml");
 const SESSION: &str = include_str!("demo/session.yaml");
+/// What stands in the place of the hooks with `--scripts`: a hook file and scripts.
+const AUDIT: &str = include_str!("demo/audit.yaml");
+const SCRIPTS: [(&str, &str); 2] = [
+    ("guard.py", include_str!("demo/guard.py")),
+    ("readable-ls.mjs", include_str!("demo/readable-ls.mjs")),
+];
 const PROMPT: &str = "Say hello, clean up, and show me what is here.";
 
 pub(crate) async fn demo(args: DemoArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
@@ -34,10 +40,11 @@ pub(crate) async fn demo(args: DemoArgs, interrupts: &Interrupts) -> Result<Exit
     })?;
     prepare(folder.path())?;
     let runs = Arc::new(MemoryJournal::new());
+    let loaded = load(folder.path(), args.scripts).await?;
     if !args.json {
-        introduce(folder.path());
+        introduce(folder.path(), args.scripts);
     }
-    session(folder.path(), &runs, args.json, interrupts).await?;
+    session(folder.path(), &loaded, &runs, args.json, interrupts).await?;
     let survived = folder.path().join("precious/work.txt").is_file();
     let runs = timeline::runs(runs.take());
     if args.json {
@@ -63,19 +70,49 @@ fn prepare(folder: &Path) -> Result<(), CliError> {
     })
 }
 
+/// Loads the hooks of the demo.
+async fn load(folder: &Path, has_scripts: bool) -> Result<Loaded, CliError> {
+    let options = LoadOptions::of_process();
+    let read = |name: &str, text| load_text(Path::new(name), text, Layer::Explicit, &options);
+    if !has_scripts {
+        return Ok(read("demo/hooks.yaml", HOOKS)?);
+    }
+    let mut loaded = read("demo/audit.yaml", AUDIT)?;
+    let dir = folder.join(".tenterhook/hooks");
+    std::fs::create_dir_all(&dir)
+        .and_then(|()| {
+            let mut scripts = SCRIPTS.iter();
+            scripts.try_for_each(|(name, text)| std::fs::write(dir.join(name), text))
+        })
+        .map_err(|error| {
+            CliError::new(Exit::Failed, "cannot write into the temporary folder").cause(&error)
+        })?;
+    let found = Discovery::of_folders([HookFolder {
+        dir,
+        prefix: String::new(),
+        layer: Layer::Explicit,
+        speaks: Speaks::Tenterhook,
+        project: None,
+    }])
+    .directory(folder.to_owned())
+    .discover()
+    .await;
+    if let Some(problem) = found.warnings.first() {
+        return Err(CliError::new(Exit::Failed, problem).hint(
+            "`--scripts` needs `python3` and `node`; leave it out to see the hooks for the shell",
+        ));
+    }
+    loaded.specs.extend(found.specs);
+    Ok(loaded)
+}
+
 async fn session(
     folder: &Path,
+    loaded: &Loaded,
     runs: &Arc<MemoryJournal>,
     quiet: bool,
     interrupts: &Interrupts,
 ) -> Result<(), CliError> {
-    let options = LoadOptions::of_process();
-    let loaded = load_text(
-        Path::new("demo/hooks.yaml"),
-        HOOKS,
-        Layer::Explicit,
-        &options,
-    )?;
     let script = Scripted::parse("demo/session.yaml", SESSION)
         .map_err(|error| CliError::of(Exit::Config, &error))?;
     let terminal = Arc::new(Terminal::new(if quiet {
@@ -86,7 +123,7 @@ async fn session(
     let timeline: Arc<dyn JournalSink> =
         Arc::new(Timeline::new(Arc::clone(&terminal), &loaded.specs));
     let sinks = vec![Arc::clone(runs) as Arc<dyn JournalSink>, timeline];
-    let engine = hooks::engine(&loaded, false, Some(Arc::new(Tee { sinks })));
+    let engine = hooks::engine(loaded, false, Some(Arc::new(Tee { sinks })));
     let mut agent = Agent::builder(engine)
         .model(Arc::new(script))
         .cwd(folder)
@@ -107,15 +144,27 @@ async fn session(
     Ok(())
 }
 
-fn introduce(folder: &Path) {
+fn introduce(folder: &Path, has_scripts: bool) {
     output::line(styled(
         style::STRONG,
         "A scripted model works in a temporary folder; the shell commands and the hooks are real.",
     ));
     output::line(format_args!("folder  {}", folder.display()));
-    output::line("hooks   guard        before a tool runs: denies `rm -rf` and `sudo`");
-    output::line("        readable-ls  before a tool runs: makes `ls` an `ls -h`");
-    output::line("        audit        after a tool ran or was denied: writes it down");
+    let languages = if has_scripts {
+        [" (Python)", " (JavaScript)", " (shell)"]
+    } else {
+        [""; 3]
+    };
+    let [guard, readable, audit] = languages;
+    output::line(format_args!(
+        "hooks   guard        before a tool runs: denies `rm -rf` and `sudo`{guard}"
+    ));
+    output::line(format_args!(
+        "        readable-ls  before a tool runs: makes `ls` an `ls -h`{readable}"
+    ));
+    output::line(format_args!(
+        "        audit        after a tool ran or was denied: writes it down{audit}"
+    ));
     output::line(format_args!("prompt  {PROMPT}\n"));
     output::line(styled(
         style::QUIET,

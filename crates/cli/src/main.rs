@@ -31,6 +31,8 @@ mod table;
 mod terminal;
 mod timeline;
 mod trust;
+#[cfg(unix)]
+mod worker;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -106,6 +108,8 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::Explain(args) => explain::explain(args, interrupts).await,
         Command::Trust(args) => trust::trust(args, interrupts).await,
         Command::Check(args) => interrupt::blocking(interrupts, move || check::check(&args)).await,
+        #[cfg(unix)]
+        Command::Worker(args) => worker::worker(args, interrupts).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,
     }
 }

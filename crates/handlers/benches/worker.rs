@@ -28,7 +28,7 @@ fn main() {
 mod unix {
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::path::Path;
-    use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+    use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
     use std::time::{Duration, Instant};
 
     use serde_json::json;
@@ -163,8 +163,16 @@ mod unix {
 
     /// A child that writes back what it reads.
     struct Echo {
+        child: Child,
         stdin: ChildStdin,
         stdout: BufReader<ChildStdout>,
+    }
+
+    impl Drop for Echo {
+        fn drop(&mut self) {
+            self.child.kill().ok();
+            self.child.wait().ok();
+        }
     }
 
     impl Echo {
@@ -178,6 +186,7 @@ mod unix {
             Self {
                 stdin: child.stdin.take().unwrap(),
                 stdout: BufReader::new(child.stdout.take().unwrap()),
+                child,
             }
         }
 

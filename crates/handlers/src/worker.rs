@@ -13,6 +13,7 @@
 //!
 //! What a failed call means is the hook's policy, as with every other handler.
 
+mod check;
 mod connection;
 mod handler;
 mod node;
@@ -32,6 +33,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::connection::Connection;
 
+pub use check::{Step, check};
 pub use handler::WorkerHandler;
 pub use node::node;
 pub use python::python;
@@ -174,6 +176,11 @@ impl Worker {
         &self.inner.name
     }
 
+    /// Returns the command that starts it.
+    pub fn command(&self) -> &Command {
+        &self.inner.command
+    }
+
     /// Loads a script, or loads it anew, and returns its number and its hooks.
     ///
     /// # Errors
@@ -303,12 +310,7 @@ impl Inner {
 
     async fn start(&self, scripts: &[Script]) -> Result<Connection, String> {
         let connection = Connection::start(&self.name, &self.command)?;
-        let hello = json!({
-            "protocol_version": PROTOCOL_VERSION,
-            "host": {"name": "tenterhook", "version": env!("CARGO_PKG_VERSION")},
-            "limits": {"line_bytes": LONGEST_LINE, "memory_bytes": MEMORY},
-        });
-        let answer = ask(&connection, "initialize", &hello).await?;
+        let answer = ask(&connection, "initialize", &check::hello()).await?;
         let hello: Hello = serde_json::from_slice(&answer)
             .map_err(|error| format!("its answer to `initialize` is none: {error}"))?;
         if hello.protocol_version != PROTOCOL_VERSION {

@@ -80,3 +80,21 @@ fn the_demo_in_json_is_one_object_with_every_run() {
     assert_eq!(report["precious_survived"], true);
     assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
 }
+
+#[test]
+fn scripts_guard_the_same_session() {
+    let ran = Test::new().args(["demo", "--scripts", "--json"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let json = ran.json();
+    assert_eq!(json["precious_survived"], true);
+    let runs = json["runs"].as_array().unwrap();
+    let of = |hook: &str, effect: &str| {
+        let runs = runs
+            .iter()
+            .filter(|run| run["hook"] == hook && run["effect"] == effect);
+        runs.count()
+    };
+    assert_eq!(of("guard.py:guard", "deny"), 2);
+    assert_eq!(of("readable-ls.mjs:readableLs", "rewrite"), 1);
+    assert_eq!(runs.iter().filter(|run| run["hook"] == "audit").count(), 4);
+}

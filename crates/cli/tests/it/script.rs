@@ -93,9 +93,9 @@ fn scripts_are_listed_and_explained() {
 fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
     let test = scripts();
     let folder = test.work().join("../config/hooks");
-    let text = "import os, time\nfrom tenterhook import on\n@on('user_prompt_submit')\ndef hang(event):\n    \
+    let script = "import os, time\nfrom tenterhook import on\n@on('user_prompt_submit')\ndef hang(event):\n    \
                 open('pid', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(300)\n";
-    fs::write(folder.join("hang.py"), text).unwrap();
+    fs::write(folder.join("hang.py"), script).unwrap();
     let running = test
         .args(["run", "go", "--no-journal"])
         .script("turns: [{text: done}]")
@@ -107,4 +107,62 @@ fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
     eventually(|| (!is_alive(&pid)).then_some(()));
     assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(running.finish().status, -1);
+}
+
+/// A worker that does what the protocol asks for, in as few lines as that takes.
+const WORKER: &str = "import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    number, method, params = message.get('id'), message['method'], message.get('params', {})
+    answer = {'error': {'code': -32601, 'message': 'no such thing'}}
+    if method == 'initialize':
+        answer = {'result': {'protocol_version': 1}}
+    elif method == 'script/load' and params['script'] == 0:
+        answer = {'result': {'hooks': [{'name': 'h', 'event': 'pre_tool_use'}]}}
+    elif method == 'event/handle' and params['hook'] == 0:
+        answer = {'result': None}
+    elif method == 'shutdown':
+        answer = {'result': {}}
+    if number is not None:
+        print(json.dumps({'jsonrpc': '2.0', 'id': number, **answer}), flush=True)
+    if method == 'shutdown':
+        break
+";
+
+#[test]
+fn a_worker_of_ones_own_is_checked() {
+    let check = ["worker", "check", "--script", "hooks.txt", "--", "python3"];
+    let test = |program: &str| {
+        Test::new()
+            .args(check)
+            .args([program])
+            .file("hooks.txt", "")
+            .file("worker.py", WORKER)
+            .file(
+                "other.py",
+                &WORKER.replace("'protocol_version': 1", "'protocol_version': 2"),
+            )
+            .run()
+    };
+    let ran = test("worker.py");
+    assert_eq!(ran.status, 0, "{}", ran.stdout);
+    assert!(
+        ran.stdout
+            .ends_with("11 of 11 steps are as `docs/worker-protocol.md` says.\n"),
+        "{}",
+        ran.stdout
+    );
+    let ran = test("other.py");
+    assert_eq!(ran.status, 3);
+    assert!(
+        ran.stdout.contains("`protocol_version` is 2, expected 1"),
+        "{}",
+        ran.stdout
+    );
+    let ran = Test::new().args(check).run();
+    assert!(
+        ran.refusal().0.contains("hooks.txt` is no file"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -176,7 +176,7 @@ impl Connection {
             id,
         };
         if self.ended.is_cancelled() {
-            return Err(self.over());
+            return Err(self.over_error());
         }
         let mut frame = Vec::with_capacity(params.len() + method.len() + 64);
         frame.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -191,7 +191,7 @@ impl Connection {
             match receiver.await {
                 Ok(Ok(answer)) => Ok(answer),
                 Ok(Err(message)) => Err(WorkerError::Call { message }),
-                Err(_) => Err(self.over()),
+                Err(_) => Err(self.over_error()),
             }
         };
         let answer = tokio::select! {
@@ -203,7 +203,28 @@ impl Connection {
         answer
     }
 
-    fn over(&self) -> WorkerError {
+    /// Waits until the worker has ended.
+    pub(super) async fn over(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Says that nobody waits for a call.
+    pub(super) fn cancel(&self, id: u64) {
+        let frame =
+            format!("{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\",\"params\":{{\"id\":{id}}}}}\n");
+        // Where there is no room the worker does not read, and needs not be told.
+        let _told = self.stdin.send_now(frame.as_bytes());
+    }
+
+    /// Asks the worker to end, and takes its answer.
+    pub(super) async fn ask_to_end(&self, within: Duration) -> Result<(), String> {
+        let never = CancellationToken::new();
+        let deadline = Instant::now() + within;
+        let answer = self.call("shutdown", b"{}", deadline, &never).await;
+        answer.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn over_error(&self) -> WorkerError {
         WorkerError::Ended {
             worker: self.shared.name.clone(),
             problem: self.death().unwrap_or_else(|| "it was stopped".to_owned()),
@@ -212,9 +233,8 @@ impl Connection {
 
     /// Asks the worker to end, and waits for that.
     pub(super) async fn shutdown(&self, grace: Duration) {
-        let never = CancellationToken::new();
         let deadline = Instant::now() + grace;
-        let _answered = self.call("shutdown", b"{}", deadline, &never).await;
+        let _answered = self.ask_to_end(grace).await;
         // Where it does not end by then it is killed.
         let _ended = timeout_at(deadline, self.ended.cancelled()).await;
         self.shared.die("it was stopped");
@@ -237,12 +257,7 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let was_waiting = self.connection.shared.pending().remove(&self.id).is_some();
         if was_waiting && !self.connection.ended.is_cancelled() {
-            let frame = format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\",\"params\":{{\"id\":{}}}}}\n",
-                self.id
-            );
-            // Where there is no room the worker does not read, and needs not be told.
-            let _told = self.connection.stdin.send_now(frame.as_bytes());
+            self.connection.cancel(self.id);
         }
     }
 }

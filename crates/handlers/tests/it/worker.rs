@@ -13,7 +13,7 @@ use tenterhook::{
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::worker::{
-    Script, ScriptHook, Worker, WorkerError, WorkerHandler, node, python,
+    Script, ScriptHook, Worker, WorkerError, WorkerHandler, check, node, python,
 };
 use tenterhook_process::{CancellationToken, Command, Program};
 
@@ -637,4 +637,122 @@ async fn stderr_without_end_does_not_hold_a_worker_up() {
                 sys.stderr.write('x' * 10_000_000)\n    sys.stderr.flush()\n    return {}\n";
     worker.load(&bench.script("a.py", text)).await.unwrap();
     assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+}
+
+#[tokio::test]
+async fn the_shipped_workers_speak_the_protocol_and_a_rogue_one_does_not() {
+    let bench = Bench::new();
+    for (worker, name, text) in [
+        (bench.python(), "guard.py", GUARD),
+        (node(bench.dir.path()), "guard.mjs", NODE_GUARD),
+    ] {
+        let script = bench.script(name, text);
+        for step in check(worker.command(), &script.path, script.api).await {
+            assert_eq!(step.problem, None, "{name}: {}", step.what);
+        }
+    }
+    let rogue = bench.rogue("    sys.exit(1)");
+    let steps = check(rogue.command(), &bench.path("a.py"), "tenterhook").await;
+    let problems: Vec<_> = steps
+        .iter()
+        .filter(|step| step.problem.is_some())
+        .map(|step| step.what)
+        .collect();
+    assert!(
+        problems.contains(&"a script that is not there is an error"),
+        "{problems:?}"
+    );
+    assert!(
+        problems.contains(&"`event/handle` is answered"),
+        "{problems:?}"
+    );
+    let silent = Command::new(Program::exec(["true"]));
+    let steps = check(&silent, &bench.path("a.py"), "tenterhook").await;
+    assert_eq!(steps.len(), 2, "nothing else makes sense: {steps:?}");
+}
+
+fn sdk(path: &str) -> PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../sdk")
+        .join(path)
+}
+
+#[test]
+fn authors_try_their_hooks_in_memory() {
+    let bench = Bench::new();
+    bench.script("guard.py", GUARD);
+    bench.script("guard.mjs", NODE_GUARD);
+    let python = "
+from tenterhook.testing import load
+hooks = load('guard.py')
+assert hooks.names[0] == ('guard', 'pre_tool_use'), hooks.names
+fire = lambda cmd, tool='shell': hooks.fire('pre_tool_use', tool_name=tool, tool_input={'cmd': cmd})
+assert fire('sudo ls') == [{'permission': {'permission': 'deny', 'reason': 'no sudo here'}}]
+assert fire('ls') == [{'rewrite': {'tool_input': {'cmd': 'ls -h'}}, 'context': ['changed']}]
+assert fire('pwd') == [] and fire('sudo ls', tool='other') == []
+assert hooks.fire('turn_end', event_id='e') == []
+try:
+    fire('text')
+except TypeError as error:
+    assert 'returned a str' in str(error)
+else:
+    raise AssertionError
+";
+    let ran = std::process::Command::new("python3")
+        .args(["-c", python])
+        .env("PYTHONPATH", sdk("python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .current_dir(bench.dir.path())
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let modules = bench.path("node_modules");
+    fs::create_dir(&modules).unwrap();
+    std::os::unix::fs::symlink(
+        fs::canonicalize(sdk("javascript/tenterhook")).unwrap(),
+        modules.join("tenterhook"),
+    )
+    .unwrap();
+    let node = "
+import assert from 'node:assert/strict';
+import { load } from 'tenterhook/testing';
+const hooks = await load('guard.mjs');
+assert.deepEqual(hooks.names[0], ['guard', 'pre_tool_use']);
+const fire = (cmd, tool_name = 'shell') => hooks.fire('pre_tool_use', { tool_name, tool_input: { cmd } });
+assert.equal((await fire('sudo ls'))[0].permission.reason, 'no sudo here');
+assert.equal((await fire('ls'))[0].permission.permission, 'ask');
+assert.deepEqual([await fire('pwd'), await fire('sudo ls', 'other')], [[], []]);
+await assert.rejects(fire('text'), /returned a string/);
+";
+    bench.script("try.mjs", node);
+    let ran = std::process::Command::new("node")
+        .args(["--preserve-symlinks", "try.mjs"])
+        .current_dir(bench.dir.path())
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_handler_that_takes_too_much_memory_fails_and_the_worker_goes_on() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "from tenterhook import on\n@on('stop')\ndef greedy(event):\n    if event.greedy:\n        bytearray(3 << 30)\n    return {}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let pid = worker.pid().await;
+    let error = handle(&worker, 0, &json!({"greedy": true}))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("a.py:5: MemoryError"), "{error}");
+    assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+    assert_eq!(worker.pid().await, pid);
 }

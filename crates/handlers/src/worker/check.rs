@@ -1,0 +1,204 @@
+//! Whether a program speaks the protocol of workers: a conversation in which each step says what it expects.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tenterhook::EventName;
+use tenterhook_process::{CancellationToken, Command, Companion};
+use tokio::time::{Instant, timeout};
+
+use super::connection::Connection;
+use super::{LONGEST_LINE, MEMORY, PROTOCOL_VERSION, WorkerError};
+
+/// How long one step may take.
+const STEP: Duration = Duration::from_secs(10);
+/// A call that nobody made.
+const UNKNOWN_CALL: u64 = 4_000_000_000;
+
+/// One step of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What was tried.
+    pub what: &'static str,
+    /// What is wrong; `None` is as it should be.
+    pub problem: Option<String>,
+}
+
+/// Speaks with a worker from its start to its end, and with another one whose input is closed. Stops at a step after which nothing
+/// else makes sense.
+///
+/// # Panics
+/// Panics outside a tokio runtime with I/O and time enabled.
+pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let connection = match Connection::start("worker", command) {
+        Ok(connection) => connection,
+        Err(problem) => {
+            note(&mut steps, "it starts", Err(problem));
+            return steps;
+        }
+    };
+    note(&mut steps, "it starts", Ok(()));
+    let hello = ask(&connection, "initialize", &hello()).await;
+    let hello = hello.and_then(|answer| match answer.get("protocol_version") {
+        Some(version) if *version == PROTOCOL_VERSION => Ok(()),
+        other => Err(format!(
+            "`protocol_version` is {}, expected {PROTOCOL_VERSION}",
+            other.unwrap_or(&Value::Null)
+        )),
+    });
+    let speaks = hello.is_ok();
+    note(
+        &mut steps,
+        "`initialize` is answered with the version",
+        hello,
+    );
+    if !speaks {
+        return steps;
+    }
+    check_script(&connection, &mut steps, script, api).await;
+    let asked = connection.ask_to_end(STEP).await;
+    let over = timeout(STEP, connection.over()).await;
+    let over = over.map_err(|_| format!("it still runs {} seconds later", STEP.as_secs()));
+    note(
+        &mut steps,
+        "`shutdown` is answered, and it ends",
+        asked.and(over),
+    );
+    note(
+        &mut steps,
+        "it ends when its input is closed",
+        check_closing(command).await,
+    );
+    steps
+}
+
+/// Loads a script and calls what it has, and what there is not.
+async fn check_script(connection: &Connection, steps: &mut Vec<Step>, script: &Path, api: &str) {
+    let params = json!({"script": 0, "path": script.to_string_lossy(), "api": api});
+    let loaded = ask(connection, "script/load", &params).await;
+    let hooks = loaded.as_ref().map(count).unwrap_or_default();
+    note(
+        steps,
+        "`script/load` is answered with hooks of known events",
+        loaded.and_then(|answer| check_hooks(&answer)),
+    );
+    let missing = json!({"script": 1, "path": "/nowhere/at/all", "api": api});
+    let missing = refused(ask(connection, "script/load", &missing).await);
+    note(steps, "a script that is not there is an error", missing);
+    if hooks > 0 {
+        let event = json!({"script": 0, "hook": 0, "event": {}});
+        note(
+            steps,
+            "`event/handle` is answered",
+            answered(connection, &event).await,
+        );
+        let many = (0..16).map(|_| answered(connection, &event));
+        let many = futures_util::future::join_all(many).await;
+        note(
+            steps,
+            "many calls may be under way",
+            many.into_iter().collect(),
+        );
+    }
+    let none = json!({"script": 0, "hook": hooks + 1, "event": {}});
+    let none = refused(ask(connection, "event/handle", &none).await);
+    note(steps, "a hook that is not there is an error", none);
+    let unknown = refused(ask(connection, "no/such/method", &json!({})).await);
+    note(steps, "an unknown method is an error", unknown);
+    connection.cancel(UNKNOWN_CALL);
+    let alive = refused(ask(connection, "no/such/method", &json!({})).await);
+    note(
+        steps,
+        "`$/cancel` of a call that is over is passed over",
+        alive,
+    );
+}
+
+fn note(steps: &mut Vec<Step>, what: &'static str, result: Result<(), String>) {
+    steps.push(Step {
+        what,
+        problem: result.err(),
+    });
+}
+
+/// Returns what a worker is told first.
+pub(super) fn hello() -> Value {
+    json!({
+        "protocol_version": PROTOCOL_VERSION,
+        "host": {"name": "tenterhook", "version": env!("CARGO_PKG_VERSION")},
+        "limits": {"line_bytes": LONGEST_LINE, "memory_bytes": MEMORY},
+    })
+}
+
+async fn ask(connection: &Connection, method: &str, params: &Value) -> Result<Value, String> {
+    let never = CancellationToken::new();
+    let params = params.to_string();
+    let deadline = Instant::now() + STEP;
+    match connection
+        .call(method, params.as_bytes(), deadline, &never)
+        .await
+    {
+        Ok(answer) => serde_json::from_slice(&answer).map_err(|error| error.to_string()),
+        Err(WorkerError::TimedOut) => Err(format!("no answer within {} seconds", STEP.as_secs())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Takes any answer of a hook, an error too: which events it likes is its business.
+async fn answered(connection: &Connection, params: &Value) -> Result<(), String> {
+    let answer = ask(connection, "event/handle", params).await;
+    match connection.death() {
+        Some(problem) => Err(problem),
+        None => match answer {
+            Err(problem) if problem.starts_with("no answer") => Err(problem),
+            _ => Ok(()),
+        },
+    }
+}
+
+fn refused(answer: Result<Value, String>) -> Result<(), String> {
+    match answer {
+        Ok(answer) => Err(format!("it answered {answer}, expected an `error`")),
+        Err(problem) if problem.starts_with("no answer") || problem.starts_with("worker `") => {
+            Err(problem)
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+fn count(answer: &Value) -> usize {
+    let hooks = answer.get("hooks").and_then(Value::as_array);
+    hooks.map_or(0, Vec::len)
+}
+
+fn check_hooks(answer: &Value) -> Result<(), String> {
+    let hooks: Vec<super::ScriptHook> =
+        serde_json::from_value(answer.get("hooks").cloned().unwrap_or_default())
+            .map_err(|error| format!("`hooks`: {error}"))?;
+    if hooks.is_empty() {
+        return Err("`hooks` is empty, expected at least one to go on with".to_owned());
+    }
+    for hook in hooks {
+        if let Err(error) = hook.event.parse::<EventName>() {
+            return Err(format!("hook `{}`: {error}", hook.name));
+        }
+    }
+    Ok(())
+}
+
+async fn check_closing(command: &Command) -> Result<(), String> {
+    let (child, pipes) =
+        Companion::start(command).map_err(|error| tenterhook::error_chain(&error))?;
+    drop(pipes.stdin);
+    let began = Instant::now();
+    child.end(STEP).await;
+    // What does not end by itself is killed then.
+    if began.elapsed() < STEP {
+        Ok(())
+    } else {
+        Err(format!("it still runs {} seconds later", STEP.as_secs()))
+    }
+}

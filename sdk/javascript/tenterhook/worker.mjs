@@ -109,21 +109,25 @@ function handle(id, { script: number, hook, event }) {
   const script = scripts.get(number);
   const found = script?.hooks[hook];
   if (!found) return failed(id, 'there is no such hook');
-  let controller;
+  const call = { controller: undefined };
   const context = {
     // Made when it is asked for: most handlers need none.
     get signal() {
-      if (!controller) running.set(id, (controller = new AbortController()));
-      return controller.signal;
+      call.controller ??= new AbortController();
+      return call.controller.signal;
     },
   };
   try {
     const effect = found.handler(event, context);
     if (typeof effect?.then !== 'function') return answered(id, judged(effect));
+    running.set(id, call);
+    // A call that was given up has its answer already.
     effect
-      .then((value) => answered(id, judged(value)))
-      .catch((error) => failed(id, where(error, script)))
-      .finally(() => running.delete(id));
+      .then(judged)
+      .then(
+        (answer) => running.delete(id) && answered(id, answer),
+        (error) => running.delete(id) && failed(id, where(error, script)),
+      );
   } catch (error) {
     failed(id, where(error, script));
   }
@@ -150,10 +154,19 @@ async function other(id, method, params) {
   }
 }
 
+/** Gives a call up; the host hears that its handler holds nobody up, whatever still comes of it. */
+function cancel(id) {
+  const call = running.get(id);
+  if (!call) return;
+  running.delete(id);
+  call.controller?.abort();
+  failed(id, 'cancelled');
+}
+
 function takeLine(line) {
   const { id, method, params } = JSON.parse(line);
   if (method === 'event/handle') handle(id, params);
-  else if (method === '$/cancel') running.get(params.id)?.abort();
+  else if (method === '$/cancel') cancel(params.id);
   else if (id !== undefined) other(id, method, params ?? {});
 }
 

@@ -1,8 +1,9 @@
 # The worker that runs hooks written in Python. It speaks the protocol of docs/worker-protocol.md over standard input and output.
 #
-# Handlers that are plain functions run here, one after another, so that they cost no switch of threads. Coroutines run in an event
-# loop of a thread of their own. What handlers print goes to standard error.
+# Handlers that are plain functions run in the thread that reads, so that they cost no switch of threads. When one takes long, another
+# thread reads on. Coroutines run in an event loop of a thread of their own. What handlers print goes to standard error.
 
+import collections
 import inspect
 import json
 import os
@@ -14,6 +15,12 @@ import types
 VERSION = 1
 # How long an answer may wait for those behind it, in seconds.
 PATIENCE = 0.001
+# How often it is looked whether a handler takes long, in seconds.
+TICK = 0.01
+# How many looks without a call there are, until the next call.
+MOST_IDLE = 50
+# How many handlers may take long at once.
+MOST_SLOW = 64
 
 # The module `tenterhook`, whose source stands before this one, as those of the other APIs do.
 api = types.ModuleType("tenterhook")
@@ -24,6 +31,10 @@ sys.modules["tenterhook"] = api
 
 class Refused(Exception):
     """Says to the host why a call failed."""
+
+
+class Cancelled(BaseException):
+    """Is raised in a handler that the host does not wait for any more."""
 
 
 class Wire:
@@ -37,26 +48,37 @@ class Wire:
         os.close(nothing)
         os.dup2(2, 1)
         self.lock = threading.Lock()
+        self.parts = []
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self):
+        """Takes the pipes from a process that a handler has forked: what it does there is no answer."""
+        os.close(self.incoming)
+        os.close(self.outgoing)
+        self.outgoing = None
+        self.lock = threading.Lock()
 
     def send(self, data):
         with self.lock:
+            if self.outgoing is None:
+                os._exit(0)
             while data:
                 written = os.write(self.outgoing, data)
                 data = data[written:]
 
-    def lines(self):
-        """Returns the lines that came, some at once, until the host closes the pipe."""
-        parts = []
+    def read(self):
+        """Returns the lines that came, some at once; none when the host has closed the pipe."""
         while True:
             chunk = os.read(self.incoming, 1 << 16)
             if not chunk:
-                return
-            parts.append(chunk)
+                return []
+            self.parts.append(chunk)
             if b"\n" not in chunk:
                 continue
-            lines = b"".join(parts).split(b"\n")
-            parts = [lines.pop()]
-            yield lines
+            lines = b"".join(self.parts).split(b"\n")
+            self.parts = [lines.pop()]
+            return lines
 
 
 def leave():
@@ -212,35 +234,135 @@ class Worker:
         self.wire = Wire()
         self.scripts = {}
         self.loop = Loop()
-        threading.Thread(target=watch, args=(self.wire.incoming,), daemon=True).start()
+        self.lock = threading.Lock()
+        # What was read and not yet taken, and what was answered and not yet sent.
+        self.lines = collections.deque()
+        self.answers = []
+        self.answered_at = 0.0
+        # The reader that reads, and its thread. One that was in a handler when another took over only brings its call to an end.
+        self.reader = 0
+        self.thread = threading.get_ident()
+        # The call that the reader is in, and those that other readers were left with, by their numbers.
+        self.call = None
+        self.slow = {}
+        self.ticking = threading.Event()
+        for work, arguments in ((watch, (self.wire.incoming,)), (self.tick, ())):
+            threading.Thread(target=work, args=arguments, daemon=True).start()
 
     def run(self):
-        for lines in self.wire.lines():
-            answers = []
-            first = None
-            for line in lines:
-                if not line:
-                    continue
-                answer = self.take(line)
-                if answer is None:
-                    continue
-                answers.append(answer)
-                now = time.perf_counter()
-                first = first or now
-                if now - first > PATIENCE:
-                    self.wire.send(b"".join(answers))
-                    answers, first = [], None
-            if answers:
-                self.wire.send(b"".join(answers))
-        leave()
+        self.read(0)
+        # Another thread reads by now.
+        threading.Event().wait()
+
+    def read(self, reader):
+        """Takes what comes, until another reader has taken over."""
+        self.thread = threading.get_ident()
+        while True:
+            while self.lines:
+                line = self.lines.popleft()
+                if line and not self.take_one(reader, line):
+                    return
+            self.flush()
+            lines = self.wire.read()
+            if not lines:
+                leave()
+            self.lines.extend(lines)
+
+    def take_one(self, reader, line):
+        """Takes one line; returns whether this is still the reader that reads."""
+        answer = self.take(line)
+        if self.wire.outgoing is None:
+            # The handler has forked, and this is the other one.
+            os._exit(0)
+        with self.lock:
+            self.call = None
+            if self.reader == reader:
+                if answer is not None:
+                    self.answers.append(answer)
+            else:
+                reader = None
+        if reader is None:
+            self.leave_call(answer)
+            return False
+        if answer is not None:
+            now = time.perf_counter()
+            if len(self.answers) == 1:
+                self.answered_at = now
+            elif now - self.answered_at > PATIENCE:
+                self.flush()
+        return True
+
+    def flush(self):
+        with self.lock:
+            answers, self.answers = self.answers, []
+        if answers:
+            self.wire.send(b"".join(answers))
+
+    def leave_call(self, answer):
+        """Brings a call to its end whose thread reads no more."""
+        me = threading.get_ident()
+        while me in self.slow.values():
+            try:
+                with self.lock:
+                    self.slow = {number: thread for number, thread in self.slow.items() if thread != me}
+            except Cancelled:
+                # It came to its end just now.
+                pass
+        if answer is not None:
+            self.wire.send(answer)
+
+    def tick(self):
+        """Lets another thread read on when a handler takes long."""
+        seen, idle = None, 0
+        while True:
+            self.ticking.wait()
+            time.sleep(TICK)
+            call = self.call
+            if call is not None and call == seen:
+                self.take_over(call)
+                call = None
+            seen = call
+            idle = 0 if self.call is not None else idle + 1
+            if idle > MOST_IDLE:
+                idle = 0
+                self.ticking.clear()
+                if self.call is not None:
+                    self.ticking.set()
+
+    def take_over(self, call):
+        with self.lock:
+            if self.call != call or len(self.slow) >= MOST_SLOW:
+                return
+            self.call = None
+            self.slow[call] = self.thread
+            self.reader += 1
+            reader = self.reader
+        self.flush()
+        threading.Thread(target=self.read, args=(reader,), daemon=True).start()
+
+    def cancel(self, number):
+        """Ends a handler that nobody waits for. One that is deep in something else ends when it comes out of there."""
+        self.loop.cancel(number)
+        with self.lock:
+            thread = self.slow.get(number)
+            if thread is None:
+                return
+            import ctypes
+
+            raised = ctypes.py_object(Cancelled)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
     def take(self, line):
         message = json.loads(line)
         method, number = message.get("method"), message.get("id")
         if method == "event/handle":
+            # In this order, or the clock stops just before a handler that takes long.
+            self.call = number
+            if not self.ticking.is_set():
+                self.ticking.set()
             return self.handle(number, message["params"])
         if method == "$/cancel":
-            self.loop.cancel(message["params"]["id"])
+            self.cancel(message["params"]["id"])
             return None
         if number is None:
             return None
@@ -281,7 +403,7 @@ class Worker:
         try:
             subject = hook["prepare"](params["event"])
             value = hook["handler"](subject)
-            if inspect.isawaitable(value):
+            if value is not None and inspect.isawaitable(value):
                 self.await_one(number, script, hook, subject, value)
                 return None
             return judged(number, hook["judge"](subject, value))

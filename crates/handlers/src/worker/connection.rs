@@ -1,6 +1,6 @@
 //! One worker that runs: who writes to it, who reads from it, and which calls wait for its answers.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +22,8 @@ const BUFFER: usize = 1 << 20;
 const CHUNK: usize = 64 << 10;
 /// How long a worker may take to end that has closed its output.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
+/// How long a worker may go on with a call after it was told to give it up.
+const LET_GO: Duration = Duration::from_secs(2);
 /// How many lines of stderr are kept, and how much of each.
 const LINES: (usize, usize) = (20, 500);
 
@@ -41,6 +43,8 @@ pub(super) struct Connection {
 struct Shared {
     name: String,
     pending: Mutex<HashMap<u64, oneshot::Sender<Reply>>>,
+    /// Calls that nobody waits for any more and that were not answered yet.
+    given_up: Mutex<HashSet<u64>>,
     next_id: AtomicU64,
     /// When a line came last, in calls that were made by then.
     heard_at: AtomicU64,
@@ -52,6 +56,29 @@ struct Shared {
 impl Shared {
     fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Reply>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn given_up(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.given_up.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the worker killed where it does not let go of a call that nobody waits for: nothing outlives its deadline.
+    fn expect_end_of(self: &Arc<Self>, id: u64) {
+        // Outside a runtime nobody is left to read the answer either.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        self.given_up().insert(id);
+        let shared = Arc::clone(self);
+        runtime.spawn(async move {
+            let answered = timeout_at(Instant::now() + LET_GO, shared.ended.cancelled());
+            if answered.await.is_err() && shared.given_up().remove(&id) {
+                shared.die(&format!(
+                    "it went on with a call for {} seconds after it was told to give it up",
+                    LET_GO.as_secs()
+                ));
+            }
+        });
     }
 
     /// Notes why it is over, fails what waits, and has the child killed.
@@ -110,6 +137,7 @@ impl Connection {
         let shared = Arc::new(Shared {
             name: name.to_owned(),
             pending: Mutex::default(),
+            given_up: Mutex::default(),
             next_id: AtomicU64::new(1),
             heard_at: AtomicU64::new(0),
             death: Mutex::new(None),
@@ -257,6 +285,7 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let was_waiting = self.connection.shared.pending().remove(&self.id).is_some();
         if was_waiting && !self.connection.ended.is_cancelled() {
+            self.connection.shared.expect_end_of(self.id);
             self.connection.cancel(self.id);
         }
     }
@@ -454,6 +483,8 @@ fn take(line: &Bytes, shared: &Shared, stdin: &Input) -> Result<(), String> {
                     (None, None) => Err("it answered neither a result nor an error".to_owned()),
                 };
                 let _given_up = waiting.send(reply);
+            } else {
+                shared.given_up().remove(&id);
             }
             Ok(())
         }

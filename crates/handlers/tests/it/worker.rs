@@ -582,6 +582,79 @@ async fn a_worker_that_hangs_is_given_up_and_started_again() {
     assert_ne!(worker.pid().await, pid);
 }
 
+#[tokio::test]
+async fn a_handler_that_blocks_keeps_no_other_waiting() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import os, time\nfrom tenterhook import on\nmark = os.path.dirname(__file__) + '/mark'\n\
+                @on('stop')\ndef waits(event):\n    while not os.path.exists(mark): time.sleep(0.001)\n    return {}\n\
+                @on('stop')\ndef goes(event):\n    open(mark, 'w').close()\n    return {}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let event = json!({});
+    let waiting = (0..8).map(|_| handle(&worker, 0, &event));
+    let going = handle(&worker, 1, &event);
+    let (waited, gone) = tokio::join!(futures_util::future::join_all(waiting), going);
+    assert_eq!(gone.unwrap(), json!({}));
+    for answer in waited {
+        assert_eq!(answer.unwrap(), json!({}));
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_computes_for_ever_is_ended_and_the_worker_goes_on() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "from tenterhook import on\n@on('stop')\ndef forever(event):\n    while True: pass\n\
+                @on('stop')\ndef quick(event):\n    return {}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let pid = worker.pid().await;
+    let hung = handle_within(&worker, 0, &json!({}), Duration::from_millis(300)).await;
+    assert_eq!(hung, Err(WorkerError::TimedOut));
+    // Longer than the worker would be left alone with a call that it does not let go of.
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(2500) {
+        assert_eq!(handle(&worker, 1, &json!({})).await.unwrap(), json!({}));
+    }
+    assert_eq!(worker.pid().await, pid);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_handler_that_cannot_be_ended_is_ended_with_its_worker() {
+    let sleeps = "import time\nfrom tenterhook import on\n@on('stop')\ndef sleeps(event):\n    time.sleep(300)\n";
+    let blocks = sleeps.replace("def sleeps", "async def sleeps");
+    let spins = "import { on } from 'tenterhook';\non('stop', () => { for (;;); });\n";
+    for (name, text) in [("a.py", sleeps), ("b.py", &blocks), ("c.mjs", spins)] {
+        let bench = Bench::new();
+        let worker = if name == "c.mjs" {
+            node(bench.dir.path())
+        } else {
+            bench.python()
+        };
+        worker.load(&bench.script(name, text)).await.unwrap();
+        let pid = worker.pid().await.unwrap();
+        let hung = handle_within(&worker, 0, &json!({}), Duration::from_millis(300)).await;
+        assert_eq!(hung, Err(WorkerError::TimedOut), "{name}");
+        gone(pid).await;
+    }
+}
+
+// A fork is no second worker: what it does after the fork is no answer.
+#[tokio::test]
+async fn a_handler_that_forks_answers_once() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import os\nfrom tenterhook import on\n@on('stop')\ndef forks(event):\n    \
+                pid = os.fork()\n    return {'pid': pid}\n";
+    worker.load(&bench.script("a.py", text)).await.unwrap();
+    let pid = worker.pid().await;
+    for _ in 0..3 {
+        let answer = handle(&worker, 0, &json!({})).await.unwrap();
+        gone(u32::try_from(answer["pid"].as_u64().unwrap()).unwrap()).await;
+    }
+    assert_eq!(worker.pid().await, pid);
+}
+
 fn is_alive(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = status.rsplit(") ").next().unwrap_or_default();

@@ -274,6 +274,10 @@ fn definition(draft: &Draft) -> String {
             None => line(key, &value.to_string()),
         }
     }
+    if let Action::Model(asked) = &draft.action {
+        // The name in the file may stand for another one.
+        line("asks", &asked.model.to_string());
+    }
     if let Action::Http(http) = &draft.action {
         for (name, value) in http.written_headers() {
             line(&format!("header {name}"), value);

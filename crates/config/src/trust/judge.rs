@@ -276,7 +276,7 @@ fn definition(draft: &Draft) -> String {
     }
     if let Action::Model(asked) = &draft.action {
         // The name in the file may stand for another one.
-        line("asks", &asked.model.to_string());
+        line("asks", &asked.model);
     }
     if let Action::Http(http) = &draft.action {
         for (name, value) in http.written_headers() {

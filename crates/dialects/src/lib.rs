@@ -8,4 +8,6 @@
 pub mod docker_agent;
 mod escape;
 pub mod kodelet;
+pub mod morphix;
+pub mod operator;
 mod reply;

@@ -15,8 +15,9 @@ VERSION = 1
 # How long an answer may wait for those behind it, in seconds.
 PATIENCE = 0.001
 
-# The module `tenterhook`, whose source stands before this one.
+# The module `tenterhook`, whose source stands before this one, as those of the other APIs do.
 api = types.ModuleType("tenterhook")
+api.__path__ = []
 exec(compile(API, "<tenterhook>", "exec"), api.__dict__)
 sys.modules["tenterhook"] = api
 
@@ -92,20 +93,25 @@ class Loop:
         if self.loop is None:
             self.loop = asyncio.new_event_loop()
             threading.Thread(target=self.loop.run_forever, daemon=True).start()
-        task = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
-        self.tasks[number] = task
 
         def finished(task):
-            self.tasks.pop(number, None)
-            if not task.cancelled():
-                done(task)
+            del self.tasks[number]
+            done(task)
 
-        task.add_done_callback(finished)
+        def begin():
+            task = self.tasks[number] = self.loop.create_task(coroutine)
+            task.add_done_callback(finished)
+
+        self.loop.call_soon_threadsafe(begin)
 
     def cancel(self, number):
-        task = self.tasks.get(number)
-        if task is not None:
-            task.cancel()
+        def cancel():
+            task = self.tasks.get(number)
+            if task is not None:
+                task.cancel()
+
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(cancel)
 
 
 def where(error, path):
@@ -123,12 +129,52 @@ def where(error, path):
     return f"{name}:{place}: {said}" if place else f"{name}: {said}"
 
 
+class Own:
+    """Our own API, in the form that the modules of the other APIs have."""
+
+    @staticmethod
+    def begin():
+        api._hooks.clear()
+
+    @staticmethod
+    def collect(_):
+        hooks = [{**hook, "prepare": api.Event, "judge": own_answer} for hook in api._hooks]
+        api._hooks.clear()
+        return hooks
+
+
+def own_answer(_, effect):
+    """Returns what the host is told of what a handler of our own API returned."""
+    if isinstance(effect, api.Effect):
+        return {"effect": effect}
+    if effect is None or isinstance(effect, dict):
+        return effect
+    kind = type(effect).__name__
+    raise TypeError(f"the handler returned a {kind}, expected nothing or what `deny()`, `patch()` and the like return")
+
+
+def api_of(kind):
+    """Returns the module of an API, which is loaded with the first script that is written for it."""
+    if kind == "tenterhook":
+        return Own
+    source = APIS.get(kind)
+    if source is None:
+        known = "`, `".join(["tenterhook", *APIS])
+        raise Refused(f"this worker has no API `{kind}`, expected one of `{known}`")
+    name = f"tenterhook._{kind}"
+    if name not in sys.modules:
+        module = types.ModuleType(name)
+        # Classes of data look for their module while they are made.
+        sys.modules[name] = module
+        exec(compile(source, f"<{name}>", "exec"), module.__dict__)
+    return sys.modules[name]
+
+
 class Script:
     """One file, and the hooks that it registers."""
 
     def __init__(self, number, path, kind):
-        if kind != "tenterhook":
-            raise Refused(f"this worker has no API `{kind}`, expected `tenterhook`")
+        self.api = api_of(kind)
         self.path = path
         module = types.ModuleType(f"tenterhook_script_{number}")
         module.__file__ = path
@@ -138,16 +184,23 @@ class Script:
                 code = compile(file.read(), path, "exec")
         except Exception as error:
             raise Refused(where(error, path)) from None
-        api._hooks.clear()
+        self.api.begin()
         if folder not in sys.path:
-            sys.path.insert(0, folder)
+            # Behind what is installed: a script that is called `logging.py` is not what others import by that name.
+            sys.path.append(folder)
         sys.modules[module.__name__] = module
         try:
             exec(code, module.__dict__)
+            self.hooks = self.api.collect(module)
         except BaseException as error:
+            getattr(self.api, "abandon", self.api.begin)()
             raise Refused(where(error, path)) from None
-        self.hooks = list(api._hooks)
-        api._hooks.clear()
+
+    def forget(self):
+        """Takes back what the script has registered, where its API remembers that."""
+        forget = getattr(self.api, "forget", None)
+        if forget:
+            forget([hook["registered"] for hook in self.hooks])
 
     def described(self):
         keys = ("name", "event", "matcher", "priority")
@@ -206,51 +259,54 @@ class Worker:
             return {"protocol_version": VERSION, "worker": {"name": "python", "version": version}}
         if method == "script/load":
             number = params["script"]
-            self.scripts[number] = Script(number, params["path"], params["api"])
-            return {"hooks": self.scripts[number].described()}
+            script = Script(number, params["path"], params["api"])
+            self.unload(number)
+            self.scripts[number] = script
+            return {"hooks": script.described()}
         if method == "script/unload":
-            self.scripts.pop(params["script"], None)
+            self.unload(params["script"])
             return {}
         raise Refused(f"this worker has no method `{method}`")
+
+    def unload(self, number):
+        script = self.scripts.pop(number, None)
+        if script is not None:
+            script.forget()
 
     def handle(self, number, params):
         script = self.scripts.get(params["script"])
         if script is None or params["hook"] >= len(script.hooks):
             return failed(number, "there is no such hook")
-        handler = script.hooks[params["hook"]]["handler"]
+        hook = script.hooks[params["hook"]]
         try:
-            effect = handler(api.Event(params["event"]))
-            if inspect.isawaitable(effect):
-                self.await_one(number, script, effect)
+            subject = hook["prepare"](params["event"])
+            value = hook["handler"](subject)
+            if inspect.isawaitable(value):
+                self.await_one(number, script, hook, subject, value)
                 return None
-            return judged(number, effect)
+            return judged(number, hook["judge"](subject, value))
         except BaseException as error:
             return failed(number, where(error, script.path))
 
-    def await_one(self, number, script, awaitable):
+    def await_one(self, number, script, hook, subject, awaitable):
         async def wait():
-            return await awaitable
+            # What is raised is looked at here: the loop would end with a `SystemExit`.
+            try:
+                return judged(number, hook["judge"](subject, await awaitable))
+            except BaseException as error:
+                return failed(number, where(error, script.path))
 
         def done(task):
-            try:
-                answer = judged(number, task.result())
-            except BaseException as error:
-                answer = failed(number, where(error, script.path))
-            self.wire.send(answer)
+            self.wire.send(failed(number, "cancelled") if task.cancelled() else task.result())
 
         self.loop.start(number, wait(), done)
 
 
-def judged(number, effect):
-    """Returns the answer to a call whose handler returned this."""
-    if effect is None:
+def judged(number, answer):
+    """Returns the line that answers a call."""
+    if answer is None:
         return b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % number
-    if isinstance(effect, api.Effect):
-        effect = {"effect": effect}
-    elif not isinstance(effect, dict):
-        kind = type(effect).__name__
-        raise TypeError(f"the handler returned a {kind}, expected nothing or what `deny()`, `patch()` and the like return")
-    return answered(number, effect)
+    return answered(number, answer)
 
 
 def answered(number, result):

@@ -2,21 +2,34 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use tenterhook_process::{Command, Program};
 
 use super::Worker;
 
 /// The module that hooks import.
 const API: &str = include_str!("../../../../sdk/python/tenterhook/__init__.py");
+/// The APIs of other systems, each with the name that a script asks for it by.
+const APIS: [(&str, &str); 2] = [
+    (
+        "operator",
+        include_str!("../../../../sdk/python/tenterhook/_operator.py"),
+    ),
+    (
+        "morphix",
+        include_str!("../../../../sdk/python/tenterhook/_morphix.py"),
+    ),
+];
 /// The worker.
 const RUNTIME: &str = include_str!("../../../../sdk/python/tenterhook/_worker.py");
 
 /// Makes the worker for scripts in Python, which runs in `dir`. Python 3.9 or newer has to be in the search path; it is started isolated from
 /// the variables and the directory of the host, so that nothing but the scripts and installed packages is loaded.
 pub fn python(dir: &Path) -> Worker {
-    // A text of JSON is one of Python too.
-    let api = serde_json::Value::from(API).to_string();
-    let program = format!("API = {api}\n{RUNTIME}");
+    // Texts and objects of JSON are Python too.
+    let api = Value::from(API);
+    let apis = Value::from_iter(APIS);
+    let program = format!("API = {api}\nAPIS = {apis}\n{RUNTIME}");
     let command = Command::new(Program::exec(["python3", "-I", "-B", "-c", &program]));
     let command = if dir.as_os_str().is_empty() {
         command

@@ -10,8 +10,14 @@ mod add_context;
 mod git;
 mod http;
 mod model;
+#[cfg(unix)]
+mod morphix;
+#[cfg(unix)]
+mod operator;
 mod server;
 mod snapshot;
+#[cfg(unix)]
+mod stage;
 mod table;
 mod template;
 mod webhook;

@@ -1,0 +1,464 @@
+//! Operator's events: their names, their fields, and what their handlers may return.
+
+use tenterhook::event::{PostToolUse, SessionStart};
+use tenterhook::{EventKind, EventRef};
+use tenterhook_protocol::event::SessionSource;
+
+/// An event of Operator.
+#[derive(Debug)]
+pub struct OperatorEvent {
+    /// Operator's name.
+    pub name: &'static str,
+    /// The event of the catalogue.
+    pub kind: EventKind,
+    /// The name of the dialect. Two events that are one here differ in it, so that each is written for itself.
+    pub(super) written_as: &'static str,
+    pub(super) fields: &'static [Field],
+    pub(super) answer: Answer,
+}
+
+/// One field of an event.
+#[derive(Debug)]
+pub(super) struct Field {
+    /// Operator's name.
+    pub(super) key: &'static str,
+    pub(super) from: From,
+}
+
+/// Where the value of a field comes from.
+#[derive(Debug)]
+pub(super) enum From {
+    /// The payload's field of this name.
+    Payload(&'static str),
+    /// The payload's field of this name, in Operator's words.
+    Worded(&'static str, &'static [(&'static str, &'static str)]),
+    /// The payload's field of this name, in seconds.
+    Seconds(&'static str),
+    /// The directory of the session.
+    Directory,
+    /// The tool call that the event is about.
+    Call,
+    /// The tool result of this field, with the id and the name of its call.
+    ToolResult(&'static str),
+    /// The text of the tool result.
+    ResultText,
+    /// Whether the tool result is an error.
+    ResultIsError,
+    /// The tool results of a turn.
+    ToolResults,
+    /// The parts of a message of a channel.
+    Parts,
+    /// The message that grows, with what was added as its text.
+    Delta,
+    /// One part of a request to a provider.
+    Request(&'static str),
+    /// What a request says beside model and messages.
+    RequestOptions,
+}
+
+/// What handlers of an event may return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Nothing that counts.
+    None,
+    ToolCall,
+    ToolResult,
+    Context,
+    BeforeAgentStart,
+    BeforeSwitch,
+    BeforeFork,
+    BeforeCompact,
+    BeforeTree,
+    Input,
+    Receive,
+    Send,
+    MessageEnd,
+    Connect,
+    Discover,
+}
+
+impl Answer {
+    /// Returns the class of the result.
+    pub(super) const fn class(self) -> Option<&'static str> {
+        Some(match self {
+            Self::None => return None,
+            Self::ToolCall => "ToolCallEventResult",
+            Self::ToolResult => "ToolResultEventResult",
+            Self::Context => "ContextEventResult",
+            Self::BeforeAgentStart => "BeforeAgentStartEventResult",
+            Self::BeforeSwitch => "SessionBeforeSwitchResult",
+            Self::BeforeFork => "SessionBeforeForkResult",
+            Self::BeforeCompact => "SessionBeforeCompactResult",
+            Self::BeforeTree => "SessionBeforeTreeResult",
+            Self::Input => "InputEventResult",
+            Self::Receive => "MessageReceiveResult",
+            Self::Send => "MessageSendResult",
+            Self::MessageEnd => "MessageEndEventResult",
+            Self::Connect => "ChannelConnectResult",
+            Self::Discover => "ResourcesDiscoverResult",
+        })
+    }
+}
+
+const fn same(key: &'static str) -> Field {
+    renamed(key, key)
+}
+
+const fn renamed(key: &'static str, payload: &'static str) -> Field {
+    made(key, From::Payload(payload))
+}
+
+const fn made(key: &'static str, from: From) -> Field {
+    Field { key, from }
+}
+
+const fn watched(name: &'static str, kind: EventKind, fields: &'static [Field]) -> OperatorEvent {
+    answered(name, kind, fields, Answer::None)
+}
+
+const fn answered(
+    name: &'static str,
+    kind: EventKind,
+    fields: &'static [Field],
+    answer: Answer,
+) -> OperatorEvent {
+    OperatorEvent {
+        name,
+        kind,
+        written_as: "operator",
+        fields,
+        answer,
+    }
+}
+
+/// Why a session starts, where the words differ.
+const START_REASONS: &[(&str, &str)] = &[("clear", "new")];
+/// Why a session ends, where the words differ.
+const END_REASONS: &[(&str, &str)] = &[("clear", "new"), ("error", "quit")];
+const QUEUES: &[(&str, &str)] = &[("follow_up", "followup")];
+
+const MESSAGE: &[Field] = &[same("message")];
+const NOTHING: &[Field] = &[];
+
+/// Every event of Operator, in the order of its document, then those that only its source has.
+pub const EVENTS: &[OperatorEvent] = &[
+    watched(
+        "session_start",
+        EventKind::SessionStart,
+        &[
+            made("reason", From::Worded("source", START_REASONS)),
+            renamed("previous_session_file", "previous_session"),
+        ],
+    ),
+    answered(
+        "session_before_switch",
+        EventKind::SessionBeforeSwitch,
+        &[
+            same("reason"),
+            renamed("target_session_file", "target_session"),
+        ],
+        Answer::BeforeSwitch,
+    ),
+    answered(
+        "session_before_fork",
+        EventKind::SessionBeforeFork,
+        &[same("entry_id"), same("position")],
+        Answer::BeforeFork,
+    ),
+    answered(
+        "session_before_compact",
+        EventKind::BeforeCompaction,
+        &[
+            same("preparation"),
+            same("branch_entries"),
+            same("custom_instructions"),
+        ],
+        Answer::BeforeCompact,
+    ),
+    watched(
+        "session_compact",
+        EventKind::AfterCompaction,
+        &[
+            same("compaction_entry"),
+            renamed("from_extension", "from_hook"),
+        ],
+    ),
+    watched(
+        "session_shutdown",
+        EventKind::SessionEnd,
+        &[
+            made("reason", From::Worded("reason", END_REASONS)),
+            renamed("target_session_file", "target_session"),
+        ],
+    ),
+    answered(
+        "session_before_tree",
+        EventKind::SessionBeforeTree,
+        &[same("preparation")],
+        Answer::BeforeTree,
+    ),
+    watched(
+        "session_tree",
+        EventKind::SessionTree,
+        &[
+            same("new_leaf_id"),
+            same("old_leaf_id"),
+            same("summary_entry"),
+            renamed("from_extension", "from_hook"),
+        ],
+    ),
+    answered(
+        "input",
+        EventKind::UserInput,
+        &[same("text"), same("source")],
+        Answer::Input,
+    ),
+    answered(
+        "before_agent_start",
+        EventKind::BeforeAgentStart,
+        &[same("prompt"), same("system_prompt")],
+        Answer::BeforeAgentStart,
+    ),
+    answered(
+        "context",
+        EventKind::Context,
+        &[same("messages")],
+        Answer::Context,
+    ),
+    watched("agent_start", EventKind::AgentStart, NOTHING),
+    watched(
+        "agent_end",
+        EventKind::AgentEnd,
+        &[same("messages"), same("reason")],
+    ),
+    watched("agent_error", EventKind::AgentError, &[same("error")]),
+    watched("save_point", EventKind::SavePoint, NOTHING),
+    watched("settled", EventKind::AgentSettled, NOTHING),
+    watched(
+        "turn_start",
+        EventKind::TurnStart,
+        &[
+            same("turn_index"),
+            made("timestamp", From::Seconds("started_at_ms")),
+        ],
+    ),
+    watched(
+        "turn_end",
+        EventKind::TurnEnd,
+        &[
+            same("turn_index"),
+            same("message"),
+            made("tool_results", From::ToolResults),
+        ],
+    ),
+    watched("message_start", EventKind::MessageStart, MESSAGE),
+    watched(
+        "message_update",
+        EventKind::MessageUpdate,
+        &[made("message", From::Delta)],
+    ),
+    answered(
+        "message_end",
+        EventKind::MessageEnd,
+        MESSAGE,
+        Answer::MessageEnd,
+    ),
+    watched(
+        "tool_execution_start",
+        EventKind::ToolExecutionStart,
+        &[made("tool_call", From::Call)],
+    ),
+    watched(
+        "tool_execution_update",
+        EventKind::ToolExecutionUpdate,
+        &[made(
+            "partial_tool_result",
+            From::ToolResult("partial_result"),
+        )],
+    ),
+    watched(
+        "tool_execution_end",
+        EventKind::ToolExecutionEnd,
+        &[made("tool_result", From::ToolResult("result"))],
+    ),
+    watched(
+        "tool_execution_failure",
+        EventKind::ToolError,
+        &[
+            same("tool_name"),
+            renamed("tool_call_id", "tool_use_id"),
+            renamed("input", "tool_input"),
+            same("error"),
+        ],
+    ),
+    answered(
+        "tool_call",
+        EventKind::PreToolUse,
+        &[
+            renamed("tool_call_id", "tool_use_id"),
+            same("tool_name"),
+            renamed("input", "tool_input"),
+        ],
+        Answer::ToolCall,
+    ),
+    answered(
+        "tool_result",
+        EventKind::PostToolUse,
+        &[
+            renamed("tool_call_id", "tool_use_id"),
+            same("tool_name"),
+            renamed("input", "tool_input"),
+            made("content", From::ResultText),
+            made("is_error", From::ResultIsError),
+        ],
+        Answer::ToolResult,
+    ),
+    watched(
+        "model_select",
+        EventKind::ModelSelect,
+        &[same("model"), same("previous_model"), same("source")],
+    ),
+    watched(
+        "thinking_level_select",
+        EventKind::ThinkingLevelSelect,
+        &[same("level"), same("previous_level")],
+    ),
+    watched(
+        "subagent_start",
+        EventKind::SubagentStart,
+        &[same("task_id"), same("label"), same("task")],
+    ),
+    watched(
+        "subagent_end",
+        EventKind::SubagentStop,
+        &[
+            same("task_id"),
+            same("label"),
+            same("status"),
+            same("result"),
+        ],
+    ),
+    watched(
+        "gateway:startup",
+        EventKind::GatewayStart,
+        &[same("channel_ids")],
+    ),
+    watched(
+        "gateway:stop",
+        EventKind::GatewayStop,
+        &[same("channel_ids")],
+    ),
+    answered(
+        "channel:connect",
+        EventKind::ChannelConnect,
+        &[same("channel_id")],
+        Answer::Connect,
+    ),
+    watched(
+        "channel:disconnect",
+        EventKind::ChannelDisconnect,
+        &[same("channel_id")],
+    ),
+    answered(
+        "message:receive",
+        EventKind::MessageReceive,
+        &[
+            same("channel_id"),
+            same("chat_id"),
+            same("user_id"),
+            same("text"),
+            made("parts", From::Parts),
+        ],
+        Answer::Receive,
+    ),
+    answered(
+        "message:send",
+        EventKind::MessageSend,
+        &[
+            same("channel_id"),
+            same("chat_id"),
+            same("input_text"),
+            same("response_text"),
+            same("is_voice"),
+        ],
+        Answer::Send,
+    ),
+    watched(
+        "message:cancel",
+        EventKind::MessageCancel,
+        &[same("channel_id"), same("chat_id")],
+    ),
+    watched(
+        "gateway:error",
+        EventKind::GatewayError,
+        &[same("channel_id"), same("error")],
+    ),
+    watched(
+        "user_bash",
+        EventKind::UserBash,
+        &[same("command"), same("exclude_from_context"), same("cwd")],
+    ),
+    answered(
+        "resources_discover",
+        EventKind::ResourcesDiscover,
+        &[made("cwd", From::Directory), same("reason")],
+        Answer::Discover,
+    ),
+    watched(
+        "retry_start",
+        EventKind::RetryStart,
+        &[same("attempt"), same("max_retries")],
+    ),
+    watched(
+        "retry_end",
+        EventKind::RetryEnd,
+        &[same("attempt"), same("success"), same("error")],
+    ),
+    watched(
+        "before_provider_request",
+        EventKind::ProviderRequest,
+        &[
+            made("model", From::Request("model")),
+            made("messages", From::Request("messages")),
+            made("options", From::RequestOptions),
+        ],
+    ),
+    watched(
+        "after_provider_response",
+        EventKind::AfterLlmCall,
+        &[renamed("model", "model_id"), same("response")],
+    ),
+    watched(
+        "queue_update",
+        EventKind::QueueUpdate,
+        &[
+            made("queue", From::Worded("queue", QUEUES)),
+            same("message"),
+            same("messages"),
+        ],
+    ),
+    watched(
+        "compaction_start",
+        EventKind::CompactionStart,
+        &[same("tokens_before")],
+    ),
+    OperatorEvent {
+        written_as: "operator compaction_end",
+        ..watched(
+            "compaction_end",
+            EventKind::AfterCompaction,
+            &[renamed("tokens_before", "input_tokens"), same("summary")],
+        )
+    },
+];
+
+/// Says whether Operator has this occurrence of an event: a call that was denied has no result there, and a session
+/// goes on through a compaction.
+pub(super) fn has(event: &EventRef) -> bool {
+    if let Some(event) = event.downcast::<PostToolUse>() {
+        return !event.blocked;
+    }
+    event
+        .downcast::<SessionStart>()
+        .is_none_or(|event| event.source != SessionSource::Compact)
+}

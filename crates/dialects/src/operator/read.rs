@@ -1,0 +1,219 @@
+//! Reading what a handler returned.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenterhook::{ReadError, Reply};
+use tenterhook_protocol::{AnyEffect, JsonObject};
+
+use super::event::{Answer, OperatorEvent};
+use super::part;
+
+/// The reason of a stop whose handler gave none.
+const NO_REASON: &str = "stopped by a hook";
+
+/// What the worker says of an object that a handler returned.
+#[derive(Deserialize)]
+struct Returned {
+    class: String,
+    #[serde(default)]
+    fields: JsonObject,
+}
+
+pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
+    let returned: Option<Returned> = serde_json::from_slice(reply.stdout)
+        .map_err(|error| ReadError::invalid(error.to_string()))?;
+    let (Some(returned), Some(class)) = (returned, event.answer.class()) else {
+        return Ok(AnyEffect::default());
+    };
+    if returned.class != class {
+        let found = returned.class;
+        return Err(ReadError::invalid(format!(
+            "a handler of `{}` returned a `{found}`, expected a `{class}` or None",
+            event.name
+        )));
+    }
+    let fields = Fields(returned.fields);
+    let mut effect = AnyEffect::default();
+    match event.answer {
+        Answer::None => {}
+        Answer::ToolCall => tool_call(&fields, &mut effect)?,
+        Answer::ToolResult => tool_result(&fields, &mut effect)?,
+        Answer::Context => rewrite(&mut effect, "messages", fields.get("messages")),
+        Answer::BeforeAgentStart => {
+            rewrite(&mut effect, "system_prompt", fields.get("system_prompt"));
+        }
+        Answer::BeforeSwitch | Answer::BeforeFork => cancel(&fields, &mut effect),
+        Answer::BeforeCompact => {
+            cancel(&fields, &mut effect);
+            effect.supply = fields.get("compaction").map(summary).transpose()?;
+        }
+        Answer::BeforeTree => before_tree(&fields, &mut effect)?,
+        Answer::Input => input(&fields, &mut effect)?,
+        Answer::Receive => receive(&fields, &mut effect)?,
+        Answer::Send => {
+            if let Some(parts) = fields.get("parts") {
+                let parts = part::read(parts)?.into();
+                effect.collect.insert("parts".to_owned(), parts);
+            }
+        }
+        Answer::MessageEnd => rewrite(&mut effect, "message", fields.get("message")),
+        Answer::Connect => {
+            if fields.get("allow").is_some_and(|allow| !is_true(allow)) {
+                effect.block = Some(fields.reason());
+            }
+        }
+        Answer::Discover => {
+            for list in ["skill_paths", "prompt_paths", "theme_paths"] {
+                let paths = fields.get(list).cloned();
+                effect
+                    .collect
+                    .extend(paths.map(|paths| (list.to_owned(), paths)));
+            }
+        }
+    }
+    Ok(effect)
+}
+
+/// The fields of a result. One that is `None` is as if it were not set.
+struct Fields(JsonObject);
+
+impl Fields {
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key).filter(|value| !value.is_null())
+    }
+
+    fn is_set(&self, key: &str) -> bool {
+        self.get(key).is_some_and(is_true)
+    }
+
+    fn text(&self, key: &str) -> Result<Option<&str>, ReadError> {
+        let text = |value: &'_ Value| value.is_string();
+        match self.get(key) {
+            Some(value) if !text(value) => Err(ReadError::invalid(format!(
+                "`{key}` is {value}, expected text"
+            ))),
+            value => Ok(value.and_then(Value::as_str)),
+        }
+    }
+
+    /// Returns the reason of a stop. A reason that is no text does not take the stop back.
+    fn reason(&self) -> String {
+        match self.get("reason") {
+            Some(Value::String(reason)) if !reason.is_empty() => reason.clone(),
+            Some(Value::String(_)) | None => NO_REASON.to_owned(),
+            Some(other) => other.to_string(),
+        }
+    }
+
+    /// Returns one of the words that `action` may be.
+    fn action(&self, others: [&'static str; 2]) -> Result<&str, ReadError> {
+        let action = self.text("action")?.unwrap_or("continue");
+        if action == "continue" || others.contains(&action) {
+            return Ok(action);
+        }
+        Err(ReadError::invalid(format!(
+            "`action` is `{action}`, expected `continue`, `{}` or `{}`",
+            others[0], others[1]
+        )))
+    }
+}
+
+/// Says what Python makes of a value in a condition.
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(keys) => !keys.is_empty(),
+    }
+}
+
+fn rewrite(effect: &mut AnyEffect, field: &str, value: Option<&Value>) {
+    let value = value.cloned();
+    effect
+        .rewrite
+        .extend(value.map(|value| (field.to_owned(), value)));
+}
+
+fn cancel(fields: &Fields, effect: &mut AnyEffect) {
+    effect.block = fields.is_set("cancel").then(|| fields.reason());
+}
+
+fn tool_call(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    if fields.is_set("block") {
+        effect.block = Some(fields.reason());
+        return Ok(());
+    }
+    match fields.get("params") {
+        Some(params) if !params.is_object() => Err(ReadError::invalid(
+            "`params` is no dict, which tools run with",
+        )),
+        params => {
+            rewrite(effect, "whole_input", params);
+            Ok(())
+        }
+    }
+}
+
+fn tool_result(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    if let Some(content) = fields.text("content")? {
+        let blocks = json!([{ "type": "text", "text": content }]);
+        rewrite(effect, "content", Some(&blocks));
+    }
+    rewrite(effect, "is_error", fields.get("is_error"));
+    // A result that ends the run goes on ending it.
+    if fields.is_set("terminate") {
+        rewrite(effect, "terminate", Some(&Value::Bool(true)));
+    }
+    Ok(())
+}
+
+/// Returns the summary of a compaction or of a branch: a text, or an object that has one.
+fn summary(product: &Value) -> Result<Value, ReadError> {
+    let text = if product.is_object() {
+        product.get("summary")
+    } else {
+        Some(product)
+    };
+    text.filter(|text| text.is_string())
+        .cloned()
+        .ok_or_else(|| ReadError::invalid("there is no text in `summary`"))
+}
+
+fn before_tree(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    cancel(fields, effect);
+    effect.supply = fields.get("summary").map(summary).transpose()?;
+    for field in ["custom_instructions", "replace_instructions", "label"] {
+        rewrite(effect, field, fields.get(field));
+    }
+    Ok(())
+}
+
+fn input(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    match fields.action(["transform", "handled"])? {
+        "transform" => rewrite(effect, "text", fields.get("text")),
+        "handled" => effect.handled = true,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn receive(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    match fields.action(["transform", "reject"])? {
+        "reject" => effect.block = Some(fields.text("reason")?.unwrap_or_default().to_owned()),
+        "transform" => {
+            rewrite(effect, "text", fields.get("text"));
+            if let Some(parts) = fields.get("parts") {
+                let parts = part::read(parts)?;
+                // The text is that of the parts, whatever else the handler says.
+                let text = part::joined_text(&parts).into();
+                rewrite(effect, "text", Some(&text));
+                rewrite(effect, "parts", Some(&parts.into()));
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}

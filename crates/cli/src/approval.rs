@@ -2,24 +2,25 @@
 
 use std::sync::Arc;
 
-use tenterhook_config::{Approvals, Brought, Layers, Trust, TrustError, TrustState};
+use tenterhook_config::{Approvals, Brought, Gone, TrustError, TrustState};
 
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
 use crate::output::{self, style, styled};
-use crate::safe::safe;
+use crate::safe::safe_line;
 
 /// How many hooks that do not run are named one by one.
 const MOST_NAMED: usize = 5;
 
-/// Returns who says which hooks of the project run.
-pub(crate) fn trust(layers: &Layers) -> Result<Trust, CliError> {
-    if layers.projects().is_empty() {
-        return Ok(Trust::Caller);
-    }
-    Ok(Trust::Approved(Arc::new(open()?)))
+/// Returns the user's approvals. Without a folder for them there are none, and nothing of a project runs.
+pub(crate) fn known() -> Result<Option<Arc<Approvals>>, CliError> {
+    let Some(dir) = data_dir() else {
+        return Ok(None);
+    };
+    let approvals = Approvals::open(&dir).map_err(|error| refused(&error))?;
+    Ok(Some(Arc::new(approvals)))
 }
 
 /// Opens the user's approvals.
@@ -54,7 +55,24 @@ pub(crate) fn refused(error: &TrustError) -> CliError {
 /// Returns what a hook is called among all that a project brings.
 pub(crate) fn name_of(brought: &Brought) -> String {
     let item = &brought.item;
-    safe(&format!("{} of {}", item.name, item.source.display()))
+    safe_line(&format!("{} of {}", item.name, item.source.display()))
+}
+
+/// Says which approved hooks the project does not bring any more.
+pub(crate) fn tell_gone(gone: &[Gone]) {
+    for Gone { approved, .. } in gone {
+        let source = approved.source.display();
+        let name = safe_line(&format!("{} of {source}", approved.name));
+        warn(format_args!(
+            "`{name}` was approved in this project and is gone: removed, renamed, not executable or broken"
+        ));
+    }
+    if !gone.is_empty() {
+        output::note(format_args!(
+            "{} take the approval back with `tenterhook trust --revoke NAME`",
+            styled(style::NAME, "hint:")
+        ));
+    }
 }
 
 /// Says which hooks of the project do not run.

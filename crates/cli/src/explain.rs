@@ -15,7 +15,7 @@ use crate::hooks::{self, Hooks};
 use crate::input;
 use crate::interrupt::Interrupts;
 use crate::output::{self, style, styled};
-use crate::safe::safe;
+use crate::safe::safe_line as safe;
 use crate::table::{self, plain};
 
 /// One hook or file, and what becomes of it.
@@ -141,7 +141,8 @@ fn why(
             safe(subject.unwrap_or_default())
         ));
     }
-    let definition = spec.definition.clone()?;
+    // Below another matcher it is another hook.
+    let definition = format!("{} {}", spec.matcher, spec.definition.as_ref()?);
     let first = seen.get(&definition).cloned();
     seen.entry(definition)
         .or_insert_with(|| hook.source.to_string());

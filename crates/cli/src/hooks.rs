@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tenterhook::{Engine, JournalSink, Layer, Scope};
 use tenterhook_agent::provider::{Endpoint, Judges};
 use tenterhook_config::{
-    Discovery, FoundFile, Layers, LoadOptions, Loaded, Problem, Severity, load_files, load_lines,
+    Discovery, FoundFile, Layers, LoadOptions, Loaded, Problem, Severity, Trust, gone, load_files,
+    load_lines,
 };
 use tenterhook_handlers::Services;
 
@@ -20,6 +21,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
+use crate::safe::safe_line;
 
 /// The hooks of a call.
 #[derive(Debug)]
@@ -65,10 +67,15 @@ pub(crate) async fn load_quietly(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
+    let (is_lenient, denies_untrusted) = (args.lenient, args.deny_untrusted);
     let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
     let read = move || {
         let layers = config_dir::layers(&args.config, Some(&start))?;
-        let trust = approval::trust(&layers)?;
+        let approvals = approval::known()?;
+        // Decided once, whatever the project's folders are by the time that they are looked at.
+        let trust = approvals
+            .clone()
+            .map_or_else(Trust::nobody, Trust::Approved);
         let options = LoadOptions {
             trust: trust.clone(),
             deny_untrusted: args.deny_untrusted,
@@ -77,21 +84,33 @@ pub(crate) async fn load_quietly(
         let search = Discovery::of_layers(&layers)
             .trust(trust)
             .deny_untrusted(args.deny_untrusted)
+            .strict(args.strict)
             .data_dir(data_dir());
         let loaded = load_named(&args.files, &layers, &options)?;
-        Ok((loaded, load_lines(lines.lines(), &options)?, search))
+        let lines = load_lines(lines.lines(), &options)?;
+        Ok((loaded, lines, search, approvals, layers))
     };
-    let (mut loaded, lines, search) = interrupt::blocking(interrupts, read).await?;
+    let (mut loaded, lines, search, approvals, layers) =
+        interrupt::blocking(interrupts, read).await?;
     let token = interrupts.token();
     let discovered = token
         .run_until_cancelled(search.discover())
         .await
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
     for warning in &discovered.warnings {
-        warn(warning);
+        warn(safe_line(warning));
     }
+    refuse_unreadable(&discovered.unreadable, is_lenient)?;
     loaded.specs.extend(discovered.specs);
     loaded.brought.extend(discovered.brought);
+    if let Some(approvals) = approvals {
+        let projects = layers.projects();
+        let dirs = projects.iter().map(|project| project.dir.as_path());
+        let gone = gone(&approvals, dirs, &loaded.brought);
+        approval::tell_gone(&gone);
+        let denials = gone.into_iter().flat_map(|gone| gone.denials);
+        loaded.specs.extend(denials.filter(|_| denies_untrusted));
+    }
     loaded.specs.extend(lines.specs);
     loaded.specs.append(&mut loaded.wired);
     loaded.warnings.extend(lines.warnings);
@@ -99,6 +118,21 @@ pub(crate) async fn load_quietly(
         loaded,
         found: discovered.files,
     })
+}
+
+/// Refuses to go on where folders of the user or the machine cannot be read: hooks that are not found guard nothing.
+fn refuse_unreadable(unreadable: &[String], is_lenient: bool) -> Result<(), CliError> {
+    let Some(first) = unreadable.first() else {
+        return Ok(());
+    };
+    if !is_lenient {
+        return Err(CliError::new(Exit::Failed, safe_line(first))
+            .hint("make it readable, or go on without it with `--lenient`"));
+    }
+    for problem in unreadable {
+        warn(safe_line(problem));
+    }
+    Ok(())
 }
 
 /// Loads what the files of a call say of agents, and no hooks but those that are managed for all users.
@@ -121,7 +155,12 @@ pub(crate) async fn load_agents(
     loaded
         .specs
         .retain(|spec| spec.source.layer == Layer::System);
-    loaded.specs.extend(search.await.specs);
+    let found = search.await;
+    refuse_unreadable(&found.unreadable, args.lenient)?;
+    for warning in &found.warnings {
+        warn(safe_line(warning));
+    }
+    loaded.specs.extend(found.specs);
     let managed = match loaded.specs.len() {
         0 => String::new(),
         managed => format!(" but {managed} that are managed for all users"),
@@ -162,7 +201,9 @@ pub(crate) fn load_named(
     }
     let mut loaded = load_files(distinct, options)?;
     // Which agent runs is said by the files of the call; those of the layers give hooks only.
-    let is_own = |path: &PathBuf| own.iter().any(|(known, _)| known == path);
+    let is_own = |path: &PathBuf| {
+        own.iter().any(|(known, _)| known == path) && !explicit.contains(&whole(path))
+    };
     loaded.agent_files.retain(|file| !is_own(&file.path));
     Ok(loaded)
 }

@@ -1,6 +1,6 @@
 //! The recipe of a run.
 
-use tenterhook_config::{LoadOptions, Recipe, find_recipe, load_recipe};
+use tenterhook_config::{LoadOptions, Recipe, RecipePlace, find_recipe, load_recipe};
 use tenterhook_handlers::Services;
 use tenterhook_handlers::recipe::RecipeHandlers;
 
@@ -9,6 +9,8 @@ use crate::config_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks;
+use crate::output;
+use crate::safe::safe_line;
 
 /// Loads the recipe of a call, if it names one. Without hooks a recipe is a prompt and tools.
 pub(crate) fn load(args: &RunArgs, services: Services) -> Result<Option<Recipe>, CliError> {
@@ -21,6 +23,17 @@ pub(crate) fn load(args: &RunArgs, services: Services) -> Result<Option<Recipe>,
         CliError::of(Exit::Usage, &error).hint(format!("there are: {known}"))
     })?;
     let options: LoadOptions = hooks::options(false, services);
+    if let RecipePlace::File(path) = &place
+        && layers
+            .projects()
+            .iter()
+            .any(|project| path.starts_with(&project.dir))
+    {
+        output::note(format_args!(
+            "The recipe is this project's: {}",
+            safe_line(&path.display().to_string())
+        ));
+    }
     let mut recipe = load_recipe(&place, &RecipeHandlers::default(), &options)?;
     if args.work.no_hooks {
         recipe.hooks.clear();

@@ -15,6 +15,11 @@ pub(crate) fn safe(text: &str) -> String {
     escaped
 }
 
+/// Escapes a name or a path, which is one line: line ends too.
+pub(crate) fn safe_line(text: &str) -> String {
+    safe(text).replace('\n', "\\n")
+}
+
 /// Escapes a text that stands in a line of the program's own: its further lines are indented by `indent`.
 pub(crate) fn inset(text: &str, indent: usize) -> String {
     let text = safe(text.trim_end_matches('\n'));
@@ -26,7 +31,7 @@ pub(crate) fn inset(text: &str, indent: usize) -> String {
 fn is_acted_on(character: char) -> bool {
     let is_direction = matches!(
         character,
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
     is_direction || (character.is_control() && !matches!(character, '\n' | '\t'))
 }

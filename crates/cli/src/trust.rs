@@ -13,7 +13,7 @@ use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::{self, Hooks};
-use crate::interrupt::Interrupts;
+use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
 use crate::stdin::Lines;
 
@@ -120,9 +120,12 @@ async fn approve(
             approved.push(brought.item.clone());
         }
     }
-    approvals
-        .approve(&approved)
-        .map_err(|error| approval::refused(&error))?;
+    let items = approved.clone();
+    let write = move || {
+        let written = approvals.approve(&items);
+        written.map_err(|error| approval::refused(&error))
+    };
+    interrupt::blocking(interrupts, write).await?;
     if args.json {
         let names: Vec<&str> = approved.iter().map(|item| item.name.as_str()).collect();
         output::json(&json!({ "approved": names, "left": open.len() - approved.len() }));

@@ -33,14 +33,14 @@ mod probe;
 mod scan;
 mod script;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use tenterhook::{
-    CommandHandler, Dialect, EventClass, EventKind, EventName, Handler, HookId, HookSpec, Layer,
-    Policy, Source,
+    CommandHandler, Dialect, EventKind, EventName, Handler, HookId, HookSpec, Layer, Policy, Source,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
@@ -50,7 +50,7 @@ use self::scan::Candidate;
 use self::script::Workers;
 use crate::layers::Layers;
 use crate::project::{KODELET, Project, TENTERHOOK};
-use crate::trust::{Approvals, Brought, DENIES, Trust, Withheld, below};
+use crate::trust::{Approvals, Brought, Trust, below, deny};
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -224,8 +224,10 @@ pub struct Discovered {
     pub files: Vec<FoundFile>,
     /// What the project brings.
     pub brought: Vec<Brought>,
-    /// What a person should look at: folders that cannot be read, files that cannot be hooks.
+    /// What a person should look at: folders of the project that cannot be read, files that cannot be hooks.
     pub warnings: Vec<String>,
+    /// Folders of the user or the machine that are there and cannot be read: what they guard is not guarded.
+    pub unreadable: Vec<String>,
 }
 
 /// How folders are searched.
@@ -234,6 +236,8 @@ pub struct Discovery {
     folders: Vec<HookFolder>,
     trust: Trust,
     deny_untrusted: bool,
+    is_strict: bool,
+    unreadable: Vec<String>,
     data_dir: Option<PathBuf>,
     directory: PathBuf,
 }
@@ -241,22 +245,29 @@ pub struct Discovery {
 impl Discovery {
     /// Searches the folders of these layers.
     pub fn of_layers(layers: &Layers) -> Self {
-        let start = layers.start.clone();
-        Self::of_folders(folders(layers)).directory(start.unwrap_or_default())
+        let start = layers.start.clone().unwrap_or_default();
+        let mut unreadable = Vec::new();
+        let folders = folders(layers, &mut unreadable);
+        Self {
+            unreadable,
+            ..Self::of_folders(folders).directory(start)
+        }
     }
 
     /// Searches folders in this order.
     pub fn of_folders(folders: impl IntoIterator<Item = HookFolder>) -> Self {
         Self {
             folders: folders.into_iter().collect(),
-            trust: Trust::Caller,
+            trust: Trust::nobody(),
             deny_untrusted: false,
+            is_strict: false,
+            unreadable: Vec::new(),
             data_dir: None,
             directory: PathBuf::new(),
         }
     }
 
-    /// Sets who says which executables of a project run. The default is the caller: all of them.
+    /// Sets who says which hooks of a project run. The default is nobody: none of them.
     #[must_use]
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
@@ -267,6 +278,13 @@ impl Discovery {
     #[must_use]
     pub fn deny_untrusted(mut self, deny: bool) -> Self {
         self.deny_untrusted = deny;
+        self
+    }
+
+    /// Makes what a file of the user or the machine may guard be denied where the file is broken or does not say what it is for.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.is_strict = strict;
         self
     }
 
@@ -297,7 +315,7 @@ impl Discovery {
         };
         let Ok(mut scanned) = scan.await else {
             return Discovered {
-                warnings: vec!["the search for hooks was given up".to_owned()],
+                unreadable: vec!["the search for hooks was given up".to_owned()],
                 ..Discovered::default()
             };
         };
@@ -315,8 +333,11 @@ impl Discovery {
             scanned.settle(answers);
         }
         probes.keep();
-        self.finish(scanned.candidates, scanned.warnings, &workers)
-            .await
+        let mut discovered = self
+            .finish(scanned.candidates, scanned.warnings, &workers)
+            .await;
+        discovered.unreadable = [self.unreadable, scanned.unreadable].concat();
+        discovered
     }
 
     async fn finish(
@@ -377,6 +398,12 @@ impl Discovery {
                 vec![spec(found, event, Arc::new(handler), policy)]
             }
             FileState::Untrusted | FileState::Changed if self.deny_untrusted => denials(candidate),
+            FileState::Broken { .. } | FileState::ProbeFailed { .. }
+                if self.is_strict && found.layer != Layer::Project =>
+            {
+                let reason = format!("`{}` is no hook: {}", found.name, found.state.describe());
+                deny(&found.name, Vec::new(), &source(found), &reason)
+            }
             FileState::Untrusted
             | FileState::Changed
             | FileState::Script { .. }
@@ -389,30 +416,23 @@ impl Discovery {
     }
 }
 
-/// Returns the hooks that deny in the place of one that nobody approved. What that is for is known only of what ran
-/// before; anything else may guard what the user says and what tools do.
+/// Returns the hooks that deny in the place of one that nobody approved.
 fn denials(candidate: &Candidate) -> Vec<HookSpec> {
     let Some((item, state)) = &candidate.item else {
         return Vec::new();
     };
+    let found = &candidate.found;
+    let events = candidate.known_event.iter().cloned().collect();
     let reason = Brought::new(item.clone(), *state, Vec::new()).reason();
-    let events = match &candidate.known_event {
-        Some(event) => vec![event.clone()],
-        None => [EventKind::UserPromptSubmit, EventKind::PreToolUse]
-            .map(EventName::Known)
-            .to_vec(),
-    };
-    let gates = events
-        .into_iter()
-        .filter(|event| event.info().class == EventClass::Gate);
-    gates
-        .map(|event| {
-            let handler = Withheld {
-                reason: reason.clone(),
-            };
-            spec(&candidate.found, event, Arc::new(handler), DENIES)
-        })
-        .collect()
+    deny(&found.name, events, &source(found), &reason)
+}
+
+fn source(found: &FoundFile) -> Source {
+    Source {
+        layer: found.layer,
+        path: Some(found.path.clone()),
+        line: None,
+    }
 }
 
 fn spec(
@@ -428,17 +448,13 @@ fn spec(
         among: is_kodelet.then_some(Layer::Project),
         timeout: EXECUTABLE_TIMEOUT,
         policy,
-        source: Source {
-            layer: found.layer,
-            path: Some(found.path.clone()),
-            line: None,
-        },
+        source: source(found),
         ..HookSpec::new(event, HookId::new(found.name.clone()), handler)
     }
 }
 
 /// Returns the folders of layers in the order in which they count.
-fn folders(layers: &Layers) -> Vec<HookFolder> {
+fn folders(layers: &Layers, unreadable: &mut Vec<String>) -> Vec<HookFolder> {
     let plain = |dir: PathBuf, layer, speaks, project: Option<&Project>| HookFolder {
         dir,
         prefix: String::new(),
@@ -477,7 +493,7 @@ fn folders(layers: &Layers) -> Vec<HookFolder> {
                 Speaks::Kodelet,
                 Some(project),
             ));
-            folders.extend(plugins(&dir, Layer::Project, Some(project)));
+            folders.extend(plugins(&dir, Layer::Project, Some(project), unreadable));
         }
     }
     if let Some(dir) = &layers.user {
@@ -491,14 +507,29 @@ fn folders(layers: &Layers) -> Vec<HookFolder> {
     if let Some(home) = &home {
         let dir = home.join(KODELET);
         folders.push(plain(dir.join("hooks"), Layer::User, Speaks::Kodelet, None));
-        folders.extend(plugins(&dir, Layer::User, None));
+        folders.extend(plugins(&dir, Layer::User, None, unreadable));
     }
     folders
 }
 
 /// Returns the hook folders of plugins, in the byte order of their names. Links to plugins are followed.
-fn plugins(kodelet: &Path, layer: Layer, project: Option<&Project>) -> Vec<HookFolder> {
-    let entries = std::fs::read_dir(kodelet.join("plugins"));
+fn plugins(
+    kodelet: &Path,
+    layer: Layer,
+    project: Option<&Project>,
+    unreadable: &mut Vec<String>,
+) -> Vec<HookFolder> {
+    let dir = kodelet.join("plugins");
+    let entries = std::fs::read_dir(&dir);
+    if let Err(error) = &entries
+        && error.kind() != ErrorKind::NotFound
+        && project.is_none()
+    {
+        unreadable.push(format!(
+            "the hooks of `{}` are not in force: {error}",
+            dir.display()
+        ));
+    }
     let mut dirs: Vec<PathBuf> = entries
         .into_iter()
         .flatten()

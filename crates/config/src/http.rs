@@ -122,13 +122,13 @@ impl HttpAction {
         }
     }
 
-    /// Adds everything that tells this hook from another one. Of the headers' values that is a digest.
     /// Returns the headers as they are written, for somebody who has to judge what they tell.
     pub(crate) fn written_headers(&self) -> impl Iterator<Item = (&str, &str)> {
         let headers = self.headers.iter();
         headers.map(|header| (header.name.as_str(), header.value.as_str()))
     }
 
+    /// Adds everything that tells this hook from another one. Of the headers' values that is a digest.
     pub(crate) fn define(&self, definition: Definition, key: &str) -> Definition {
         let sorted: BTreeMap<String, &Header> = self
             .headers

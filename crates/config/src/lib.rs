@@ -68,5 +68,6 @@ pub use source::{Place, Span};
 pub use toolset::{Toolset, ToolsetKind};
 pub use trigger::{Blocked, Conversation, Trigger};
 pub use trust::{
-    Approvals, Approved, ApprovedFile, Brought, Item, ItemFile, Trust, TrustError, TrustState,
+    Approvals, Approved, ApprovedFile, Brought, Gone, Item, ItemFile, Trust, TrustError,
+    TrustState, gone,
 };

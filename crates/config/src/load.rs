@@ -273,7 +273,7 @@ fn make(
     let specs = draft.build(report, context);
     let specs = match (may_run, context.options.deny_untrusted) {
         (true, _) => specs,
-        (false, true) => trust::denials(specs, &judged),
+        (false, true) => trust::denials(specs, &judged, approvals),
         (false, false) => Vec::new(),
     };
     brought.push(judged);

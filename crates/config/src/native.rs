@@ -182,6 +182,15 @@ fn read_name(report: &mut Report, fields: &Fields<'_>, ids: &mut Ids) -> Option<
         report.add(report.problem(name.span, "`name` has more than one line"));
         return None;
     }
+    if name.text.contains('#') {
+        let message = format!("the name `{}` has a `#`", shorten(name.text));
+        report.add(
+            report
+                .problem(name.span, message)
+                .allowed("a name without it: hooks without a name are called `EVENT#NUMBER`"),
+        );
+        return None;
+    }
     let line = report.source().line_of(name.span.start);
     if let Err(first) = ids.take(name.text, line) {
         let message = format!(

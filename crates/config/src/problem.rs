@@ -71,6 +71,16 @@ impl Problem {
         }
     }
 
+    /// Returns the path as a terminal can show it: a name may hold anything.
+    fn shown_path(&self) -> String {
+        let path = self.path.display().to_string();
+        if path.chars().any(char::is_control) {
+            path.escape_debug().to_string()
+        } else {
+            path
+        }
+    }
+
     #[must_use]
     pub(crate) fn allowed(self, allowed: impl Into<String>) -> Self {
         Self {
@@ -98,7 +108,7 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.path.display())?;
+        write!(f, "{}:", self.shown_path())?;
         if let Some(place) = self.place {
             write!(f, "{}:{}:", place.line, place.column)?;
         }

@@ -48,14 +48,17 @@ impl Project {
         found
     }
 
-    /// Returns the project that a hook file belongs to.
-    pub(crate) fn of_file(path: &Path) -> Self {
-        let path = whole(path);
+    /// Returns the project that a hook file belongs to, and the file's path in it.
+    pub(crate) fn of_file(path: &Path) -> (Self, PathBuf) {
+        // A link in the place of the dotted folder makes no other project of it.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path
             .ancestors()
             .find(|dir| dir.file_name().is_some_and(|name| name == TENTERHOOK))
             .unwrap_or(&path);
-        Self::of(folder.parent().unwrap_or(folder))
+        let dir = folder.parent().unwrap_or(folder);
+        let below = path.strip_prefix(dir).unwrap_or(&path).to_owned();
+        (Self::of(dir), below)
     }
 }
 
@@ -112,7 +115,7 @@ mod tests {
     #[test]
     fn a_hook_file_belongs_to_the_folder_around_the_dotted_one() {
         let (_home, root) = tree(&["p/.git", "p/.tenterhook/hooks.d", "p/other"]);
-        let project = |path: &str| Project::of_file(&root.join(path)).dir;
+        let project = |path: &str| Project::of_file(&root.join(path)).0.dir;
         assert_eq!(project("p/.tenterhook/hooks.yaml"), root.join("p"));
         assert_eq!(project("p/.tenterhook/hooks.d"), root.join("p"));
         assert_eq!(project("p/other"), root.join("p"));

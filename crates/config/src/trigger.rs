@@ -6,7 +6,9 @@ use serde_json::Value;
 use tenterhook::{
     Dispatcher, InvokedBy, Message, Origin, Permission, SessionId, ToolResult, ToolUseId,
 };
-use tenterhook_protocol::event::{PostToolUse, PreToolUse, Stop, TurnEnd, UserPromptSubmit};
+use tenterhook_protocol::event::{
+    PostToolUse, PreToolUse, Stop, ToolGuard, TurnEnd, UserPromptSubmit,
+};
 
 use crate::manager::HookManager;
 
@@ -101,7 +103,7 @@ impl Trigger {
         let Some((dispatcher, _)) = &self.hooks else {
             return unchanged();
         };
-        if !dispatcher.is_hooked::<PreToolUse>() {
+        if !dispatcher.is_hooked::<PreToolUse>() && !dispatcher.is_hooked::<ToolGuard>() {
             return unchanged();
         }
         let Ok(Value::Object(tool_input)) = serde_json::from_str(input) else {
@@ -112,20 +114,30 @@ impl Trigger {
         let event = PreToolUse {
             tool_use_id: ToolUseId::new(call_id),
             tool_name: tool.to_owned(),
-            tool_input,
+            tool_input: tool_input.clone(),
             ..PreToolUse::default()
         };
         let outcome = dispatcher.dispatch(event).await;
-        if let Some(reason) = outcome.stopped() {
-            return Err(blocked(reason));
-        }
-        if outcome.permission() == Permission::Ask {
-            // There is nobody to ask here.
-            return Err(blocked(outcome.permission_reason().unwrap_or_default()));
-        }
-        outcome.into_rewritten().map_or_else(unchanged, |event| {
-            Ok(Value::Object(event.tool_input).to_string())
-        })
+        judge(
+            outcome.stopped(),
+            outcome.permission(),
+            outcome.permission_reason(),
+        )?;
+        let rewritten = outcome.into_rewritten().map(|event| event.tool_input);
+        // Guards judge what the tool would really get.
+        let guard = || ToolGuard {
+            tool_use_id: ToolUseId::new(call_id),
+            tool_name: tool.to_owned(),
+            tool_input: rewritten.clone().unwrap_or(tool_input),
+            ..ToolGuard::default()
+        };
+        let guarded = dispatcher.dispatch_with(guard).await;
+        judge(
+            guarded.stopped(),
+            guarded.permission(),
+            guarded.permission_reason(),
+        )?;
+        rewritten.map_or_else(unchanged, |input| Ok(Value::Object(input).to_string()))
     }
 
     /// A tool ran, or was blocked. Returns the result to use in the place of its own, if a hook changed it.
@@ -200,6 +212,19 @@ impl Trigger {
             ..TurnEnd::default()
         };
         let _told = dispatcher.dispatch_with(event).await;
+    }
+}
+
+/// Takes a stop as one, and a question too: there is nobody to ask here.
+fn judge(
+    stopped: Option<&str>,
+    permission: Permission,
+    reason: Option<&str>,
+) -> Result<(), Blocked> {
+    match stopped {
+        Some(reason) => Err(blocked(reason)),
+        None if permission == Permission::Ask => Err(blocked(reason.unwrap_or_default())),
+        None => Ok(()),
     }
 }
 

@@ -18,13 +18,13 @@ mod store;
 mod words;
 
 pub use item::{Item, ItemFile};
-pub use judge::Brought;
+pub use judge::{Brought, Gone, gone};
 pub use store::{Approvals, Approved, ApprovedFile, TrustError};
 
 pub(crate) use interpreter::check_interpreter;
 pub(crate) use item::{hex_digest, read_whole};
-pub(crate) use judge::{DENIES, Withheld, below, denials, judge};
-pub(crate) use store::{inside_copies, write_private};
+pub(crate) use judge::{below, denials, deny, judge};
+pub(crate) use store::{check_owner, inside_copies, write_private};
 pub(crate) use words::{NamedFiles, Rebased, add, sources_below};
 
 use std::sync::Arc;
@@ -62,4 +62,11 @@ pub enum Trust {
     Caller,
     /// The user, by approving hooks.
     Approved(Arc<Approvals>),
+}
+
+impl Trust {
+    /// Nobody: nothing of the project layer runs.
+    pub fn nobody() -> Self {
+        Self::Approved(Arc::new(Approvals::none()))
+    }
 }

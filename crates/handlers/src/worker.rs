@@ -152,10 +152,17 @@ struct Inner {
 struct State {
     connection: Option<Arc<Connection>>,
     /// The scripts that the worker serves, by their numbers.
-    scripts: Vec<Script>,
+    scripts: Vec<Served>,
     failures: u32,
     not_before: Option<Instant>,
     problem: String,
+}
+
+/// A script that a worker serves, and the hooks that the host knows of it: calls name them by their places.
+#[derive(Debug)]
+struct Served {
+    script: Script,
+    hooks: Vec<ScriptHook>,
 }
 
 impl Worker {
@@ -191,22 +198,35 @@ impl Worker {
         let number = state
             .scripts
             .iter()
-            .position(|known| known == script)
+            .position(|known| known.script == *script)
             .unwrap_or(state.scripts.len());
         let hooks = load(&connection, number, script).await?;
-        if number == state.scripts.len() {
-            state.scripts.push(script.clone());
+        let served = Served {
+            script: script.clone(),
+            hooks: hooks.clone(),
+        };
+        match state.scripts.get_mut(number) {
+            Some(known) => *known = served,
+            None => state.scripts.push(served),
         }
         Ok((number, hooks))
     }
 
-    /// Notes a script whose hooks are known already. The worker loads it when it is started.
-    pub async fn expect(&self, script: &Script) -> usize {
+    /// Notes a script whose hooks are known already, and returns its number. The worker loads it when it is started; where it has
+    /// other hooks then, the worker fails.
+    pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> usize {
         let mut state = self.inner.state.lock().await;
-        if let Some(number) = state.scripts.iter().position(|known| known == script) {
+        if let Some(number) = state
+            .scripts
+            .iter()
+            .position(|known| known.script == *script)
+        {
             return number;
         }
-        state.scripts.push(script.clone());
+        state.scripts.push(Served {
+            script: script.clone(),
+            hooks,
+        });
         // A worker that runs already has to be told.
         state.connection = None;
         state.scripts.len() - 1
@@ -308,7 +328,7 @@ impl Inner {
         }
     }
 
-    async fn start(&self, scripts: &[Script]) -> Result<Connection, String> {
+    async fn start(&self, scripts: &[Served]) -> Result<Connection, String> {
         let connection = Connection::start(&self.name, &self.command)?;
         let answer = ask(&connection, "initialize", &check::hello()).await?;
         let hello: Hello = serde_json::from_slice(&answer)
@@ -319,10 +339,16 @@ impl Inner {
                 hello.protocol_version
             ));
         }
-        for (number, script) in scripts.iter().enumerate() {
-            load(&connection, number, script)
+        for (number, Served { script, hooks }) in scripts.iter().enumerate() {
+            let loaded = load(&connection, number, script)
                 .await
                 .map_err(|error| error.to_string())?;
+            if loaded != *hooks {
+                return Err(format!(
+                    "`{}` registers other hooks than it did when it was asked",
+                    script.path.display()
+                ));
+            }
         }
         Ok(connection)
     }

@@ -60,6 +60,7 @@ pub use crate::companion::{Companion, CompanionPipes};
 #[cfg(unix)]
 pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};
+pub use crate::line::plain_words;
 pub use crate::python_script::{NotForkable, PythonScript};
 pub use crate::resolve::{ResolveError, ResolvedProgram, is_executable};
 pub use crate::run::{Answered, Early, End, Finished, SpawnError, Until};

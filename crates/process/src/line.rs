@@ -103,7 +103,7 @@ const SHELL_WORDS: &[&str] = &[
 ];
 
 /// Returns the words of a line that has no shell syntax, and nothing for a line that needs its shell.
-pub(crate) fn plain_words(line: &str) -> Option<Vec<String>> {
+pub fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut characters = line.trim_end_matches('\n').chars();

@@ -9,7 +9,7 @@ use tenterhook_config::{
 
 use crate::approval::name_of;
 use crate::output::{self, style, styled};
-use crate::safe::safe;
+use crate::safe::{safe, safe_line};
 
 /// The longest file that is shown as text, in bytes.
 const LONGEST: usize = 256 << 10;
@@ -36,9 +36,9 @@ pub(super) fn show(brought: &Brought, approvals: &Approvals, found: &[FoundFile]
     );
     for name in &item.unread {
         output::line(format_args!(
-            "  {} cannot be read off: what `{}` runs is not part of the approval",
+            "  {} what `{}` runs cannot all be read off, and may be more than these files",
             styled(style::CARE, "care:"),
-            safe(name)
+            safe_line(name)
         ));
     }
     for by in shadows(brought, found) {
@@ -55,7 +55,7 @@ pub(super) fn show(brought: &Brought, approvals: &Approvals, found: &[FoundFile]
             if !item.files.iter().any(|file| file.path == gone.path) {
                 output::line(format_args!(
                     "  {} {}",
-                    safe(&gone.path.display().to_string()),
+                    safe_line(&gone.path.display().to_string()),
                     styled(style::BAD, "no longer named")
                 ));
             }
@@ -78,16 +78,16 @@ fn shadows(brought: &Brought, found: &[FoundFile]) -> Vec<String> {
     };
     let shadowed = found.iter().filter(is_shadowed);
     shadowed
-        .map(|file| safe(&file.path.display().to_string()))
+        .map(|file| safe_line(&file.path.display().to_string()))
         .collect()
 }
 
 fn show_file(file: &ItemFile, item: &Item, before: Option<&Approved>, approvals: &Approvals) {
-    let path = safe(&file.path.display().to_string());
+    let path = safe_line(&file.path.display().to_string());
     let target = if file.target == item.project.join(&file.path) {
         String::new()
     } else {
-        format!(" -> {}", safe(&file.target.display().to_string()))
+        format!(" -> {}", safe_line(&file.target.display().to_string()))
     };
     let known = before.and_then(|before| before.files.iter().find(|known| known.path == file.path));
     let is_same =

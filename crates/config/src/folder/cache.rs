@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::probe::Declared;
-use crate::trust::{hex_digest, read_whole, write_private};
+use crate::trust::{check_owner, hex_digest, read_whole, write_private};
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -35,6 +35,8 @@ impl Cache {
         let path = data_dir.map(|dir| dir.join("probes.json"));
         let entries: Option<Entries> = path
             .as_ref()
+            // What others could have written says nothing.
+            .filter(|path| check_owner(path).is_ok())
             .and_then(|path| read_whole(path).ok())
             .and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok())
             .filter(|entries: &Entries| entries.version == VERSION);

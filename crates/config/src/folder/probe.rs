@@ -74,8 +74,10 @@ impl<'a> Probes<'a> {
                 continue;
             }
             if let Some(language) = candidate.language {
-                let answer = self.workers.ask(language, &candidate.run).await;
-                let answer = answer.map(Declared);
+                let asked =
+                    tokio::time::timeout(TIMEOUT, self.workers.ask(language, candidate)).await;
+                let late = || format!("no answer within {} seconds", TIMEOUT.as_secs());
+                let answer = asked.unwrap_or_else(|_| Err(late())).map(Declared);
                 if let Ok(declared) = &answer {
                     self.cache.remember(key, declared);
                 }
@@ -83,10 +85,14 @@ impl<'a> Probes<'a> {
                 continue;
             }
             let command = Command::new(Program::exec([candidate.run.as_os_str(), "hook".as_ref()]));
-            let command = if self.directory.as_os_str().is_empty() {
-                command
-            } else {
-                command.working_dir(self.directory.clone())
+            // What is not the project's does not depend on what stands in the project's folder.
+            let dir = match candidate.project() {
+                Some(_) => Some(self.directory.as_path()),
+                None => candidate.run.parent(),
+            };
+            let command = match dir.filter(|dir| !dir.as_os_str().is_empty()) {
+                Some(dir) => command.working_dir(dir.to_owned()),
+                None => command,
             };
             running.spawn(async move { (index, key, probe(&command).await) });
         }

@@ -69,6 +69,8 @@ impl Candidate {
 pub(super) struct Scanned {
     pub(super) candidates: Vec<Candidate>,
     pub(super) warnings: Vec<String>,
+    /// Folders of the user or the machine that cannot be read.
+    pub(super) unreadable: Vec<String>,
 }
 
 impl Scanned {
@@ -137,10 +139,15 @@ pub(super) fn scan(folders: &[HookFolder], trust: &Trust) -> Scanned {
     let mut scanned = Scanned::default();
     for folder in folders {
         if let Err(problem) = scan_folder(folder, trust, &mut scanned) {
-            scanned.warnings.push(format!(
+            let problem = format!(
                 "the hooks of `{}` are not in force: {problem}",
                 folder.dir.display()
-            ));
+            );
+            if folder.layer == Layer::Project {
+                scanned.warnings.push(problem);
+            } else {
+                scanned.unreadable.push(problem);
+            }
         }
     }
     scanned
@@ -231,19 +238,35 @@ fn read(candidate: &mut Candidate, folder: &HookFolder, trust: &Trust, beside: &
         (Some(project), Some(approvals)) => {
             read_brought(candidate, folder, project, approvals, beside)
         }
-        _ => read_whole(&candidate.run)
-            .map_err(|error| format!("it cannot be read: {error}"))
-            .and_then(|(bytes, _)| {
-                candidate.sha256 = hex_digest(&bytes);
-                match candidate.language {
-                    Some(_) => Ok(()),
-                    None => check_program(&bytes),
-                }
-            }),
+        _ => read_trusted(candidate, folder, beside),
     };
     if let Err(problem) = read {
         candidate.settle(FileState::Broken { problem });
     }
+}
+
+/// Reads a file that needs no approval. What a script declares depends on the sources beside it too.
+fn read_trusted(
+    candidate: &mut Candidate,
+    folder: &HookFolder,
+    beside: &Beside,
+) -> Result<(), String> {
+    let (bytes, _) =
+        read_whole(&candidate.run).map_err(|error| format!("it cannot be read: {error}"))?;
+    candidate.sha256 = hex_digest(&bytes);
+    if candidate.language.is_none() {
+        return check_program(&bytes);
+    }
+    let digests = beside
+        .files(&folder.dir)?
+        .iter()
+        .map(|file| file.sha256.as_str());
+    let all: Vec<&str> = [candidate.sha256.as_str()]
+        .into_iter()
+        .chain(digests)
+        .collect();
+    candidate.sha256 = hex_digest(all.concat().as_bytes());
+    Ok(())
 }
 
 fn read_brought(
@@ -268,7 +291,7 @@ fn read_brought(
         }
     }
     candidate.sha256.clone_from(&own.sha256);
-    files.extend(beside.files(project)?.iter().cloned());
+    files.extend(beside.files(&project.dir)?.iter().cloned());
     let shown = below(&path, &project.dir);
     let item = Item {
         project: project.dir.clone(),
@@ -287,6 +310,7 @@ fn read_brought(
             }
         },
         files,
+        events: Vec::new(),
         unread: beside
             .is_too_much
             .then(|| format!("the files beside {shown}"))
@@ -327,7 +351,8 @@ struct Beside {
 
 impl Beside {
     fn new(folder: &HookFolder) -> Self {
-        let sources = folder.project.as_ref().map(|_| {
+        let is_needed = folder.project.is_some() || folder.speaks == Speaks::Tenterhook;
+        let sources = is_needed.then(|| {
             let is_script =
                 |path: &Path| folder.speaks == Speaks::Tenterhook && Language::of(path).is_some();
             let is_hook = |path: &Path| {
@@ -342,11 +367,12 @@ impl Beside {
         }
     }
 
-    fn files(&self, project: &Project) -> Result<&[ItemFile], String> {
+    /// Returns the sources, named below a folder.
+    fn files(&self, base: &Path) -> Result<&[ItemFile], String> {
         let files = self.files.get_or_init(|| {
             let mut files = Vec::new();
             for path in &self.sources {
-                add(&mut files, path, &project.dir)?;
+                add(&mut files, path, base)?;
             }
             Ok(files)
         });

@@ -1,10 +1,11 @@
 //! Scripts of a folder: which worker serves them, and the hooks that they have.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tenterhook::{EventName, Handler, HookId, HookSpec, Matcher, native_policy};
+use tenterhook::{EventName, Handler, HookId, HookSpec, Layer, Matcher, native_policy};
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::worker::{Script, ScriptHook, Worker, WorkerHandler, node, python};
 
@@ -15,7 +16,7 @@ use super::{FileState, FoundHook, spec};
 const API: &str = "tenterhook";
 
 /// A language that a worker is shipped for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Language {
     Python,
     JavaScript,
@@ -49,34 +50,49 @@ impl Language {
     }
 }
 
-/// One worker for each language, started when it is needed.
+/// One worker for each language and each of those who bring scripts, started when it is needed. What a project brings never shares
+/// a process with what a user trusts.
 #[derive(Debug)]
 pub(super) struct Workers {
-    python: Worker,
-    node: Worker,
+    directory: PathBuf,
+    made: Mutex<HashMap<Seat, Worker>>,
 }
+
+/// What a worker is for: a language, a layer, and the project whose layer it is.
+type Seat = (Language, Layer, Option<PathBuf>);
 
 impl Workers {
     /// Makes workers that run in a directory.
     pub(super) fn new(directory: &Path) -> Self {
         Self {
-            python: python(directory),
-            node: node(directory),
+            directory: directory.to_owned(),
+            made: Mutex::default(),
         }
     }
 
-    fn of(&self, language: Language) -> &Worker {
-        match language {
-            Language::Python => &self.python,
-            Language::JavaScript => &self.node,
-        }
+    fn of(&self, language: Language, candidate: &Candidate) -> Worker {
+        let project = candidate.project().map(|project| project.dir.clone());
+        let key = (language, candidate.found.layer, project);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let worker = made.entry(key).or_insert_with(|| match language {
+            Language::Python => python(&self.directory),
+            Language::JavaScript => node(&self.directory),
+        });
+        worker.clone()
     }
 
     /// Loads a script and returns its hooks as text.
-    pub(super) async fn ask(&self, language: Language, path: &Path) -> Result<String, String> {
-        let script = script(path.to_owned());
-        let loaded = self.of(language).load(&script).await;
-        let (_, hooks) = loaded.map_err(|error| error.to_string())?;
+    pub(super) async fn ask(
+        &self,
+        language: Language,
+        candidate: &Candidate,
+    ) -> Result<String, String> {
+        let script = script(candidate.run.clone());
+        let worker = self.of(language, candidate);
+        let (_, hooks) = worker
+            .load(&script)
+            .await
+            .map_err(|error| error.to_string())?;
         serde_json::to_string(&hooks).map_err(|error| error.to_string())
     }
 }
@@ -134,8 +150,15 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
     else {
         return Vec::new();
     };
-    let worker = workers.of(language);
-    let number = worker.expect(&script(candidate.run.clone())).await;
+    let worker = workers.of(language, candidate);
+    let expected = hooks.iter().map(|hook| ScriptHook {
+        name: hook.name.clone(),
+        event: hook.event.to_string(),
+        matcher: hook.matcher.clone(),
+        priority: hook.priority,
+    });
+    let script = script(candidate.run.clone());
+    let number = worker.expect(&script, expected.collect()).await;
     let file = &candidate.found.name;
     let made = hooks.iter().enumerate().map(|(place, hook)| {
         let earlier = hooks.iter().take(place);

@@ -17,7 +17,7 @@ impl Problem {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let path = self.path.display().to_string();
+        let path = self.shown_path();
         let title = level.primary_title(self.message.as_str());
         let group = match self.place {
             Some(place) => {

@@ -16,10 +16,26 @@ pub(crate) fn check_interpreter(bytes: &[u8], dir: &Path, root: &Path) -> Result
     let interpreter = Path::new(words.next().unwrap_or_default());
     let is_env = interpreter.file_name().is_some_and(|name| name == "env");
     let is_option = |word: &&str| word.starts_with('-') || word.contains('=');
-    let named = words.find(|word| !is_option(word)).filter(|_| is_env);
+    let named = words.by_ref().find(|word| !is_option(word));
+    if let Some(word) = named
+        .filter(|_| !is_env)
+        .or_else(|| words.find(|word| !is_option(word)))
+    {
+        return Err(format!(
+            "its first line gives the interpreter `{}` to run, expected options only",
+            word.escape_debug()
+        ));
+    }
     let found = named.and_then(|name| in_search_path(name, dir));
-    for program in [Some(interpreter.to_owned()), found].into_iter().flatten() {
-        if program.is_relative() || program.starts_with(root) {
+    let canonical = std::fs::canonicalize(interpreter).ok();
+    for program in [Some(interpreter.to_owned()), canonical, found]
+        .into_iter()
+        .flatten()
+    {
+        let is_elsewhere = ["/proc", "/dev"]
+            .iter()
+            .any(|place| program.starts_with(place));
+        if program.is_relative() || program.starts_with(root) || is_elsewhere {
             return Err(format!(
                 "its interpreter `{}` is a file of the project, expected one outside of it",
                 program.display().to_string().escape_debug()
@@ -58,6 +74,9 @@ mod tests {
             ("#!\n", true),
             ("#!/usr/bin/env ./tool\n", true),
             ("#!/usr/bin/env -S A=b ./tool\n", true),
+            ("#!/usr/bin/env -S sh payload\n", true),
+            ("#!/bin/sh ./payload\n", true),
+            ("#!/proc/self/cwd/payload\n", true),
         ] {
             let checked = check_interpreter(line.as_bytes(), dir, root);
             assert_eq!(checked.is_err(), is_refused, "{line}");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use tenterhook::EventName;
 
 /// The largest file that is approved.
 const FILE_LIMIT: u64 = 64 << 20;
@@ -24,6 +25,8 @@ pub struct Item {
     pub definition: String,
     /// The files that it runs, in the order in which it names them.
     pub files: Vec<ItemFile>,
+    /// The events that it says it is for; empty where that is not said before it runs.
+    pub events: Vec<EventName>,
     /// Parts of a command line from which no file can be read off: whatever they run is not approved one by one.
     pub unread: Vec<String>,
 }
@@ -156,6 +159,7 @@ mod tests {
             name: "a".to_owned(),
             definition: "command: ./a.sh".to_owned(),
             files: vec![file],
+            events: Vec::new(),
             unread: Vec::new(),
         }
     }

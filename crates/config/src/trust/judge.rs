@@ -7,11 +7,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tenterhook::{
-    Answer, Call, EventClass, EventName, Handler, HandlerError, Handling, HookSpec, OnError, Policy,
+    Answer, Call, EventClass, EventKind, EventName, Handler, HandlerError, HookId, HookSpec, Layer,
+    OnError, Policy, Source,
 };
 
 use super::words::shown;
-use super::{Approvals, Item, NamedFiles, Rebased, TrustState, words::Ground};
+use super::{Approvals, Approved, Item, NamedFiles, Rebased, TrustState, words::Ground};
 use crate::draft::{Action, Context, Draft};
 use crate::project::Project;
 use crate::report::Report;
@@ -66,7 +67,7 @@ pub(crate) fn judge(
     approvals: &Approvals,
     draft: &mut Draft,
 ) -> Option<Brought> {
-    let project = Project::of_file(report.source().path());
+    let (project, source) = Project::of_file(report.source().path());
     let working_dir = draft.working_dir.as_ref();
     let expanded = working_dir.map(|(dir, _)| context.options.environment.expand_path(dir));
     let dir = project.dir.join(expanded.unwrap_or_default());
@@ -84,10 +85,8 @@ pub(crate) fn judge(
             return None;
         }
     };
-    let source = std::fs::canonicalize(report.source().path());
-    let source = source.unwrap_or_else(|_| report.source().path().to_owned());
     let item = Item {
-        source: shown(&source, &project.dir),
+        source,
         name: draft
             .events
             .first()
@@ -95,6 +94,11 @@ pub(crate) fn judge(
             .unwrap_or_default(),
         definition: definition(draft),
         files: read,
+        events: draft
+            .events
+            .iter()
+            .map(|event| event.name.clone())
+            .collect(),
         unread: std::mem::take(&mut files.unread),
         project: project.dir.clone(),
     };
@@ -121,20 +125,92 @@ pub(crate) fn judge(
     Some(Brought::new(item, state, events.collect()))
 }
 
-/// Returns the hooks that deny in the place of one that does not run.
-pub(crate) fn denials(specs: Vec<HookSpec>, brought: &Brought) -> Vec<HookSpec> {
-    let is_gate = |spec: &HookSpec| {
-        let class = spec.event.as_ref().map(|event| event.info().class);
-        class == Some(EventClass::Gate)
+/// Returns the hooks that deny in the place of one that does not run: on every gate that it is for, or was for when it was
+/// approved, whatever its matcher says now.
+pub(crate) fn denials(
+    specs: Vec<HookSpec>,
+    brought: &Brought,
+    approvals: &Approvals,
+) -> Vec<HookSpec> {
+    let Some(source) = specs.first().map(|spec| spec.source.clone()) else {
+        return Vec::new();
     };
-    let denials = specs.into_iter().filter(is_gate).map(|spec| HookSpec {
-        handling: Handling::Waiting(Arc::new(Withheld {
-            reason: brought.reason(),
-        })),
-        policy: DENIES,
-        ..spec
+    let mut events: Vec<EventName> = specs.into_iter().filter_map(|spec| spec.event).collect();
+    let before = approvals.before(&brought.item);
+    events.extend(
+        before
+            .into_iter()
+            .flat_map(|approved| approved.events.clone()),
+    );
+    deny(&brought.item.name, events, &source, &brought.reason())
+}
+
+/// Makes hooks that deny on those of the events that are gates. Nobody knows what an executable without events guarded.
+pub(crate) fn deny(
+    name: &str,
+    mut events: Vec<EventName>,
+    source: &Source,
+    reason: &str,
+) -> Vec<HookSpec> {
+    if events.is_empty() {
+        events = [EventKind::UserPromptSubmit, EventKind::PreToolUse]
+            .map(EventName::Known)
+            .to_vec();
+    }
+    events.sort();
+    events.dedup();
+    events.retain(|event| event.info().class == EventClass::Gate);
+    let denials = events.into_iter().map(|event| {
+        let handler = Withheld {
+            reason: reason.to_owned(),
+        };
+        HookSpec {
+            policy: DENIES,
+            source: source.clone(),
+            ..HookSpec::new(event, HookId::new(name), Arc::new(handler))
+        }
     });
     denials.collect()
+}
+
+/// An approved hook that the project does not bring any more: why that matters, and what denies in its place.
+#[derive(Debug)]
+pub struct Gone {
+    /// What was approved.
+    pub approved: Approved,
+    /// Hooks that deny in its place.
+    pub denials: Vec<HookSpec>,
+}
+
+/// Returns what was approved in projects and is not among what they bring: removed, renamed, not executable or broken.
+pub fn gone<'a>(
+    approvals: &Approvals,
+    projects: impl IntoIterator<Item = &'a Path>,
+    brought: &[Brought],
+) -> Vec<Gone> {
+    let is_there = |project: &Path, approved: &Approved| {
+        brought.iter().any(|brought| {
+            let item = &brought.item;
+            item.project == project && item.source == approved.source && item.name == approved.name
+        })
+    };
+    let mut gone = Vec::new();
+    for project in projects {
+        let missing = approvals.approved(project).iter();
+        for approved in missing.filter(|approved| !is_there(project, approved)) {
+            let source = Source {
+                layer: Layer::Project,
+                path: Some(project.join(&approved.source)),
+                line: None,
+            };
+            let reason = "the hook was approved and is gone; `tenterhook trust --revoke` takes the approval back";
+            gone.push(Gone {
+                denials: deny(&approved.name, approved.events.clone(), &source, reason),
+                approved: approved.clone(),
+            });
+        }
+    }
+    gone
 }
 
 /// The policy of what stands for an untrusted gate.
@@ -197,6 +273,10 @@ fn definition(draft: &Draft) -> String {
             Some(value) => line(key, value),
             None => line(key, &value.to_string()),
         }
+    }
+    if let Action::Model(asked) = &draft.action {
+        // The name in the file may stand for another one.
+        line("asks", &asked.model);
     }
     if let Action::Http(http) = &draft.action {
         for (name, value) in http.written_headers() {

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tenterhook::EventName;
 
 use super::TrustState;
 use super::item::{Item, hex_digest, read_whole};
@@ -92,6 +93,9 @@ pub struct Approved {
     pub definition: String,
     /// The files that it runs.
     pub files: Vec<ApprovedFile>,
+    /// The events that it was for; empty is an executable that nobody had asked.
+    #[serde(default)]
+    pub events: Vec<EventName>,
     /// When it was approved.
     pub approved_at: Timestamp,
 }
@@ -161,6 +165,14 @@ impl Approvals {
         Ok(Self { dir, book })
     }
 
+    /// Returns approvals of nothing, which cannot be added to.
+    pub(crate) fn none() -> Self {
+        Self {
+            dir: PathBuf::new(),
+            book: Book::default(),
+        }
+    }
+
     /// Returns the file that has the approvals.
     pub fn path(&self) -> PathBuf {
         self.dir.join("trust.json")
@@ -210,6 +222,15 @@ impl Approvals {
         self.book = read_book(&self.dir)?;
         let now = Timestamp::now();
         for item in items {
+            // What is trusted already has its copies, which a session may be running.
+            if self.state(item) == TrustState::Trusted {
+                continue;
+            }
+            let is_whole = |file: &super::ItemFile| hex_digest(&file.bytes) == file.sha256;
+            if let Some(file) = item.files.iter().find(|file| !is_whole(file)) {
+                let source = io::Error::other("its bytes are not those that were shown");
+                return Err(TrustError::file(&file.path, source));
+            }
             self.keep_copies(item)?;
             let before = self
                 .book
@@ -222,12 +243,21 @@ impl Approvals {
                 digest: item.digest(),
                 definition: item.definition.clone(),
                 files: item.files.iter().map(ApprovedFile::from).collect(),
+                events: item.events.clone(),
                 approved_at: now,
             };
             let project = self.book.projects.entry(item.project.clone()).or_default();
-            match before.and_then(|place| project.get_mut(place)) {
-                Some(before) => *before = approved,
-                None => project.push(approved),
+            let mut replaced = None;
+            if let Some(before) = before.and_then(|place| project.get_mut(place)) {
+                replaced = Some(std::mem::replace(before, approved));
+            } else {
+                project.push(approved);
+            }
+            if let Some(replaced) = replaced {
+                // From now on they are kept for the sessions that began before.
+                let copies = self.copies(&item.project, &replaced.digest);
+                let _touched =
+                    File::open(copies).and_then(|dir| dir.set_modified(SystemTime::now()));
             }
         }
         self.write()?;
@@ -445,7 +475,7 @@ fn make_private(dir: &Path) -> io::Result<()> {
 
 /// Makes sure that only the user can have written a file or folder.
 #[cfg(unix)]
-fn check_owner(path: &Path) -> Result<(), TrustError> {
+pub(crate) fn check_owner(path: &Path) -> Result<(), TrustError> {
     use std::os::unix::fs::MetadataExt as _;
     // A symbolic link counts as what it is: others could have put it there.
     let metadata = fs::symlink_metadata(path).map_err(|source| TrustError::file(path, source))?;
@@ -461,7 +491,7 @@ fn check_owner(path: &Path) -> Result<(), TrustError> {
 }
 
 #[cfg(not(unix))]
-fn check_owner(_path: &Path) -> Result<(), TrustError> {
+pub(crate) fn check_owner(_path: &Path) -> Result<(), TrustError> {
     Ok(())
 }
 

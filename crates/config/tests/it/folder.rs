@@ -85,7 +85,10 @@ impl Place {
 
     /// Finds hooks as somebody does who trusts the project.
     async fn discover(&self) -> Discovered {
-        Discovery::of_layers(&self.layers()).discover().await
+        Discovery::of_layers(&self.layers())
+            .trust(Trust::Caller)
+            .discover()
+            .await
     }
 }
 
@@ -452,6 +455,7 @@ async fn an_unchanged_folder_is_not_asked_again_and_a_changed_file_is() {
     place.hook(&place.local(), "two", "agent_stop");
     let discover = || async {
         Discovery::of_layers(&place.layers())
+            .trust(Trust::Caller)
             .data_dir(Some(place.data()))
             .discover()
             .await

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tenterhook::{EventKind, HookSpec, Message, Origin, ToolResult, native_policy};
-use tenterhook_config::{Conversation, Discovery, HookManager, Trigger};
+use tenterhook_config::{Conversation, Discovery, HookManager, Trigger, Trust};
 use tenterhook_protocol::event::{TurnEnd, UserPromptSubmit};
 
 use crate::folder::{Place, executable};
@@ -21,7 +21,7 @@ async fn manager(place: &Place, hooks: &[(&str, &str, &str)]) -> HookManager {
         let folder = place.project.join(".kodelet/hooks");
         executable(&folder, name, &script(event, run));
     }
-    HookManager::discover(Discovery::of_layers(&place.layers())).await
+    HookManager::discover(Discovery::of_layers(&place.layers()).trust(Trust::Caller)).await
 }
 
 fn conversation(place: &Place) -> Conversation {

@@ -509,3 +509,102 @@ fn every_event_can_be_withheld() {
     assert!(loaded.specs.is_empty() && loaded.wired.is_empty());
     assert_eq!(loaded.brought.len(), events().count());
 }
+
+#[tokio::test]
+async fn a_changed_gate_denies_what_it_was_approved_for_whatever_it_says_now() {
+    let deny = |guarded: &Guarded| LoadOptions {
+        deny_untrusted: true,
+        ..guarded.options()
+    };
+    for changed in [
+        HOOKS.replace("pre_tool_use", "turn_end"),
+        format!("{HOOKS}    matcher: nothing\n"),
+        format!("{HOOKS}    agent: nobody\n"),
+    ] {
+        let guarded = Guarded::new();
+        guarded.approve();
+        guarded.write(".tenterhook/hooks.yaml", &changed);
+        let path = guarded.place.project.join(".tenterhook/hooks.yaml");
+        let loaded = load_file(&path, Layer::Project, &deny(&guarded)).unwrap();
+        assert!(!guarded.runs(&loaded).await, "{changed}");
+    }
+}
+
+#[tokio::test]
+async fn an_approved_hook_that_is_gone_is_missed_and_can_be_made_to_deny() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    guarded.write(".tenterhook/hooks.yaml", "hooks: []\n");
+    let loaded = guarded.load();
+    let project = guarded.place.project.as_path();
+    let gone = tenterhook_config::gone(&guarded.approvals(), [project], &loaded.brought);
+    let [gone] = <[_; 1]>::try_from(gone).unwrap();
+    assert_eq!(gone.approved.name, "guard");
+    let denying = Loaded {
+        specs: gone.denials,
+        ..Loaded::default()
+    };
+    assert!(!guarded.runs(&denying).await);
+}
+
+#[tokio::test]
+async fn nothing_takes_the_place_of_a_script_that_is_not_there() {
+    let guarded = Guarded::new();
+    guarded.write(
+        ".tenterhook/hooks.yaml",
+        "hooks:\n  - {name: guard, event: pre_tool_use, command: sh later.sh}\n  - {name: other, event: pre_tool_use, command: ./later.sh || true}\n",
+    );
+    guarded.approve();
+    let loaded = guarded.load();
+    assert_eq!(loaded.specs.len(), 2);
+    guarded.write("later.sh", &guarded.script("evil"));
+    guarded.runs(&loaded).await;
+    assert_eq!(guarded.marks("evil"), 0);
+}
+
+#[test]
+fn approving_again_what_is_trusted_changes_nothing() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    guarded.approve();
+    let loaded = guarded.load();
+    let item = &loaded.brought[0].item;
+    let approvals = guarded.approvals();
+    let before = approvals.before(item).unwrap();
+    let bytes = approvals.approved_bytes(&item.project, before, &before.files[0].path);
+    assert_eq!(bytes.unwrap(), guarded.script("approved").into_bytes());
+}
+
+#[tokio::test]
+async fn scripts_of_a_project_do_not_share_a_process_with_those_of_the_user() {
+    let place = Place::new();
+    let guard = "import _rules\nfrom tenterhook import deny, on\n@on('pre_tool_use')\ndef guard(event):\n    return deny('no') if _rules.forbids(event) else None\n";
+    let user = place.home.join("config/hooks");
+    let project = place.project.join(".tenterhook/hooks");
+    for (dir, rules) in [(&user, "True"), (&project, "False")] {
+        fs::create_dir_all(dir).unwrap();
+        fs::write(dir.join("guard.py"), guard).unwrap();
+        fs::write(
+            dir.join("_rules.py"),
+            format!("forbids = lambda event: {rules}\n"),
+        )
+        .unwrap();
+    }
+    let discovered = Discovery::of_layers(&place.layers())
+        .trust(Trust::Caller)
+        .discover()
+        .await;
+    let engine = Engine::builder().build();
+    // The user's guard shadows the project's no more than it is shadowed: take the user's alone.
+    let users = discovered
+        .specs
+        .into_iter()
+        .filter(|spec| spec.source.layer == Layer::User);
+    engine.scope(Scope::Global).replace(users.collect());
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(PreToolUse::default())
+        .await;
+    let is_shadowed = engine.hooks().is_empty();
+    assert!(is_shadowed || outcome.stopped() == Some("no"));
+}

@@ -6,7 +6,8 @@
 //! | what goes wrong | what happens |
 //! |---|---|
 //! | a call is not answered in time | the call fails, the worker is told to give it up, a late answer is dropped |
-//! | two calls in a row are not answered, and nothing else is said | the worker is killed |
+//! | it goes on with such a call for two seconds, or two calls in a row are not answered and nothing else is said | the worker is killed |
+//! | a script cannot be loaded when the worker is started again, or has other hooks then | calls of its hooks fail; the other scripts go on |
 //! | a line that is no message, or longer than 16 MiB, or an answer to nothing that was asked | the worker is killed |
 //! | the worker ends or is killed | every call under way fails; the next one starts it again, after 100 ms, 200 ms, … 2 s |
 //! | it fails three times before it lived for a minute | calls fail at once for 30 seconds |
@@ -201,6 +202,7 @@ impl Worker {
             .position(|known| known.script == *script)
             .unwrap_or(state.scripts.len());
         let hooks = load(&connection, number, script).await?;
+        connection.accept(number);
         let served = Served {
             script: script.clone(),
             hooks: hooks.clone(),
@@ -213,7 +215,7 @@ impl Worker {
     }
 
     /// Notes a script whose hooks are known already, and returns its number. The worker loads it when it is started; where it has
-    /// other hooks then, the worker fails.
+    /// other hooks then, calls of them fail.
     pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> usize {
         let mut state = self.inner.state.lock().await;
         if let Some(number) = state
@@ -244,17 +246,16 @@ impl Worker {
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
-        let connecting = async {
-            let mut state = self.inner.state.lock().await;
-            self.inner.connect(&mut state).await
-        };
         let connection = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(WorkerError::Cancelled),
-            connected = tokio::time::timeout_at(deadline, connecting) => {
+            connected = tokio::time::timeout_at(deadline, self.connected()) => {
                 connected.map_err(|_| WorkerError::TimedOut)??
             }
         };
+        if let Some(message) = connection.refusal(script) {
+            return Err(WorkerError::Call { message });
+        }
         let mut params = format!("{{\"script\":{script},\"hook\":{hook},\"event\":").into_bytes();
         params.extend_from_slice(event);
         params.push(b'}');
@@ -268,6 +269,21 @@ impl Worker {
         answered
     }
 
+    /// Returns the worker that runs, or starts one. A start goes on when the call that asked for it has no more time, or calls with
+    /// little time would never see its end.
+    async fn connected(&self) -> Result<Arc<Connection>, WorkerError> {
+        let running = self.inner.state.lock().await.running();
+        if let Some(connection) = running {
+            return Ok(connection);
+        }
+        let inner = Arc::clone(&self.inner);
+        let starting = tokio::spawn(async move {
+            let mut state = inner.state.lock().await;
+            inner.connect(&mut state).await
+        });
+        starting.await.unwrap_or(Err(WorkerError::Cancelled))
+    }
+
     /// Asks the worker to end, waits for it, and kills it where it does not.
     pub async fn shutdown(&self) {
         let connection = self.inner.state.lock().await.connection.take();
@@ -278,12 +294,8 @@ impl Worker {
 
     /// Returns the process id, if the worker runs.
     pub async fn pid(&self) -> Option<u32> {
-        let state = self.inner.state.lock().await;
-        state
-            .connection
-            .as_ref()
-            .filter(|connection| connection.death().is_none())
-            .map(|connection| connection.pid())
+        let running = self.inner.state.lock().await.running();
+        running.map(|connection| connection.pid())
     }
 }
 
@@ -340,15 +352,19 @@ impl Inner {
             ));
         }
         for (number, Served { script, hooks }) in scripts.iter().enumerate() {
-            let loaded = load(&connection, number, script)
-                .await
-                .map_err(|error| error.to_string())?;
-            if loaded != *hooks {
-                return Err(format!(
+            let problem = match load(&connection, number, script).await {
+                Ok(loaded) if loaded == *hooks => continue,
+                Ok(_) => format!(
                     "`{}` registers other hooks than it did when it was asked",
                     script.path.display()
-                ));
+                ),
+                Err(error) => error.to_string(),
+            };
+            if let Some(death) = connection.death() {
+                return Err(death);
             }
+            // The other scripts are none the worse for it.
+            connection.refuse(number, problem);
         }
         Ok(connection)
     }
@@ -363,6 +379,14 @@ impl Inner {
 }
 
 impl State {
+    /// Returns the worker, if it runs.
+    fn running(&self) -> Option<Arc<Connection>> {
+        let connection = self.connection.as_ref();
+        connection
+            .filter(|connection| connection.death().is_none())
+            .map(Arc::clone)
+    }
+
     fn fail(&mut self, problem: String, lived: Duration) {
         if lived >= LONG_LIFE {
             self.failures = 0;

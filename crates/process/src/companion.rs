@@ -2,6 +2,9 @@
 //!
 //! Nothing bounds its life but its owner: dropping the [`Companion`] kills the process group. Its pipes are apart from it, so that
 //! one task may read and another one write.
+//!
+//! A process that is killed drops nothing. So a small shell stands guard in the group of the child: it waits for the end of a pipe
+//! that only this process holds open, which is when this process is gone in whatever way, and kills the group then.
 
 use std::future::poll_fn;
 use std::io;
@@ -10,13 +13,15 @@ use std::time::Duration;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::timeout;
 
-use crate::sys::{Child, Waiting};
+use crate::sys::{Child, Guard, Waiting};
 use crate::{Command, End, SpawnError};
 
 /// A child that is spoken to. Dropping it kills its process group, and the child is reaped.
 #[derive(Debug)]
 pub struct Companion {
     child: Child,
+    /// Behind the child, whose end is the guard's too.
+    _guard: Option<Guard>,
 }
 
 /// The pipes of a [`Companion`]. Closing its input asks it to end.
@@ -46,12 +51,18 @@ impl Companion {
         };
         let waiting = Waiting::start(&launch).map_err(refused)?;
         let (child, [stdin, stdout, stderr]) = waiting.parts().map_err(refused)?;
+        // Without a guard the child still ends when it reads the end of its input.
+        let guard = Guard::of(&child).ok();
         let pipes = CompanionPipes {
             stdin: Sender::from_owned_fd(stdin).map_err(refused)?,
             stdout: Receiver::from_owned_fd(stdout).map_err(refused)?,
             stderr: Receiver::from_owned_fd(stderr).map_err(refused)?,
         };
-        Ok((Self { child }, pipes))
+        let companion = Self {
+            child,
+            _guard: guard,
+        };
+        Ok((companion, pipes))
     }
 
     /// Returns the id of the process, which is that of its group too.

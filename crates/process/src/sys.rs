@@ -10,6 +10,8 @@
 
 #[cfg(unix)]
 mod forked;
+#[cfg(unix)]
+mod guard;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -28,6 +30,8 @@ use other_unix as exit;
 
 #[cfg(unix)]
 pub(crate) use forked::{Forked, abandon, has_ended, send_with};
+#[cfg(unix)]
+pub(crate) use guard::Guard;
 #[cfg(unix)]
 pub(crate) use unix::{
     Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,

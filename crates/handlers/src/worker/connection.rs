@@ -36,6 +36,8 @@ pub(super) struct Connection {
     stdin: Arc<Input>,
     pid: u32,
     began: Instant,
+    /// Scripts that could not be loaded, and why.
+    refusals: Mutex<HashMap<usize, String>>,
     ended: CancellationToken,
 }
 
@@ -160,6 +162,7 @@ impl Connection {
             stdin,
             pid,
             began: Instant::now(),
+            refusals: Mutex::default(),
             ended,
         })
     }
@@ -175,6 +178,25 @@ impl Connection {
     /// Returns why it is over, if it is.
     pub(super) fn death(&self) -> Option<String> {
         self.shared.epitaph()
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, HashMap<usize, String>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a script cannot be called, and why.
+    pub(super) fn refuse(&self, script: usize, problem: String) {
+        self.refusals().insert(script, problem);
+    }
+
+    /// Notes that a script was loaded.
+    pub(super) fn accept(&self, script: usize) {
+        self.refusals().remove(&script);
+    }
+
+    /// Returns why a script cannot be called.
+    pub(super) fn refusal(&self, script: usize) -> Option<String> {
+        self.refusals().get(&script).cloned()
     }
 
     pub(super) fn kill(&self, problem: &str) {

@@ -517,6 +517,68 @@ async fn a_worker_that_ended_is_started_again_with_its_scripts() {
 }
 
 #[tokio::test]
+async fn a_script_that_broke_since_hurts_no_other_when_the_worker_is_started_again() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let dies =
+        "import os\nfrom tenterhook import on\n@on('stop')\ndef dies(event):\n    os._exit(1)\n";
+    let lives = "from tenterhook import on\n@on('stop')\ndef lives(event):\n    return {}\n";
+    let (first, _) = worker.load(&bench.script("a.py", dies)).await.unwrap();
+    let (other, _) = worker.load(&bench.script("b.py", lives)).await.unwrap();
+    let never = CancellationToken::new();
+    let call = async |script| {
+        let within = Duration::from_secs(20);
+        let answer = worker.handle((script, 0), b"{}", within, &never).await;
+        answer.map_err(|error| error.to_string())
+    };
+    for (text, cause) in [
+        ("x = ", "a.py:1: SyntaxError: invalid syntax"),
+        (lives, "registers other hooks than it did when it was asked"),
+    ] {
+        bench.script("a.py", text);
+        let died = worker.pid().await.unwrap();
+        let killed = std::process::Command::new("kill")
+            .args(["-9", &died.to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        while worker.pid().await == Some(died) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(call(other).await.unwrap(), "{}");
+        let error = call(first).await.unwrap_err();
+        assert!(error.contains(cause), "{error}");
+    }
+    worker.load(&bench.script("a.py", lives)).await.unwrap();
+    assert_eq!(call(first).await.unwrap(), "{}");
+}
+
+#[tokio::test]
+async fn a_start_goes_on_without_the_call_that_asked_for_it() {
+    let bench = Bench::new();
+    let starts = bench.path("starts");
+    let worker = bench.rogue("    say(number, {})");
+    // As if much were imported.
+    let path = bench.path("rogue.py");
+    let slow = format!(
+        "import time\nopen({:?}, 'a').write('x')\ntime.sleep(0.5)\n{}",
+        starts.display().to_string(),
+        fs::read_to_string(&path).unwrap()
+    );
+    fs::write(path, slow).unwrap();
+    let hook = ScriptHook {
+        name: "h".to_owned(),
+        event: "pre_tool_use".to_owned(),
+        matcher: None,
+        priority: 0,
+    };
+    worker.expect(&bench.script("a.py", ""), vec![hook]).await;
+    let little = Duration::from_millis(50);
+    while handle_within(&worker, 0, &json!({}), little).await == Err(WorkerError::TimedOut) {}
+    assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
+    assert_eq!(fs::read_to_string(starts).unwrap(), "x");
+}
+
+#[tokio::test]
 async fn calls_under_way_fail_with_the_worker() {
     let bench = Bench::new();
     let worker = bench.python();

@@ -7,6 +7,7 @@
 )]
 
 mod burst;
+mod companion;
 mod end;
 mod files;
 mod fork_server;

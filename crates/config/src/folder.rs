@@ -17,6 +17,7 @@
 //! | `.tenterhook/hooks` of the project | `file` |
 //! | `.kodelet/hooks` of the project | `file` |
 //! | `.kodelet/plugins/org@repo/hooks` of the project | `org/repo/file` |
+//! | `.operator/hooks` of the project | `file` |
 //! | `hooks` of the user's configuration folder | `file` |
 //! | `~/.kodelet/hooks` | `file` |
 //! | `~/.kodelet/plugins/org@repo/hooks` | `org/repo/file` |
@@ -49,7 +50,7 @@ use self::probe::{Declared, Probes};
 use self::scan::Candidate;
 use self::script::Workers;
 use crate::layers::Layers;
-use crate::project::{KODELET, Project, TENTERHOOK};
+use crate::project::{KODELET, OPERATOR, Project, TENTERHOOK};
 use crate::trust::{Approvals, Brought, Trust, below, deny};
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
@@ -81,6 +82,8 @@ pub enum Speaks {
     Kodelet,
     /// Every event of the catalogue in the contract of native commands, and kodelet's other events in its own.
     Tenterhook,
+    /// Operator's events: files in Python with a list `hooks`. Nothing of such a folder is executed.
+    Operator,
 }
 
 impl Speaks {
@@ -102,7 +105,7 @@ impl Speaks {
             .map(|event| format!("`{}`", event.name))
             .collect();
         match self {
-            Self::Kodelet => names.join(", "),
+            Self::Kodelet | Self::Operator => names.join(", "),
             Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
         }
     }
@@ -131,6 +134,8 @@ pub struct FoundHook {
     pub name: String,
     /// The event.
     pub event: EventName,
+    /// The name of the event as the file declares it.
+    pub declared: String,
     /// Which events of that name; `None` is all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
@@ -484,6 +489,8 @@ fn folders(layers: &Layers, unreadable: &mut Vec<String>) -> Vec<HookFolder> {
             Speaks::Tenterhook,
             Some(project),
         ));
+        let dir = project.dir.join(OPERATOR).join("hooks");
+        folders.push(plain(dir, Layer::Project, Speaks::Operator, Some(project)));
         // A home has the user's own.
         if home.as_ref() != Some(&project.dir) {
             let dir = project.dir.join(KODELET);

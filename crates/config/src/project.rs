@@ -8,10 +8,13 @@ pub(crate) const TENTERHOOK: &str = ".tenterhook";
 /// The folder of a project, or of a home, that has kodelet's hooks.
 pub(crate) const KODELET: &str = ".kodelet";
 
+/// The folder of a project that has Operator's hooks.
+pub(crate) const OPERATOR: &str = ".operator";
+
 /// A folder of a project that brings hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// The folder that has `.tenterhook` or `.kodelet`, without symbolic links. Approvals are for it.
+    /// The folder that has `.tenterhook`, `.kodelet` or `.operator`, without symbolic links. Approvals are for it.
     pub dir: PathBuf,
     /// The root of its repository; without a repository the folder itself.
     pub root: PathBuf,
@@ -35,7 +38,7 @@ impl Project {
         let within = start.ancestors().filter(|dir| dir.starts_with(root));
         let mut found: Vec<Self> = within
             .filter(|dir| {
-                [TENTERHOOK, KODELET]
+                [TENTERHOOK, KODELET, OPERATOR]
                     .iter()
                     .any(|name| dir.join(name).is_dir())
             })

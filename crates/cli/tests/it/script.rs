@@ -166,3 +166,37 @@ fn a_worker_of_ones_own_is_checked() {
         ran.stderr
     );
 }
+
+const OPERATOR: &str =
+    "from operator_use.program.hooks.types import ToolCallEvent, ToolCallEventResult
+
+async def guard(event: ToolCallEvent):
+    if 'rm' in event.input.get('cmd', ''):
+        return ToolCallEventResult(block=True, reason='operator says no')
+
+hooks = [('tool_call', guard)]
+";
+
+#[test]
+fn a_file_of_operator_guards_a_session_once_it_is_approved() {
+    let test = Test::new();
+    let folder = test.work().join(".operator/hooks");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("guard.py"), OPERATOR).unwrap();
+    fs::write(folder.join("_helper.py"), "raise SystemExit\n").unwrap();
+    let ran = test.args(["trust", "--all"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = ran
+        .again(["run", "go", "--yes", "--no-journal"])
+        .hooks(SHELL)
+        .script(SESSION)
+        .run();
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    let response = &ran.lines("log")[0]["tool_response"];
+    assert!(
+        response.as_str().unwrap().contains("operator says no"),
+        "{response}"
+    );
+    let ran = ran.again(["list"]).run();
+    assert!(ran.stdout.contains("guard.py:guard"), "{}", ran.stdout);
+}

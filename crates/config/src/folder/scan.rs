@@ -113,7 +113,7 @@ impl Scanned {
             };
             let speaks = candidate.found.speaks;
             let state = match answer {
-                Ok(declared) if candidate.language.is_some() => script::state(&declared.0),
+                Ok(declared) if candidate.language.is_some() => script::state(speaks, &declared.0),
                 Ok(declared) => match speaks.event(&declared.0) {
                     Some((event, _)) => FileState::Hook {
                         event,
@@ -202,9 +202,9 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
             Err(error) => Some(broken(&error.to_string())),
             Ok(metadata) if metadata.is_dir() => Some(broken("a link to a folder")),
             Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file")),
-            Ok(_) if is_executable(&path) => None,
+            Ok(_) if is_executable(&path) && folder.speaks != Speaks::Operator => None,
             Ok(_) => {
-                language = Language::of(&path).filter(|_| folder.speaks == Speaks::Tenterhook);
+                language = Language::of(&path).filter(|language| folder.speaks.has(*language));
                 language.is_none().then_some(FileState::NotExecutable)
             }
         }
@@ -351,7 +351,7 @@ struct Beside {
 
 impl Beside {
     fn new(folder: &HookFolder) -> Self {
-        let is_needed = folder.project.is_some() || folder.speaks == Speaks::Tenterhook;
+        let is_needed = folder.project.is_some() || folder.speaks != Speaks::Kodelet;
         let sources = is_needed.then(|| {
             let is_script =
                 |path: &Path| folder.speaks == Speaks::Tenterhook && Language::of(path).is_some();

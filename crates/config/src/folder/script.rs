@@ -5,15 +5,43 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenterhook::{EventName, Handler, HookId, HookSpec, Layer, Matcher, native_policy};
+use tenterhook::{Dialect, EventName, HookId, HookSpec, Layer, Matcher, native_policy};
 use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_dialects::operator::Operator;
 use tenterhook_handlers::worker::{Script, ScriptHook, Worker, WorkerHandler, node, python};
 
 use super::scan::Candidate;
-use super::{FileState, FoundHook, spec};
+use super::{FileState, FoundHook, Speaks, spec};
 
-/// The API that scripts of our own folders are written for.
-const API: &str = "tenterhook";
+impl Speaks {
+    /// Says whether scripts of a language are hooks in such a folder.
+    pub(super) fn has(self, language: Language) -> bool {
+        match self {
+            Self::Kodelet => false,
+            Self::Tenterhook => true,
+            Self::Operator => language == Language::Python,
+        }
+    }
+
+    /// Returns the API that scripts of such a folder are written for.
+    const fn api(self) -> &'static str {
+        match self {
+            Self::Kodelet | Self::Tenterhook => "tenterhook",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// Returns the event that a script declares, and the dialect that its handlers are called in.
+    fn declared(self, name: &str) -> Result<(EventName, Arc<dyn Dialect>), String> {
+        if self == Self::Operator {
+            let event = Operator::event(name)
+                .ok_or_else(|| format!("Operator has no event `{}`", name.escape_debug()))?;
+            return Ok((EventName::Known(event.kind), event.dialect()));
+        }
+        let event = EventName::from_str(name).map_err(|error| error.to_string())?;
+        Ok((event, DockerAgent::native()))
+    }
+}
 
 /// A language that a worker is shipped for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,7 +115,7 @@ impl Workers {
         language: Language,
         candidate: &Candidate,
     ) -> Result<String, String> {
-        let script = script(candidate.run.clone());
+        let script = script(candidate);
         let worker = self.of(language, candidate);
         let (_, hooks) = worker
             .load(&script)
@@ -97,19 +125,22 @@ impl Workers {
     }
 }
 
-fn script(path: PathBuf) -> Script {
-    Script { path, api: API }
+fn script(candidate: &Candidate) -> Script {
+    Script {
+        path: candidate.run.clone(),
+        api: candidate.found.speaks.api(),
+    }
 }
 
 /// Returns what becomes of a script that said which hooks it has.
-pub(super) fn state(declared: &str) -> FileState {
-    match read(declared) {
+pub(super) fn state(speaks: Speaks, declared: &str) -> FileState {
+    match read(speaks, declared) {
         Ok(hooks) => FileState::Script { hooks },
         Err(problem) => FileState::ProbeFailed { problem },
     }
 }
 
-fn read(declared: &str) -> Result<Vec<FoundHook>, String> {
+fn read(speaks: Speaks, declared: &str) -> Result<Vec<FoundHook>, String> {
     let hooks: Vec<ScriptHook> =
         serde_json::from_str(declared).map_err(|error| format!("its hooks are none: {error}"))?;
     if hooks.is_empty() {
@@ -119,13 +150,13 @@ fn read(declared: &str) -> Result<Vec<FoundHook>, String> {
                 .to_owned(),
         );
     }
-    hooks.into_iter().map(found).collect()
+    hooks.into_iter().map(|hook| found(speaks, hook)).collect()
 }
 
-fn found(hook: ScriptHook) -> Result<FoundHook, String> {
+fn found(speaks: Speaks, hook: ScriptHook) -> Result<FoundHook, String> {
     let name = hook.name;
-    let event =
-        EventName::from_str(&hook.event).map_err(|error| format!("hook `{name}`: {error}"))?;
+    let declared = speaks.declared(&hook.event);
+    let (event, _) = declared.map_err(|problem| format!("hook `{name}`: {problem}"))?;
     if let Some(matcher) = &hook.matcher {
         if event.info().subject.is_none() {
             return Err(format!(
@@ -138,6 +169,7 @@ fn found(hook: ScriptHook) -> Result<FoundHook, String> {
     Ok(FoundHook {
         name,
         event,
+        declared: hook.event,
         matcher: hook.matcher,
         priority: hook.priority,
     })
@@ -153,14 +185,16 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
     let worker = workers.of(language, candidate);
     let expected = hooks.iter().map(|hook| ScriptHook {
         name: hook.name.clone(),
-        event: hook.event.to_string(),
+        event: hook.declared.clone(),
         matcher: hook.matcher.clone(),
         priority: hook.priority,
     });
-    let script = script(candidate.run.clone());
+    let script = script(candidate);
     let number = worker.expect(&script, expected.collect()).await;
     let file = &candidate.found.name;
-    let made = hooks.iter().enumerate().map(|(place, hook)| {
+    let made = hooks.iter().enumerate().filter_map(|(place, hook)| {
+        // It was read before, when the script said which hooks it has.
+        let (_, dialect) = candidate.found.speaks.declared(&hook.declared).ok()?;
         let earlier = hooks.iter().take(place);
         let same =
             earlier.filter(|earlier| earlier.name == hook.name && earlier.event == hook.event);
@@ -169,23 +203,26 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
             count => format!("{file}:{}#{}", hook.name, count + 1),
         };
         let text = format!("{file} {}", hook.name);
-        let handler: Arc<dyn Handler> = Arc::new(WorkerHandler::new(
-            worker.clone(),
-            (number, place),
-            DockerAgent::native(),
-            text,
-        ));
-        let policy = native_policy(hook.event.info(), None);
+        let policy = match candidate.found.speaks {
+            Speaks::Operator => dialect.policy(hook.event.info(), None),
+            Speaks::Kodelet | Speaks::Tenterhook => native_policy(hook.event.info(), None),
+        };
+        let place = (number, place);
+        let handler = WorkerHandler::new(worker.clone(), place, dialect, text);
         let matcher = hook.matcher.as_deref().map(Matcher::parse);
-        HookSpec {
+        Some(HookSpec {
             id: HookId::new(id),
-            // It was read before, when the script said which hooks it has.
             matcher: matcher
                 .and_then(Result::ok)
                 .unwrap_or_else(Matcher::everything),
             priority: hook.priority,
-            ..spec(&candidate.found, hook.event.clone(), handler, policy)
-        }
+            ..spec(
+                &candidate.found,
+                hook.event.clone(),
+                Arc::new(handler),
+                policy,
+            )
+        })
     });
     made.collect()
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The cases that there are: how they are called, and how many there are of the kind.
-const CASES: [(&str, u32); 7] = [
+const CASES: [(&str, u32); 9] = [
     ("D-", 119),
     ("K-P", 13),
     ("K-R", 18),
@@ -13,6 +13,8 @@ const CASES: [(&str, u32); 7] = [
     ("K-D", 18),
     ("K-T", 9),
     ("K-H", 22),
+    ("O", 36),
+    ("M", 21),
 ];
 
 /// How a row may say what happens here, and what the print-out calls it.

@@ -243,6 +243,14 @@ async fn handlers_of_session_before_events_veto_or_supply() {
             Some("dict"),
         ),
         (
+            &[
+                compaction,
+                "return t.SessionBeforeCompactResult(compaction='other')",
+            ],
+            None,
+            Some("short"),
+        ),
+        (
             &[compaction, cancel],
             Some("stopped by a hook"),
             Some("short"),

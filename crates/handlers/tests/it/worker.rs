@@ -520,10 +520,10 @@ async fn a_worker_that_ended_is_started_again_with_its_scripts() {
 async fn a_script_that_broke_since_hurts_no_other_when_the_worker_is_started_again() {
     let bench = Bench::new();
     let worker = bench.python();
-    let dies =
+    let fatal =
         "import os\nfrom tenterhook import on\n@on('stop')\ndef dies(event):\n    os._exit(1)\n";
     let lives = "from tenterhook import on\n@on('stop')\ndef lives(event):\n    return {}\n";
-    let (first, _) = worker.load(&bench.script("a.py", dies)).await.unwrap();
+    let (first, _) = worker.load(&bench.script("a.py", fatal)).await.unwrap();
     let (other, _) = worker.load(&bench.script("b.py", lives)).await.unwrap();
     let never = CancellationToken::new();
     let call = async |script| {

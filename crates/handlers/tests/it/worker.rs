@@ -536,12 +536,12 @@ async fn a_script_that_broke_since_hurts_no_other_when_the_worker_is_started_aga
         (lives, "registers other hooks than it did when it was asked"),
     ] {
         bench.script("a.py", text);
-        let died = worker.pid().await.unwrap();
+        let pid = worker.pid().await.unwrap();
         let killed = std::process::Command::new("kill")
-            .args(["-9", &died.to_string()])
+            .args(["-9", &pid.to_string()])
             .status();
         assert!(killed.unwrap().success());
-        while worker.pid().await == Some(died) {
+        while worker.pid().await == Some(pid) {
             tokio::task::yield_now().await;
         }
         assert_eq!(call(other).await.unwrap(), "{}");

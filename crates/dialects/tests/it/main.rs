@@ -9,6 +9,7 @@ mod answers;
 mod events;
 #[cfg(unix)]
 mod kodelet;
+mod operator;
 mod strict;
 
 use std::sync::Arc;

@@ -1,0 +1,183 @@
+//! Operator's and morphix's contracts: what a worker is sent, and what is read of its answers.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tenterhook::event::{AfterCompaction, PostToolUse, PreToolUse, SessionStart};
+use tenterhook::{EventClass, EventKind, OnError, Reply, ToolResult, parse_event};
+use tenterhook_dialects::{morphix, operator};
+use tenterhook_protocol::event::SessionSource;
+
+use crate::sent;
+
+fn reply(answer: &Value) -> Vec<u8> {
+    answer.to_string().into_bytes()
+}
+
+#[test]
+fn every_event_of_both_has_its_own_name_and_one_of_the_catalogue() {
+    let names: BTreeSet<_> = operator::EVENTS.iter().map(|event| event.name).collect();
+    assert_eq!(names.len(), operator::EVENTS.len());
+    assert_eq!(names.len(), 48);
+    for event in operator::EVENTS {
+        assert_eq!(
+            operator::Operator::event(event.name).unwrap().kind,
+            event.kind
+        );
+    }
+    let names: BTreeSet<_> = morphix::EVENTS.iter().map(|event| event.name).collect();
+    assert_eq!(names.len(), 6);
+    assert!(operator::Operator::event("goal_update").is_none());
+    assert!(morphix::Morphix::event("on_after_tools").is_none());
+}
+
+// Two of Operator's events are one here: neither is sent what was written for the other.
+#[test]
+fn two_events_that_are_one_here_are_written_apart() {
+    let event = sent(AfterCompaction {
+        summary: "short".to_owned(),
+        input_tokens: 7,
+        ..AfterCompaction::default()
+    });
+    for (name, expected) in [
+        (
+            "session_compact",
+            json!({"type": "session_compact", "from_extension": false}),
+        ),
+        (
+            "compaction_end",
+            json!({"type": "compaction_end", "tokens_before": 7, "summary": "short"}),
+        ),
+    ] {
+        let dialect = operator::Operator::event(name).unwrap().dialect();
+        let bytes = event.encoded(&*dialect).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&bytes).unwrap(), expected);
+    }
+}
+
+#[test]
+fn an_event_of_another_kind_is_refused() {
+    let event = sent(PreToolUse::default());
+    for dialect in [
+        operator::Operator::event("input").unwrap().dialect(),
+        operator::Operator::event("tool_result").unwrap().dialect(),
+    ] {
+        let error = dialect.write(&event).unwrap_err().to_string();
+        assert_eq!(error, "the operator dialect has no event `pre_tool_use`");
+    }
+    let event = parse_event(&EventKind::Interrupt.into(), json!({})).unwrap();
+    let event =
+        tenterhook::EventRef::new(event.into(), sent(PreToolUse::default()).envelope().clone());
+    let error = morphix::Morphix::new()
+        .write(&event)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "the morphix dialect has no event `interrupt`");
+}
+
+#[test]
+fn occurrences_that_neither_system_has_are_passed_over() {
+    let result = |result: ToolResult, blocked| PostToolUse {
+        result,
+        blocked,
+        ..PostToolUse::default()
+    };
+    let tool_result = operator::Operator::event("tool_result").unwrap().dialect();
+    let start = operator::Operator::event("session_start")
+        .unwrap()
+        .dialect();
+    let morphix = morphix::Morphix::new();
+    for (event, at_operator, at_morphix) in [
+        (result(ToolResult::text("a"), false), true, true),
+        (result(ToolResult::error("a"), false), true, false),
+        (result(ToolResult::error("a"), true), false, false),
+    ] {
+        let event = sent(event);
+        assert_eq!(tool_result.has_event(&event), at_operator);
+        assert_eq!(morphix.has_event(&event), at_morphix);
+    }
+    for (source, is_there) in [
+        (SessionSource::Compact, false),
+        (SessionSource::Resume, true),
+    ] {
+        let event = sent(SessionStart {
+            source,
+            ..SessionStart::default()
+        });
+        assert_eq!(start.has_event(&event), is_there);
+    }
+}
+
+#[test]
+fn a_handler_that_fails_warns_unless_it_is_configured_otherwise() {
+    for event in operator::EVENTS {
+        let info = event.kind.info();
+        let dialect = event.dialect();
+        assert_eq!(
+            dialect.policy(info, None).on_error,
+            OnError::Warn,
+            "{}",
+            event.name
+        );
+        let configured = dialect.policy(info, Some(OnError::Block));
+        assert_eq!(configured.on_error, OnError::Block);
+        let strict = dialect.policy(info, None).strict(info).on_error;
+        assert_eq!(
+            strict == OnError::Block,
+            info.class == EventClass::Gate,
+            "{}",
+            event.name
+        );
+    }
+    let info = EventKind::PreToolUse.info();
+    let policy = morphix::Morphix::new().policy(info, None);
+    assert_eq!(policy.on_error, OnError::Warn);
+    assert_eq!(policy.strict(info).on_error, OnError::Block);
+}
+
+// What is no answer is a failure, and a block whose reason is no text is a block all the same.
+#[test]
+fn answers_are_read_or_refused() {
+    let dialect = operator::Operator::event("tool_call").unwrap().dialect();
+    let info = EventKind::PreToolUse.info();
+    let read = |answer: &Value| {
+        let stdout = reply(answer);
+        let reply = Reply {
+            status: 0,
+            stdout: &stdout,
+            stderr: b"",
+            stdout_omitted: 0,
+        };
+        dialect.read(info, &reply, false)
+    };
+    let result = |fields: Value| json!({"class": "ToolCallEventResult", "fields": fields});
+    for (fields, block) in [
+        (json!({"block": true, "reason": "no"}), Some("no")),
+        (
+            json!({"block": "yes", "reason": ""}),
+            Some("stopped by a hook"),
+        ),
+        (json!({"block": 1, "reason": 7}), Some("7")),
+        (
+            json!({"block": true, "params": {"a": 1}}),
+            Some("stopped by a hook"),
+        ),
+        (json!({"block": 0}), None),
+        (json!({"block": null}), None),
+        (json!({"block": []}), None),
+    ] {
+        let effect = read(&result(fields.clone())).unwrap();
+        assert_eq!(effect.block.as_deref(), block, "{fields}");
+        assert!(effect.rewrite.is_empty(), "{fields}");
+    }
+    assert!(read(&json!(null)).unwrap().is_empty());
+    for answer in [
+        json!(true),
+        json!([]),
+        json!({"fields": {}}),
+        json!({"class": "dict", "fields": {"block": true}}),
+        result(json!({"params": "ls"})),
+    ] {
+        assert!(read(&answer).is_err(), "{answer}");
+    }
+}

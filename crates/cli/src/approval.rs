@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenterhook_config::{Approvals, Brought, Gone, TrustError, TrustState};
+use tenterhook_config::{Approvals, Brought, Gone, Item, TrustError, TrustState};
 
 use crate::data_dir::data_dir;
 use crate::error::CliError;
@@ -53,8 +53,7 @@ pub(crate) fn refused(error: &TrustError) -> CliError {
 }
 
 /// Returns what a hook is called among all that a project brings.
-pub(crate) fn name_of(brought: &Brought) -> String {
-    let item = &brought.item;
+pub(crate) fn name_of(item: &Item) -> String {
     safe_line(&format!("{} of {}", item.name, item.source.display()))
 }
 
@@ -85,7 +84,7 @@ pub(crate) fn tell(brought: &[Brought], denies: bool) {
     let named = withheld
         .iter()
         .take(MOST_NAMED)
-        .map(|brought| format!("`{}` ({})", name_of(brought), brought.state.as_str()));
+        .map(|brought| format!("`{}` ({})", name_of(&brought.item), brought.state.as_str()));
     let mut list = named.collect::<Vec<_>>().join(", ");
     if withheld.len() > MOST_NAMED {
         list = format!("{list} and {} more", withheld.len() - MOST_NAMED);

@@ -111,7 +111,7 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
     });
     rows.extend(of_files.map(|brought| Row {
         hook: safe(&brought.item.name),
-        source: name_of(brought),
+        source: name_of(&brought.item),
         runs: false,
         why: brought.state.as_str().to_owned(),
     }));

@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::hooks::{self, Hooks};
 use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
+use crate::safe::safe_line;
 use crate::stdin::Lines;
 
 pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
@@ -34,34 +35,65 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
         show_all(&all, &approvals, &hooks.found, args.json);
         return Ok(Exit::Done);
     }
+    check_unambiguous(&all, &args.names)?;
     approve(&args, approvals, &all, &hooks, interrupts).await
+}
+
+/// Says whether a hook is called so: by its name alone, as it is shown, or by its path.
+fn is_called(item: &Item, name: &str) -> bool {
+    let path = item.source.join(&item.name);
+    name == item.name
+        || name == name_of(item)
+        || Path::new(name) == path
+        || Path::new(name) == item.project.join(path)
 }
 
 /// Returns what was named; without names that is everything.
 fn wanted<'a>(brought: &'a [Brought], names: &[String]) -> Result<Vec<&'a Brought>, CliError> {
-    let matches = |brought: &Brought, name: &String| {
-        let path = brought.item.source.join(&brought.item.name);
-        *name == brought.item.name || Path::new(name) == path || *name == name_of(brought)
-    };
     if let Some(unknown) = names
         .iter()
-        .find(|name| !brought.iter().any(|brought| matches(brought, name)))
+        .find(|name| !brought.iter().any(|brought| is_called(&brought.item, name)))
     {
         let known: Vec<String> = brought
             .iter()
-            .map(|brought| format!("`{}`", brought.item.name))
+            .map(|brought| format!("`{}`", safe_line(&brought.item.name)))
             .collect();
         let message = format!("this project brings no hook `{unknown}`");
         let hint = if known.is_empty() {
-            "it brings none; hooks are looked for in `.tenterhook` and `.kodelet`".to_owned()
+            "it brings none; hooks are looked for in `.tenterhook`, `.kodelet` and `.operator`"
+                .to_owned()
         } else {
             format!("it brings {}", known.join(", "))
         };
         return Err(CliError::new(Exit::Usage, message).hint(hint));
     }
-    let is_wanted =
-        |brought: &&Brought| names.is_empty() || names.iter().any(|name| matches(brought, name));
+    let is_wanted = |brought: &&Brought| {
+        let mut names = names.iter();
+        names.len() == 0 || names.any(|name| is_called(&brought.item, name))
+    };
     Ok(brought.iter().filter(is_wanted).collect())
+}
+
+/// Refuses to approve by a name that several hooks have: whoever says it may know of one only.
+fn check_unambiguous(wanted: &[&Brought], names: &[String]) -> Result<(), CliError> {
+    for name in names {
+        let called: Vec<&Item> = wanted
+            .iter()
+            .map(|brought| &brought.item)
+            .filter(|item| is_called(item, name))
+            .collect();
+        if called.len() > 1 {
+            let paths: Vec<String> = called
+                .iter()
+                .map(|item| item.project.join(&item.source).join(&item.name))
+                .map(|path| format!("`{}`", safe_line(&path.display().to_string())))
+                .collect();
+            let message = format!("`{name}` is the name of {} hooks", called.len());
+            return Err(CliError::new(Exit::Usage, message)
+                .hint(format!("name one by its path: {}", paths.join(", "))));
+        }
+    }
+    Ok(())
 }
 
 fn show_all(all: &[&Brought], approvals: &Approvals, found: &[FoundFile], is_json: bool) {
@@ -116,7 +148,8 @@ async fn approve(
         if !args.json {
             show::show(brought, &approvals, &hooks.found);
         }
-        if args.mode.all || !args.names.is_empty() || ask(brought, &lines, interrupts).await? {
+        if args.mode.all || !args.names.is_empty() || ask(&brought.item, &lines, interrupts).await?
+        {
             approved.push(brought.item.clone());
         }
     }
@@ -140,8 +173,8 @@ async fn approve(
     Ok(Exit::Done)
 }
 
-async fn ask(brought: &Brought, lines: &Lines, interrupts: &Interrupts) -> Result<bool, CliError> {
-    output::text(format_args!("Approve `{}`? [y/N] ", name_of(brought)));
+async fn ask(item: &Item, lines: &Lines, interrupts: &Interrupts) -> Result<bool, CliError> {
+    output::text(format_args!("Approve `{}`? [y/N] ", name_of(item)));
     let token = interrupts.token();
     let line = token
         .run_until_cancelled(lines.next())

@@ -24,7 +24,7 @@ pub(super) fn show(brought: &Brought, approvals: &Approvals, found: &[FoundFile]
     };
     output::line(format_args!(
         "{}  {}",
-        styled(style::STRONG, name_of(brought)),
+        styled(style::STRONG, name_of(&brought.item)),
         styled(look, brought.state.as_str())
     ));
     let item = &brought.item;

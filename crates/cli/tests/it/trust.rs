@@ -210,6 +210,25 @@ hint: it brings `log`, `guard`
 }
 
 #[test]
+fn a_name_that_several_hooks_have_approves_none_of_them() {
+    let test = repository().executable(".tenterhook/hooks/guard", GUARD);
+    let ran = test.args(["trust", "guard"]).run();
+    let expected = "\
+error: `guard` is the name of 2 hooks
+hint: name one by its path: `[DIR]/work/.tenterhook/hooks/guard`, `[DIR]/work/.kodelet/hooks/guard`
+";
+    assert_eq!(ran.refusal(), (expected, 64));
+    let whole = ran.path("work").canonicalize().unwrap();
+    let whole = whole.join(".kodelet/hooks/guard");
+    let ran = ran.again(["trust", whole.to_str().unwrap()]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = ran.again(["trust", ".tenterhook/hooks/guard", "log"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = ran.again(["trust"]).run();
+    assert_eq!(ran.all(), ("Nothing to approve: 3 hooks trusted.\n", "", 0));
+}
+
+#[test]
 fn a_file_of_approvals_that_others_may_write_is_refused() {
     let ran = repository().args(["trust", "--all"]).run();
     let file = ran.path("home/.local/share/tenterhook/trust/trust.json");
@@ -252,4 +271,17 @@ fn terminal_sequences_of_a_repository_are_not_acted_on() {
     let ran = test.args(["trust", "--show"]).run();
     assert!(ran.stdout.contains("# \\u{1b}[2Khidden"), "{}", ran.stdout);
     assert!(!ran.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn names_of_a_repository_are_not_acted_on_by_a_terminal() {
+    let test = Test::new()
+        .executable(".kodelet/hooks/a\u{1b}[2K", GUARD)
+        .executable(".tenterhook/hooks/a\u{1b}[2K", GUARD);
+    let ran = test.args(["trust", "b"]).run();
+    assert!(ran.stderr.contains("a\\u{1b}[2K"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\u{1b}'));
+    let ran = ran.again(["trust", "a\u{1b}[2K"]).run();
+    assert!(ran.stderr.contains("hooks/a\\u{1b}[2K"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
 }

@@ -6,39 +6,53 @@ use std::sync::Arc;
 use anstyle::Style;
 use futures_util::future::BoxFuture;
 use tenterhook::journal::{JournalRecord, RunRecord, RunStatus};
-use tenterhook::{EventName, HookSpec, JournalSink};
+use tenterhook::{HookSpec, JournalSink};
 
 use crate::output::style;
 use crate::safe::safe;
 use crate::table::{self, Cell, plain};
 use crate::terminal::Terminal;
 
-/// The narrowest column of event names.
-const EVENT_WIDTH: usize = 14;
+/// The narrowest column of names.
+const NARROWEST: usize = 14;
+/// The widest column of hooks that all lines keep to; a longer name pushes only its own dispatch aside.
+const WIDEST: usize = 28;
+
+/// How wide the columns of names are: lines of different dispatches line up.
+#[derive(Debug, Clone, Copy)]
+struct Widths {
+    event: usize,
+    hook: usize,
+}
 
 /// Returns a line for each hook: event, hook, what it decided, how long it took, why.
 pub(crate) fn run_lines(runs: &[RunRecord]) -> Vec<String> {
-    run_lines_of_width(runs, EVENT_WIDTH)
+    let narrowest = Widths {
+        event: NARROWEST,
+        hook: NARROWEST,
+    };
+    run_lines_of_width(runs, narrowest)
 }
 
-fn run_lines_of_width(runs: &[RunRecord], width: usize) -> Vec<String> {
-    let rows: Vec<Vec<Cell>> = runs.iter().map(|run| run_row(run, width)).collect();
+fn run_lines_of_width(runs: &[RunRecord], widths: Widths) -> Vec<String> {
+    let rows: Vec<Vec<Cell>> = runs.iter().map(|run| run_row(run, widths)).collect();
     table::lines(&rows)
         .into_iter()
         .map(|line| format!("  {line}"))
         .collect()
 }
 
-fn run_row(run: &RunRecord, width: usize) -> Vec<Cell> {
+fn run_row(run: &RunRecord, widths: Widths) -> Vec<Cell> {
     let (word, look) = decision(run);
+    let Widths { event, hook } = widths;
     let why = run
         .cause
         .as_ref()
         .or(run.reason.as_ref())
         .filter(|_| run.effect != "context");
     vec![
-        (format!("{:<width$}", run.event), style::QUIET),
-        (format!("{:<14}", run.hook), style::NAME),
+        (format!("{:<event$}", run.event), style::QUIET),
+        (format!("{:<hook$}", run.hook), style::NAME),
         (format!("{word:<10}"), look),
         (format!("{:>8}", duration(run)), style::QUIET),
         plain(
@@ -74,18 +88,19 @@ fn decision(run: &RunRecord) -> (&str, Style) {
 /// Prints the runs of each dispatch as it ends.
 pub(crate) struct Timeline {
     terminal: Arc<Terminal>,
-    /// The width of the longest name of an event that has hooks: lines of different dispatches line up.
-    width: usize,
+    widths: Widths,
 }
 
 impl Timeline {
     pub(crate) fn new(terminal: Arc<Terminal>, hooks: &[HookSpec]) -> Self {
-        let names = hooks.iter().filter_map(|hook| hook.event.as_ref());
-        let longest = names.map(|name| EventName::as_str(name).len()).max();
-        Self {
-            terminal,
-            width: longest.unwrap_or_default().max(EVENT_WIDTH),
-        }
+        let events = hooks.iter().filter_map(|hook| hook.event.as_ref());
+        let longest_event = events.map(|event| event.as_str().len()).max();
+        let longest_hook = hooks.iter().map(|hook| hook.id.as_str().len()).max();
+        let widths = Widths {
+            event: longest_event.unwrap_or_default().max(NARROWEST),
+            hook: longest_hook.unwrap_or_default().clamp(NARROWEST, WIDEST),
+        };
+        Self { terminal, widths }
     }
 }
 
@@ -97,7 +112,7 @@ impl fmt::Debug for Timeline {
 
 impl JournalSink for Timeline {
     fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
-        let lines = run_lines_of_width(&runs(records), self.width);
+        let lines = run_lines_of_width(&runs(records), self.widths);
         self.terminal
             .lines(lines.iter().map(|line| format!("  {line}")));
         Box::pin(std::future::ready(()))

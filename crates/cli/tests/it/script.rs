@@ -184,7 +184,19 @@ fn a_file_of_operator_guards_a_session_once_it_is_approved() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("guard.py"), OPERATOR).unwrap();
     fs::write(folder.join("_helper.py"), "raise SystemExit\n").unwrap();
-    let ran = test.args(["trust", "--all"]).run();
+    let ran = test.args(["trust", "--show"]).run();
+    let shown = |name: &str| {
+        ran.stdout
+            .matches(&format!(".operator/hooks/{name}  new"))
+            .count()
+    };
+    assert_eq!(
+        (shown("guard.py"), shown("_helper.py")),
+        (1, 1),
+        "{}",
+        ran.stdout
+    );
+    let ran = ran.again(["trust", "--all"]).run();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     let ran = ran
         .again(["run", "go", "--yes", "--no-journal"])

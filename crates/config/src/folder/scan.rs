@@ -353,8 +353,9 @@ impl Beside {
     fn new(folder: &HookFolder) -> Self {
         let is_needed = folder.project.is_some() || folder.speaks != Speaks::Kodelet;
         let sources = is_needed.then(|| {
-            let is_script =
-                |path: &Path| folder.speaks == Speaks::Tenterhook && Language::of(path).is_some();
+            let is_script = |path: &Path| {
+                Language::of(path).is_some_and(|language| folder.speaks.has(language))
+            };
             let is_hook = |path: &Path| {
                 path.parent() == Some(&folder.dir) && (is_executable(path) || is_script(path))
             };

@@ -286,7 +286,8 @@ impl Discovery {
         self
     }
 
-    /// Makes what a file of the user or the machine may guard be denied where the file is broken or does not say what it is for.
+    /// Makes what a file of the user, of the machine, or that a project brings and somebody approved may guard be denied
+    /// where the file is broken or does not say what it is for.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.is_strict = strict;
@@ -404,7 +405,7 @@ impl Discovery {
             }
             FileState::Untrusted | FileState::Changed if self.deny_untrusted => denials(candidate),
             FileState::Broken { .. } | FileState::ProbeFailed { .. }
-                if self.is_strict && found.layer != Layer::Project =>
+                if self.is_strict && candidate.is_approved() =>
             {
                 let reason = format!("`{}` is no hook: {}", found.name, found.state.describe());
                 deny(&found.name, Vec::new(), &source(found), &reason)

@@ -52,6 +52,13 @@ impl Candidate {
         self.project.as_ref()
     }
 
+    /// Says whether somebody other than the project wants it to run. A project's file that could not even be read is
+    /// none; where it was approved, its absence is told.
+    pub(super) fn is_approved(&self) -> bool {
+        let state = self.item.as_ref().map(|(_, state)| *state);
+        self.project.is_none() || state == Some(TrustState::Trusted)
+    }
+
     fn settle(&mut self, state: FileState) {
         self.found.state = state;
         self.step = Step::Settled;

@@ -407,6 +407,35 @@ async fn an_executable_that_nobody_knows_denies_what_it_might_guard() {
 }
 
 #[tokio::test]
+async fn an_approved_file_that_does_not_say_what_it_is_for_denies_under_strict() {
+    let place = Place::new();
+    let silent = "#!/bin/sh\nexit 3\n";
+    executable(&place.project.join(".kodelet/hooks"), "ours", silent);
+    executable(&place.home.join(".kodelet/hooks"), "mine", silent);
+    let found = async |strict| {
+        let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
+        let search = Discovery::of_layers(&place.layers()).trust(Trust::Approved(approvals));
+        search.strict(strict).discover().await
+    };
+    let denying = |discovered: &Discovered| {
+        let mut names: Vec<String> = discovered
+            .specs
+            .iter()
+            .map(|spec| spec.id.to_string())
+            .collect();
+        names.dedup();
+        names
+    };
+    let first = found(true).await;
+    assert_eq!(denying(&first), ["mine"]);
+    approve(&place, first);
+    assert_eq!(denying(&found(true).await), ["ours", "mine"]);
+    let lenient = found(false).await;
+    assert!(lenient.specs.is_empty());
+    assert_eq!(lenient.warnings.len(), 2, "{:?}", lenient.warnings);
+}
+
+#[tokio::test]
 async fn sources_beside_an_executable_are_approved_and_run_with_it() {
     let place = Place::new();
     let folder = place.project.join(".kodelet/hooks");

@@ -1,14 +1,12 @@
 //! morphix's hook files: the examples of its document, and its conformance cases.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 use tenterhook::event::{
     PermissionDenied, PostToolUse, PreToolUse, TokenBudgetExceeded, ToolError, ToolsDisabled,
 };
 use tenterhook::{Engine, Event, Permission, ToolResult};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, run_without_host};
 
 const API: &str = "morphix";
 
@@ -515,21 +513,5 @@ print("passed")
 // M2, M3, M4, M5, M6, M7, M8: the registry by itself, as the document's tests use it.
 #[test]
 fn the_registry_of_morphix_can_be_tested_without_a_host() {
-    let dir = tempfile::tempdir().unwrap();
-    let sdk = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
-    let text =
-        format!("import sys\nsys.path.insert(0, {sdk:?})\nimport tenterhook._morphix\n{REGISTRY}");
-    let path = dir.path().join("test.py");
-    std::fs::write(&path, text).unwrap();
-    let output = Command::new("python3")
-        .arg("-IB")
-        .arg(path)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "passed\n",
-        "{errors}"
-    );
+    run_without_host("_morphix", REGISTRY);
 }

@@ -1,7 +1,6 @@
 //! Operator's hook files: the examples of its document, and its conformance cases.
 
 use std::fmt::Write as _;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use tenterhook::event::{
@@ -12,7 +11,7 @@ use tenterhook::event::{
 use tenterhook::{Dispatched, Engine, Message, Permission, Role, ToolResult, parse_event};
 use tenterhook_dialects::operator::EVENTS;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, run_without_host};
 
 const API: &str = "operator";
 
@@ -674,22 +673,5 @@ asyncio.run(main())
 
 #[test]
 fn the_bus_of_operator_can_be_tried_without_a_host() {
-    let dir = tempfile::tempdir().unwrap();
-    let sdk = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
-    let text = format!(
-        "import sys\nsys.path.insert(0, {sdk:?})\nimport tenterhook._operator\n{TYPES}{BUS}"
-    );
-    let path = dir.path().join("test.py");
-    std::fs::write(&path, text).unwrap();
-    let output = Command::new("python3")
-        .arg("-IB")
-        .arg(path)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "passed\n",
-        "{errors}"
-    );
+    run_without_host("_operator", &format!("{TYPES}{BUS}"));
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -106,4 +107,22 @@ fn contract(api: &str, event: &str) -> (EventKind, Arc<dyn Dialect>) {
         let event = Morphix::event(event).unwrap();
         (event.kind, Morphix::new())
     }
+}
+
+/// Runs Python that tests a module of the SDK by itself; it prints `passed` at its end.
+pub(crate) fn run_without_host(module: &str, text: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let sdk = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+    let text =
+        format!("import sys\nsys.path.insert(0, {sdk:?})\nimport tenterhook.{module}\n{text}");
+    let path = dir.path().join("test.py");
+    fs::write(&path, text).unwrap();
+    let output = Command::new("python3")
+        .arg("-IB")
+        .arg(path)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, "passed\n", "{errors}");
 }

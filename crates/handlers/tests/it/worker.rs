@@ -136,14 +136,10 @@ async def later(event):
     assert event.nothing is None and event['event_id']
 ";
 
-#[tokio::test]
-async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
-    let bench = Bench::new();
-    let worker = bench.python();
-    let script = bench.script("guard.py", GUARD);
-    let (number, hooks) = worker.load(&script).await.unwrap();
-    let short: Vec<_> = hooks
-        .iter()
+/// Returns what a script says of each hook: name, event, matcher, priority.
+fn short(hooks: &[ScriptHook]) -> Vec<(&str, &str, Option<&str>, i32)> {
+    let hooks = hooks.iter();
+    hooks
         .map(|hook| {
             (
                 &*hook.name,
@@ -152,13 +148,21 @@ async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
                 hook.priority,
             )
         })
-        .collect();
+        .collect()
+}
+
+#[tokio::test]
+async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let script = bench.script("guard.py", GUARD);
+    let (number, hooks) = worker.load(&script).await.unwrap();
     let expected = [
         ("guard", "pre_tool_use", Some("shell"), 7),
         ("later", "turn_end", None, 0),
         ("later", "stop", None, 0),
     ];
-    assert_eq!((number, short), (0, expected.to_vec()));
+    assert_eq!((number, short(&hooks)), (0, expected.to_vec()));
     let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
     let denied = dispatcher.dispatch(call("sudo ls")).await;
     assert_eq!(denied.permission(), Permission::Deny);
@@ -209,23 +213,12 @@ async fn a_node_script_says_which_hooks_it_has_and_they_answer() {
     let worker = node(bench.dir.path());
     let script = bench.script("guard.mjs", NODE_GUARD);
     let (_, hooks) = worker.load(&script).await.unwrap();
-    let short: Vec<_> = hooks
-        .iter()
-        .map(|hook| {
-            (
-                &*hook.name,
-                &*hook.event,
-                hook.matcher.as_deref(),
-                hook.priority,
-            )
-        })
-        .collect();
     let expected = [
         ("guard", "pre_tool_use", Some("shell"), 7),
         ("handler", "turn_end", None, 0),
         ("handler", "stop", None, 0),
     ];
-    assert_eq!(short, expected);
+    assert_eq!(short(&hooks), expected);
     let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
     let denied = dispatcher.dispatch(call("sudo ls")).await;
     assert_eq!(denied.stopped(), Some("no sudo here"));

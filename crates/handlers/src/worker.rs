@@ -17,27 +17,33 @@
 mod check;
 mod connection;
 mod handler;
+mod host;
 mod node;
 mod python;
+mod script;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tenterhook_process::{CancellationToken, Command};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::connection::Connection;
+use self::host::Desk;
 
 pub use check::{Step, check};
 pub use handler::WorkerHandler;
+pub use host::{Host, NoHost, Refusal};
 pub use node::node;
 pub use python::python;
+pub use script::{
+    Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, ToolAnswer,
+};
 
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -111,30 +117,6 @@ pub enum WorkerError {
     Cancelled,
 }
 
-/// A script that a worker serves.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Script {
-    /// The file that is loaded.
-    pub path: PathBuf,
-    /// Whose API it is written for: `tenterhook`, or another one that the worker knows.
-    pub api: &'static str,
-}
-
-/// A hook of a script.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScriptHook {
-    /// What it is called in its file.
-    pub name: String,
-    /// The event, by its name in the API of the script.
-    pub event: String,
-    /// Which events of that name.
-    #[serde(default)]
-    pub matcher: Option<String>,
-    /// Higher runs first.
-    #[serde(default)]
-    pub priority: i32,
-}
-
 /// A worker, started when it is first needed. Clones are the same worker; with the last one it ends.
 #[derive(Debug, Clone)]
 pub struct Worker {
@@ -147,6 +129,7 @@ struct Inner {
     command: Command,
     state: Mutex<State>,
     unanswered: AtomicU32,
+    desk: Desk,
 }
 
 #[derive(Debug, Default)]
@@ -169,12 +152,23 @@ struct Served {
 impl Worker {
     /// Makes a worker of a command that speaks the protocol. `name` is for people.
     pub fn new(name: impl Into<String>, command: Command) -> Self {
+        Self::make(name.into(), command, Arc::new(NoHost))
+    }
+
+    /// Makes a worker of the same command whose scripts may ask this host.
+    #[must_use]
+    pub fn hosted_by(&self, host: Arc<dyn Host>) -> Self {
+        Self::make(self.inner.name.clone(), self.inner.command.clone(), host)
+    }
+
+    fn make(name: String, command: Command, host: Arc<dyn Host>) -> Self {
         Self {
             inner: Arc::new(Inner {
-                name: name.into(),
+                name,
                 command,
                 state: Mutex::default(),
                 unanswered: AtomicU32::new(0),
+                desk: Desk::new(host),
             }),
         }
     }
@@ -189,11 +183,11 @@ impl Worker {
         &self.inner.command
     }
 
-    /// Loads a script, or loads it anew, and returns its number and its hooks.
+    /// Loads a script, or loads it anew, and returns its number and what it registers.
     ///
     /// # Errors
     /// When the worker cannot be started, or the script cannot be loaded.
-    pub async fn load(&self, script: &Script) -> Result<(usize, Vec<ScriptHook>), WorkerError> {
+    pub async fn load(&self, script: &Script) -> Result<(usize, Registered), WorkerError> {
         let mut state = self.inner.state.lock().await;
         let connection = self.inner.connect(&mut state).await?;
         let number = state
@@ -201,17 +195,17 @@ impl Worker {
             .iter()
             .position(|known| known.script == *script)
             .unwrap_or(state.scripts.len());
-        let hooks = load(&connection, number, script).await?;
+        let registered = self.inner.load(&connection, number, script).await?;
         connection.accept(number);
         let served = Served {
             script: script.clone(),
-            hooks: hooks.clone(),
+            hooks: registered.hooks.clone(),
         };
         match state.scripts.get_mut(number) {
             Some(known) => *known = served,
             None => state.scripts.push(served),
         }
-        Ok((number, hooks))
+        Ok((number, registered))
     }
 
     /// Notes a script whose hooks are known already, and returns its number. The worker loads it when it is started; where it has
@@ -245,6 +239,59 @@ impl Worker {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
+        let mut params = format!("{{\"script\":{script},\"hook\":{hook},\"event\":").into_bytes();
+        params.extend_from_slice(event);
+        params.push(b'}');
+        self.call("event/handle", script, &params, within, cancel)
+            .await
+    }
+
+    /// Runs a tool of a script: the script's number, the tool's name, the id of the call and the arguments as JSON.
+    ///
+    /// # Errors
+    /// When there is no answer, it is none, or the tool failed.
+    pub async fn run_tool(
+        &self,
+        (script, tool): (usize, &str),
+        (call, input): (&str, &Value),
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<ToolAnswer, WorkerError> {
+        let params = json!({ "script": script, "tool": tool, "tool_use_id": call, "input": input });
+        let params = params.to_string();
+        let answer = self
+            .call("tool/run", script, params.as_bytes(), within, cancel)
+            .await?;
+        serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
+            message: format!("the answer of tool `{tool}` is none: {error}"),
+        })
+    }
+
+    /// Runs a command of a script: the script's number, the command's name, and what stands behind it.
+    ///
+    /// # Errors
+    /// When there is no answer, or the command failed.
+    pub async fn run_command(
+        &self,
+        (script, command): (usize, &str),
+        args: &str,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<(), WorkerError> {
+        let params = json!({ "script": script, "command": command, "args": args });
+        let params = params.to_string();
+        let answer = self.call("command/run", script, params.as_bytes(), within, cancel);
+        answer.await.map(drop)
+    }
+
+    async fn call(
+        &self,
+        method: &str,
+        script: usize,
+        params: &[u8],
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
         let connection = tokio::select! {
             biased;
@@ -256,12 +303,7 @@ impl Worker {
         if let Some(message) = connection.refusal(script) {
             return Err(WorkerError::Call { message });
         }
-        let mut params = format!("{{\"script\":{script},\"hook\":{hook},\"event\":").into_bytes();
-        params.extend_from_slice(event);
-        params.push(b'}');
-        let answered = connection
-            .call("event/handle", &params, deadline, cancel)
-            .await;
+        let answered = connection.call(method, params, deadline, cancel).await;
         match &answered {
             Err(WorkerError::TimedOut) => self.inner.note_silence(&connection),
             _ => self.inner.unanswered.store(0, Ordering::Relaxed),
@@ -341,8 +383,9 @@ impl Inner {
     }
 
     async fn start(&self, scripts: &[Served]) -> Result<Connection, String> {
-        let connection = Connection::start(&self.name, &self.command)?;
-        let answer = ask(&connection, "initialize", &check::hello()).await?;
+        let connection = Connection::start(&self.name, &self.command, &self.desk)?;
+        let hello = check::hello(self.desk.host.has_ui());
+        let answer = ask(&connection, "initialize", &hello).await?;
         let hello: Hello = serde_json::from_slice(&answer)
             .map_err(|error| format!("its answer to `initialize` is none: {error}"))?;
         if hello.protocol_version != PROTOCOL_VERSION {
@@ -352,8 +395,8 @@ impl Inner {
             ));
         }
         for (number, Served { script, hooks }) in scripts.iter().enumerate() {
-            let problem = match load(&connection, number, script).await {
-                Ok(loaded) if loaded == *hooks => continue,
+            let problem = match self.load(&connection, number, script).await {
+                Ok(registered) if registered.hooks == *hooks => continue,
                 Ok(_) => format!(
                     "`{}` registers other hooks than it did when it was asked",
                     script.path.display()
@@ -367,6 +410,26 @@ impl Inner {
             connection.refuse(number, problem);
         }
         Ok(connection)
+    }
+
+    async fn load(
+        &self,
+        connection: &Connection,
+        number: usize,
+        script: &Script,
+    ) -> Result<Registered, WorkerError> {
+        let params = json!({
+            "script": number,
+            "path": script.path.to_string_lossy(),
+            "api": script.api,
+            "flags": self.desk.host.flags(),
+        });
+        let call = |message: String| WorkerError::Call { message };
+        let answer = ask(connection, "script/load", &params)
+            .await
+            .map_err(call)?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))
     }
 
     /// Counts a call without an answer. A worker that answers nobody any more is of no use.
@@ -408,35 +471,7 @@ struct Hello {
     protocol_version: u32,
 }
 
-#[derive(Deserialize)]
-struct Loaded {
-    hooks: Vec<ScriptHook>,
-}
-
-async fn load(
-    connection: &Connection,
-    number: usize,
-    script: &Script,
-) -> Result<Vec<ScriptHook>, WorkerError> {
-    let params = json!({
-        "script": number,
-        "path": script.path.to_string_lossy(),
-        "api": script.api,
-    });
-    let call = |message: String| WorkerError::Call { message };
-    let answer = ask(connection, "script/load", &params)
-        .await
-        .map_err(call)?;
-    let loaded: Loaded = serde_json::from_slice(&answer)
-        .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))?;
-    Ok(loaded.hooks)
-}
-
-async fn ask(
-    connection: &Connection,
-    method: &str,
-    params: &serde_json::Value,
-) -> Result<Bytes, String> {
+async fn ask(connection: &Connection, method: &str, params: &Value) -> Result<Bytes, String> {
     let never = CancellationToken::new();
     let params = params.to_string();
     let deadline = Instant::now() + START;

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tenterhook::{Dialect, EventName, HookId, HookSpec, Layer, Matcher, native_policy};
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::operator::Operator;
-use tenterhook_handlers::worker::{Script, ScriptHook, Worker, WorkerHandler, node, python};
+use tenterhook_handlers::worker::{
+    Registered, Script, ScriptHook, Worker, WorkerHandler, node, python,
+};
 
 use super::scan::Candidate;
 use super::{FileState, FoundHook, Speaks, spec};
@@ -109,7 +111,7 @@ impl Workers {
         worker.clone()
     }
 
-    /// Loads a script and returns its hooks as text.
+    /// Loads a script and returns what it registers as text.
     pub(super) async fn ask(
         &self,
         language: Language,
@@ -117,11 +119,11 @@ impl Workers {
     ) -> Result<String, String> {
         let script = script(candidate);
         let worker = self.of(language, candidate);
-        let (_, hooks) = worker
+        let (_, registered) = worker
             .load(&script)
             .await
             .map_err(|error| error.to_string())?;
-        serde_json::to_string(&hooks).map_err(|error| error.to_string())
+        serde_json::to_string(&registered).map_err(|error| error.to_string())
     }
 }
 
@@ -141,8 +143,9 @@ pub(super) fn state(speaks: Speaks, declared: &str) -> FileState {
 }
 
 fn read(speaks: Speaks, declared: &str) -> Result<Vec<FoundHook>, String> {
-    let hooks: Vec<ScriptHook> =
-        serde_json::from_str(declared).map_err(|error| format!("its hooks are none: {error}"))?;
+    let registered: Registered = serde_json::from_str(declared)
+        .map_err(|error| format!("what it registers is not understood: {error}"))?;
+    let hooks = registered.hooks;
     if hooks.is_empty() {
         return Err(
             "it registers no hooks, expected a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file \

@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::host::Desk;
 use super::{LONGEST_LINE, WorkerError};
 
 /// How many bytes wait for a worker that does not read. Whoever has more to say waits too.
@@ -47,6 +49,11 @@ struct Shared {
     pending: Mutex<HashMap<u64, oneshot::Sender<Reply>>>,
     /// Calls that nobody waits for any more and that were not answered yet.
     given_up: Mutex<HashSet<u64>>,
+    /// Calls whose scripts ask the user something, each with the number of questions.
+    asking: Mutex<HashMap<u64, u32>>,
+    /// The user has answered.
+    told: Notify,
+    desk: Desk,
     next_id: AtomicU64,
     /// When a line came last, in calls that were made by then.
     heard_at: AtomicU64,
@@ -62,6 +69,31 @@ impl Shared {
 
     fn given_up(&self) -> MutexGuard<'_, HashSet<u64>> {
         self.given_up.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asking(&self) -> MutexGuard<'_, HashMap<u64, u32>> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the time of a call is over. The time in which its script asks the user something does not count: when that is
+    /// answered, the call has all of its time again.
+    async fn time_is_over(&self, id: u64, mut deadline: Instant) {
+        let within = deadline.saturating_duration_since(Instant::now());
+        loop {
+            sleep_until(deadline).await;
+            loop {
+                let mut told = std::pin::pin!(self.told.notified());
+                told.as_mut().enable();
+                if !self.asking().contains_key(&id) {
+                    break;
+                }
+                told.await;
+                deadline = Instant::now() + within;
+            }
+            if deadline <= Instant::now() {
+                return;
+            }
+        }
     }
 
     /// Has the worker killed where it does not let go of a call that nobody waits for: nothing outlives its deadline.
@@ -114,6 +146,8 @@ struct Message<'a> {
     id: Option<u64>,
     #[serde(default)]
     method: Option<String>,
+    #[serde(default)]
+    params: Value,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(default)]
@@ -132,7 +166,7 @@ struct Failure {
 }
 
 impl Connection {
-    pub(super) fn start(name: &str, command: &Command) -> Result<Self, String> {
+    pub(super) fn start(name: &str, command: &Command, desk: &Desk) -> Result<Self, String> {
         let (child, pipes) =
             Companion::start(command).map_err(|error| tenterhook::error_chain(&error))?;
         let ended = CancellationToken::new();
@@ -140,6 +174,9 @@ impl Connection {
             name: name.to_owned(),
             pending: Mutex::default(),
             given_up: Mutex::default(),
+            asking: Mutex::default(),
+            told: Notify::new(),
+            desk: desk.clone(),
             next_id: AtomicU64::new(1),
             heard_at: AtomicU64::new(0),
             death: Mutex::new(None),
@@ -247,7 +284,8 @@ impl Connection {
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(WorkerError::Cancelled),
-            answer = timeout_at(deadline, asked) => answer.unwrap_or(Err(WorkerError::TimedOut)),
+            answer = asked => answer,
+            () = self.shared.time_is_over(id, deadline) => Err(WorkerError::TimedOut),
         };
         drop(waiting);
         answer
@@ -446,7 +484,7 @@ fn ended(end: End) -> String {
 }
 
 /// Reads lines; returns what is wrong with one, or nothing at the end of the output.
-async fn read_lines(pipe: &Receiver, shared: &Shared, stdin: &Input) -> Option<String> {
+async fn read_lines(pipe: &Receiver, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Option<String> {
     let mut buffer = BytesMut::with_capacity(CHUNK);
     let mut looked_at = 0;
     loop {
@@ -474,8 +512,54 @@ async fn read_lines(pipe: &Receiver, shared: &Shared, stdin: &Input) -> Option<S
     }
 }
 
+/// Answers a request of the worker.
+async fn serve((id, method, params): (u64, String, Value), shared: Arc<Shared>, stdin: Arc<Input>) {
+    let question = Question::of(&method, &params, &shared);
+    let line = tokio::select! {
+        biased;
+        () = shared.ended.cancelled() => return,
+        line = shared.desk.answer(id, &method, params) => line,
+    };
+    drop(question);
+    tokio::select! {
+        biased;
+        () = shared.ended.cancelled() => {}
+        () = stdin.send(&line) => {}
+    }
+}
+
+/// The user is asked something on behalf of a call: its time does not pass meanwhile.
+struct Question<'a> {
+    shared: &'a Shared,
+    call: u64,
+}
+
+impl<'a> Question<'a> {
+    fn of(method: &str, params: &Value, shared: &'a Shared) -> Option<Self> {
+        let call = params.get("call")?.as_u64()?;
+        if !["ui/confirm", "ui/select", "ui/input"].contains(&method) {
+            return None;
+        }
+        *shared.asking().entry(call).or_default() += 1;
+        Some(Self { shared, call })
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let mut asking = self.shared.asking();
+        if let Some(questions) = asking.get_mut(&self.call) {
+            *questions -= 1;
+            if *questions == 0 {
+                asking.remove(&self.call);
+                self.shared.told.notify_waiters();
+            }
+        }
+    }
+}
+
 /// Takes one line.
-fn take(line: &Bytes, shared: &Shared, stdin: &Input) -> Result<(), String> {
+fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), String> {
     let made = shared.next_id.load(Ordering::Relaxed);
     shared.heard_at.store(made, Ordering::Relaxed);
     if line.trim_ascii().is_empty() {
@@ -483,12 +567,13 @@ fn take(line: &Bytes, shared: &Shared, stdin: &Input) -> Result<(), String> {
     }
     let message: Message<'_> = serde_json::from_slice(line)
         .map_err(|error| format!("it said what is no message: {error}"))?;
-    match (message.id, &message.method) {
-        (Some(id), Some(_)) => {
-            let refusal = format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32601,\"message\":\"the host has no such method\"}}}}\n"
-            );
-            let _told = stdin.send_now(refusal.as_bytes());
+    match (message.id, message.method) {
+        (Some(id), Some(method)) => {
+            tokio::spawn(serve(
+                (id, method, message.params),
+                Arc::clone(shared),
+                Arc::clone(stdin),
+            ));
             Ok(())
         }
         // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.

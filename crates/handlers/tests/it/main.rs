@@ -14,6 +14,8 @@ mod model;
 mod morphix;
 #[cfg(unix)]
 mod operator;
+#[cfg(unix)]
+mod pi;
 mod server;
 mod snapshot;
 #[cfg(unix)]

@@ -19,20 +19,22 @@ mod connection;
 mod handler;
 mod node;
 mod python;
+mod supervisor;
+mod wire;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenterhook_process::{CancellationToken, Command};
-use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::Instant;
 
 use self::connection::Connection;
+use self::supervisor::{Peer, Supervisor, ask};
+use self::wire::Wire;
 
 pub use check::{Step, check};
 pub use handler::WorkerHandler;
@@ -138,26 +140,12 @@ pub struct ScriptHook {
 /// A worker, started when it is first needed. Clones are the same worker; with the last one it ends.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    inner: Arc<Inner>,
+    inner: Arc<Supervisor<Scripts>>,
 }
 
-#[derive(Debug)]
-struct Inner {
-    name: String,
-    command: Command,
-    state: Mutex<State>,
-    unanswered: AtomicU32,
-}
-
+/// The scripts that a worker serves, by their numbers.
 #[derive(Debug, Default)]
-struct State {
-    connection: Option<Arc<Connection>>,
-    /// The scripts that the worker serves, by their numbers.
-    scripts: Vec<Served>,
-    failures: u32,
-    not_before: Option<Instant>,
-    problem: String,
-}
+struct Scripts(Vec<Served>);
 
 /// A script that a worker serves, and the hooks that the host knows of it: calls name them by their places.
 #[derive(Debug)]
@@ -170,12 +158,7 @@ impl Worker {
     /// Makes a worker of a command that speaks the protocol. `name` is for people.
     pub fn new(name: impl Into<String>, command: Command) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                name: name.into(),
-                command,
-                state: Mutex::default(),
-                unanswered: AtomicU32::new(0),
-            }),
+            inner: Arc::new(Supervisor::new(name.into(), command, Scripts::default())),
         }
     }
 
@@ -194,22 +177,22 @@ impl Worker {
     /// # Errors
     /// When the worker cannot be started, or the script cannot be loaded.
     pub async fn load(&self, script: &Script) -> Result<(usize, Vec<ScriptHook>), WorkerError> {
-        let mut state = self.inner.state.lock().await;
+        let mut state = self.inner.state().await;
         let connection = self.inner.connect(&mut state).await?;
-        let number = state
-            .scripts
+        let scripts = &mut state.peer.0;
+        let number = scripts
             .iter()
             .position(|known| known.script == *script)
-            .unwrap_or(state.scripts.len());
+            .unwrap_or(scripts.len());
         let hooks = load(&connection, number, script).await?;
         connection.accept(number);
         let served = Served {
             script: script.clone(),
             hooks: hooks.clone(),
         };
-        match state.scripts.get_mut(number) {
+        match scripts.get_mut(number) {
             Some(known) => *known = served,
-            None => state.scripts.push(served),
+            None => scripts.push(served),
         }
         Ok((number, hooks))
     }
@@ -217,21 +200,19 @@ impl Worker {
     /// Notes a script whose hooks are known already, and returns its number. The worker loads it when it is started; where it has
     /// other hooks then, calls of them fail.
     pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> usize {
-        let mut state = self.inner.state.lock().await;
-        if let Some(number) = state
-            .scripts
-            .iter()
-            .position(|known| known.script == *script)
-        {
+        let mut state = self.inner.state().await;
+        let scripts = &mut state.peer.0;
+        if let Some(number) = scripts.iter().position(|known| known.script == *script) {
             return number;
         }
-        state.scripts.push(Served {
+        scripts.push(Served {
             script: script.clone(),
             hooks,
         });
+        let number = scripts.len() - 1;
         // A worker that runs already has to be told.
-        state.connection = None;
-        state.scripts.len() - 1
+        state.let_go();
+        number
     }
 
     /// Calls a hook of a script: its number, the hook's place in the script, and the event as JSON.
@@ -246,103 +227,34 @@ impl Worker {
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
-        let connection = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(WorkerError::Cancelled),
-            connected = tokio::time::timeout_at(deadline, self.connected()) => {
-                connected.map_err(|_| WorkerError::TimedOut)??
-            }
-        };
+        let connection = self.inner.connected(deadline, cancel).await?;
         if let Some(message) = connection.refusal(script) {
             return Err(WorkerError::Call { message });
         }
         let mut params = format!("{{\"script\":{script},\"hook\":{hook},\"event\":").into_bytes();
         params.extend_from_slice(event);
         params.push(b'}');
-        let answered = connection
-            .call("event/handle", &params, deadline, cancel)
-            .await;
-        match &answered {
-            Err(WorkerError::TimedOut) => self.inner.note_silence(&connection),
-            _ => self.inner.unanswered.store(0, Ordering::Relaxed),
-        }
-        answered
-    }
-
-    /// Returns the worker that runs, or starts one. A start goes on when the call that asked for it has no more time, or calls with
-    /// little time would never see its end.
-    async fn connected(&self) -> Result<Arc<Connection>, WorkerError> {
-        let running = self.inner.state.lock().await.running();
-        if let Some(connection) = running {
-            return Ok(connection);
-        }
-        let inner = Arc::clone(&self.inner);
-        let starting = tokio::spawn(async move {
-            let mut state = inner.state.lock().await;
-            inner.connect(&mut state).await
-        });
-        starting.await.unwrap_or(Err(WorkerError::Cancelled))
+        self.inner
+            .call(&connection, ("event/handle", &params), deadline, cancel)
+            .await
     }
 
     /// Asks the worker to end, waits for it, and kills it where it does not.
     pub async fn shutdown(&self) {
-        let connection = self.inner.state.lock().await.connection.take();
-        if let Some(connection) = connection {
-            connection.shutdown(GRACE).await;
-        }
+        self.inner.shutdown().await;
     }
 
     /// Returns the process id, if the worker runs.
     pub async fn pid(&self) -> Option<u32> {
-        let running = self.inner.state.lock().await.running();
-        running.map(|connection| connection.pid())
+        self.inner.pid().await
     }
 }
 
-impl Inner {
-    /// Returns the worker that runs, or starts one.
-    async fn connect(&self, state: &mut State) -> Result<Arc<Connection>, WorkerError> {
-        if let Some(connection) = &state.connection {
-            match connection.death() {
-                None => return Ok(Arc::clone(connection)),
-                Some(problem) => {
-                    let lived = connection.age();
-                    state.connection = None;
-                    state.fail(problem, lived);
-                }
-            }
-        }
-        if let Some(at) = state.not_before {
-            if state.failures >= MOST_FAILURES && Instant::now() < at {
-                return Err(WorkerError::Broken {
-                    worker: self.name.clone(),
-                    failures: state.failures,
-                    seconds: at.duration_since(Instant::now()).as_secs() + 1,
-                    problem: state.problem.clone(),
-                });
-            }
-            sleep_until(at).await;
-        }
-        match self.start(&state.scripts).await {
-            Ok(connection) => {
-                let connection = Arc::new(connection);
-                state.connection = Some(Arc::clone(&connection));
-                self.unanswered.store(0, Ordering::Relaxed);
-                Ok(connection)
-            }
-            Err(problem) => {
-                state.fail(problem.clone(), Duration::ZERO);
-                Err(WorkerError::Start {
-                    worker: self.name.clone(),
-                    problem,
-                })
-            }
-        }
-    }
+impl Peer for Scripts {
+    const WIRE: Wire = Wire::WORKER;
 
-    async fn start(&self, scripts: &[Served]) -> Result<Connection, String> {
-        let connection = Connection::start(&self.name, &self.command)?;
-        let answer = ask(&connection, "initialize", &check::hello()).await?;
+    async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
+        let answer = ask(connection, "initialize", &check::hello()).await?;
         let hello: Hello = serde_json::from_slice(&answer)
             .map_err(|error| format!("its answer to `initialize` is none: {error}"))?;
         if hello.protocol_version != PROTOCOL_VERSION {
@@ -351,8 +263,8 @@ impl Inner {
                 hello.protocol_version
             ));
         }
-        for (number, Served { script, hooks }) in scripts.iter().enumerate() {
-            let problem = match load(&connection, number, script).await {
+        for (number, Served { script, hooks }) in self.0.iter().enumerate() {
+            let problem = match load(connection, number, script).await {
                 Ok(loaded) if loaded == *hooks => continue,
                 Ok(_) => format!(
                     "`{}` registers other hooks than it did when it was asked",
@@ -366,40 +278,7 @@ impl Inner {
             // The other scripts are none the worse for it.
             connection.refuse(number, problem);
         }
-        Ok(connection)
-    }
-
-    /// Counts a call without an answer. A worker that answers nobody any more is of no use.
-    fn note_silence(&self, connection: &Connection) {
-        let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
-        if unanswered >= MOST_UNANSWERED && connection.is_silent_for_calls() {
-            connection.kill("it does not answer any more");
-        }
-    }
-}
-
-impl State {
-    /// Returns the worker, if it runs.
-    fn running(&self) -> Option<Arc<Connection>> {
-        let connection = self.connection.as_ref();
-        connection
-            .filter(|connection| connection.death().is_none())
-            .map(Arc::clone)
-    }
-
-    fn fail(&mut self, problem: String, lived: Duration) {
-        if lived >= LONG_LIFE {
-            self.failures = 0;
-        }
-        self.failures += 1;
-        self.problem = problem;
-        let pause = if self.failures >= MOST_FAILURES {
-            BREAK
-        } else {
-            let doubled = FIRST_PAUSE * 2_u32.pow(self.failures - 1);
-            doubled.min(LONGEST_PAUSE)
-        };
-        self.not_before = Some(Instant::now() + pause);
+        Ok(())
     }
 }
 
@@ -430,23 +309,4 @@ async fn load(
     let loaded: Loaded = serde_json::from_slice(&answer)
         .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))?;
     Ok(loaded.hooks)
-}
-
-async fn ask(
-    connection: &Connection,
-    method: &str,
-    params: &serde_json::Value,
-) -> Result<Bytes, String> {
-    let never = CancellationToken::new();
-    let params = params.to_string();
-    let deadline = Instant::now() + START;
-    let answer = connection.call(method, params.as_bytes(), deadline, &never);
-    match timeout(START, answer).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(WorkerError::TimedOut)) | Err(_) => Err(format!(
-            "no answer to `{method}` within {} seconds",
-            START.as_secs()
-        )),
-        Ok(Err(error)) => Err(error.to_string()),
-    }
 }

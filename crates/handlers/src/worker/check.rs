@@ -10,6 +10,7 @@ use tenterhook_process::{CancellationToken, Command, Companion};
 use tokio::time::{Instant, timeout};
 
 use super::connection::Connection;
+use super::wire::Wire;
 use super::{LONGEST_LINE, MEMORY, PROTOCOL_VERSION, WorkerError};
 
 /// How long one step may take.
@@ -33,7 +34,7 @@ pub struct Step {
 /// Panics outside a tokio runtime with I/O and time enabled.
 pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<Step> {
     let mut steps = Vec::new();
-    let connection = match Connection::start("worker", command) {
+    let connection = match Connection::start("worker", command, Wire::WORKER) {
         Ok(connection) => connection,
         Err(problem) => {
             note(&mut steps, "it starts", Err(problem));

@@ -16,6 +16,7 @@
 
 mod check;
 mod connection;
+mod extension;
 mod handler;
 mod node;
 mod python;
@@ -37,6 +38,10 @@ use self::supervisor::{Peer, Supervisor, ask};
 use self::wire::Wire;
 
 pub use check::{Step, check};
+pub use extension::{
+    CommandOutput, EXTENSION_PROTOCOL, Extension, ExtensionCommand, ExtensionTool, Invocation,
+    LONGEST_CALL, Registration, Subscription, ToolOutput,
+};
 pub use handler::WorkerHandler;
 pub use node::node;
 pub use python::python;

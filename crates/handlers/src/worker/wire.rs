@@ -31,6 +31,14 @@ impl Wire {
         end: Some("shutdown"),
         let_go: Some(Duration::from_secs(2)),
     };
+
+    /// Extensions of kodelet. kodelet lets a handler go on that was told to give up, so one call costs the others nothing.
+    pub(super) const EXTENSION: Self = Self {
+        framing: Framing::ContentLength,
+        cancel: "$/cancelRequest",
+        end: None,
+        let_go: None,
+    };
 }
 
 /// How messages are told apart.

@@ -19,6 +19,7 @@ use super::WorkerError;
 use super::connection::Connection;
 use super::supervisor::{Peer, Supervisor, ask};
 use super::wire::Wire;
+use crate::private_dir;
 
 /// The version of kodelet's protocol.
 pub const EXTENSION_PROTOCOL: &str = "2026-05-30";
@@ -242,8 +243,8 @@ struct Registering {
 }
 
 impl Extension {
-    /// Makes an extension of its command. It is told that it works for an agent in `workspace`, and that it may keep things in
-    /// `data_dir`, which it is to make.
+    /// Makes an extension of its command. It is told that it works for an agent in `workspace`, that it may keep things in
+    /// `data_dir`, which is made unless it is empty, and which events it may ask for.
     pub fn new(
         id: impl Into<String>,
         command: Command,
@@ -385,6 +386,11 @@ impl Peer for Registering {
     const WIRE: Wire = Wire::EXTENSION;
 
     async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
+        if !self.data_dir.as_os_str().is_empty() {
+            private_dir::make(&self.data_dir).map_err(|error| {
+                format!("its data folder `{}`: {error}", self.data_dir.display())
+            })?;
+        }
         let answer = ask(connection, "extension.initialize", &self.hello()).await?;
         let unreadable = |error| format!("its answer to `extension.initialize` is none: {error}");
         let version: Version = object(&answer).map_err(unreadable)?;

@@ -12,6 +12,8 @@
 //! | the worker ends or is killed | every call under way fails; the next one starts it again, after 100 ms, 200 ms, … 2 s |
 //! | it fails three times before it lived for a minute | calls fail at once for 30 seconds |
 //!
+//! An [`Extension`] is a worker too: one of kodelet, whose messages are framed otherwise. It may go on with a call that it was told to give up.
+//!
 //! What a failed call means is the hook's policy, as with every other handler.
 
 mod check;

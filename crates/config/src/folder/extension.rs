@@ -123,11 +123,9 @@ pub(super) struct Extensions {
 impl Extensions {
     /// Makes extensions of an agent that works in `workspace`, and that keep what they have to keep below `data_dir`.
     pub(super) fn new(workspace: &Path, data_dir: Option<&Path>) -> Self {
-        let workspace = if workspace.as_os_str().is_empty() {
-            std::env::current_dir().unwrap_or_default()
-        } else {
-            workspace.to_owned()
-        };
+        // An extension runs elsewhere, so a relative path would be another one there.
+        let workspace = std::path::absolute(workspace).or_else(|_| std::env::current_dir());
+        let workspace = workspace.unwrap_or_default();
         Self {
             workspace,
             data_dir: data_dir.map(Path::to_owned),

@@ -9,6 +9,8 @@
 //! `.cjs` is a script: it registers hooks through the module `tenterhook`, and one worker for each language serves all of
 //! them. One whose name begins with `_` is none.
 //!
+//! An executable `kodelet-extension-NAME` of a folder `extensions` is an extension of kodelet: one process that registers hooks, tools and commands.
+//!
 //! Folders in the order in which they count:
 //!
 //! | folder | a hook's name |
@@ -17,10 +19,12 @@
 //! | `.tenterhook/hooks` of the project | `file` |
 //! | `.kodelet/hooks` of the project | `file` |
 //! | `.kodelet/plugins/org@repo/hooks` of the project | `org/repo/file` |
+//! | `.kodelet/extensions`, and `.kodelet/plugins/org@repo/extensions`, of the project | `name`, `org@repo/name` |
 //! | `.operator/hooks` of the project | `file` |
 //! | `hooks` of the user's configuration folder | `file` |
 //! | `~/.kodelet/hooks` | `file` |
 //! | `~/.kodelet/plugins/org@repo/hooks` | `org/repo/file` |
+//! | `~/.kodelet/extensions`, and `~/.kodelet/plugins/org@repo/extensions` | `name`, `org@repo/name` |
 //!
 //! Within a folder files count in the byte order of their names. Of several files of one name the first that works
 //! is the hook; the others of the same system are shadowed. A file that is broken, disabled or not trusted shadows nothing,
@@ -30,6 +34,7 @@
 //! project.
 
 mod cache;
+mod extension;
 mod probe;
 mod scan;
 mod script;
@@ -46,12 +51,15 @@ use tenterhook::{
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
 
+use self::extension::Extensions;
 use self::probe::{Declared, Probes};
 use self::scan::Candidate;
 use self::script::Workers;
 use crate::layers::Layers;
 use crate::project::{KODELET, OPERATOR, Project, TENTERHOOK};
 use crate::trust::{Approvals, Brought, Trust, below, deny};
+
+pub use self::extension::FoundExtension;
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -82,6 +90,8 @@ pub enum Speaks {
     Kodelet,
     /// Every event of the catalogue in the contract of native commands, and kodelet's other events in its own.
     Tenterhook,
+    /// kodelet's events as its extensions are told them: one process each, which says what it has when it is started.
+    KodeletExtension,
     /// Operator's events: files in Python with a list `hooks`. Nothing of such a folder is executed.
     Operator,
 }
@@ -105,7 +115,7 @@ impl Speaks {
             .map(|event| format!("`{}`", event.name))
             .collect();
         match self {
-            Self::Kodelet | Self::Operator => names.join(", "),
+            Self::Kodelet | Self::KodeletExtension | Self::Operator => names.join(", "),
             Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
         }
     }
@@ -159,6 +169,15 @@ pub enum FileState {
         /// The hooks, in the order in which the script registers them.
         hooks: Vec<FoundHook>,
     },
+    /// It is an extension, which is a process of its own.
+    Extension {
+        /// The hooks, in the order in which the extension registers them.
+        hooks: Vec<FoundHook>,
+        /// The names of its tools.
+        tools: Vec<String>,
+        /// The names of its commands.
+        commands: Vec<String>,
+    },
     /// A file of the same name counts more.
     Shadowed {
         /// That file.
@@ -189,7 +208,9 @@ impl FileState {
     pub fn events(&self) -> Vec<&EventName> {
         match self {
             Self::Hook { event, .. } => vec![event],
-            Self::Script { hooks } => hooks.iter().map(|hook| &hook.event).collect(),
+            Self::Script { hooks } | Self::Extension { hooks, .. } => {
+                hooks.iter().map(|hook| &hook.event).collect()
+            }
             Self::Shadowed { .. }
             | Self::Disabled
             | Self::NotExecutable
@@ -200,14 +221,43 @@ impl FileState {
         }
     }
 
+    /// Says whether the file is one that counts: others of its name are shadowed.
+    pub const fn is_in_force(&self) -> bool {
+        match self {
+            Self::Hook { .. } | Self::Script { .. } | Self::Extension { .. } => true,
+            Self::Shadowed { .. }
+            | Self::Disabled
+            | Self::NotExecutable
+            | Self::Broken { .. }
+            | Self::ProbeFailed { .. }
+            | Self::Untrusted
+            | Self::Changed => false,
+        }
+    }
+
     /// Says what becomes of the file, in words.
     pub fn describe(&self) -> String {
         match self {
             Self::Hook { declared, .. } => format!("runs for {declared}"),
-            Self::Script { hooks } => {
-                let mut events: Vec<&str> = hooks.iter().map(|hook| hook.event.as_str()).collect();
-                events.dedup();
-                format!("runs for {}", events.join(", "))
+            Self::Script { hooks } => runs_for(hooks),
+            Self::Extension {
+                hooks,
+                tools,
+                commands,
+            } => {
+                let mut parts = Vec::new();
+                if !hooks.is_empty() {
+                    parts.push(runs_for(hooks));
+                }
+                for (what, names) in [("tools", tools), ("commands", commands)] {
+                    if !names.is_empty() {
+                        parts.push(format!("{what}: {}", names.join(", ")));
+                    }
+                }
+                if parts.is_empty() {
+                    return "registers nothing".to_owned();
+                }
+                parts.join("; ")
             }
             Self::Shadowed { by } => format!("shadowed by {}", by.display()),
             Self::Disabled => "disabled by its name".to_owned(),
@@ -220,6 +270,12 @@ impl FileState {
     }
 }
 
+fn runs_for(hooks: &[FoundHook]) -> String {
+    let mut events: Vec<&str> = hooks.iter().map(|hook| hook.event.as_str()).collect();
+    events.dedup();
+    format!("runs for {}", events.join(", "))
+}
+
 /// What was found in folders.
 #[derive(Debug, Default)]
 pub struct Discovered {
@@ -227,6 +283,8 @@ pub struct Discovered {
     pub specs: Vec<HookSpec>,
     /// Every file that was looked at, in the order of folders and names.
     pub files: Vec<FoundFile>,
+    /// The extensions that run, with their tools and commands, in the order of folders and names.
+    pub extensions: Vec<FoundExtension>,
     /// What the project brings.
     pub brought: Vec<Brought>,
     /// What a person should look at: folders of the project that cannot be read, files that cannot be hooks.
@@ -326,7 +384,9 @@ impl Discovery {
             };
         };
         let workers = Workers::new(&self.directory);
-        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, &workers);
+        let extensions = Extensions::new(&self.directory, self.data_dir.as_deref());
+        let served = (&workers, &extensions);
+        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, served);
         if let Some(approvals) = approvals(&self.trust) {
             probes.recall(&mut scanned.candidates, approvals);
         }
@@ -340,7 +400,7 @@ impl Discovery {
         }
         probes.keep();
         let mut discovered = self
-            .finish(scanned.candidates, scanned.warnings, &workers)
+            .finish(scanned.candidates, scanned.warnings, served)
             .await;
         discovered.unreadable = [self.unreadable, scanned.unreadable].concat();
         discovered
@@ -350,7 +410,7 @@ impl Discovery {
         &self,
         candidates: Vec<Candidate>,
         warnings: Vec<String>,
-        workers: &Workers,
+        (workers, extensions): (&Workers, &Extensions),
     ) -> Discovered {
         let mut discovered = Discovered {
             warnings,
@@ -361,6 +421,7 @@ impl Discovery {
             discovered
                 .specs
                 .extend(script::hooks(&candidate, workers).await);
+            extension::take(&candidate, extensions, &mut discovered).await;
             if matches!(
                 candidate.found.state,
                 FileState::Broken { .. } | FileState::ProbeFailed { .. }
@@ -413,6 +474,7 @@ impl Discovery {
             FileState::Untrusted
             | FileState::Changed
             | FileState::Script { .. }
+            | FileState::Extension { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
             | FileState::NotExecutable
@@ -449,7 +511,7 @@ fn spec(
 ) -> HookSpec {
     // kodelet's hooks run in the order of their folders, the project's before the user's, so that the user's guards
     // see what the project's hooks made of a value.
-    let is_kodelet = found.speaks == Speaks::Kodelet;
+    let is_kodelet = matches!(found.speaks, Speaks::Kodelet | Speaks::KodeletExtension);
     HookSpec {
         among: is_kodelet.then_some(Layer::Project),
         timeout: EXECUTABLE_TIMEOUT,
@@ -495,13 +557,14 @@ fn folders(layers: &Layers, unreadable: &mut Vec<String>) -> Vec<HookFolder> {
         // A home has the user's own.
         if home.as_ref() != Some(&project.dir) {
             let dir = project.dir.join(KODELET);
-            folders.push(plain(
+            let own = plain(
                 dir.join("hooks"),
                 Layer::Project,
                 Speaks::Kodelet,
                 Some(project),
-            ));
-            folders.extend(plugins(&dir, Layer::Project, Some(project), unreadable));
+            );
+            let plugins = plugins(&dir, Layer::Project, Some(project), unreadable);
+            folders.extend(of_kodelet(own, plugins));
         }
     }
     if let Some(dir) = &layers.user {
@@ -514,10 +577,18 @@ fn folders(layers: &Layers, unreadable: &mut Vec<String>) -> Vec<HookFolder> {
     }
     if let Some(home) = &home {
         let dir = home.join(KODELET);
-        folders.push(plain(dir.join("hooks"), Layer::User, Speaks::Kodelet, None));
-        folders.extend(plugins(&dir, Layer::User, None, unreadable));
+        let own = plain(dir.join("hooks"), Layer::User, Speaks::Kodelet, None);
+        let plugins = plugins(&dir, Layer::User, None, unreadable);
+        folders.extend(of_kodelet(own, plugins));
     }
     folders
+}
+
+/// Returns kodelet's folders: those of hooks, then those of extensions.
+fn of_kodelet(own: HookFolder, plugins: Vec<HookFolder>) -> Vec<HookFolder> {
+    let hooks: Vec<HookFolder> = [own].into_iter().chain(plugins).collect();
+    let extensions: Vec<HookFolder> = hooks.iter().map(extension::beside).collect();
+    [hooks, extensions].concat()
 }
 
 /// Returns the hook folders of plugins, in the byte order of their names. Links to plugins are followed.

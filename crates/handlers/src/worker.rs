@@ -12,31 +12,39 @@
 //! | the worker ends or is killed | every call under way fails; the next one starts it again, after 100 ms, 200 ms, … 2 s |
 //! | it fails three times before it lived for a minute | calls fail at once for 30 seconds |
 //!
+//! An [`Extension`] is a worker too: one of kodelet, whose messages are framed otherwise. It may go on with a call that it was told to give up.
+//!
 //! What a failed call means is the hook's policy, as with every other handler.
 
 mod check;
 mod connection;
+mod extension;
 mod handler;
 mod host;
 mod node;
 mod python;
 mod script;
+mod supervisor;
+mod wire;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_process::{CancellationToken, Command};
-use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::Instant;
 
 use self::connection::Connection;
-use self::host::Desk;
+use self::supervisor::{Peer, Supervisor, ask};
+use self::wire::Wire;
 
 pub use check::{Step, check};
+pub use extension::{
+    CommandOutput, EXTENSION_PROTOCOL, Extension, ExtensionCommand, ExtensionTool, Invocation,
+    LONGEST_CALL, Registration, Subscription, ToolOutput,
+};
 pub use handler::WorkerHandler;
 pub use host::{Host, NoHost, Refusal};
 pub use node::node;
@@ -120,26 +128,14 @@ pub enum WorkerError {
 /// A worker, started when it is first needed. Clones are the same worker; with the last one it ends.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    inner: Arc<Inner>,
+    inner: Arc<Supervisor<Scripts>>,
 }
 
+/// The scripts that a worker serves, by their numbers.
 #[derive(Debug)]
-struct Inner {
-    name: String,
-    command: Command,
-    state: Mutex<State>,
-    unanswered: AtomicU32,
-    desk: Desk,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    connection: Option<Arc<Connection>>,
-    /// The scripts that the worker serves, by their numbers.
-    scripts: Vec<Served>,
-    failures: u32,
-    not_before: Option<Instant>,
-    problem: String,
+struct Scripts {
+    served: Vec<Served>,
+    host: Arc<dyn Host>,
 }
 
 /// A script that a worker serves, and the hooks that the host knows of it: calls name them by their places.
@@ -162,14 +158,12 @@ impl Worker {
     }
 
     fn make(name: String, command: Command, host: Arc<dyn Host>) -> Self {
+        let scripts = Scripts {
+            served: Vec::new(),
+            host: Arc::clone(&host),
+        };
         Self {
-            inner: Arc::new(Inner {
-                name,
-                command,
-                state: Mutex::default(),
-                unanswered: AtomicU32::new(0),
-                desk: Desk::new(host),
-            }),
+            inner: Arc::new(Supervisor::new(name, command, scripts, host)),
         }
     }
 
@@ -188,22 +182,22 @@ impl Worker {
     /// # Errors
     /// When the worker cannot be started, or the script cannot be loaded.
     pub async fn load(&self, script: &Script) -> Result<(usize, Registered), WorkerError> {
-        let mut state = self.inner.state.lock().await;
+        let mut state = self.inner.state().await;
         let connection = self.inner.connect(&mut state).await?;
-        let number = state
-            .scripts
+        let Scripts { served, host } = &mut state.peer;
+        let number = served
             .iter()
             .position(|known| known.script == *script)
-            .unwrap_or(state.scripts.len());
-        let registered = self.inner.load(&connection, number, script).await?;
+            .unwrap_or(served.len());
+        let registered = load(&connection, number, script, &**host).await?;
         connection.accept(number);
-        let served = Served {
+        let loaded = Served {
             script: script.clone(),
             hooks: registered.hooks.clone(),
         };
-        match state.scripts.get_mut(number) {
-            Some(known) => *known = served,
-            None => state.scripts.push(served),
+        match served.get_mut(number) {
+            Some(known) => *known = loaded,
+            None => served.push(loaded),
         }
         Ok((number, registered))
     }
@@ -211,21 +205,19 @@ impl Worker {
     /// Notes a script whose hooks are known already, and returns its number. The worker loads it when it is started; where it has
     /// other hooks then, calls of them fail.
     pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> usize {
-        let mut state = self.inner.state.lock().await;
-        if let Some(number) = state
-            .scripts
-            .iter()
-            .position(|known| known.script == *script)
-        {
+        let mut state = self.inner.state().await;
+        let scripts = &mut state.peer.served;
+        if let Some(number) = scripts.iter().position(|known| known.script == *script) {
             return number;
         }
-        state.scripts.push(Served {
+        scripts.push(Served {
             script: script.clone(),
             hooks,
         });
+        let number = scripts.len() - 1;
         // A worker that runs already has to be told.
-        state.connection = None;
-        state.scripts.len() - 1
+        state.let_go();
+        number
     }
 
     /// Calls a hook of a script: its number, the hook's place in the script, and the event as JSON.
@@ -293,99 +285,31 @@ impl Worker {
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
-        let connection = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(WorkerError::Cancelled),
-            connected = tokio::time::timeout_at(deadline, self.connected()) => {
-                connected.map_err(|_| WorkerError::TimedOut)??
-            }
-        };
+        let connection = self.inner.connected(deadline, cancel).await?;
         if let Some(message) = connection.refusal(script) {
             return Err(WorkerError::Call { message });
         }
-        let answered = connection.call(method, params, deadline, cancel).await;
-        match &answered {
-            Err(WorkerError::TimedOut) => self.inner.note_silence(&connection),
-            _ => self.inner.unanswered.store(0, Ordering::Relaxed),
-        }
-        answered
-    }
-
-    /// Returns the worker that runs, or starts one. A start goes on when the call that asked for it has no more time, or calls with
-    /// little time would never see its end.
-    async fn connected(&self) -> Result<Arc<Connection>, WorkerError> {
-        let running = self.inner.state.lock().await.running();
-        if let Some(connection) = running {
-            return Ok(connection);
-        }
-        let inner = Arc::clone(&self.inner);
-        let starting = tokio::spawn(async move {
-            let mut state = inner.state.lock().await;
-            inner.connect(&mut state).await
-        });
-        starting.await.unwrap_or(Err(WorkerError::Cancelled))
+        self.inner
+            .call(&connection, (method, params), deadline, cancel)
+            .await
     }
 
     /// Asks the worker to end, waits for it, and kills it where it does not.
     pub async fn shutdown(&self) {
-        let connection = self.inner.state.lock().await.connection.take();
-        if let Some(connection) = connection {
-            connection.shutdown(GRACE).await;
-        }
+        self.inner.shutdown().await;
     }
 
     /// Returns the process id, if the worker runs.
     pub async fn pid(&self) -> Option<u32> {
-        let running = self.inner.state.lock().await.running();
-        running.map(|connection| connection.pid())
+        self.inner.pid().await
     }
 }
 
-impl Inner {
-    /// Returns the worker that runs, or starts one.
-    async fn connect(&self, state: &mut State) -> Result<Arc<Connection>, WorkerError> {
-        if let Some(connection) = &state.connection {
-            match connection.death() {
-                None => return Ok(Arc::clone(connection)),
-                Some(problem) => {
-                    let lived = connection.age();
-                    state.connection = None;
-                    state.fail(problem, lived);
-                }
-            }
-        }
-        if let Some(at) = state.not_before {
-            if state.failures >= MOST_FAILURES && Instant::now() < at {
-                return Err(WorkerError::Broken {
-                    worker: self.name.clone(),
-                    failures: state.failures,
-                    seconds: at.duration_since(Instant::now()).as_secs() + 1,
-                    problem: state.problem.clone(),
-                });
-            }
-            sleep_until(at).await;
-        }
-        match self.start(&state.scripts).await {
-            Ok(connection) => {
-                let connection = Arc::new(connection);
-                state.connection = Some(Arc::clone(&connection));
-                self.unanswered.store(0, Ordering::Relaxed);
-                Ok(connection)
-            }
-            Err(problem) => {
-                state.fail(problem.clone(), Duration::ZERO);
-                Err(WorkerError::Start {
-                    worker: self.name.clone(),
-                    problem,
-                })
-            }
-        }
-    }
+impl Peer for Scripts {
+    const WIRE: Wire = Wire::WORKER;
 
-    async fn start(&self, scripts: &[Served]) -> Result<Connection, String> {
-        let connection = Connection::start(&self.name, &self.command, &self.desk)?;
-        let hello = check::hello(self.desk.host.has_ui());
-        let answer = ask(&connection, "initialize", &hello).await?;
+    async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
+        let answer = ask(connection, "initialize", &check::hello(self.host.has_ui())).await?;
         let hello: Hello = serde_json::from_slice(&answer)
             .map_err(|error| format!("its answer to `initialize` is none: {error}"))?;
         if hello.protocol_version != PROTOCOL_VERSION {
@@ -394,8 +318,8 @@ impl Inner {
                 hello.protocol_version
             ));
         }
-        for (number, Served { script, hooks }) in scripts.iter().enumerate() {
-            let problem = match self.load(&connection, number, script).await {
+        for (number, Served { script, hooks }) in self.served.iter().enumerate() {
+            let problem = match load(connection, number, script, &*self.host).await {
                 Ok(registered) if registered.hooks == *hooks => continue,
                 Ok(_) => format!(
                     "`{}` registers other hooks than it did when it was asked",
@@ -409,60 +333,7 @@ impl Inner {
             // The other scripts are none the worse for it.
             connection.refuse(number, problem);
         }
-        Ok(connection)
-    }
-
-    async fn load(
-        &self,
-        connection: &Connection,
-        number: usize,
-        script: &Script,
-    ) -> Result<Registered, WorkerError> {
-        let params = json!({
-            "script": number,
-            "path": script.path.to_string_lossy(),
-            "api": script.api,
-            "flags": self.desk.host.flags(),
-        });
-        let call = |message: String| WorkerError::Call { message };
-        let answer = ask(connection, "script/load", &params)
-            .await
-            .map_err(call)?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))
-    }
-
-    /// Counts a call without an answer. A worker that answers nobody any more is of no use.
-    fn note_silence(&self, connection: &Connection) {
-        let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
-        if unanswered >= MOST_UNANSWERED && connection.is_silent_for_calls() {
-            connection.kill("it does not answer any more");
-        }
-    }
-}
-
-impl State {
-    /// Returns the worker, if it runs.
-    fn running(&self) -> Option<Arc<Connection>> {
-        let connection = self.connection.as_ref();
-        connection
-            .filter(|connection| connection.death().is_none())
-            .map(Arc::clone)
-    }
-
-    fn fail(&mut self, problem: String, lived: Duration) {
-        if lived >= LONG_LIFE {
-            self.failures = 0;
-        }
-        self.failures += 1;
-        self.problem = problem;
-        let pause = if self.failures >= MOST_FAILURES {
-            BREAK
-        } else {
-            let doubled = FIRST_PAUSE * 2_u32.pow(self.failures - 1);
-            doubled.min(LONGEST_PAUSE)
-        };
-        self.not_before = Some(Instant::now() + pause);
+        Ok(())
     }
 }
 
@@ -471,17 +342,22 @@ struct Hello {
     protocol_version: u32,
 }
 
-async fn ask(connection: &Connection, method: &str, params: &Value) -> Result<Bytes, String> {
-    let never = CancellationToken::new();
-    let params = params.to_string();
-    let deadline = Instant::now() + START;
-    let answer = connection.call(method, params.as_bytes(), deadline, &never);
-    match timeout(START, answer).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(WorkerError::TimedOut)) | Err(_) => Err(format!(
-            "no answer to `{method}` within {} seconds",
-            START.as_secs()
-        )),
-        Ok(Err(error)) => Err(error.to_string()),
-    }
+async fn load(
+    connection: &Connection,
+    number: usize,
+    script: &Script,
+    host: &dyn Host,
+) -> Result<Registered, WorkerError> {
+    let params = json!({
+        "script": number,
+        "path": script.path.to_string_lossy(),
+        "api": script.api,
+        "flags": host.flags(),
+    });
+    let call = |message: String| WorkerError::Call { message };
+    let answer = ask(connection, "script/load", &params)
+        .await
+        .map_err(call)?;
+    serde_json::from_slice(&answer)
+        .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))
 }

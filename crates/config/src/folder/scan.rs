@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{EventName, Layer};
 use tenterhook_process::is_executable;
 
+use super::extension;
 use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
 use crate::project::Project;
@@ -18,7 +19,7 @@ use crate::trust::{
 };
 
 /// The most files of one folder that are looked at.
-const MOST_FILES: usize = 8_192;
+pub(super) const MOST_FILES: usize = 8_192;
 
 /// A file that may become a hook.
 #[derive(Debug)]
@@ -85,8 +86,8 @@ impl Scanned {
     pub(super) fn unasked(&mut self) -> Vec<(usize, &Candidate)> {
         let mut winners = HashMap::new();
         for candidate in &self.candidates {
-            let is_hook = !candidate.found.state.events().is_empty();
-            if let (true, Some(key)) = (is_hook, candidate.key()) {
+            let is_in_force = candidate.found.state.is_in_force();
+            if let (true, Some(key)) = (is_in_force, candidate.key()) {
                 winners
                     .entry(key)
                     .or_insert_with(|| candidate.found.path.clone());
@@ -120,6 +121,7 @@ impl Scanned {
             };
             let speaks = candidate.found.speaks;
             let state = match answer {
+                answer if speaks == Speaks::KodeletExtension => extension::state(answer),
                 Ok(declared) if candidate.language.is_some() => script::state(speaks, &declared.0),
                 Ok(declared) => match speaks.event(&declared.0) {
                     Some((event, _)) => FileState::Hook {
@@ -161,6 +163,9 @@ pub(super) fn scan(folders: &[HookFolder], trust: &Trust) -> Scanned {
 }
 
 fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), String> {
+    if folder.speaks == Speaks::KodeletExtension {
+        return extension::scan(folder, trust, scanned);
+    }
     let entries = match fs::read_dir(&folder.dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -182,14 +187,25 @@ fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Res
     }
     paths.sort();
     let beside = Beside::new(folder);
-    for path in paths {
-        let mut candidate = look(folder, path);
-        if candidate.step == Step::Waits {
-            read(&mut candidate, folder, trust, &beside);
-        }
-        scanned.candidates.push(candidate);
-    }
+    let candidates = paths
+        .into_iter()
+        .map(|path| look_at(folder, path, trust, &beside));
+    scanned.candidates.extend(candidates);
     Ok(())
+}
+
+/// Looks at a file, and reads it where it may become a hook.
+pub(super) fn look_at(
+    folder: &HookFolder,
+    path: PathBuf,
+    trust: &Trust,
+    beside: &Beside,
+) -> Candidate {
+    let mut candidate = look(folder, path);
+    if candidate.step == Step::Waits {
+        read(&mut candidate, folder, trust, beside);
+    }
+    candidate
 }
 
 /// Says what can be said of a file without reading it.
@@ -309,6 +325,11 @@ fn read_brought(
             .to_string_lossy()
             .into_owned(),
         definition: match candidate.language {
+            None if folder.speaks == Speaks::KodeletExtension => {
+                format!(
+                    "extension: {shown}\nevents, tools and commands: those that it registers when it is started\n"
+                )
+            }
             None => {
                 format!("executable: {shown}\nevent: the one that it declares when it is asked\n")
             }
@@ -350,21 +371,28 @@ fn check_program(bytes: &[u8]) -> Result<(), String> {
 
 /// The sources beside executables, which they may load: read once for a folder, and only when a project's file needs them.
 #[derive(Debug)]
-struct Beside {
+pub(super) struct Beside {
     sources: Vec<PathBuf>,
     is_too_much: bool,
     files: OnceCell<Result<Vec<ItemFile>, String>>,
 }
 
 impl Beside {
-    fn new(folder: &HookFolder) -> Self {
-        let is_needed = folder.project.is_some() || folder.speaks != Speaks::Kodelet;
+    pub(super) fn new(folder: &HookFolder) -> Self {
+        let is_needed = folder.project.is_some()
+            || !matches!(folder.speaks, Speaks::Kodelet | Speaks::KodeletExtension);
         let sources = is_needed.then(|| {
             let is_script = |path: &Path| {
                 Language::of(path).is_some_and(|language| folder.speaks.has(language))
             };
             let is_hook = |path: &Path| {
-                path.parent() == Some(&folder.dir) && (is_executable(path) || is_script(path))
+                path.parent() == Some(&folder.dir)
+                    && match folder.speaks {
+                        Speaks::KodeletExtension => extension::is_named_so(path),
+                        Speaks::Kodelet | Speaks::Tenterhook | Speaks::Operator => {
+                            is_executable(path) || is_script(path)
+                        }
+                    }
             };
             sources_below(&folder.dir, |path| !is_hook(path))
         });

@@ -19,7 +19,7 @@ impl Speaks {
     /// Says whether scripts of a language are hooks in such a folder.
     pub(super) fn has(self, language: Language) -> bool {
         match self {
-            Self::Kodelet => false,
+            Self::Kodelet | Self::KodeletExtension => false,
             Self::Tenterhook => true,
             Self::Operator => language == Language::Python,
         }
@@ -28,7 +28,7 @@ impl Speaks {
     /// Returns the API that scripts of such a folder are written for.
     const fn api(self) -> &'static str {
         match self {
-            Self::Kodelet | Self::Tenterhook => "tenterhook",
+            Self::Kodelet | Self::KodeletExtension | Self::Tenterhook => "tenterhook",
             Self::Operator => "operator",
         }
     }
@@ -178,6 +178,19 @@ fn found(speaks: Speaks, hook: ScriptHook) -> Result<FoundHook, String> {
     })
 }
 
+/// Returns the id of a hook of a file that has several.
+pub(super) fn hook_id(file: &str, hooks: &[FoundHook], place: usize) -> HookId {
+    let own = hooks.get(place);
+    let name = own.map_or("", |hook| hook.name.as_str());
+    let same = hooks.iter().take(place).filter(|earlier| {
+        own.is_some_and(|hook| earlier.name == hook.name && earlier.event == hook.event)
+    });
+    HookId::new(match same.count() {
+        0 => format!("{file}:{name}"),
+        count => format!("{file}:{name}#{}", count + 1),
+    })
+}
+
 /// Makes the hooks of a script.
 pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookSpec> {
     let (FileState::Script { hooks }, Some(language)) =
@@ -198,23 +211,18 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
     let made = hooks.iter().enumerate().filter_map(|(place, hook)| {
         // It was read before, when the script said which hooks it has.
         let (_, dialect) = candidate.found.speaks.declared(&hook.declared).ok()?;
-        let earlier = hooks.iter().take(place);
-        let same =
-            earlier.filter(|earlier| earlier.name == hook.name && earlier.event == hook.event);
-        let id = match same.count() {
-            0 => format!("{file}:{}", hook.name),
-            count => format!("{file}:{}#{}", hook.name, count + 1),
-        };
         let text = format!("{file} {}", hook.name);
         let policy = match candidate.found.speaks {
             Speaks::Operator => dialect.policy(hook.event.info(), None),
-            Speaks::Kodelet | Speaks::Tenterhook => native_policy(hook.event.info(), None),
+            Speaks::Kodelet | Speaks::KodeletExtension | Speaks::Tenterhook => {
+                native_policy(hook.event.info(), None)
+            }
         };
         let place = (number, place);
         let handler = WorkerHandler::new(worker.clone(), place, dialect, text);
         let matcher = hook.matcher.as_deref().map(Matcher::parse);
         Some(HookSpec {
-            id: HookId::new(id),
+            id: hook_id(file, hooks, place.1),
             matcher: matcher
                 .and_then(Result::ok)
                 .unwrap_or_else(Matcher::everything),

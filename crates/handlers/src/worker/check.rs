@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::connection::Connection;
 use super::host::{Desk, NoHost};
+use super::wire::Wire;
 use super::{LONGEST_LINE, MEMORY, PROTOCOL_VERSION, WorkerError};
 
 /// How long one step may take.
@@ -35,7 +36,12 @@ pub struct Step {
 /// Panics outside a tokio runtime with I/O and time enabled.
 pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<Step> {
     let mut steps = Vec::new();
-    let connection = match Connection::start("worker", command, &Desk::new(Arc::new(NoHost))) {
+    let connection = match Connection::start(
+        "worker",
+        command,
+        Wire::WORKER,
+        &Desk::new(Arc::new(NoHost)),
+    ) {
         Ok(connection) => connection,
         Err(problem) => {
             note(&mut steps, "it starts", Err(problem));

@@ -106,7 +106,7 @@ impl Desk {
         }
     }
 
-    /// Answers a request, as a line.
+    /// Answers a request, as a message.
     pub(super) async fn answer(&self, id: u64, method: &str, params: Value) -> Vec<u8> {
         let answer = match self.places.try_acquire() {
             Ok(_place) => self.ask(method, params).await,
@@ -121,9 +121,7 @@ impl Desk {
                 "error": { "code": refusal.code(), "message": refusal.to_string() },
             }),
         };
-        let mut line = message.to_string().into_bytes();
-        line.push(b'\n');
-        line
+        message.to_string().into_bytes()
     }
 
     async fn ask(&self, method: &str, params: Value) -> Result<Value, Refusal> {

@@ -7,6 +7,8 @@
 )]
 
 mod add_context;
+#[cfg(unix)]
+mod extension;
 mod git;
 mod http;
 mod model;

@@ -170,8 +170,9 @@ export default function (pi: any) {
     const kept = entries.filter((e: any) => e.type === "custom").map((e: any) => e.data.n);
     pi.appendEntry("my-state", { n: kept.length + 1 });
     pi.setActiveTools(["read"]);
-    const facts = [kept.join("+"), ctx.isIdle(), ctx.hasPendingMessages(), ctx.model.id, pi.getAllTools().length, pi.getActiveTools().join()];
+    const facts = [event.systemPrompt.length > 20, kept.join("+"), ctx.isIdle(), ctx.hasPendingMessages(), ctx.model.id, pi.getAllTools().length, pi.getActiveTools().join()];
     fs.appendFileSync("facts", facts.join(" ") + "\n");
+    return { systemPrompt: "short" };
   });
   pi.on("turn_end", async (event: any, ctx: any) => {
     if (event.turnIndex === 0) await pi.sendUserMessage("and then?", { deliverAs: "followUp" });
@@ -179,6 +180,7 @@ export default function (pi: any) {
 }
 "#;
 
+// P27: each prompt starts from the agent's own system prompt.
 #[tokio::test]
 async fn extensions_keep_state_in_the_session_and_give_the_agent_more_to_do() {
     let stage = Stage::empty();
@@ -215,7 +217,7 @@ async fn extensions_keep_state_in_the_session_and_give_the_agent_more_to_do() {
     let facts = std::fs::read_to_string(stage.path().join("facts")).unwrap();
     assert_eq!(
         facts,
-        " false false play 6 read\n1 false false play 6 read\n"
+        "true  false false play 6 read\ntrue 1 false false play 6 read\n"
     );
 }
 
@@ -276,4 +278,28 @@ async fn commands_ask_the_user_and_start_the_agent() {
         .await;
     let error = error.unwrap_err().to_string();
     assert!(error.starts_with("command `/plan`: "), "{error}");
+}
+
+const WITNESS: &str = r#"
+import * as fs from "node:fs";
+export default function (pi: any) {
+  pi.on("message_end", async () => { await new Promise((r) => setTimeout(r, 50)); });
+  pi.on("tool_call", (event: any, ctx: any) => {
+    const last = ctx.sessionManager.getLeafEntry().message;
+    fs.appendFileSync("seen", `${last.role} ${last.content.at(-1).id} ${event.toolCallId}\n`);
+  });
+}
+"#;
+
+// P16: whoever judges a call sees the message that asks for it, however slow others are.
+#[tokio::test]
+async fn a_handler_of_tool_call_sees_the_message_that_asks_for_it() {
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, false, WITNESS).await;
+    let script = "turns: [{tool_calls: [{id: c7, name: list_directory}]}, {text: done}]";
+    stage
+        .play_with(script, |builder| builder.scripts(Arc::clone(&loaded.host)))
+        .await;
+    let seen = std::fs::read_to_string(stage.path().join("seen")).unwrap();
+    assert_eq!(seen, "assistant c7 c7\n");
 }

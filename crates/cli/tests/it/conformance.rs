@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The cases that there are: how they are called, and how many there are of the kind.
-const CASES: [(&str, u32); 10] = [
+const CASES: [(&str, u32); 11] = [
     ("D-", 119),
     ("K-P", 13),
     ("K-R", 18),
@@ -16,6 +16,7 @@ const CASES: [(&str, u32); 10] = [
     ("E", 20),
     ("O", 36),
     ("M", 21),
+    ("P", 37),
 ];
 
 /// How a row may say what happens here, and what the print-out calls it.

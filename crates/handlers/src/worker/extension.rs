@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 
 use super::WorkerError;
 use super::connection::Connection;
-use super::host::NoHost;
+use super::host::{Host, Refusal};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::wire::Wire;
 use crate::private_dir;
@@ -227,6 +228,28 @@ impl From<Answered> for CommandOutput {
     }
 }
 
+/// What extensions are told that ask for something: nobody sees what they show, and there is no conversation that could be forked.
+#[derive(Debug)]
+struct Kodelet;
+
+impl Host for Kodelet {
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        _params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let answer = match method {
+            "kodelet.tool.update" => Ok(json!({})),
+            "kodelet.conversation.fork" => Err(Refusal::Unavailable(
+                "conversations cannot be forked here".to_owned(),
+            )),
+            _ if method.starts_with("kodelet.ui.") => Ok(json!({ "status": "unavailable" })),
+            _ => Err(Refusal::NoMethod),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
 /// An extension, started when it is first needed. Clones are the same process; with the last one it ends.
 #[derive(Debug, Clone)]
 pub struct Extension {
@@ -267,7 +290,7 @@ impl Extension {
             known: None,
         };
         Self {
-            inner: Arc::new(Supervisor::new(id, command, registering, Arc::new(NoHost))),
+            inner: Arc::new(Supervisor::new(id, command, registering, Arc::new(Kodelet))),
         }
     }
 

@@ -26,6 +26,9 @@ pub enum Refusal {
     /// It cannot be done, and why.
     #[error("{0}")]
     Failed(String),
+    /// There is nothing of the kind here.
+    #[error("{0}")]
+    Unavailable(String),
 }
 
 impl Refusal {
@@ -38,6 +41,7 @@ impl Refusal {
         match self {
             Self::NoMethod => -32601,
             Self::Failed(_) => -32000,
+            Self::Unavailable(_) => -32004,
         }
     }
 }

@@ -651,3 +651,23 @@ async fn an_extension_ends_with_whoever_needs_it() {
     extension.shutdown().await;
     assert_eq!(extension.pid().await, None);
 }
+
+#[tokio::test]
+async fn what_an_extension_asks_for_is_answered_while_its_handler_waits() {
+    let bench = Bench::new();
+    let extension = bench.extension(
+        "peer",
+        "
+for method, number, params in calls():
+    said = []
+    for place, asked in enumerate(['kodelet.ui.notify', 'kodelet.tool.update', 'kodelet.conversation.fork', 'other']):
+        send({'id': place + 1, 'method': asked, 'params': {'parentId': number}})
+        answer = hear()
+        said.append(answer['result'].get('status', 'taken') if 'result' in answer else answer['error']['code'])
+    say(number, {'block': {'reason': ' '.join(map(str, said))}})
+",
+    );
+    bench.add(&extension).await;
+    let outcome = bench.hooks().dispatch(call("ls")).await;
+    assert_eq!(outcome.stopped(), Some("unavailable taken -32004 -32601"));
+}

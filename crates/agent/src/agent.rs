@@ -91,6 +91,7 @@ pub struct AgentBuilder {
     responses: Option<ResponseCache>,
     swaps: Option<Arc<ContextSwaps>>,
     recipe: Option<String>,
+    workspace: Option<String>,
 }
 
 impl AgentBuilder {
@@ -201,6 +202,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Names the workspace that the agent works in; hooks are told. The default is none.
+    #[must_use]
+    pub fn workspace(mut self, name: impl Into<String>) -> Self {
+        self.workspace = Some(name.into());
+        self
+    }
+
     /// Makes the agent. Nothing is dispatched yet.
     ///
     /// # Errors
@@ -232,7 +240,7 @@ impl AgentBuilder {
                 parent_id: None,
             },
             invoked_by: InvokedBy::Main,
-            workspace: None,
+            workspace: self.workspace,
             recipe: self.recipe,
         };
         let hooks = Hooks::new(self.engine.dispatcher(origin), self.frontend);
@@ -417,6 +425,7 @@ impl Agent {
             responses: None,
             swaps: None,
             recipe: None,
+            workspace: None,
         }
     }
 

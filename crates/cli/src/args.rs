@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tenterhook::EventKind;
 use tenterhook_agent::Rule;
 use tenterhook_agent::provider::ModelChoice;
-use tenterhook_config::HookLine;
+use tenterhook_config::{FolderName, HookLine};
 
 use crate::exit::EXIT_HELP;
 
@@ -187,7 +187,23 @@ pub(crate) struct HookArgs {
     pub(crate) deny_untrusted: bool,
 
     #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+
+    #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+/// Which hooks are looked for where a system has several sets of them.
+#[derive(Debug, Clone, Default, Parser)]
+pub(crate) struct PlaceArgs {
+    /// The workspace: of `workspaces` in the project, morphix's hooks of this one are in force. The default is what
+    /// `TENTERHOOK_WORKSPACE` names, else `main`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workspace: Option<FolderName>,
+
+    /// The profile of Operator whose hooks are in force. The default is what `OPERATOR_PROFILE` names, else `default`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) operator_profile: Option<FolderName>,
 }
 
 /// Where the user's own hooks are.
@@ -446,6 +462,9 @@ pub(crate) struct TrustArgs {
     pub(crate) mode: TrustMode,
 
     #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+
+    #[command(flatten)]
     pub(crate) config: ConfigArgs,
 
     /// Print one JSON object. To approve, this needs `--all` or names.
@@ -477,6 +496,7 @@ impl TrustArgs {
             lenient: false,
             strict: false,
             deny_untrusted: false,
+            place: self.place.clone(),
             config: self.config.clone(),
         }
     }

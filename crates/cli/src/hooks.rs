@@ -85,6 +85,8 @@ pub(crate) async fn load_quietly(
             .trust(trust)
             .deny_untrusted(args.deny_untrusted)
             .strict(args.strict)
+            .workspace(config_dir::workspace(&args.place)?)
+            .operator_profile(config_dir::operator_profile(&args.place)?)
             .data_dir(data_dir());
         let loaded = load_named(&args.files, &layers, &options)?;
         let lines = load_lines(lines.lines(), &options)?;

@@ -19,7 +19,7 @@ use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
-use crate::{hooks, recipe, rules};
+use crate::{config_dir, hooks, recipe, rules};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     if args
@@ -187,6 +187,9 @@ fn agent(
         .limits(limits)
         .frontend(terminal)
         .agents(subagents(loaded));
+    if let Some(workspace) = config_dir::workspace(&args.hooks.place)? {
+        builder = builder.workspace(workspace.as_str());
+    }
     if let Some(responses) = responses(loaded) {
         builder = builder.responses(responses);
     }

@@ -14,28 +14,32 @@
 //! | folder | a hook's name |
 //! |---|---|
 //! | the system's `hooks` | `file` |
+//! | `~/.operator/profiles/profile/hooks` | `profile/file` |
 //! | `.tenterhook/hooks` of the project | `file` |
+//! | `.operator/hooks` of the project | `file` |
+//! | `core/hooks` of the project | `file` |
+//! | `workspaces/workspace/hooks` of the project | `workspace/file` |
 //! | `.kodelet/hooks` of the project | `file` |
 //! | `.kodelet/plugins/org@repo/hooks` of the project | `org/repo/file` |
-//! | `.operator/hooks` of the project | `file` |
 //! | `hooks` of the user's configuration folder | `file` |
 //! | `~/.kodelet/hooks` | `file` |
 //! | `~/.kodelet/plugins/org@repo/hooks` | `org/repo/file` |
 //!
 //! Within a folder files count in the byte order of their names. Of several files of one name the first that works
-//! is the hook; the others of the same system are shadowed. A file that is broken, disabled or not trusted shadows nothing,
+//! is the hook; the others of the same system are shadowed, where its files have no order of loading as those of Operator and morphix do.
+//! A file that is broken, disabled or not trusted shadows nothing,
 //! and the system's hooks are never shadowed.
 //!
 //! Hooks of `hooks` folders run with the hooks of their layer; kodelet's run in the order above, behind those of the
 //! project.
 
 mod cache;
+mod place;
 mod probe;
 mod scan;
 mod script;
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,18 +50,17 @@ use tenterhook::{
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
 
+use self::place::Choice;
 use self::probe::{Declared, Probes};
 use self::scan::Candidate;
 use self::script::Workers;
+use crate::folder_name::FolderName;
 use crate::layers::Layers;
-use crate::project::{KODELET, OPERATOR, Project, TENTERHOOK};
+use crate::project::Project;
 use crate::trust::{Approvals, Brought, Trust, below, deny};
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The most plugins of one folder that are looked at.
-const MOST_PLUGINS: usize = 1_024;
 
 /// A folder of executables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +87,9 @@ pub enum Speaks {
     Tenterhook,
     /// Operator's events: files in Python with a list `hooks`. Nothing of such a folder is executed.
     Operator,
+    /// morphix's events: files in Python that name `hooks_registry`; others are none of its. Nothing of such a folder is
+    /// executed.
+    Morphix,
 }
 
 impl Speaks {
@@ -105,7 +111,7 @@ impl Speaks {
             .map(|event| format!("`{}`", event.name))
             .collect();
         match self {
-            Self::Kodelet | Self::Operator => names.join(", "),
+            Self::Kodelet | Self::Operator | Self::Morphix => names.join(", "),
             Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
         }
     }
@@ -238,11 +244,12 @@ pub struct Discovered {
 /// How folders are searched.
 #[derive(Debug, Clone)]
 pub struct Discovery {
+    layers: Layers,
+    choice: Choice,
     folders: Vec<HookFolder>,
     trust: Trust,
     deny_untrusted: bool,
     is_strict: bool,
-    unreadable: Vec<String>,
     data_dir: Option<PathBuf>,
     directory: PathBuf,
 }
@@ -251,25 +258,38 @@ impl Discovery {
     /// Searches the folders of these layers.
     pub fn of_layers(layers: &Layers) -> Self {
         let start = layers.start.clone().unwrap_or_default();
-        let mut unreadable = Vec::new();
-        let folders = folders(layers, &mut unreadable);
         Self {
-            unreadable,
-            ..Self::of_folders(folders).directory(start)
+            layers: layers.clone(),
+            ..Self::of_folders([]).directory(start)
         }
     }
 
     /// Searches folders in this order.
     pub fn of_folders(folders: impl IntoIterator<Item = HookFolder>) -> Self {
         Self {
+            layers: Layers::default(),
+            choice: Choice::default(),
             folders: folders.into_iter().collect(),
             trust: Trust::nobody(),
             deny_untrusted: false,
             is_strict: false,
-            unreadable: Vec::new(),
             data_dir: None,
             directory: PathBuf::new(),
         }
+    }
+
+    /// Chooses the workspace of morphix whose hooks are looked for. The default is `main`.
+    #[must_use]
+    pub fn workspace(mut self, name: Option<FolderName>) -> Self {
+        self.choice.workspace = name;
+        self
+    }
+
+    /// Chooses the profile of Operator whose hooks are looked for. The default is `default`.
+    #[must_use]
+    pub fn operator_profile(mut self, name: Option<FolderName>) -> Self {
+        self.choice.profile = name;
+        self
     }
 
     /// Sets who says which hooks of a project run. The default is nobody: none of them.
@@ -316,8 +336,13 @@ impl Discovery {
     /// Panics outside a tokio runtime with I/O and time enabled.
     pub async fn discover(self) -> Discovered {
         let scan = {
+            let (layers, choice) = (self.layers.clone(), self.choice.clone());
             let (folders, trust) = (self.folders.clone(), self.trust.clone());
-            tokio::task::spawn_blocking(move || scan::scan(&folders, &trust))
+            tokio::task::spawn_blocking(move || {
+                let mut places = place::of_layers(&layers, &choice);
+                places.folders.extend(folders);
+                scan::scan(places, &trust)
+            })
         };
         let Ok(mut scanned) = scan.await else {
             return Discovered {
@@ -342,7 +367,7 @@ impl Discovery {
         let mut discovered = self
             .finish(scanned.candidates, scanned.warnings, &workers)
             .await;
-        discovered.unreadable = [self.unreadable, scanned.unreadable].concat();
+        discovered.unreadable = scanned.unreadable;
         discovered
     }
 
@@ -457,107 +482,6 @@ fn spec(
         source: source(found),
         ..HookSpec::new(event, HookId::new(found.name.clone()), handler)
     }
-}
-
-/// Returns the folders of layers in the order in which they count.
-fn folders(layers: &Layers, unreadable: &mut Vec<String>) -> Vec<HookFolder> {
-    let plain = |dir: PathBuf, layer, speaks, project: Option<&Project>| HookFolder {
-        dir,
-        prefix: String::new(),
-        layer,
-        speaks,
-        project: project.cloned(),
-    };
-    let mut folders = Vec::new();
-    if let Some(dir) = &layers.system {
-        folders.push(plain(
-            dir.join("hooks"),
-            Layer::System,
-            Speaks::Tenterhook,
-            None,
-        ));
-    }
-    let home = layers
-        .home
-        .as_ref()
-        .map(|home| std::fs::canonicalize(home).unwrap_or_else(|_| home.clone()));
-    // The folder that is nearest to the work counts most.
-    for project in layers.projects().iter().rev() {
-        let dir = project.dir.join(TENTERHOOK).join("hooks");
-        folders.push(plain(
-            dir,
-            Layer::Project,
-            Speaks::Tenterhook,
-            Some(project),
-        ));
-        let dir = project.dir.join(OPERATOR).join("hooks");
-        folders.push(plain(dir, Layer::Project, Speaks::Operator, Some(project)));
-        // A home has the user's own.
-        if home.as_ref() != Some(&project.dir) {
-            let dir = project.dir.join(KODELET);
-            folders.push(plain(
-                dir.join("hooks"),
-                Layer::Project,
-                Speaks::Kodelet,
-                Some(project),
-            ));
-            folders.extend(plugins(&dir, Layer::Project, Some(project), unreadable));
-        }
-    }
-    if let Some(dir) = &layers.user {
-        folders.push(plain(
-            dir.join("hooks"),
-            Layer::User,
-            Speaks::Tenterhook,
-            None,
-        ));
-    }
-    if let Some(home) = &home {
-        let dir = home.join(KODELET);
-        folders.push(plain(dir.join("hooks"), Layer::User, Speaks::Kodelet, None));
-        folders.extend(plugins(&dir, Layer::User, None, unreadable));
-    }
-    folders
-}
-
-/// Returns the hook folders of plugins, in the byte order of their names. Links to plugins are followed.
-fn plugins(
-    kodelet: &Path,
-    layer: Layer,
-    project: Option<&Project>,
-    unreadable: &mut Vec<String>,
-) -> Vec<HookFolder> {
-    let dir = kodelet.join("plugins");
-    let entries = std::fs::read_dir(&dir);
-    if let Err(error) = &entries
-        && error.kind() != ErrorKind::NotFound
-        && project.is_none()
-    {
-        unreadable.push(format!(
-            "the hooks of `{}` are not in force: {error}",
-            dir.display()
-        ));
-    }
-    let mut dirs: Vec<PathBuf> = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
-        .take(MOST_PLUGINS)
-        .collect();
-    dirs.sort();
-    let folder = |dir: PathBuf| {
-        let name = dir.file_name()?.to_string_lossy().into_owned();
-        Some(HookFolder {
-            prefix: format!("{}/", name.replacen('@', "/", 1)),
-            dir: dir.join("hooks"),
-            layer,
-            speaks: Speaks::Kodelet,
-            project: project.cloned(),
-        })
-    };
-    dirs.into_iter().filter_map(folder).collect()
 }
 
 /// Returns what a project approved, if anybody asks.

@@ -1,10 +1,10 @@
 //! Where hooks are looked for when nobody names a file.
 //!
-//! | layer | hook files | folders of executables |
+//! | layer | hook files | folders of executables and scripts |
 //! |---|---|---|
 //! | system | `hooks.yaml`, `hooks.d/` of the system's folder | `hooks/` of it |
-//! | user | the same of the user's configuration folder | `hooks/` of it, `~/.kodelet/hooks`, `~/.kodelet/plugins/*/hooks` |
-//! | project | the same of `.tenterhook/`, from the repository's root down to the working directory | `.tenterhook/hooks`, `.kodelet/hooks`, `.kodelet/plugins/*/hooks` |
+//! | user | the same of the user's configuration folder | `hooks/` of it, those of other systems in the home |
+//! | project | the same of `.tenterhook/`, from the repository's root down to the working directory | `.tenterhook/hooks`, those of other systems |
 //!
 //! A hook file may end in `.yaml`, `.yml`, `.toml` or `.json`.
 
@@ -29,7 +29,7 @@ pub struct Layers {
     pub system: Option<PathBuf>,
     /// The user's configuration folder.
     pub user: Option<PathBuf>,
-    /// The user's home, where kodelet's global hooks are.
+    /// The user's home, where other systems' global hooks are.
     pub home: Option<PathBuf>,
     /// The directory that the agent works in.
     pub start: Option<PathBuf>,

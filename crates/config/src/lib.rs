@@ -30,6 +30,7 @@ mod draft;
 mod environment;
 mod fields;
 mod folder;
+mod folder_name;
 mod http;
 mod layers;
 mod line;
@@ -56,6 +57,7 @@ pub use environment::Environment;
 pub use folder::{
     Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundFile, FoundHook, HookFolder, Speaks,
 };
+pub use folder_name::{FolderName, NoFolderName};
 pub use layers::{LayerError, Layers};
 pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, load_file, load_files, load_text};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::stage::{Test, eventually, is_alive};
+use crate::stage::{Ran, Test, eventually, is_alive};
 
 const PYTHON: &str = "import os
 from tenterhook import deny, on
@@ -107,6 +107,80 @@ fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
     eventually(|| (!is_alive(&pid)).then_some(()));
     assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(running.finish().status, -1);
+}
+
+/// A project of morphix with a file for all workspaces and one for the workspace `lab`, approved.
+fn morphix() -> Ran {
+    let source = "from core.hooks_registry import hooks_registry\n\n@hooks_registry.register('on_before_tool')\ndef note(ctx):\n    \
+                open('log', 'a').write(__file__.split('/')[-1] + ' ' + ctx.workspace + '\\n')\n";
+    let test = Test::new();
+    for (folder, name) in [("core/hooks", "all.py"), ("workspaces/lab/hooks", "lab.py")] {
+        let folder = test.work().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(name), source).unwrap();
+    }
+    let ran = test
+        .args(["trust", "--all", "--workspace", "lab"])
+        .file(
+            "script.yaml",
+            "turns: [{tool_calls: [{name: shell, arguments: {cmd: ls}}]}, {text: done}]",
+        )
+        .file("event.json", r#"{"tool_name": "shell", "tool_input": {}}"#)
+        .file(
+            "lab.json",
+            r#"{"tool_name": "shell", "tool_input": {}, "workspace": "lab"}"#,
+        )
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    ran
+}
+
+#[test]
+fn the_workspace_is_that_of_the_call_or_of_the_event() {
+    const RUN: [&str; 6] = [
+        "run",
+        "go",
+        "--yes",
+        "--no-journal",
+        "--model",
+        "scripted:script.yaml",
+    ];
+    const FIRE: [&str; 4] = ["fire", "pre_tool_use", "--no-journal", "--input"];
+    let mut ran = morphix();
+    let rows: [(&[&str], &str, &str, &str); 6] = [
+        (&RUN, "", "", "all.py main\n"),
+        (&RUN, "--workspace=lab", "main", "all.py lab\nlab.py lab\n"),
+        (&RUN, "", "lab", "all.py lab\nlab.py lab\n"),
+        (&FIRE, "event.json", "", "all.py main\n"),
+        (&FIRE, "event.json", "lab", "all.py lab\nlab.py lab\n"),
+        (&FIRE, "lab.json", "main", "all.py lab\nlab.py lab\n"),
+    ];
+    for (args, more, variable, expected) in rows {
+        let args = args
+            .iter()
+            .copied()
+            .chain(Some(more).filter(|more| !more.is_empty()));
+        ran = ran
+            .again(args)
+            .variable("TENTERHOOK_WORKSPACE", variable)
+            .run();
+        assert_eq!(
+            ran.file("log"),
+            expected,
+            "{more} {variable}: {}",
+            ran.stderr
+        );
+        fs::remove_file(ran.path("work/log")).unwrap();
+    }
+    let ran = ran.again(["list", "--workspace", "../lab"]).run();
+    assert_eq!(ran.status, 64);
+    let ran = ran
+        .again(["list"])
+        .variable("OPERATOR_PROFILE", "a/b")
+        .run();
+    let expected = "error: `a/b` is no name of a folder, expected one without `/`, `\\` and a dot at its beginning\n\
+                    hint: `OPERATOR_PROFILE` says so; set it to a name\n";
+    assert_eq!(ran.refusal(), (expected, 64));
 }
 
 /// A worker that does what the protocol asks for, in as few lines as that takes.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{EventName, Layer};
 use tenterhook_process::is_executable;
 
+use super::place::Places;
 use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
 use crate::project::Project;
@@ -67,12 +68,13 @@ impl Candidate {
     /// Returns the name that only one file of a system has.
     fn key(&self) -> Option<(Speaks, String)> {
         // What is managed is never taken away.
-        (self.found.layer != Layer::System).then(|| (self.found.speaks, self.found.name.clone()))
+        let is_shadowed = self.found.layer != Layer::System && self.found.speaks.system().shadows;
+        is_shadowed.then(|| (self.found.speaks, self.found.name.clone()))
     }
 }
 
 /// What was found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scanned {
     pub(super) candidates: Vec<Candidate>,
     pub(super) warnings: Vec<String>,
@@ -142,9 +144,13 @@ impl Scanned {
 }
 
 /// Looks at every folder. A folder that cannot be read is none of the others' business.
-pub(super) fn scan(folders: &[HookFolder], trust: &Trust) -> Scanned {
-    let mut scanned = Scanned::default();
-    for folder in folders {
+pub(super) fn scan(places: Places, trust: &Trust) -> Scanned {
+    let mut scanned = Scanned {
+        candidates: Vec::new(),
+        warnings: places.warnings,
+        unreadable: places.unreadable,
+    };
+    for folder in &places.folders {
         if let Err(problem) = scan_folder(folder, trust, &mut scanned) {
             let problem = format!(
                 "the hooks of `{}` are not in force: {problem}",
@@ -176,8 +182,10 @@ fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Res
             ));
             break;
         }
-        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            paths.push(entry.path());
+        let path = entry.path();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !is_folder && (folder.speaks != Speaks::Morphix || is_of_morphix(&path)) {
+            paths.push(path);
         }
     }
     paths.sort();
@@ -190,6 +198,13 @@ fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Res
         scanned.candidates.push(candidate);
     }
     Ok(())
+}
+
+/// Says whether a file is morphix's. Its folders have names that other projects use for something else.
+fn is_of_morphix(path: &Path) -> bool {
+    Speaks::Morphix.language(path).is_some()
+        && read_whole(path)
+            .is_ok_and(|(bytes, _)| memchr::memmem::find(&bytes, b"hooks_registry").is_some())
 }
 
 /// Says what can be said of a file without reading it.
@@ -209,9 +224,9 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
             Err(error) => Some(broken(&error.to_string())),
             Ok(metadata) if metadata.is_dir() => Some(broken("a link to a folder")),
             Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file")),
-            Ok(_) if is_executable(&path) && folder.speaks != Speaks::Operator => None,
+            Ok(_) if is_executable(&path) && folder.speaks.system().runs_executables => None,
             Ok(_) => {
-                language = Language::of(&path).filter(|language| folder.speaks.has(*language));
+                language = folder.speaks.language(&path);
                 language.is_none().then_some(FileState::NotExecutable)
             }
         }
@@ -360,9 +375,7 @@ impl Beside {
     fn new(folder: &HookFolder) -> Self {
         let is_needed = folder.project.is_some() || folder.speaks != Speaks::Kodelet;
         let sources = is_needed.then(|| {
-            let is_script = |path: &Path| {
-                Language::of(path).is_some_and(|language| folder.speaks.has(language))
-            };
+            let is_script = |path: &Path| folder.speaks.language(path).is_some();
             let is_hook = |path: &Path| {
                 path.parent() == Some(&folder.dir) && (is_executable(path) || is_script(path))
             };

@@ -7,39 +7,91 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tenterhook::{Dialect, EventName, HookId, HookSpec, Layer, Matcher, native_policy};
 use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_dialects::morphix::Morphix;
 use tenterhook_dialects::operator::Operator;
 use tenterhook_handlers::worker::{Script, ScriptHook, Worker, WorkerHandler, node, python};
 
 use super::scan::Candidate;
 use super::{FileState, FoundHook, Speaks, spec};
 
+/// What sets the folders of one system apart from those of others.
+#[derive(Debug)]
+pub(super) struct System {
+    /// The API that its scripts are written for.
+    api: &'static str,
+    /// What its scripts end in.
+    extensions: &'static [(&'static str, Language)],
+    /// A file that may be executed is a hook.
+    pub(super) runs_executables: bool,
+    /// Of several files of one name only the first one counts.
+    pub(super) shadows: bool,
+}
+
+const PYTHON: &[(&str, Language)] = &[("py", Language::Python)];
+
 impl Speaks {
-    /// Says whether scripts of a language are hooks in such a folder.
-    pub(super) fn has(self, language: Language) -> bool {
+    /// Returns what sets such a folder apart.
+    pub(super) const fn system(self) -> &'static System {
         match self {
-            Self::Kodelet => false,
-            Self::Tenterhook => true,
-            Self::Operator => language == Language::Python,
+            Self::Kodelet => &System {
+                api: "kodelet",
+                extensions: &[],
+                runs_executables: true,
+                shadows: true,
+            },
+            Self::Tenterhook => &System {
+                api: "tenterhook",
+                extensions: &[
+                    ("py", Language::Python),
+                    ("js", Language::JavaScript),
+                    ("mjs", Language::JavaScript),
+                    ("cjs", Language::JavaScript),
+                ],
+                runs_executables: true,
+                shadows: true,
+            },
+            Self::Operator => &System {
+                api: "operator",
+                extensions: PYTHON,
+                runs_executables: false,
+                shadows: false,
+            },
+            Self::Morphix => &System {
+                api: "morphix",
+                extensions: PYTHON,
+                runs_executables: false,
+                shadows: false,
+            },
         }
     }
 
-    /// Returns the API that scripts of such a folder are written for.
-    const fn api(self) -> &'static str {
-        match self {
-            Self::Kodelet | Self::Tenterhook => "tenterhook",
-            Self::Operator => "operator",
-        }
+    /// Returns the language of a script in such a folder. A file that begins with `_` is what scripts load.
+    pub(super) fn language(self, path: &Path) -> Option<Language> {
+        let name = path.file_name()?.to_str()?;
+        let extension = path.extension()?.to_str()?;
+        let mut known = self.system().extensions.iter();
+        known
+            .find(|(end, _)| *end == extension && !name.starts_with(['_', '.']))
+            .map(|(_, language)| *language)
     }
 
     /// Returns the event that a script declares, and the dialect that its handlers are called in.
     fn declared(self, name: &str) -> Result<(EventName, Arc<dyn Dialect>), String> {
-        if self == Self::Operator {
-            let event = Operator::event(name)
-                .ok_or_else(|| format!("Operator has no event `{}`", name.escape_debug()))?;
-            return Ok((EventName::Known(event.kind), event.dialect()));
+        let unknown = |system: &str| format!("{system} has no event `{}`", name.escape_debug());
+        match self {
+            Self::Kodelet | Self::Tenterhook => {
+                let event = EventName::from_str(name).map_err(|error| error.to_string())?;
+                Ok((event, DockerAgent::native()))
+            }
+            Self::Operator => {
+                let event = Operator::event(name).ok_or_else(|| unknown("Operator"))?;
+                Ok((EventName::Known(event.kind), event.dialect()))
+            }
+            Self::Morphix => {
+                let event = Morphix::event(name).ok_or_else(|| unknown("morphix"))?;
+                Ok((EventName::Known(event.kind), Morphix::new()))
+            }
         }
-        let event = EventName::from_str(name).map_err(|error| error.to_string())?;
-        Ok((event, DockerAgent::native()))
     }
 }
 
@@ -51,24 +103,6 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// What files of each language end in.
-    const EXTENSIONS: [(&str, Self); 4] = [
-        ("py", Self::Python),
-        ("js", Self::JavaScript),
-        ("mjs", Self::JavaScript),
-        ("cjs", Self::JavaScript),
-    ];
-
-    /// Returns the language of a script. A file that begins with `_` is what scripts load.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?;
-        let extension = path.extension()?.to_str()?;
-        let known = Self::EXTENSIONS.iter().find(|(end, _)| *end == extension);
-        known
-            .filter(|_| !name.starts_with(['_', '.']))
-            .map(|(_, language)| *language)
-    }
-
     /// Returns the interpreter, as the search path finds it.
     pub(super) const fn interpreter(self) -> &'static str {
         match self {
@@ -128,7 +162,7 @@ impl Workers {
 fn script(candidate: &Candidate) -> Script {
     Script {
         path: candidate.run.clone(),
-        api: candidate.found.speaks.api(),
+        api: candidate.found.speaks.system().api,
     }
 }
 
@@ -204,7 +238,7 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
         };
         let text = format!("{file} {}", hook.name);
         let policy = match candidate.found.speaks {
-            Speaks::Operator => dialect.policy(hook.event.info(), None),
+            Speaks::Operator | Speaks::Morphix => dialect.policy(hook.event.info(), None),
             Speaks::Kodelet | Speaks::Tenterhook => native_policy(hook.event.info(), None),
         };
         let place = (number, place);

@@ -9,5 +9,8 @@ pub mod docker_agent;
 mod escape;
 pub mod kodelet;
 pub mod morphix;
+mod object;
 pub mod operator;
+pub mod pi;
 mod reply;
+mod returned;

@@ -36,6 +36,8 @@ use tenterhook_protocol::AnyEffect;
 
 pub use event::{EVENTS, OperatorEvent};
 
+use crate::object::{self, Shape};
+
 /// The dialect, as handlers of one of Operator's events speak it: some of them are the same event here.
 #[derive(Debug)]
 pub struct Operator {
@@ -64,7 +66,13 @@ impl Dialect for Operator {
     }
 
     fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError> {
-        write::write(self.event, event)
+        let shape = Shape {
+            dialect: "operator",
+            name: self.event.name,
+            kind: self.event.kind,
+            fields: self.event.fields,
+        };
+        object::write(&shape, event)
     }
 
     fn has_event(&self, event: &EventRef) -> bool {

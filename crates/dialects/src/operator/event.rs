@@ -4,6 +4,9 @@ use tenterhook::event::{PostToolUse, SessionStart};
 use tenterhook::{EventKind, EventRef};
 use tenterhook_protocol::event::SessionSource;
 
+use super::write;
+use crate::object::{Field, directory, made, renamed, same, worded};
+
 /// An event of Operator.
 #[derive(Debug)]
 pub struct OperatorEvent {
@@ -15,45 +18,6 @@ pub struct OperatorEvent {
     pub(super) written_as: &'static str,
     pub(super) fields: &'static [Field],
     pub(super) answer: Answer,
-}
-
-/// One field of an event.
-#[derive(Debug)]
-pub(super) struct Field {
-    /// Operator's name.
-    pub(super) key: &'static str,
-    pub(super) from: From,
-}
-
-/// Where the value of a field comes from.
-#[derive(Debug)]
-pub(super) enum From {
-    /// The payload's field of this name.
-    Payload(&'static str),
-    /// The payload's field of this name, in Operator's words.
-    Worded(&'static str, &'static [(&'static str, &'static str)]),
-    /// The payload's field of this name, in seconds.
-    Seconds(&'static str),
-    /// The directory of the session.
-    Directory,
-    /// The tool call that the event is about.
-    Call,
-    /// The tool result of this field, with the id and the name of its call.
-    ToolResult(&'static str),
-    /// The text of the tool result.
-    ResultText,
-    /// Whether the tool result is an error.
-    ResultIsError,
-    /// The tool results of a turn.
-    ToolResults,
-    /// The parts of a message of a channel.
-    Parts,
-    /// The message that grows, with what was added as its text.
-    Delta,
-    /// One part of a request to a provider.
-    Request(&'static str),
-    /// What a request says beside model and messages.
-    RequestOptions,
 }
 
 /// What handlers of an event may return.
@@ -100,18 +64,6 @@ impl Answer {
     }
 }
 
-const fn same(key: &'static str) -> Field {
-    renamed(key, key)
-}
-
-const fn renamed(key: &'static str, payload: &'static str) -> Field {
-    made(key, From::Payload(payload))
-}
-
-const fn made(key: &'static str, from: From) -> Field {
-    Field { key, from }
-}
-
 const fn watched(name: &'static str, kind: EventKind, fields: &'static [Field]) -> OperatorEvent {
     answered(name, kind, fields, Answer::None)
 }
@@ -146,7 +98,7 @@ pub const EVENTS: &[OperatorEvent] = &[
         "session_start",
         EventKind::SessionStart,
         &[
-            made("reason", From::Worded("source", START_REASONS)),
+            worded("reason", "source", START_REASONS),
             renamed("previous_session_file", "previous_session"),
         ],
     ),
@@ -187,7 +139,7 @@ pub const EVENTS: &[OperatorEvent] = &[
         "session_shutdown",
         EventKind::SessionEnd,
         &[
-            made("reason", From::Worded("reason", END_REASONS)),
+            worded("reason", "reason", END_REASONS),
             renamed("target_session_file", "target_session"),
         ],
     ),
@@ -237,10 +189,7 @@ pub const EVENTS: &[OperatorEvent] = &[
     watched(
         "turn_start",
         EventKind::TurnStart,
-        &[
-            same("turn_index"),
-            made("timestamp", From::Seconds("started_at_ms")),
-        ],
+        &[same("turn_index"), made("timestamp", write::started_at)],
     ),
     watched(
         "turn_end",
@@ -248,14 +197,14 @@ pub const EVENTS: &[OperatorEvent] = &[
         &[
             same("turn_index"),
             same("message"),
-            made("tool_results", From::ToolResults),
+            made("tool_results", write::tool_results),
         ],
     ),
     watched("message_start", EventKind::MessageStart, MESSAGE),
     watched(
         "message_update",
         EventKind::MessageUpdate,
-        &[made("message", From::Delta)],
+        &[made("message", write::delta)],
     ),
     answered(
         "message_end",
@@ -266,20 +215,17 @@ pub const EVENTS: &[OperatorEvent] = &[
     watched(
         "tool_execution_start",
         EventKind::ToolExecutionStart,
-        &[made("tool_call", From::Call)],
+        &[made("tool_call", write::call)],
     ),
     watched(
         "tool_execution_update",
         EventKind::ToolExecutionUpdate,
-        &[made(
-            "partial_tool_result",
-            From::ToolResult("partial_result"),
-        )],
+        &[made("partial_tool_result", write::partial_result)],
     ),
     watched(
         "tool_execution_end",
         EventKind::ToolExecutionEnd,
-        &[made("tool_result", From::ToolResult("result"))],
+        &[made("tool_result", write::result)],
     ),
     watched(
         "tool_execution_failure",
@@ -308,8 +254,8 @@ pub const EVENTS: &[OperatorEvent] = &[
             renamed("tool_call_id", "tool_use_id"),
             same("tool_name"),
             renamed("input", "tool_input"),
-            made("content", From::ResultText),
-            made("is_error", From::ResultIsError),
+            made("content", write::result_text),
+            made("is_error", write::result_is_error),
         ],
         Answer::ToolResult,
     ),
@@ -367,7 +313,7 @@ pub const EVENTS: &[OperatorEvent] = &[
             same("chat_id"),
             same("user_id"),
             same("text"),
-            made("parts", From::Parts),
+            made("parts", write::parts),
         ],
         Answer::Receive,
     ),
@@ -401,7 +347,7 @@ pub const EVENTS: &[OperatorEvent] = &[
     answered(
         "resources_discover",
         EventKind::ResourcesDiscover,
-        &[made("cwd", From::Directory), same("reason")],
+        &[directory("cwd"), same("reason")],
         Answer::Discover,
     ),
     watched(
@@ -418,9 +364,9 @@ pub const EVENTS: &[OperatorEvent] = &[
         "before_provider_request",
         EventKind::ProviderRequest,
         &[
-            made("model", From::Request("model")),
-            made("messages", From::Request("messages")),
-            made("options", From::RequestOptions),
+            made("model", write::request_model),
+            made("messages", write::request_messages),
+            made("options", write::request_options),
         ],
     ),
     watched(
@@ -432,7 +378,7 @@ pub const EVENTS: &[OperatorEvent] = &[
         "queue_update",
         EventKind::QueueUpdate,
         &[
-            made("queue", From::Worded("queue", QUEUES)),
+            worded("queue", "queue", QUEUES),
             same("message"),
             same("messages"),
         ],

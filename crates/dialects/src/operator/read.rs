@@ -7,9 +7,7 @@ use tenterhook_protocol::{AnyEffect, JsonObject};
 
 use super::event::{Answer, OperatorEvent};
 use super::part;
-
-/// The reason of a stop whose handler gave none.
-const NO_REASON: &str = "stopped by a hook";
+use crate::returned::{NO_REASON, collect, rewrite, summary};
 
 /// What the worker says of an object that a handler returned.
 #[derive(Deserialize)]
@@ -51,10 +49,8 @@ pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect
         Answer::Input => input(&fields, &mut effect)?,
         Answer::Receive => receive(&fields, &mut effect)?,
         Answer::Send => {
-            if let Some(parts) = fields.get("parts") {
-                let parts = part::read(parts)?.into();
-                effect.collect.insert("parts".to_owned(), parts);
-            }
+            let parts = fields.get("parts").map(part::read).transpose()?;
+            collect(&mut effect, "parts", parts.map(Value::from).as_ref());
         }
         Answer::MessageEnd => rewrite(&mut effect, "message", fields.get("message")),
         Answer::Connect => {
@@ -64,10 +60,7 @@ pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect
         }
         Answer::Discover => {
             for list in ["skill_paths", "prompt_paths", "theme_paths"] {
-                let paths = fields.get(list).cloned();
-                effect
-                    .collect
-                    .extend(paths.map(|paths| (list.to_owned(), paths)));
+                collect(&mut effect, list, fields.get(list));
             }
         }
     }
@@ -130,13 +123,6 @@ fn is_true(value: &Value) -> bool {
     }
 }
 
-fn rewrite(effect: &mut AnyEffect, field: &str, value: Option<&Value>) {
-    let value = value.cloned();
-    effect
-        .rewrite
-        .extend(value.map(|value| (field.to_owned(), value)));
-}
-
 fn cancel(fields: &Fields, effect: &mut AnyEffect) {
     effect.block = fields.is_set("cancel").then(|| fields.reason());
 }
@@ -168,18 +154,6 @@ fn tool_result(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError>
         rewrite(effect, "terminate", Some(&Value::Bool(true)));
     }
     Ok(())
-}
-
-/// Returns the summary of a compaction or of a branch: a text, or an object that has one.
-fn summary(product: &Value) -> Result<Value, ReadError> {
-    let text = if product.is_object() {
-        product.get("summary")
-    } else {
-        Some(product)
-    };
-    text.filter(|text| text.is_string())
-        .cloned()
-        .ok_or_else(|| ReadError::invalid("there is no text in `summary`"))
 }
 
 fn before_tree(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {

@@ -1,92 +1,85 @@
-//! Writing an event for a handler: its type, and the fields of its document. What is absent is left out, so that the
-//! event object has its default there.
-
-use std::borrow::Cow;
+//! What fields of Operator's events are made of where the payload has them otherwise.
 
 use serde_json::{Value, json};
-use tenterhook::{EventRef, WriteError};
-use tenterhook_protocol::JsonObject;
 
-use super::event::{Field, From, OperatorEvent};
 use super::part;
+use crate::object::Source;
 
-pub(super) fn write(row: &OperatorEvent, event: &EventRef) -> Result<Vec<u8>, WriteError> {
-    if event.info().kind != row.kind {
-        return Err(WriteError::NoSuchEvent {
-            dialect: "operator",
-            event: event.event().name().to_owned(),
-        });
-    }
-    let payload = event.payload()?;
-    // Keys and values stay where they are until they are written.
-    let mut entries: Vec<(&str, Cow<'_, Value>)> = vec![("type", Cow::Owned(row.name.into()))];
-    for Field { key, from } in row.fields {
-        entries.extend(value(from, event, payload).map(|value| (*key, value)));
-    }
-    let entries: serde_json::Result<Vec<u8>> = {
-        let mut bytes = Vec::with_capacity(256);
-        let mut serializer = serde_json::Serializer::new(&mut bytes);
-        serde::Serializer::collect_map(&mut serializer, entries).map(|()| bytes)
-    };
-    entries.map_err(WriteError::Payload)
+/// Returns when a turn began, in seconds.
+pub(super) fn started_at(source: Source<'_>) -> Option<Value> {
+    Some((source.get("started_at_ms")?.as_f64()? / 1e3).into())
 }
 
-fn value<'a>(from: &From, event: &EventRef, payload: &'a JsonObject) -> Option<Cow<'a, Value>> {
-    let get = |key: &str| payload.get(key).filter(|value| !value.is_null());
-    let result = || get("result");
-    Some(match from {
-        From::Payload(key) => Cow::Borrowed(get(key)?),
-        From::Worded(key, words) => {
-            let value = get(key)?;
-            match words.iter().find(|(own, _)| value == own) {
-                Some((_, theirs)) => Cow::Owned((*theirs).into()),
-                None => Cow::Borrowed(value),
-            }
+/// Returns the tool call that the event is about.
+pub(super) fn call(source: Source<'_>) -> Option<Value> {
+    let input = source.get("tool_input")?;
+    Some(json!({
+        "id": source.get("tool_use_id"), "name": source.get("tool_name"), "args": input, "input": input,
+    }))
+}
+
+pub(super) fn result(source: Source<'_>) -> Option<Value> {
+    named_result(source, "result")
+}
+
+pub(super) fn partial_result(source: Source<'_>) -> Option<Value> {
+    named_result(source, "partial_result")
+}
+
+/// Returns a tool result, with the id and the name of its call.
+fn named_result(source: Source<'_>, key: &str) -> Option<Value> {
+    let mut shown = tool_result(source.get(key)?);
+    if let Some(shown) = shown.as_object_mut() {
+        shown.insert("id".to_owned(), json!(source.get("tool_use_id")));
+        shown.insert("name".to_owned(), json!(source.get("tool_name")));
+        // A call may fail without a result that says so.
+        if source.get("is_error") == Some(&Value::Bool(true)) {
+            shown.insert("is_error".to_owned(), true.into());
         }
-        From::Seconds(key) => Cow::Owned((get(key)?.as_f64()? / 1e3).into()),
-        From::Directory => Cow::Owned(event.envelope().origin.cwd.to_string_lossy().into()),
-        From::Call => {
-            let input = get("tool_input");
-            Cow::Owned(json!({
-                "id": get("tool_use_id"), "name": get("tool_name"), "args": input, "input": input,
-            }))
-        }
-        From::ToolResult(key) => {
-            let mut shown = tool_result(get(key)?);
-            if let Some(shown) = shown.as_object_mut() {
-                shown.insert("id".to_owned(), json!(get("tool_use_id")));
-                shown.insert("name".to_owned(), json!(get("tool_name")));
-                // A call may fail without a result that says so.
-                if get("is_error") == Some(&Value::Bool(true)) {
-                    shown.insert("is_error".to_owned(), true.into());
-                }
-            }
-            Cow::Owned(shown)
-        }
-        From::ResultText => Cow::Owned(text(result()?).into()),
-        From::ResultIsError => Cow::Borrowed(result()?.get("is_error")?),
-        From::ToolResults => {
-            let results = get("tool_results")?.as_array()?;
-            Cow::Owned(results.iter().map(tool_result).collect())
-        }
-        From::Parts => {
-            let parts = get("parts")?.as_array()?;
-            Cow::Owned(parts.iter().map(part::written).collect())
-        }
-        From::Delta => {
-            let mut message = get("message")?.clone();
-            if let Some(message) = message.as_object_mut() {
-                message.insert("content".to_owned(), get("delta")?.clone());
-            }
-            Cow::Owned(message)
-        }
-        From::Request(key) => Cow::Borrowed(get("payload")?.get(*key)?),
-        From::RequestOptions => {
-            let mut options = get("payload")?.as_object()?.clone();
-            options.retain(|key, _| !["model", "messages"].contains(&key.as_str()));
-            Cow::Owned(Value::Object(options))
-        }
-    })
+    }
+    Some(shown)
+}
+
+pub(super) fn result_text(source: Source<'_>) -> Option<Value> {
+    Some(text(source.get("result")?).into())
+}
+
+pub(super) fn result_is_error(source: Source<'_>) -> Option<Value> {
+    source.get("result")?.get("is_error").cloned()
+}
+
+pub(super) fn tool_results(source: Source<'_>) -> Option<Value> {
+    let results = source.get("tool_results")?.as_array()?;
+    Some(results.iter().map(tool_result).collect())
+}
+
+pub(super) fn parts(source: Source<'_>) -> Option<Value> {
+    let parts = source.get("parts")?.as_array()?;
+    Some(parts.iter().map(part::written).collect())
+}
+
+/// Returns the message that grows, with what was added as its text.
+pub(super) fn delta(source: Source<'_>) -> Option<Value> {
+    let mut message = source.get("message")?.clone();
+    if let Some(message) = message.as_object_mut() {
+        message.insert("content".to_owned(), source.get("delta")?.clone());
+    }
+    Some(message)
+}
+
+pub(super) fn request_model(source: Source<'_>) -> Option<Value> {
+    source.get("payload")?.get("model").cloned()
+}
+
+pub(super) fn request_messages(source: Source<'_>) -> Option<Value> {
+    source.get("payload")?.get("messages").cloned()
+}
+
+/// Returns what a request says beside model and messages.
+pub(super) fn request_options(source: Source<'_>) -> Option<Value> {
+    let mut options = source.get("payload")?.as_object()?.clone();
+    options.retain(|key, _| !["model", "messages"].contains(&key.as_str()));
+    Some(Value::Object(options))
 }
 
 fn tool_result(result: &Value) -> Value {

@@ -1,0 +1,134 @@
+//! Writing an event as the object that a handler in a worker gets: a table of fields, each with what it is made of. What is absent is
+//! left out, so that the object has its default there.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use tenterhook::{EventKind, EventRef, WriteError};
+use tenterhook_protocol::JsonObject;
+
+/// One field of an event.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// The system's name.
+    pub(crate) key: &'static str,
+    pub(crate) from: From,
+}
+
+/// Where the value of a field comes from.
+#[derive(Debug)]
+pub(crate) enum From {
+    /// The payload's field of this name.
+    Payload(&'static str),
+    /// The payload's field of this name, in the system's words.
+    Worded(&'static str, &'static [(&'static str, &'static str)]),
+    /// The directory of the session.
+    Directory,
+    /// What a function makes of the event.
+    Made(fn(Source<'_>) -> Option<Value>),
+}
+
+/// What fields are made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) event: &'a EventRef,
+    payload: &'a JsonObject,
+}
+
+impl<'a> Source<'a> {
+    /// Returns a field of the payload that is not null.
+    pub(crate) fn get(self, key: &str) -> Option<&'a Value> {
+        self.payload.get(key).filter(|value| !value.is_null())
+    }
+}
+
+/// Makes a field that is named as the payload's.
+pub(crate) const fn same(key: &'static str) -> Field {
+    renamed(key, key)
+}
+
+/// Makes a field that has the payload's value under another name.
+pub(crate) const fn renamed(key: &'static str, payload: &'static str) -> Field {
+    Field {
+        key,
+        from: From::Payload(payload),
+    }
+}
+
+/// Makes a field whose words are others than the payload's.
+pub(crate) const fn worded(
+    key: &'static str,
+    payload: &'static str,
+    words: &'static [(&'static str, &'static str)],
+) -> Field {
+    Field {
+        key,
+        from: From::Worded(payload, words),
+    }
+}
+
+/// Makes a field that a function makes.
+pub(crate) const fn made(key: &'static str, make: fn(Source<'_>) -> Option<Value>) -> Field {
+    Field {
+        key,
+        from: From::Made(make),
+    }
+}
+
+/// Makes a field that is the directory of the session.
+pub(crate) const fn directory(key: &'static str) -> Field {
+    Field {
+        key,
+        from: From::Directory,
+    }
+}
+
+/// What an event is called, and what it has.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) dialect: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) kind: EventKind,
+    pub(crate) fields: &'static [Field],
+}
+
+/// Writes an event: its `type`, and its fields.
+pub(crate) fn write(shape: &Shape, event: &EventRef) -> Result<Vec<u8>, WriteError> {
+    if event.info().kind != shape.kind {
+        return Err(WriteError::NoSuchEvent {
+            dialect: shape.dialect,
+            event: event.event().name().to_owned(),
+        });
+    }
+    let source = Source {
+        event,
+        payload: event.payload()?,
+    };
+    // Keys and values stay where they are until they are written.
+    let mut entries: Vec<(&str, Cow<'_, Value>)> = vec![("type", Cow::Owned(shape.name.into()))];
+    for Field { key, from } in shape.fields {
+        entries.extend(value(from, source).map(|value| (*key, value)));
+    }
+    let mut bytes = Vec::with_capacity(256);
+    let mut serializer = serde_json::Serializer::new(&mut bytes);
+    serde::Serializer::collect_map(&mut serializer, entries).map_err(WriteError::Payload)?;
+    Ok(bytes)
+}
+
+fn value<'a>(from: &From, source: Source<'a>) -> Option<Cow<'a, Value>> {
+    Some(match from {
+        From::Payload(key) => Cow::Borrowed(source.get(key)?),
+        From::Worded(key, words) => {
+            let value = source.get(key)?;
+            match words.iter().find(|(own, _)| value == own) {
+                Some((_, theirs)) => Cow::Owned((*theirs).into()),
+                None => Cow::Borrowed(value),
+            }
+        }
+        From::Directory => {
+            let origin = &source.event.envelope().origin;
+            Cow::Owned(origin.cwd.to_string_lossy().into())
+        }
+        From::Made(make) => Cow::Owned(make(source)?),
+    })
+}

@@ -1,0 +1,341 @@
+//! pi's events: their names, their fields, and what their handlers may return.
+
+use tenterhook::event::{PostToolUse, SessionStart};
+use tenterhook::{EventKind, EventRef};
+use tenterhook_protocol::event::SessionSource;
+
+use super::write;
+use crate::object::{Field, directory, made, renamed, same, worded};
+
+/// An event of pi.
+#[derive(Debug)]
+pub struct PiEvent {
+    /// pi's name.
+    pub name: &'static str,
+    /// The event of the catalogue.
+    pub kind: EventKind,
+    pub(super) fields: &'static [Field],
+    pub(super) answer: Answer,
+}
+
+/// What handlers of an event may return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Nothing that counts.
+    None,
+    Directory,
+    Discover,
+    BeforeSwitch,
+    BeforeFork,
+    BeforeCompact,
+    BeforeTree,
+    Input,
+    UserBash,
+    BeforeAgentStart,
+    Context,
+    ProviderRequest,
+    MessageEnd,
+    ToolCall,
+    ToolResult,
+}
+
+const fn watched(name: &'static str, kind: EventKind, fields: &'static [Field]) -> PiEvent {
+    answered(name, kind, fields, Answer::None)
+}
+
+const fn answered(
+    name: &'static str,
+    kind: EventKind,
+    fields: &'static [Field],
+    answer: Answer,
+) -> PiEvent {
+    PiEvent {
+        name,
+        kind,
+        fields,
+        answer,
+    }
+}
+
+/// Why a session starts, where the words differ.
+const START_REASONS: &[(&str, &str)] = &[("clear", "new")];
+/// Why a session ends, where the words differ.
+const END_REASONS: &[(&str, &str)] = &[("clear", "new"), ("error", "quit")];
+/// Where input comes from, where pi has no word for it.
+const INPUT_SOURCES: &[(&str, &str)] = &[
+    ("cron", "extension"),
+    ("subagent", "extension"),
+    ("goal", "extension"),
+];
+
+const MESSAGE: &[Field] = &[made("message", write::message)];
+const NOTHING: &[Field] = &[];
+
+/// Every event of pi, in the order of its document, then those that only its source has.
+pub const EVENTS: &[PiEvent] = &[
+    answered(
+        "input",
+        EventKind::UserInput,
+        &[
+            same("text"),
+            made("images", write::images),
+            worded("source", "source", INPUT_SOURCES),
+        ],
+        Answer::Input,
+    ),
+    answered(
+        "before_agent_start",
+        EventKind::BeforeAgentStart,
+        &[
+            same("prompt"),
+            made("images", write::images),
+            renamed("systemPrompt", "system_prompt"),
+        ],
+        Answer::BeforeAgentStart,
+    ),
+    watched("agent_start", EventKind::AgentStart, NOTHING),
+    watched(
+        "agent_end",
+        EventKind::AgentEnd,
+        &[made("messages", write::messages)],
+    ),
+    watched(
+        "turn_start",
+        EventKind::TurnStart,
+        &[
+            renamed("turnIndex", "turn_index"),
+            renamed("timestamp", "started_at_ms"),
+        ],
+    ),
+    answered(
+        "context",
+        EventKind::Context,
+        &[made("messages", write::messages)],
+        Answer::Context,
+    ),
+    watched(
+        "turn_end",
+        EventKind::TurnEnd,
+        &[
+            renamed("turnIndex", "turn_index"),
+            made("message", write::message),
+            made("toolResults", write::tool_results),
+        ],
+    ),
+    watched("message_start", EventKind::MessageStart, MESSAGE),
+    watched(
+        "message_update",
+        EventKind::MessageUpdate,
+        &[
+            made("message", write::message),
+            made("assistantMessageEvent", write::delta),
+        ],
+    ),
+    answered(
+        "message_end",
+        EventKind::MessageEnd,
+        MESSAGE,
+        Answer::MessageEnd,
+    ),
+    answered(
+        "tool_call",
+        EventKind::PreToolUse,
+        &[
+            renamed("toolCallId", "tool_use_id"),
+            made("toolName", write::tool_name),
+            made("input", write::input),
+            renamed("hostTool", "tool_name"),
+        ],
+        Answer::ToolCall,
+    ),
+    watched(
+        "tool_execution_start",
+        EventKind::ToolExecutionStart,
+        &[
+            renamed("toolCallId", "tool_use_id"),
+            made("toolName", write::tool_name),
+            made("args", write::input),
+        ],
+    ),
+    watched(
+        "tool_execution_update",
+        EventKind::ToolExecutionUpdate,
+        &[
+            renamed("toolCallId", "tool_use_id"),
+            made("toolName", write::tool_name),
+            made("partialResult", write::partial_result),
+        ],
+    ),
+    watched(
+        "tool_execution_end",
+        EventKind::ToolExecutionEnd,
+        &[
+            renamed("toolCallId", "tool_use_id"),
+            made("toolName", write::tool_name),
+            made("result", write::result),
+            made("isError", write::is_error),
+        ],
+    ),
+    answered(
+        "tool_result",
+        EventKind::PostToolUse,
+        &[
+            renamed("toolCallId", "tool_use_id"),
+            made("toolName", write::tool_name),
+            made("input", write::input),
+            made("content", write::result_content),
+            made("details", write::result_details),
+            made("isError", write::is_error),
+        ],
+        Answer::ToolResult,
+    ),
+    watched(
+        "session_start",
+        EventKind::SessionStart,
+        &[
+            worded("reason", "source", START_REASONS),
+            renamed("previousSessionFile", "previous_session"),
+        ],
+    ),
+    answered(
+        "session_before_switch",
+        EventKind::SessionBeforeSwitch,
+        &[
+            same("reason"),
+            renamed("targetSessionFile", "target_session"),
+        ],
+        Answer::BeforeSwitch,
+    ),
+    watched(
+        "session_switch",
+        EventKind::SessionSwitch,
+        &[
+            same("reason"),
+            renamed("previousSessionFile", "previous_session"),
+        ],
+    ),
+    answered(
+        "session_before_fork",
+        EventKind::SessionBeforeFork,
+        &[renamed("entryId", "entry_id"), same("position")],
+        Answer::BeforeFork,
+    ),
+    watched(
+        "session_fork",
+        EventKind::SessionFork,
+        &[renamed("previousSessionFile", "previous_session")],
+    ),
+    answered(
+        "session_before_compact",
+        EventKind::BeforeCompaction,
+        &[
+            made("preparation", write::compaction),
+            made("branchEntries", write::branch_entries),
+            renamed("customInstructions", "custom_instructions"),
+            same("reason"),
+        ],
+        Answer::BeforeCompact,
+    ),
+    watched(
+        "session_compact",
+        EventKind::AfterCompaction,
+        &[
+            made("compactionEntry", write::compaction_entry),
+            renamed("fromExtension", "from_hook"),
+            same("reason"),
+        ],
+    ),
+    answered(
+        "session_before_tree",
+        EventKind::SessionBeforeTree,
+        &[made("preparation", write::tree)],
+        Answer::BeforeTree,
+    ),
+    watched(
+        "session_tree",
+        EventKind::SessionTree,
+        &[
+            renamed("newLeafId", "new_leaf_id"),
+            renamed("oldLeafId", "old_leaf_id"),
+            made("summaryEntry", write::summary_entry),
+            renamed("fromExtension", "from_hook"),
+        ],
+    ),
+    watched(
+        "session_shutdown",
+        EventKind::SessionEnd,
+        &[
+            worded("reason", "reason", END_REASONS),
+            renamed("targetSessionFile", "target_session"),
+        ],
+    ),
+    watched(
+        "model_select",
+        EventKind::ModelSelect,
+        &[
+            made("model", write::model),
+            made("previousModel", write::previous_model),
+            same("source"),
+        ],
+    ),
+    answered(
+        "resources_discover",
+        EventKind::ResourcesDiscover,
+        &[directory("cwd"), same("reason")],
+        Answer::Discover,
+    ),
+    answered(
+        "user_bash",
+        EventKind::UserBash,
+        &[
+            same("command"),
+            renamed("excludeFromContext", "exclude_from_context"),
+            same("cwd"),
+        ],
+        Answer::UserBash,
+    ),
+    answered(
+        "session_directory",
+        EventKind::SessionDirectoryResolve,
+        &[directory("cwd")],
+        Answer::Directory,
+    ),
+    answered(
+        "before_provider_request",
+        EventKind::ProviderRequest,
+        &[same("payload")],
+        Answer::ProviderRequest,
+    ),
+    watched(
+        "after_provider_response",
+        EventKind::ProviderResponse,
+        &[same("status"), same("headers")],
+    ),
+    watched(
+        "thinking_level_select",
+        EventKind::ThinkingLevelSelect,
+        &[same("level"), renamed("previousLevel", "previous_level")],
+    ),
+    watched("agent_settled", EventKind::AgentSettled, NOTHING),
+    watched(
+        "session_compact_failed",
+        EventKind::CompactionFailed,
+        &[renamed("errorMessage", "error")],
+    ),
+    watched(
+        "session_info_changed",
+        EventKind::SessionInfoChange,
+        &[same("name")],
+    ),
+];
+
+/// Says whether pi has this occurrence of an event: a call that was denied has no result there, and a session goes on through a
+/// compaction.
+pub(super) fn has(event: &EventRef) -> bool {
+    if let Some(event) = event.downcast::<PostToolUse>() {
+        return !event.blocked;
+    }
+    event
+        .downcast::<SessionStart>()
+        .is_none_or(|event| event.source != SessionSource::Compact)
+}

@@ -1,0 +1,243 @@
+//! Reading what a handler returned, and what it changed in place.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenterhook::{ReadError, Reply, Role};
+use tenterhook_protocol::AnyEffect;
+use tenterhook_protocol::JsonObject;
+
+use super::event::{Answer, PiEvent};
+use super::{message, tool};
+use crate::returned::{NO_REASON, collect, rewrite, summary};
+
+/// What the worker says of a handler that answered.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answered {
+    /// What it returned; null is nothing.
+    #[serde(default)]
+    result: Value,
+    /// Fields of the event that it changed in place.
+    #[serde(default)]
+    changed: JsonObject,
+    /// The tool that the event was about, by our name.
+    #[serde(default)]
+    tool: Option<String>,
+}
+
+pub(super) fn read(event: &PiEvent, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
+    let answered: Option<Answered> = serde_json::from_slice(reply.stdout)
+        .map_err(|error| ReadError::invalid(error.to_string()))?;
+    let mut effect = AnyEffect::default();
+    let Some(answered) = answered.filter(|_| event.answer != Answer::None) else {
+        return Ok(effect);
+    };
+    // The payload of a request may be anything; every other result is an object.
+    if event.answer == Answer::ProviderRequest {
+        let changed = answered.changed.get("payload");
+        let payload = Some(&answered.result).filter(|payload| !payload.is_null());
+        rewrite(&mut effect, "payload", payload.or(changed));
+        return Ok(effect);
+    }
+    let fields = match answered.result {
+        Value::Object(fields) => fields,
+        Value::Null => JsonObject::new(),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            return Err(ReadError::invalid(format!(
+                "a handler of `{}` returned {other}, expected an object or nothing",
+                event.name
+            )));
+        }
+    };
+    let fields = Fields {
+        returned: fields,
+        changed: answered.changed,
+    };
+    let own_tool = answered.tool.unwrap_or_default();
+    fill(event.answer, &fields, &own_tool, &mut effect)?;
+    Ok(effect)
+}
+
+fn fill(
+    answer: Answer,
+    fields: &Fields,
+    own_tool: &str,
+    effect: &mut AnyEffect,
+) -> Result<(), ReadError> {
+    match answer {
+        Answer::None | Answer::ProviderRequest => {}
+        Answer::Directory => rewrite(effect, "default_directory", fields.get("sessionDir")),
+        Answer::Discover => {
+            for (list, theirs) in [
+                ("skill_paths", "skillPaths"),
+                ("prompt_paths", "promptPaths"),
+                ("theme_paths", "themePaths"),
+            ] {
+                collect(effect, list, fields.get(theirs));
+            }
+        }
+        Answer::BeforeSwitch => fields.cancel(effect),
+        Answer::BeforeFork => {
+            fields.cancel(effect);
+            let skip = fields.get("skipConversationRestore");
+            rewrite(effect, "skip_conversation_restore", skip);
+        }
+        Answer::BeforeCompact => {
+            fields.cancel(effect);
+            effect.supply = fields.get("compaction").map(summary).transpose()?;
+        }
+        Answer::BeforeTree => {
+            fields.cancel(effect);
+            effect.supply = fields.get("summary").map(summary).transpose()?;
+            rewrite(
+                effect,
+                "custom_instructions",
+                fields.get("customInstructions"),
+            );
+            rewrite(
+                effect,
+                "replace_instructions",
+                fields.get("replaceInstructions"),
+            );
+            rewrite(effect, "label", fields.get("label"));
+        }
+        Answer::Input => input(fields, effect)?,
+        Answer::UserBash => effect.supply = fields.get("result").map(bash_result).transpose()?,
+        Answer::BeforeAgentStart => {
+            rewrite(effect, "system_prompt", fields.get("systemPrompt"));
+            if let Some(injected) = fields.get("message") {
+                let content = injected.get("content").unwrap_or(&Value::Null);
+                effect
+                    .inject
+                    .push(message::read_content(Role::User, content)?);
+            }
+        }
+        Answer::Context => {
+            if let Some(messages) = fields.get("messages") {
+                let messages = json!(message::read_all(messages)?);
+                rewrite(effect, "messages", Some(&messages));
+            }
+        }
+        Answer::MessageEnd => {
+            if let Some(replaced) = fields.get("message") {
+                let replaced = json!(message::read(replaced)?);
+                rewrite(effect, "message", Some(&replaced));
+            }
+        }
+        Answer::ToolCall => tool_call(fields, own_tool, effect)?,
+        Answer::ToolResult => tool_result(fields, effect)?,
+    }
+    Ok(())
+}
+
+/// What a handler returned, and behind it what it changed in place.
+struct Fields {
+    returned: JsonObject,
+    changed: JsonObject,
+}
+
+impl Fields {
+    fn get(&self, key: &str) -> Option<&Value> {
+        let returned = self.returned.get(key).filter(|value| !value.is_null());
+        returned.or_else(|| self.changed.get(key))
+    }
+
+    fn is_set(&self, key: &str) -> bool {
+        self.get(key).is_some_and(is_true)
+    }
+
+    fn cancel(&self, effect: &mut AnyEffect) {
+        effect.block = self.is_set("cancel").then(|| NO_REASON.to_owned());
+    }
+
+    /// Returns the reason of a stop. A reason that is no text does not take the stop back.
+    fn reason(&self) -> String {
+        match self.get("reason") {
+            Some(Value::String(reason)) if !reason.is_empty() => reason.clone(),
+            Some(Value::String(_)) | None => NO_REASON.to_owned(),
+            Some(other) => other.to_string(),
+        }
+    }
+}
+
+/// Says what JavaScript makes of a value in a condition.
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+fn input(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    match fields.get("action").and_then(Value::as_str) {
+        None | Some("continue") => {}
+        Some("handled") => effect.handled = true,
+        Some("transform") => {
+            rewrite(effect, "text", fields.get("text"));
+            if let Some(images) = fields.get("images") {
+                let images = images
+                    .as_array()
+                    .ok_or_else(|| ReadError::invalid("`images` is no list"))?;
+                let images: Result<Vec<_>, _> = images.iter().map(message::read_image).collect();
+                rewrite(effect, "images", Some(&json!(images?)));
+            }
+        }
+        Some(other) => {
+            return Err(ReadError::invalid(format!(
+                "`action` is `{}`, expected `continue`, `transform` or `handled`",
+                other.escape_debug()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn bash_result(result: &Value) -> Result<Value, ReadError> {
+    let output = result.get("output").and_then(Value::as_str);
+    let output = output.ok_or_else(|| ReadError::invalid("there is no text in `result.output`"))?;
+    let flag = |key: &str| result.get(key).is_some_and(is_true);
+    Ok(json!({
+        "output": output,
+        "exit_code": result.get("exitCode"),
+        "cancelled": flag("cancelled"),
+        "truncated": flag("truncated"),
+    }))
+}
+
+fn tool_call(fields: &Fields, own_tool: &str, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    if fields.is_set("block") {
+        effect.block = Some(fields.reason());
+        return Ok(());
+    }
+    // What a handler returns as `input` does not count in pi; what it does to the event's does.
+    match fields.changed.get("input") {
+        None => Ok(()),
+        Some(Value::Object(input)) => {
+            let input = tool::own_input(own_tool, input.clone());
+            rewrite(effect, "whole_input", Some(&input.into()));
+            Ok(())
+        }
+        Some(other) => Err(ReadError::invalid(format!(
+            "`event.input` was made {other}, expected an object, which tools run with"
+        ))),
+    }
+}
+
+fn tool_result(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    if let Some(content) = fields.get("content") {
+        let content = json!(message::read_blocks(content)?);
+        rewrite(effect, "content", Some(&content));
+    }
+    // Unlike the others, details can be taken away.
+    let taken_away = fields
+        .returned
+        .get("details")
+        .filter(|value| value.is_null());
+    let details = taken_away.or_else(|| fields.get("details"));
+    rewrite(effect, "details", details.map(message::details).as_ref());
+    rewrite(effect, "is_error", fields.get("isError"));
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! What fields of pi's events are made of where the payload has them otherwise.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tenterhook::{JsonObject, Message, ToolResult};
+use tenterhook_protocol::event::{CompactionPreparation, SessionEntry, TreePreparation};
+use tenterhook_protocol::{Image, ToolCall};
+
+use super::message::{self, written_block, written_image};
+use super::tool;
+use crate::object::Source;
+
+/// Returns a field of the payload as its type.
+fn typed<T: DeserializeOwned>(source: Source<'_>, key: &str) -> Option<T> {
+    T::deserialize(source.get(key)?).ok()
+}
+
+/// Returns the time of the event, in milliseconds since 1970.
+fn now(source: Source<'_>) -> i64 {
+    source.event.envelope().timestamp().as_millisecond()
+}
+
+pub(super) fn images(source: Source<'_>) -> Option<Value> {
+    let images: Vec<Image> = typed(source, "images")?;
+    Some(images.iter().map(written_image).collect())
+}
+
+pub(super) fn messages(source: Source<'_>) -> Option<Value> {
+    let messages: Vec<Message> = typed(source, "messages")?;
+    Some(message::written_all(&messages, now(source)).into())
+}
+
+pub(super) fn message(source: Source<'_>) -> Option<Value> {
+    let message: Message = typed(source, "message")?;
+    Some(message::written(&message, None, now(source)))
+}
+
+/// Returns what was added to a message.
+pub(super) fn delta(source: Source<'_>) -> Option<Value> {
+    let partial = message(source)?;
+    Some(json!({
+        "type": "text_delta", "contentIndex": 0, "delta": source.get("delta")?, "partial": partial,
+    }))
+}
+
+/// Returns the results of a turn, each with the call that it answers.
+pub(super) fn tool_results(source: Source<'_>) -> Option<Value> {
+    let results: Vec<ToolResult> = typed(source, "tool_results")?;
+    let asked: Option<Message> = typed(source, "message");
+    let calls = asked.map(|message| message.tool_calls).unwrap_or_default();
+    let written = results.iter().enumerate().map(|(place, result)| {
+        let call = calls.get(place);
+        let name = call.map(|call: &ToolCall| tool::name(&call.name));
+        json!({
+            "role": "toolResult",
+            "toolCallId": call.map(|call| &call.id),
+            "toolName": name,
+            "content": content(result),
+            "details": result.details,
+            "isError": result.is_error,
+            "timestamp": now(source),
+        })
+    });
+    Some(written.collect())
+}
+
+fn written_result(result: &ToolResult) -> Value {
+    json!({ "content": content(result), "details": result.details })
+}
+
+fn content(result: &ToolResult) -> Vec<Value> {
+    result.content.iter().map(written_block).collect()
+}
+
+fn result_of(source: Source<'_>) -> Option<ToolResult> {
+    typed(source, "result")
+}
+
+pub(super) fn result(source: Source<'_>) -> Option<Value> {
+    Some(written_result(&result_of(source)?))
+}
+
+pub(super) fn partial_result(source: Source<'_>) -> Option<Value> {
+    let result: ToolResult = typed(source, "partial_result")?;
+    Some(written_result(&result))
+}
+
+pub(super) fn result_content(source: Source<'_>) -> Option<Value> {
+    Some(content(&result_of(source)?).into())
+}
+
+pub(super) fn result_details(source: Source<'_>) -> Option<Value> {
+    result_of(source)?.details.map(Value::Object)
+}
+
+/// Says whether a call failed; it may without a result that says so.
+pub(super) fn is_error(source: Source<'_>) -> Option<Value> {
+    let of_result = result_of(source)?.is_error;
+    Some((of_result || source.get("is_error") == Some(&Value::Bool(true))).into())
+}
+
+fn own_tool(source: Source<'_>) -> Option<&str> {
+    source.get("tool_name")?.as_str()
+}
+
+pub(super) fn tool_name(source: Source<'_>) -> Option<Value> {
+    Some(tool::name(own_tool(source)?).into())
+}
+
+pub(super) fn input(source: Source<'_>) -> Option<Value> {
+    Some(tool::input(own_tool(source)?, source.get("tool_input")?))
+}
+
+/// Writes a model: ours are named `provider/model`.
+fn written_model(model: &Value) -> Option<Value> {
+    let model = model.as_str()?;
+    let (provider, id) = model.split_once('/').unwrap_or(("", model));
+    Some(json!({ "id": id, "name": id, "provider": provider }))
+}
+
+pub(super) fn model(source: Source<'_>) -> Option<Value> {
+    written_model(source.get("model")?)
+}
+
+pub(super) fn previous_model(source: Source<'_>) -> Option<Value> {
+    written_model(source.get("previous_model")?)
+}
+
+/// Writes an entry of a session: what is particular to its kind stands beside what all have.
+fn written_entry(entry: &SessionEntry, timestamp: i64) -> Value {
+    let mut written = JsonObject::new();
+    written.insert("type".to_owned(), entry.kind.as_str().into());
+    match &entry.data {
+        Some(Value::Object(data)) => written.extend(data.clone()),
+        Some(data) => {
+            written.insert("data".to_owned(), data.clone());
+        }
+        None => {}
+    }
+    written.insert("id".to_owned(), json!(entry.id));
+    written.insert("parentId".to_owned(), json!(entry.parent_id));
+    if let Some(message) = &entry.message {
+        let message = message::written(message, None, timestamp);
+        written.insert("message".to_owned(), message);
+    }
+    Value::Object(written)
+}
+
+fn entries(entries: &[SessionEntry], timestamp: i64) -> Vec<Value> {
+    entries
+        .iter()
+        .map(|entry| written_entry(entry, timestamp))
+        .collect()
+}
+
+pub(super) fn branch_entries(source: Source<'_>) -> Option<Value> {
+    let branch: Vec<SessionEntry> = typed(source, "branch_entries")?;
+    Some(entries(&branch, now(source)).into())
+}
+
+pub(super) fn summary_entry(source: Source<'_>) -> Option<Value> {
+    let entry: SessionEntry = typed(source, "summary_entry")?;
+    Some(written_entry(&entry, now(source)))
+}
+
+/// Returns the entry of a compaction, with its summary also where no session keeps one.
+pub(super) fn compaction_entry(source: Source<'_>) -> Option<Value> {
+    let entry: SessionEntry = typed(source, "compaction_entry").unwrap_or_default();
+    Some(json!({
+        "type": "compaction",
+        "id": entry.id,
+        "parentId": entry.parent_id,
+        "summary": source.get("summary")?,
+        "tokensBefore": source.get("input_tokens"),
+    }))
+}
+
+pub(super) fn compaction(source: Source<'_>) -> Option<Value> {
+    let preparation: CompactionPreparation = typed(source, "preparation")?;
+    let messages = message::written_all(&preparation.messages_to_summarize, now(source));
+    Some(json!({
+        "firstKeptEntryId": preparation.first_kept_entry_id,
+        "messagesToSummarize": messages,
+        "turnPrefixMessages": [],
+        "isSplitTurn": false,
+        "tokensBefore": preparation.tokens_before,
+        "previousSummary": preparation.previous_summary,
+    }))
+}
+
+pub(super) fn tree(source: Source<'_>) -> Option<Value> {
+    let preparation: TreePreparation = typed(source, "preparation")?;
+    Some(json!({
+        "targetId": preparation.target_id,
+        "oldLeafId": preparation.old_leaf_id,
+        "commonAncestorId": preparation.common_ancestor_id,
+        "entriesToSummarize": entries(&preparation.entries_to_summarize, now(source)),
+        "userWantsSummary": preparation.user_wants_summary,
+        "customInstructions": preparation.custom_instructions,
+        "replaceInstructions": preparation.replace_instructions,
+        "label": preparation.label,
+    }))
+}

@@ -186,6 +186,10 @@ pub(crate) struct HookArgs {
     #[arg(long)]
     pub(crate) deny_untrusted: bool,
 
+    /// An extension of pi: a file, its folder, or a folder of extensions. Loaded last. May be repeated.
+    #[arg(short = 'e', long = "extension", value_name = "PATH")]
+    pub(crate) extensions: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
 
@@ -302,7 +306,7 @@ pub(crate) struct WorkArgs {
     /// Run no hooks, whatever files and folders have: no executables, no handlers of recipes. What the machine's
     /// administrator manages runs all the same.
     #[arg(long, conflicts_with_all = [
-        "strict", "deny_untrusted", "pre_tool_use", "post_tool_use", "session_start", "session_end", "on_user_input", "stop",
+        "strict", "deny_untrusted", "extensions", "pre_tool_use", "post_tool_use", "session_start", "session_end", "on_user_input", "stop",
     ])]
     pub(crate) no_hooks: bool,
 
@@ -414,11 +418,15 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Parser)]
-#[command(override_usage = "tenterhook check [OPTIONS] <FILE>...")]
+#[command(override_usage = "tenterhook check [OPTIONS] [FILE]...")]
 pub(crate) struct CheckArgs {
     /// The files.
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "extensions", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// An extension of pi to load and check: a file, its folder, or a folder of extensions. May be repeated.
+    #[arg(short = 'e', long = "extension", value_name = "PATH")]
+    pub(crate) extensions: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
@@ -496,6 +504,7 @@ impl TrustArgs {
             lenient: false,
             strict: false,
             deny_untrusted: false,
+            extensions: Vec::new(),
             place: self.place.clone(),
             config: self.config.clone(),
         }

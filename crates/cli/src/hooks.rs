@@ -87,6 +87,7 @@ pub(crate) async fn load_quietly(
             .strict(args.strict)
             .workspace(config_dir::workspace(&args.place)?)
             .operator_profile(config_dir::operator_profile(&args.place)?)
+            .extensions(args.extensions.iter().cloned())
             .data_dir(data_dir());
         let loaded = load_named(&args.files, &layers, &options)?;
         let lines = load_lines(lines.lines(), &options)?;

@@ -19,27 +19,30 @@
 //! | `.operator/hooks` of the project | `file` |
 //! | `core/hooks` of the project | `file` |
 //! | `workspaces/workspace/hooks` of the project | `workspace/file` |
+//! | `.pi/extensions` of the project | `file`, `folder/file` |
 //! | `.kodelet/hooks` of the project | `file` |
 //! | `.kodelet/plugins/org@repo/hooks` of the project | `org/repo/file` |
 //! | `hooks` of the user's configuration folder | `file` |
+//! | `~/.pi/agent/extensions` | `file`, `folder/file` |
 //! | `~/.kodelet/hooks` | `file` |
 //! | `~/.kodelet/plugins/org@repo/hooks` | `org/repo/file` |
 //!
 //! Within a folder files count in the byte order of their names. Of several files of one name the first that works
-//! is the hook; the others of the same system are shadowed, where its files have no order of loading as those of Operator and morphix do.
+//! is the hook; the others of the same system are shadowed, where its files have no order of loading as those of Operator, morphix and pi do.
 //! A file that is broken, disabled or not trusted shadows nothing,
 //! and the system's hooks are never shadowed.
 //!
-//! Hooks of `hooks` folders run with the hooks of their layer; kodelet's run in the order above, behind those of the
+//! Hooks of `hooks` folders run with the hooks of their layer; kodelet's and pi's run in the order above, behind those of the
 //! project.
 
 mod cache;
+mod extension;
 mod place;
 mod probe;
 mod scan;
 mod script;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,6 +93,21 @@ pub enum Speaks {
     /// morphix's events: files in Python that name `hooks_registry`; others are none of its. Nothing of such a folder is
     /// executed.
     Morphix,
+    /// pi's events: extensions in TypeScript or JavaScript. Nothing of such a folder is executed.
+    Pi,
+}
+
+impl HookFolder {
+    /// Returns what a file is called in the folder: its path below it.
+    fn name_of(&self, path: &Path) -> String {
+        // What is named on the command line may be a file, and has its own name.
+        let base = match self.layer {
+            Layer::Explicit => self.dir.parent(),
+            Layer::System | Layer::User | Layer::Project | Layer::Code => Some(self.dir.as_path()),
+        };
+        let name = base.map_or(path, |base| path.strip_prefix(base).unwrap_or(path));
+        name.to_string_lossy().into_owned()
+    }
 }
 
 impl Speaks {
@@ -111,7 +129,7 @@ impl Speaks {
             .map(|event| format!("`{}`", event.name))
             .collect();
         match self {
-            Self::Kodelet | Self::Operator | Self::Morphix => names.join(", "),
+            Self::Kodelet | Self::Operator | Self::Morphix | Self::Pi => names.join(", "),
             Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
         }
     }
@@ -210,6 +228,7 @@ impl FileState {
     pub fn describe(&self) -> String {
         match self {
             Self::Hook { declared, .. } => format!("runs for {declared}"),
+            Self::Script { hooks } if hooks.is_empty() => "has no hooks".to_owned(),
             Self::Script { hooks } => {
                 let mut events: Vec<&str> = hooks.iter().map(|hook| hook.event.as_str()).collect();
                 events.dedup();
@@ -289,6 +308,19 @@ impl Discovery {
     #[must_use]
     pub fn operator_profile(mut self, name: Option<FolderName>) -> Self {
         self.choice.profile = name;
+        self
+    }
+
+    /// Adds extensions of pi: files, folders of one, or folders of several. They are loaded last, and need no approval.
+    #[must_use]
+    pub fn extensions(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.folders.extend(paths.into_iter().map(|dir| HookFolder {
+            dir,
+            prefix: String::new(),
+            layer: Layer::Explicit,
+            speaks: Speaks::Pi,
+            project: None,
+        }));
         self
     }
 
@@ -472,11 +504,8 @@ fn spec(
     handler: Arc<dyn Handler>,
     policy: Policy,
 ) -> HookSpec {
-    // kodelet's hooks run in the order of their folders, the project's before the user's, so that the user's guards
-    // see what the project's hooks made of a value.
-    let is_kodelet = found.speaks == Speaks::Kodelet;
     HookSpec {
-        among: is_kodelet.then_some(Layer::Project),
+        among: found.speaks.system().among,
         timeout: EXECUTABLE_TIMEOUT,
         policy,
         source: source(found),

@@ -15,6 +15,12 @@ pub(crate) const MORPHIX: &str = "core/hooks";
 /// The folder of a project that has morphix's workspaces.
 pub(crate) const WORKSPACES: &str = "workspaces";
 
+/// The folder of a project, or of a home, that has pi's extensions.
+pub(crate) const PI: &str = ".pi";
+
+/// What makes a folder a project that brings hooks.
+const MARKS: [&str; 6] = [TENTERHOOK, KODELET, OPERATOR, PI, MORPHIX, WORKSPACES];
+
 /// A folder of a project that brings hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -41,11 +47,7 @@ impl Project {
         let root = repository(&start).unwrap_or(&start);
         let within = start.ancestors().filter(|dir| dir.starts_with(root));
         let mut found: Vec<Self> = within
-            .filter(|dir| {
-                [TENTERHOOK, KODELET, OPERATOR, MORPHIX, WORKSPACES]
-                    .iter()
-                    .any(|name| dir.join(name).is_dir())
-            })
+            .filter(|dir| MARKS.iter().any(|name| dir.join(name).is_dir()))
             .map(|dir| Self {
                 dir: dir.to_owned(),
                 root: root.to_owned(),

@@ -9,7 +9,7 @@ use tenterhook::Layer;
 use super::{HookFolder, Speaks};
 use crate::folder_name::FolderName;
 use crate::layers::Layers;
-use crate::project::{KODELET, MORPHIX, OPERATOR, Project, TENTERHOOK, WORKSPACES};
+use crate::project::{KODELET, MORPHIX, OPERATOR, PI, Project, TENTERHOOK, WORKSPACES};
 
 /// The most plugins of one folder that are looked at.
 const MOST_PLUGINS: usize = 1_024;
@@ -66,6 +66,8 @@ pub(super) fn of_layers(layers: &Layers, choice: &Choice) -> Places {
         places.add(dir.join("hooks"), Layer::User, Speaks::Tenterhook, None);
     }
     if let Some(home) = &home {
+        let extensions = home.join(PI).join("agent/extensions");
+        places.add(extensions, Layer::User, Speaks::Pi, None);
         let dir = home.join(KODELET);
         places.add(dir.join("hooks"), Layer::User, Speaks::Kodelet, None);
         places.add_plugins(&dir, Layer::User, None);
@@ -138,6 +140,7 @@ impl Places {
         let name = workspace.map_or(MAIN, FolderName::as_str);
         let hooks = dir.join(WORKSPACES).join(name).join("hooks");
         self.add_named(hooks, format!("{name}/"), layer, Speaks::Morphix, own);
+        self.add(dir.join(PI).join("extensions"), layer, Speaks::Pi, own);
         // A home has the user's own.
         if home != Some(dir) {
             let kodelet = dir.join(KODELET);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tenterhook::Layer;
 use tenterhook_process::{
     CancellationToken, Capture, Command, End, HeldPipe, Limits, Program, SpawnError,
 };
@@ -69,7 +70,9 @@ impl<'a> Probes<'a> {
         let mut running = JoinSet::new();
         for (index, candidate) in asked {
             let key = Cache::key(&candidate.found.path, &candidate.sha256);
-            if let Some(declared) = self.cache.find(&key) {
+            // What a file has beside it that was named by itself is not known.
+            let is_whole = candidate.found.layer != Layer::Explicit;
+            if let Some(declared) = self.cache.find(&key).filter(|_| is_whole) {
                 answers.push((index, Ok(declared)));
                 continue;
             }

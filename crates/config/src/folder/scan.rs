@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{EventName, Layer};
 use tenterhook_process::is_executable;
 
+use super::extension::{self, Extension};
 use super::place::Places;
 use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
@@ -19,7 +20,7 @@ use crate::trust::{
 };
 
 /// The most files of one folder that are looked at.
-const MOST_FILES: usize = 8_192;
+pub(super) const MOST_FILES: usize = 8_192;
 
 /// A file that may become a hook.
 #[derive(Debug)]
@@ -114,6 +115,34 @@ impl Scanned {
             .collect()
     }
 
+    /// Leaves out what is named on the command line where it is found again: whoever names it answers for it.
+    fn shadow_named(&mut self) {
+        let whole = |candidate: &Candidate| {
+            let path = &candidate.found.path;
+            fs::canonicalize(path).unwrap_or_else(|_| path.clone())
+        };
+        let mut named = HashMap::new();
+        for (index, candidate) in self.candidates.iter().enumerate() {
+            if candidate.found.layer == Layer::Explicit {
+                let first = (index, candidate.found.path.clone());
+                named.entry(whole(candidate)).or_insert(first);
+            }
+        }
+        if named.is_empty() {
+            return;
+        }
+        for (index, candidate) in self.candidates.iter_mut().enumerate() {
+            let first = named.get(&whole(candidate));
+            if let Some((_, by)) = first.filter(|(first, _)| *first != index) {
+                // What is not approved needs no approval then.
+                candidate
+                    .item
+                    .take_if(|(_, state)| *state != TrustState::Trusted);
+                candidate.settle(FileState::Shadowed { by: by.clone() });
+            }
+        }
+    }
+
     /// Takes the answers of files, by their places.
     pub(super) fn settle(&mut self, answers: Vec<(usize, Answer)>) {
         for (index, answer) in answers {
@@ -163,20 +192,46 @@ pub(super) fn scan(places: Places, trust: &Trust) -> Scanned {
             }
         }
     }
+    scanned.shadow_named();
     scanned
 }
 
+/// Files of a folder that may load the same sources.
+struct Group {
+    paths: Vec<PathBuf>,
+    beside: Beside,
+}
+
 fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), String> {
+    let groups = if folder.speaks == Speaks::Pi {
+        extensions(folder)?
+    } else {
+        plain_files(folder, &mut scanned.warnings)?
+    };
+    for Group { paths, beside } in groups {
+        for path in paths {
+            let mut candidate = look(folder, path);
+            if candidate.step == Step::Waits {
+                read(&mut candidate, folder, trust, &beside);
+            }
+            scanned.candidates.push(candidate);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the files that stand in a folder, in the byte order of their names.
+fn plain_files(folder: &HookFolder, warnings: &mut Vec<String>) -> Result<Vec<Group>, String> {
     let entries = match fs::read_dir(&folder.dir) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error.to_string()),
     };
     let mut paths = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|error| error.to_string())?;
         if paths.len() == MOST_FILES {
-            scanned.warnings.push(format!(
+            warnings.push(format!(
                 "`{}` has more than {MOST_FILES} files; the others are not looked at",
                 folder.dir.display()
             ));
@@ -189,15 +244,50 @@ fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Res
         }
     }
     paths.sort();
-    let beside = Beside::new(folder);
-    for path in paths {
-        let mut candidate = look(folder, path);
-        if candidate.step == Step::Waits {
-            read(&mut candidate, folder, trust, &beside);
+    let is_script = |path: &Path| folder.speaks.language(path).is_some();
+    let is_hook = |path: &Path| {
+        path.parent() == Some(&folder.dir) && (is_executable(path) || is_script(path))
+    };
+    let is_needed = folder.project.is_some() || folder.speaks != Speaks::Kodelet;
+    let beside = Beside::new(is_needed.then_some(&folder.dir), |path| !is_hook(path));
+    Ok(vec![Group { paths, beside }])
+}
+
+/// Returns the entries of pi's extensions. Each may load what stands in its own folder; one that is a file, what stands
+/// beside it and is no extension.
+fn extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
+    let found = if folder.layer == Layer::Explicit {
+        extension::named(&folder.dir)
+    } else {
+        extension::below(&folder.dir)
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound && folder.layer != Layer::Explicit => {
+            return Ok(Vec::new());
         }
-        scanned.candidates.push(candidate);
-    }
-    Ok(())
+        Err(error) => return Err(error.to_string()),
+    };
+    let own: Vec<&PathBuf> = found
+        .iter()
+        .flat_map(|extension| extension.folder.iter().chain(&extension.entries))
+        .collect();
+    let group = |extension: &Extension| {
+        let paths = extension.entries.clone();
+        let dir = extension.folder.as_deref();
+        let beside = match dir {
+            Some(dir) => Beside::new(Some(dir), |path| !paths.iter().any(|entry| entry == path)),
+            // What a file that was named by itself has beside it is anything.
+            None if folder.layer == Layer::Explicit && own.len() == 1 => {
+                Beside::new(None, |_| true)
+            }
+            None => Beside::new(Some(&folder.dir), |path| {
+                !own.iter().any(|own| path.starts_with(own))
+            }),
+        };
+        Group { paths, beside }
+    };
+    Ok(found.iter().map(group).collect())
 }
 
 /// Says whether a file is morphix's. Its folders have names that other projects use for something else.
@@ -238,7 +328,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
     };
     Candidate {
         found: FoundFile {
-            name: format!("{}{}", folder.prefix, file_name.to_string_lossy()),
+            name: format!("{}{}", folder.prefix, folder.name_of(&path)),
             layer: folder.layer,
             speaks: folder.speaks,
             state: state.unwrap_or(FileState::Untrusted),
@@ -318,11 +408,7 @@ fn read_brought(
     let item = Item {
         project: project.dir.clone(),
         source: below(&folder.dir, &project.dir).into(),
-        name: path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        name: folder.name_of(&path),
         definition: match candidate.language {
             None => {
                 format!("executable: {shown}\nevent: the one that it declares when it is asked\n")
@@ -372,15 +458,9 @@ struct Beside {
 }
 
 impl Beside {
-    fn new(folder: &HookFolder) -> Self {
-        let is_needed = folder.project.is_some() || folder.speaks != Speaks::Kodelet;
-        let sources = is_needed.then(|| {
-            let is_script = |path: &Path| folder.speaks.language(path).is_some();
-            let is_hook = |path: &Path| {
-                path.parent() == Some(&folder.dir) && (is_executable(path) || is_script(path))
-            };
-            sources_below(&folder.dir, |path| !is_hook(path))
-        });
+    /// Looks at what stands in a folder and below it.
+    fn new(dir: Option<&Path>, is_wanted: impl Fn(&Path) -> bool) -> Self {
+        let sources = dir.map(|dir| sources_below(dir, is_wanted));
         Self {
             is_too_much: matches!(sources, Some(None)),
             sources: sources.flatten().unwrap_or_default(),

@@ -9,6 +9,7 @@ use tenterhook::{Dialect, EventName, HookId, HookSpec, Layer, Matcher, native_po
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::morphix::Morphix;
 use tenterhook_dialects::operator::Operator;
+use tenterhook_dialects::pi::Pi;
 use tenterhook_handlers::worker::{Script, ScriptHook, Worker, WorkerHandler, node, python};
 
 use super::scan::Candidate;
@@ -25,7 +26,25 @@ pub(super) struct System {
     pub(super) runs_executables: bool,
     /// Of several files of one name only the first one counts.
     pub(super) shadows: bool,
+    /// A script need not have a hook.
+    may_have_none: bool,
+    /// What the names of files begin with that scripts load.
+    private: &'static [char],
+    /// The layer that its hooks run with, whatever their own is: in the order of their folders, the project's before the
+    /// user's, so that the user's guards see what the project's hooks made of a value.
+    pub(super) among: Option<Layer>,
 }
+
+/// What most systems have in common.
+const SCRIPTS: System = System {
+    api: "tenterhook",
+    extensions: PYTHON,
+    runs_executables: false,
+    shadows: false,
+    may_have_none: false,
+    private: &['_', '.'],
+    among: None,
+};
 
 const PYTHON: &[(&str, Language)] = &[("py", Language::Python)];
 
@@ -38,9 +57,10 @@ impl Speaks {
                 extensions: &[],
                 runs_executables: true,
                 shadows: true,
+                among: Some(Layer::Project),
+                ..SCRIPTS
             },
             Self::Tenterhook => &System {
-                api: "tenterhook",
                 extensions: &[
                     ("py", Language::Python),
                     ("js", Language::JavaScript),
@@ -49,18 +69,29 @@ impl Speaks {
                 ],
                 runs_executables: true,
                 shadows: true,
+                ..SCRIPTS
             },
             Self::Operator => &System {
                 api: "operator",
-                extensions: PYTHON,
-                runs_executables: false,
-                shadows: false,
+                ..SCRIPTS
             },
             Self::Morphix => &System {
                 api: "morphix",
-                extensions: PYTHON,
-                runs_executables: false,
-                shadows: false,
+                ..SCRIPTS
+            },
+            Self::Pi => &System {
+                api: "pi",
+                extensions: &[
+                    ("ts", Language::JavaScript),
+                    ("mts", Language::JavaScript),
+                    ("js", Language::JavaScript),
+                    ("mjs", Language::JavaScript),
+                    ("cjs", Language::JavaScript),
+                ],
+                may_have_none: true,
+                private: &[],
+                among: Some(Layer::Project),
+                ..SCRIPTS
             },
         }
     }
@@ -71,7 +102,7 @@ impl Speaks {
         let extension = path.extension()?.to_str()?;
         let mut known = self.system().extensions.iter();
         known
-            .find(|(end, _)| *end == extension && !name.starts_with(['_', '.']))
+            .find(|(end, _)| *end == extension && !name.starts_with(self.system().private))
             .map(|(_, language)| *language)
     }
 
@@ -91,6 +122,14 @@ impl Speaks {
                 let event = Morphix::event(name).ok_or_else(|| unknown("morphix"))?;
                 Ok((EventName::Known(event.kind), Morphix::new()))
             }
+            Self::Pi => match Pi::event(name) {
+                Some(event) => Ok((EventName::Known(event.kind), event.dialect())),
+                // pi keeps handlers of events that it does not know, and never calls them.
+                None => match format!("x-pi.{name}").parse() {
+                    Ok(event) => Ok((event, DockerAgent::native())),
+                    Err(_) => Err(unknown("pi")),
+                },
+            },
         }
     }
 }
@@ -177,7 +216,7 @@ pub(super) fn state(speaks: Speaks, declared: &str) -> FileState {
 fn read(speaks: Speaks, declared: &str) -> Result<Vec<FoundHook>, String> {
     let hooks: Vec<ScriptHook> =
         serde_json::from_str(declared).map_err(|error| format!("its hooks are none: {error}"))?;
-    if hooks.is_empty() {
+    if hooks.is_empty() && !speaks.system().may_have_none {
         return Err(
             "it registers no hooks, expected a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file \
              that others load with `_`"
@@ -216,6 +255,9 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
     else {
         return Vec::new();
     };
+    if hooks.is_empty() {
+        return Vec::new();
+    }
     let worker = workers.of(language, candidate);
     let expected = hooks.iter().map(|hook| ScriptHook {
         name: hook.name.clone(),
@@ -238,7 +280,9 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
         };
         let text = format!("{file} {}", hook.name);
         let policy = match candidate.found.speaks {
-            Speaks::Operator | Speaks::Morphix => dialect.policy(hook.event.info(), None),
+            Speaks::Operator | Speaks::Morphix | Speaks::Pi => {
+                dialect.policy(hook.event.info(), None)
+            }
             Speaks::Kodelet | Speaks::Tenterhook => native_policy(hook.event.info(), None),
         };
         let place = (number, place);

@@ -1,6 +1,7 @@
 //! Folders of other systems' scripts: which files of them are hooks, and in which order.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -222,4 +223,209 @@ async fn files_of_an_operator_profile_run_before_those_of_the_project() {
     assert_eq!(layers, [Layer::User; 2]);
     let project = own.files.iter().find(|file| file.layer == Layer::Project);
     assert_eq!(project.unwrap().state, FileState::Untrusted);
+}
+
+const PI: &str = "export default (pi) => { pi.on('tool_call', () => {}); };\n";
+const LISTS: &str = r#"{"pi": {"extensions": ["./b.ts", "src/a.mjs", "gone.ts", "../../out.ts", "/etc/hostname", "b.ts"]}}"#;
+
+/// Returns the files that were found, by name.
+fn found(discovered: &Discovered) -> Vec<&str> {
+    let files = discovered.files.iter();
+    files.map(|file| file.name.as_str()).collect()
+}
+
+/// A folder below that of extensions, its files, and the extensions that come of them.
+type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+
+// P32: what a folder of extensions has.
+#[tokio::test]
+async fn files_of_pi_are_found_by_its_rules() {
+    let index: &[(&str, &str)] = &[("index.js", PI), ("index.ts", PI), ("other.ts", PI)];
+    let rows: [Row<'_>; 12] = [
+        (
+            "",
+            &[("b.ts", PI), ("a.js", PI), ("c.mjs", PI), ("_d.ts", PI)],
+            &["_d.ts", "a.js", "b.ts", "c.mjs"],
+        ),
+        (
+            "",
+            &[
+                ("a.py", ""),
+                ("README.md", ""),
+                ("a.d.ts", ""),
+                ("a.cjs", PI),
+                (".a.ts", PI),
+            ],
+            &[],
+        ),
+        ("ext", index, &["ext/index.ts"]),
+        ("ext", &index[..1], &["ext/index.js"]),
+        ("ext", &index[2..], &[]),
+        ("ext/src", index, &[]),
+        (
+            "ext",
+            &[("package.json", LISTS), ("b.ts", PI), ("index.ts", PI)],
+            &["ext/b.ts"],
+        ),
+        (
+            "ext",
+            &[("package.json", LISTS), ("index.ts", PI)],
+            &["ext/index.ts"],
+        ),
+        (
+            "ext",
+            &[("package.json", "{}"), ("index.ts", PI)],
+            &["ext/index.ts"],
+        ),
+        (
+            "ext",
+            &[("package.json", "{"), ("index.ts", PI)],
+            &["ext/index.ts"],
+        ),
+        (
+            "ext",
+            &[
+                ("package.json", r#"{"pi": {"extensions": "b.ts"}}"#),
+                ("b.ts", PI),
+            ],
+            &[],
+        ),
+        (
+            "ext",
+            &[
+                ("package.json", r#"{"pi": {"extensions": []}}"#),
+                ("index.js", PI),
+            ],
+            &["ext/index.js"],
+        ),
+    ];
+    for (dir, files, expected) in rows {
+        let place = Place::new();
+        write(&place.project.join("out"), &[("out.ts", PI)]);
+        write(&place.project.join(".pi/extensions").join(dir), files);
+        let discovered = search(&place).trust(Trust::nobody()).discover().await;
+        assert_eq!(found(&discovered), expected, "{dir}: {files:?}");
+        assert!(discovered.specs.is_empty());
+    }
+}
+
+// P32: several entries in the order of the list, and links.
+#[tokio::test]
+async fn an_extension_of_pi_may_have_several_entries_and_be_linked() {
+    let place = Place::new();
+    let folder = place.project.join(".pi/extensions");
+    let elsewhere = place.home.join("elsewhere");
+    write(&elsewhere, &[("package.json", LISTS), ("b.ts", PI)]);
+    write(&elsewhere.join("src"), &[("a.mjs", PI), ("c.ts", PI)]);
+    write(&folder, &[("zed.ts", PI)]);
+    symlink(&elsewhere, folder.join("ext")).unwrap();
+    symlink(elsewhere.join("b.ts"), folder.join("a.ts")).unwrap();
+    let discovered = search(&place).trust(Trust::nobody()).discover().await;
+    let expected = ["a.ts", "ext/b.ts", "ext/src/a.mjs", "zed.ts"];
+    assert_eq!(found(&discovered), expected);
+}
+
+#[tokio::test]
+async fn an_approval_of_an_extension_covers_its_folder_and_nothing_of_the_others() {
+    let place = Place::new();
+    let folder = place.project.join(".pi/extensions");
+    write(&folder, &[("a.ts", PI), ("b.ts", PI)]);
+    write(&folder.join("ext/lib"), &[("x.ts", "")]);
+    write(
+        &folder.join("ext/node_modules/dep"),
+        &[("package.json", "{}"), ("main.js", "")],
+    );
+    write(&folder.join("ext"), &[("index.ts", PI), ("data.json", "")]);
+    write(&folder.join("shared"), &[("y.ts", "")]);
+    let discovered = search(&place).trust(Trust::nobody()).discover().await;
+    let files: Vec<Vec<String>> = discovered
+        .brought
+        .iter()
+        .map(|brought| {
+            let files = brought.item.files.iter();
+            files
+                .map(|file| {
+                    file.path
+                        .strip_prefix(".pi/extensions")
+                        .unwrap()
+                        .display()
+                        .to_string()
+                })
+                .collect()
+        })
+        .collect();
+    let expected: [&[&str]; 3] = [
+        &["a.ts", "shared/y.ts"],
+        &["b.ts", "shared/y.ts"],
+        &[
+            "ext/index.ts",
+            "ext/lib/x.ts",
+            "ext/node_modules/dep/main.js",
+            "ext/node_modules/dep/package.json",
+        ],
+    ];
+    assert_eq!(files, expected);
+    let names: Vec<_> = discovered
+        .brought
+        .iter()
+        .map(|brought| brought.item.name.as_str())
+        .collect();
+    assert_eq!(names, ["a.ts", "b.ts", "ext/index.ts"]);
+}
+
+// P34: those of the command line come last, as pi's document says.
+#[tokio::test]
+async fn extensions_are_loaded_from_project_user_and_command_line() {
+    let place = Place::new();
+    let project = place.project.join(".pi/extensions");
+    write(&project, &[("p.ts", PI), ("named.ts", PI)]);
+    write(
+        &place.home.join(".pi/agent/extensions/g"),
+        &[("index.js", PI)],
+    );
+    write(&place.home.join("e"), &[("index.ts", PI)]);
+    write(&place.home.join("several"), &[("x.ts", PI), ("y.js", PI)]);
+    let paths = ["e", "several", "several/x.ts"].map(|path| place.home.join(path));
+    let named = project.join("named.ts");
+    let search = search(&place).trust(Trust::nobody());
+    let discovered = search
+        .extensions(paths.into_iter().chain([named.clone()]))
+        .discover()
+        .await;
+    let expected = [
+        "named.ts",
+        "p.ts",
+        "g/index.js",
+        "e/index.ts",
+        "several/x.ts",
+        "several/y.js",
+        "x.ts",
+        "named.ts",
+    ];
+    assert_eq!(found(&discovered), expected);
+    assert_eq!(discovered.files[0].state, FileState::Shadowed { by: named });
+    let first = place.home.join("several/x.ts");
+    assert_eq!(
+        discovered.files[6].state,
+        FileState::Shadowed { by: first },
+        "the first of one path"
+    );
+    assert_eq!(discovered.brought.len(), 1, "who names a file approves it");
+}
+
+#[tokio::test]
+async fn an_extension_that_is_named_has_to_be_there() {
+    let place = Place::new();
+    write(&place.home.join("empty"), &[("README.md", "")]);
+    for (path, problem) in [
+        ("nowhere", "No such file"),
+        ("empty", "it has no extension, expected `index.ts`"),
+    ] {
+        let search = Discovery::of_folders([]).extensions([place.home.join(path)]);
+        let discovered = search.discover().await;
+        let [told] = discovered.unreadable.as_slice() else {
+            panic!("{:?}", discovered.unreadable);
+        };
+        assert!(told.contains(problem), "{told}");
+    }
 }

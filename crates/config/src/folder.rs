@@ -43,7 +43,7 @@ mod scan;
 mod script;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -52,6 +52,8 @@ use tenterhook::{
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
+
+pub(crate) use self::place::is_in_force;
 
 use self::place::Choice;
 use self::probe::{Declared, Probes};
@@ -149,6 +151,9 @@ pub struct FoundFile {
     /// What becomes of it.
     #[serde(flatten)]
     pub state: FileState,
+    /// Stands for what it holds, and the sources beside it.
+    #[serde(skip)]
+    pub(crate) version: String,
 }
 
 /// A hook of a script.
@@ -260,7 +265,7 @@ pub struct Discovered {
     pub unreadable: Vec<String>,
 }
 
-/// How folders are searched.
+/// How folders are searched. Clones serve scripts with the same workers.
 #[derive(Debug, Clone)]
 pub struct Discovery {
     layers: Layers,
@@ -271,6 +276,7 @@ pub struct Discovery {
     is_strict: bool,
     data_dir: Option<PathBuf>,
     directory: PathBuf,
+    workers: Arc<OnceLock<Workers>>,
 }
 
 impl Discovery {
@@ -294,6 +300,7 @@ impl Discovery {
             is_strict: false,
             data_dir: None,
             directory: PathBuf::new(),
+            workers: Arc::default(),
         }
     }
 
@@ -361,6 +368,29 @@ impl Discovery {
         self
     }
 
+    pub(crate) fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    pub(crate) fn chosen_workspace(&self) -> Option<&FolderName> {
+        self.choice.workspace.as_ref()
+    }
+
+    /// Returns the folders that are looked at. They need not exist.
+    pub(crate) fn places(&self) -> Vec<PathBuf> {
+        let found = place::of_layers(&self.layers, &self.choice).folders;
+        let folders = found.iter().chain(&self.folders);
+        folders.map(|folder| folder.dir.clone()).collect()
+    }
+
+    /// Says whether a file stands in one of the folders that are looked at, or in none of a workspace.
+    pub(crate) fn has_in_force(&self, path: &Path) -> bool {
+        self.layers.projects().iter().all(|project| {
+            path.strip_prefix(&project.dir)
+                .map_or(true, |below| is_in_force(below, self.chosen_workspace()))
+        })
+    }
+
     /// Finds the hooks. Executables that are not known yet are asked, several at once, each for at most five seconds;
     /// one that is not trusted is not run at all.
     ///
@@ -382,8 +412,9 @@ impl Discovery {
                 ..Discovered::default()
             };
         };
-        let workers = Workers::new(&self.directory);
-        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, &workers);
+        let workers = self.workers.get_or_init(|| Workers::new(&self.directory));
+        workers.drop_unused();
+        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, workers);
         if let Some(approvals) = approvals(&self.trust) {
             probes.recall(&mut scanned.candidates, approvals);
         }
@@ -397,7 +428,7 @@ impl Discovery {
         }
         probes.keep();
         let mut discovered = self
-            .finish(scanned.candidates, scanned.warnings, &workers)
+            .finish(scanned.candidates, scanned.warnings, workers)
             .await;
         discovered.unreadable = scanned.unreadable;
         discovered
@@ -428,18 +459,16 @@ impl Discovery {
                     candidate.found.state.describe()
                 ));
             }
+            let mut found = candidate.found;
+            found.version = format!("{}{}", candidate.sha256, candidate.beside);
             if let Some((item, state)) = candidate.item {
-                let mut events: Vec<EventName> = candidate
-                    .found
-                    .state
-                    .events()
-                    .into_iter()
-                    .cloned()
-                    .collect();
+                found.version.push_str(&item.digest());
+                let mut events: Vec<EventName> =
+                    found.state.events().into_iter().cloned().collect();
                 events.extend(candidate.known_event);
                 discovered.brought.push(Brought::new(item, state, events));
             }
-            discovered.files.push(candidate.found);
+            discovered.files.push(found);
         }
         discovered
     }

@@ -21,14 +21,15 @@ mod node;
 mod python;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenterhook_process::{CancellationToken, Command};
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -152,8 +153,9 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    /// The scripts that the worker serves, by their numbers.
-    scripts: Vec<Served>,
+    /// The scripts that the worker serves, by their numbers. Those that were unloaded leave their places empty: a number is
+    /// one script's for ever.
+    scripts: Vec<Option<Served>>,
     failures: u32,
     not_before: Option<Instant>,
     problem: String,
@@ -164,6 +166,47 @@ struct State {
 struct Served {
     script: Script,
     hooks: Vec<ScriptHook>,
+    /// A newer version of it has a number of its own.
+    is_old: bool,
+    lease: Weak<Leased>,
+}
+
+impl Served {
+    fn new(script: &Script, hooks: Vec<ScriptHook>) -> Self {
+        Self {
+            script: script.clone(),
+            hooks,
+            is_old: false,
+            lease: Weak::new(),
+        }
+    }
+}
+
+/// Keeps a script in its worker: when nobody has a clone any more, the worker unloads it.
+#[derive(Debug, Clone)]
+pub struct Lease(Arc<Leased>);
+
+#[derive(Debug)]
+struct Leased {
+    worker: Weak<Inner>,
+    number: usize,
+}
+
+impl Lease {
+    /// Returns the number of the script.
+    pub fn number(&self) -> usize {
+        self.0.number
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        // With the worker, or with the program, the script goes anyway.
+        if let (Some(worker), Ok(runtime)) = (self.worker.upgrade(), Handle::try_current()) {
+            let number = self.number;
+            runtime.spawn(async move { worker.unload(number).await });
+        }
+    }
 }
 
 impl Worker {
@@ -196,42 +239,35 @@ impl Worker {
     pub async fn load(&self, script: &Script) -> Result<(usize, Vec<ScriptHook>), WorkerError> {
         let mut state = self.inner.state.lock().await;
         let connection = self.inner.connect(&mut state).await?;
-        let number = state
-            .scripts
-            .iter()
-            .position(|known| known.script == *script)
-            .unwrap_or(state.scripts.len());
+        let number = state.number_of(script).unwrap_or(state.scripts.len());
         let hooks = load(&connection, number, script).await?;
         connection.accept(number);
-        let served = Served {
-            script: script.clone(),
-            hooks: hooks.clone(),
-        };
-        match state.scripts.get_mut(number) {
-            Some(known) => *known = served,
-            None => state.scripts.push(served),
-        }
+        state.put(number, script, hooks.clone());
         Ok((number, hooks))
     }
 
-    /// Notes a script whose hooks are known already, and returns its number. The worker loads it when it is started; where it has
+    /// Notes a script whose hooks are known already, and keeps it. The worker loads it when it is started; where it has
     /// other hooks then, calls of them fail.
-    pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> usize {
+    pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> Lease {
         let mut state = self.inner.state.lock().await;
-        if let Some(number) = state
-            .scripts
-            .iter()
-            .position(|known| known.script == *script)
-        {
-            return number;
+        let number = match state.number_of(script) {
+            Some(number) => number,
+            None => self.inner.note(&mut state, script, hooks).await,
+        };
+        self.inner.lease(&mut state, number)
+    }
+
+    /// Says that a script is another one now. Who uses it goes on with the one that was loaded; the next load has a number of its own.
+    pub async fn renew(&self, script: &Script) {
+        let mut state = self.inner.state.lock().await;
+        for served in state.scripts.iter_mut().flatten() {
+            served.is_old |= served.script == *script;
         }
-        state.scripts.push(Served {
-            script: script.clone(),
-            hooks,
-        });
-        // A worker that runs already has to be told.
-        state.connection = None;
-        state.scripts.len() - 1
+    }
+
+    /// Says whether anybody else has this worker.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
     }
 
     /// Calls a hook of a script: its number, the hook's place in the script, and the event as JSON.
@@ -300,6 +336,51 @@ impl Worker {
 }
 
 impl Inner {
+    /// Takes a script whose hooks are known. A worker that runs already loads it at once.
+    async fn note(&self, state: &mut State, script: &Script, hooks: Vec<ScriptHook>) -> usize {
+        let number = state.scripts.len();
+        if let Some(connection) = state.running() {
+            load_known(&connection, number, script, &hooks).await;
+        }
+        state.put(number, script, hooks);
+        number
+    }
+
+    fn lease(self: &Arc<Self>, state: &mut State, number: usize) -> Lease {
+        let mut served = state.scripts.get_mut(number).and_then(Option::as_mut);
+        let known = served.as_ref().and_then(|served| served.lease.upgrade());
+        let leased = known.unwrap_or_else(|| {
+            Arc::new(Leased {
+                worker: Arc::downgrade(self),
+                number,
+            })
+        });
+        if let Some(served) = &mut served {
+            served.lease = Arc::downgrade(&leased);
+        }
+        Lease(leased)
+    }
+
+    /// Takes a script from the worker, unless somebody has come for it since.
+    async fn unload(&self, number: usize) {
+        let running = {
+            let mut state = self.state.lock().await;
+            let served = state.scripts.get_mut(number);
+            let Some(served) = served.filter(|served| {
+                let mut leases = served.iter().map(|served| served.lease.strong_count());
+                leases.all(|count| count == 0)
+            }) else {
+                return;
+            };
+            *served = None;
+            state.running()
+        };
+        if let Some(connection) = running {
+            // What a worker does not forget is never called again.
+            let _forgotten = ask(&connection, "script/unload", &json!({ "script": number })).await;
+        }
+    }
+
     /// Returns the worker that runs, or starts one.
     async fn connect(&self, state: &mut State) -> Result<Arc<Connection>, WorkerError> {
         if let Some(connection) = &state.connection {
@@ -340,7 +421,7 @@ impl Inner {
         }
     }
 
-    async fn start(&self, scripts: &[Served]) -> Result<Connection, String> {
+    async fn start(&self, scripts: &[Option<Served>]) -> Result<Connection, String> {
         let connection = Connection::start(&self.name, &self.command)?;
         let answer = ask(&connection, "initialize", &check::hello()).await?;
         let hello: Hello = serde_json::from_slice(&answer)
@@ -351,20 +432,14 @@ impl Inner {
                 hello.protocol_version
             ));
         }
-        for (number, Served { script, hooks }) in scripts.iter().enumerate() {
-            let problem = match load(&connection, number, script).await {
-                Ok(loaded) if loaded == *hooks => continue,
-                Ok(_) => format!(
-                    "`{}` registers other hooks than it did when it was asked",
-                    script.path.display()
-                ),
-                Err(error) => error.to_string(),
+        for (number, served) in scripts.iter().enumerate() {
+            let Some(Served { script, hooks, .. }) = served else {
+                continue;
             };
+            load_known(&connection, number, script, hooks).await;
             if let Some(death) = connection.death() {
                 return Err(death);
             }
-            // The other scripts are none the worse for it.
-            connection.refuse(number, problem);
         }
         Ok(connection)
     }
@@ -379,6 +454,28 @@ impl Inner {
 }
 
 impl State {
+    /// Returns the number of a script.
+    fn number_of(&self, script: &Script) -> Option<usize> {
+        let mut scripts = self.scripts.iter();
+        scripts.position(|served| {
+            served
+                .as_ref()
+                .is_some_and(|served| served.script == *script && !served.is_old)
+        })
+    }
+
+    /// Keeps what is known of a script, and who has a lease of it.
+    fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
+        let served = Served::new(script, hooks);
+        match self.scripts.get_mut(number) {
+            Some(place) => {
+                let lease = place.take().map(|before| before.lease).unwrap_or_default();
+                *place = Some(Served { lease, ..served });
+            }
+            None => self.scripts.push(Some(served)),
+        }
+    }
+
     /// Returns the worker, if it runs.
     fn running(&self) -> Option<Arc<Connection>> {
         let connection = self.connection.as_ref();
@@ -430,6 +527,20 @@ async fn load(
     let loaded: Loaded = serde_json::from_slice(&answer)
         .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))?;
     Ok(loaded.hooks)
+}
+
+/// Loads a script whose hooks are known. Where it cannot be loaded, or has others, it is not called; the other scripts are none
+/// the worse for it.
+async fn load_known(connection: &Connection, number: usize, script: &Script, hooks: &[ScriptHook]) {
+    let problem = match load(connection, number, script).await {
+        Ok(loaded) if loaded == *hooks => return,
+        Ok(_) => format!(
+            "`{}` registers other hooks than it did when it was asked",
+            script.path.display()
+        ),
+        Err(error) => error.to_string(),
+    };
+    connection.refuse(number, problem);
 }
 
 async fn ask(

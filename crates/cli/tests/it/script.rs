@@ -170,6 +170,7 @@ fn the_workspace_is_that_of_the_call_or_of_the_event() {
             "{more} {variable}: {}",
             ran.stderr
         );
+        assert!(!ran.stderr.contains("is gone"), "{}", ran.stderr);
         fs::remove_file(ran.path("work/log")).unwrap();
     }
     let ran = ran.again(["list", "--workspace", "../lab"]).run();

@@ -75,6 +75,14 @@ pub(super) fn of_layers(layers: &Layers, choice: &Choice) -> Places {
     places
 }
 
+/// Says whether a folder of a project is looked at: of all workspaces one is.
+pub(crate) fn is_in_force(source: &Path, workspace: Option<&FolderName>) -> bool {
+    let Ok(below) = source.strip_prefix(WORKSPACES) else {
+        return true;
+    };
+    below.starts_with(workspace.map_or(MAIN, FolderName::as_str))
+}
+
 impl Places {
     fn add(&mut self, dir: PathBuf, layer: Layer, speaks: Speaks, project: Option<&Project>) {
         self.add_named(dir, String::new(), layer, speaks, project);

@@ -28,8 +28,10 @@ pub(super) struct Candidate {
     pub(super) found: FoundFile,
     /// What is executed: the file, or the approved copy of it.
     pub(super) run: PathBuf,
-    /// The SHA-256 of its bytes; empty where they were not read.
+    /// The SHA-256 of its bytes, and of those beside it where that needs no approval; empty where they were not read.
     pub(super) sha256: String,
+    /// The SHA-256 of the sources beside it; empty where they were not read.
+    pub(super) beside: String,
     /// What it is for the approvals, and what they say.
     pub(super) item: Option<(Item, TrustState)>,
     /// The event of an untrusted file, where an older version of it said so.
@@ -332,10 +334,12 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
             layer: folder.layer,
             speaks: folder.speaks,
             state: state.unwrap_or(FileState::Untrusted),
+            version: String::new(),
             path: path.clone(),
         },
         run: path,
         sha256: String::new(),
+        beside: String::new(),
         item: None,
         known_event: None,
         language,
@@ -369,14 +373,8 @@ fn read_trusted(
     if candidate.language.is_none() {
         return check_program(&bytes);
     }
-    let digests = beside
-        .files(&folder.dir)?
-        .iter()
-        .map(|file| file.sha256.as_str());
-    let all: Vec<&str> = [candidate.sha256.as_str()]
-        .into_iter()
-        .chain(digests)
-        .collect();
+    candidate.beside = beside.digest(&folder.dir)?;
+    let all = [candidate.sha256.as_str(), &candidate.beside];
     candidate.sha256 = hex_digest(all.concat().as_bytes());
     Ok(())
 }
@@ -403,6 +401,7 @@ fn read_brought(
         }
     }
     candidate.sha256.clone_from(&own.sha256);
+    candidate.beside = beside.digest(&project.dir)?;
     files.extend(beside.files(&project.dir)?.iter().cloned());
     let shown = below(&path, &project.dir);
     let item = Item {
@@ -466,6 +465,16 @@ impl Beside {
             sources: sources.flatten().unwrap_or_default(),
             files: OnceCell::new(),
         }
+    }
+
+    /// Returns what stands for all of the sources: other ones have another digest.
+    fn digest(&self, base: &Path) -> Result<String, String> {
+        let mut text = String::new();
+        for file in self.files(base)? {
+            text.push_str(&file.sha256);
+            text.push_str(&file.path.to_string_lossy());
+        }
+        Ok(hex_digest(text.as_bytes()))
     }
 
     /// Returns the sources, named below a folder.

@@ -156,30 +156,72 @@ impl Language {
 #[derive(Debug)]
 pub(super) struct Workers {
     directory: PathBuf,
-    made: Mutex<HashMap<Seat, Worker>>,
+    known: Mutex<Known>,
 }
 
-/// What a worker is for: a language, a layer, and the project whose layer it is.
-type Seat = (Language, Layer, Option<PathBuf>);
+#[derive(Debug, Default)]
+struct Known {
+    made: HashMap<Seat, Worker>,
+    /// What each script and the sources beside it were when they were seen last, by the script's path.
+    versions: HashMap<(Seat, PathBuf), String>,
+    /// What the sources beside each script were when they were seen first.
+    beside: HashMap<PathBuf, String>,
+}
+
+/// What a worker is for: a language, a layer, the project whose layer it is, and the sources beside its scripts where they
+/// were changed: an interpreter does not load a module again.
+type Seat = (Language, Layer, Option<PathBuf>, String);
 
 impl Workers {
     /// Makes workers that run in a directory.
     pub(super) fn new(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
-            made: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
-    fn of(&self, language: Language, candidate: &Candidate) -> Worker {
+    /// Lets go of workers that nobody needs any more.
+    pub(super) fn drop_unused(&self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { made, versions, .. } = &mut *known;
+        made.retain(|_, worker| worker.is_shared());
+        versions.retain(|(seat, _), _| made.contains_key(seat));
+    }
+
+    /// Returns the worker of a script, and whether the script is another one than it was.
+    fn seat(&self, language: Language, candidate: &Candidate) -> (Worker, bool) {
         let project = candidate.project().map(|project| project.dir.clone());
-        let key = (language, candidate.found.layer, project);
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let worker = made.entry(key).or_insert_with(|| match language {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known {
+            made,
+            versions,
+            beside,
+        } = &mut *known;
+        let first = beside
+            .entry(candidate.found.path.clone())
+            .or_insert_with(|| candidate.beside.clone());
+        let changed = Some(&candidate.beside).filter(|now| *now != first);
+        let changed = changed.cloned().unwrap_or_default();
+        let seat: Seat = (language, candidate.found.layer, project, changed);
+        let worker = made.entry(seat.clone()).or_insert_with(|| match language {
             Language::Python => python(&self.directory),
             Language::JavaScript => node(&self.directory),
         });
-        worker.clone()
+        let version = &candidate.sha256;
+        let before = versions.insert((seat, candidate.run.clone()), version.clone());
+        (
+            worker.clone(),
+            before.is_some_and(|before| before != *version),
+        )
+    }
+
+    async fn of(&self, language: Language, candidate: &Candidate) -> Worker {
+        let (worker, is_changed) = self.seat(language, candidate);
+        if is_changed {
+            worker.renew(&script(candidate)).await;
+        }
+        worker
     }
 
     /// Loads a script and returns its hooks as text.
@@ -189,7 +231,7 @@ impl Workers {
         candidate: &Candidate,
     ) -> Result<String, String> {
         let script = script(candidate);
-        let worker = self.of(language, candidate);
+        let worker = self.of(language, candidate).await;
         let (_, hooks) = worker
             .load(&script)
             .await
@@ -258,7 +300,7 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
     if hooks.is_empty() {
         return Vec::new();
     }
-    let worker = workers.of(language, candidate);
+    let worker = workers.of(language, candidate).await;
     let expected = hooks.iter().map(|hook| ScriptHook {
         name: hook.name.clone(),
         event: hook.declared.clone(),
@@ -266,7 +308,7 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
         priority: hook.priority,
     });
     let script = script(candidate);
-    let number = worker.expect(&script, expected.collect()).await;
+    let lease = worker.expect(&script, expected.collect()).await;
     let file = &candidate.found.name;
     let made = hooks.iter().enumerate().filter_map(|(place, hook)| {
         // It was read before, when the script said which hooks it has.
@@ -285,8 +327,8 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
             }
             Speaks::Kodelet | Speaks::Tenterhook => native_policy(hook.event.info(), None),
         };
-        let place = (number, place);
-        let handler = WorkerHandler::new(worker.clone(), place, dialect, text);
+        let place = (lease.clone(), place);
+        let handler = WorkerHandler::leased(worker.clone(), place, dialect, text);
         let matcher = hook.matcher.as_deref().map(Matcher::parse);
         Some(HookSpec {
             id: HookId::new(id),

@@ -18,6 +18,7 @@ mod mistakes;
 mod model;
 mod native;
 mod problems;
+mod reload;
 mod system;
 mod trigger;
 mod trust;

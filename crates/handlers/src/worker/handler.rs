@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tenterhook::{Answer, Call, Dialect, Handler, HandlerError, Reply};
 
-use super::{Worker, WorkerError};
+use super::{Lease, Worker, WorkerError};
 
 /// Runs a hook of a script in its worker: the event goes there in a dialect, and so comes the answer.
 pub struct WorkerHandler {
@@ -15,6 +15,7 @@ pub struct WorkerHandler {
     place: (usize, usize),
     dialect: Arc<dyn Dialect>,
     text: String,
+    lease: Option<Lease>,
 }
 
 impl WorkerHandler {
@@ -30,6 +31,21 @@ impl WorkerHandler {
             place,
             dialect,
             text: text.into(),
+            lease: None,
+        }
+    }
+
+    /// Makes the handler of a hook of a script that stays in its worker as long as one of its handlers is there.
+    pub fn leased(
+        worker: Worker,
+        (lease, hook): (Lease, usize),
+        dialect: Arc<dyn Dialect>,
+        text: impl Into<String>,
+    ) -> Self {
+        let place = (lease.number(), hook);
+        Self {
+            lease: Some(lease),
+            ..Self::new(worker, place, dialect, text)
         }
     }
 
@@ -79,6 +95,7 @@ impl fmt::Debug for WorkerHandler {
         f.debug_struct("WorkerHandler")
             .field("worker", &self.worker.name())
             .field("hook", &self.text)
+            .field("lease", &self.lease)
             .finish_non_exhaustive()
     }
 }

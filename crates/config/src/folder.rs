@@ -36,7 +36,7 @@
 //! project.
 
 mod cache;
-mod extension;
+mod pi;
 mod place;
 mod probe;
 mod scan;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{EventName, Layer};
 use tenterhook_process::is_executable;
 
-use super::extension::{self, Extension};
+use super::pi::{self, Extension};
 use super::place::Places;
 use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
@@ -206,7 +206,7 @@ struct Group {
 
 fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), String> {
     let groups = if folder.speaks == Speaks::Pi {
-        extensions(folder)?
+        pi_extensions(folder)?
     } else {
         plain_files(folder, &mut scanned.warnings)?
     };
@@ -257,11 +257,11 @@ fn plain_files(folder: &HookFolder, warnings: &mut Vec<String>) -> Result<Vec<Gr
 
 /// Returns the entries of pi's extensions. Each may load what stands in its own folder; one that is a file, what stands
 /// beside it and is no extension.
-fn extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
+fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
     let found = if folder.layer == Layer::Explicit {
-        extension::named(&folder.dir)
+        pi::named(&folder.dir)
     } else {
-        extension::below(&folder.dir)
+        pi::below(&folder.dir)
     };
     let found = match found {
         Ok(found) => found,

@@ -9,6 +9,8 @@
 //! `.cjs` is a script: it registers hooks through the module `tenterhook`, and one worker for each language serves all of
 //! them. One whose name begins with `_` is none.
 //!
+//! An executable `kodelet-extension-NAME` of a folder `extensions` is an extension of kodelet: one process that registers hooks, tools and commands.
+//!
 //! Folders in the order in which they count:
 //!
 //! | folder | a hook's name |
@@ -22,10 +24,12 @@
 //! | `.pi/extensions` of the project | `file`, `folder/file` |
 //! | `.kodelet/hooks` of the project | `file` |
 //! | `.kodelet/plugins/org@repo/hooks` of the project | `org/repo/file` |
+//! | `.kodelet/extensions`, and `.kodelet/plugins/org@repo/extensions`, of the project | `name`, `org@repo/name` |
 //! | `hooks` of the user's configuration folder | `file` |
 //! | `~/.pi/agent/extensions` | `file`, `folder/file` |
 //! | `~/.kodelet/hooks` | `file` |
 //! | `~/.kodelet/plugins/org@repo/hooks` | `org/repo/file` |
+//! | `~/.kodelet/extensions`, and `~/.kodelet/plugins/org@repo/extensions` | `name`, `org@repo/name` |
 //!
 //! Within a folder files count in the byte order of their names. Of several files of one name the first that works
 //! is the hook; the others of the same system are shadowed, where its files have no order of loading as those of Operator, morphix and pi do.
@@ -36,6 +40,7 @@
 //! project.
 
 mod cache;
+mod extension;
 mod pi;
 mod place;
 mod probe;
@@ -55,6 +60,7 @@ use tenterhook_dialects::kodelet::Kodelet;
 
 pub(crate) use self::place::is_in_force;
 
+use self::extension::Extensions;
 use self::place::Choice;
 use self::probe::{Declared, Probes};
 use self::scan::Candidate;
@@ -63,6 +69,8 @@ use crate::folder_name::FolderName;
 use crate::layers::Layers;
 use crate::project::Project;
 use crate::trust::{Approvals, Brought, Trust, below, deny};
+
+pub use self::extension::FoundExtension;
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -90,6 +98,8 @@ pub enum Speaks {
     Kodelet,
     /// Every event of the catalogue in the contract of native commands, and kodelet's other events in its own.
     Tenterhook,
+    /// kodelet's events as its extensions are told them: one process each, which says what it has when it is started.
+    KodeletExtension,
     /// Operator's events: files in Python with a list `hooks`. Nothing of such a folder is executed.
     Operator,
     /// morphix's events: files in Python that name `hooks_registry`; others are none of its. Nothing of such a folder is
@@ -100,12 +110,17 @@ pub enum Speaks {
 }
 
 impl HookFolder {
+    /// Says whether it is what the command line names as an extension of pi: a folder or a file.
+    fn is_named(&self) -> bool {
+        self.layer == Layer::Explicit && self.speaks == Speaks::Pi
+    }
+
     /// Returns what a file is called in the folder: its path below it.
     fn name_of(&self, path: &Path) -> String {
-        // What is named on the command line may be a file, and has its own name.
-        let base = match self.layer {
-            Layer::Explicit => self.dir.parent(),
-            Layer::System | Layer::User | Layer::Project | Layer::Code => Some(self.dir.as_path()),
+        let base = if self.is_named() {
+            self.dir.parent()
+        } else {
+            Some(self.dir.as_path())
         };
         let name = base.map_or(path, |base| path.strip_prefix(base).unwrap_or(path));
         name.to_string_lossy().into_owned()
@@ -131,7 +146,9 @@ impl Speaks {
             .map(|event| format!("`{}`", event.name))
             .collect();
         match self {
-            Self::Kodelet | Self::Operator | Self::Morphix | Self::Pi => names.join(", "),
+            Self::Kodelet | Self::KodeletExtension | Self::Operator | Self::Morphix | Self::Pi => {
+                names.join(", ")
+            }
             Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
         }
     }
@@ -154,6 +171,13 @@ pub struct FoundFile {
     /// Stands for what it holds, and the sources beside it.
     #[serde(skip)]
     pub(crate) version: String,
+}
+
+impl FoundFile {
+    /// Says whether the command line names it as an extension of pi.
+    fn is_named(&self) -> bool {
+        self.layer == Layer::Explicit && self.speaks == Speaks::Pi
+    }
 }
 
 /// A hook of a script.
@@ -188,6 +212,15 @@ pub enum FileState {
         /// The hooks, in the order in which the script registers them.
         hooks: Vec<FoundHook>,
     },
+    /// It is an extension, which is a process of its own.
+    Extension {
+        /// The hooks, in the order in which the extension registers them.
+        hooks: Vec<FoundHook>,
+        /// The names of its tools.
+        tools: Vec<String>,
+        /// The names of its commands.
+        commands: Vec<String>,
+    },
     /// A file of the same name counts more.
     Shadowed {
         /// That file.
@@ -218,7 +251,9 @@ impl FileState {
     pub fn events(&self) -> Vec<&EventName> {
         match self {
             Self::Hook { event, .. } => vec![event],
-            Self::Script { hooks } => hooks.iter().map(|hook| &hook.event).collect(),
+            Self::Script { hooks } | Self::Extension { hooks, .. } => {
+                hooks.iter().map(|hook| &hook.event).collect()
+            }
             Self::Shadowed { .. }
             | Self::Disabled
             | Self::NotExecutable
@@ -229,15 +264,44 @@ impl FileState {
         }
     }
 
+    /// Says whether the file is one that counts: others of its name are shadowed.
+    pub const fn is_in_force(&self) -> bool {
+        match self {
+            Self::Hook { .. } | Self::Script { .. } | Self::Extension { .. } => true,
+            Self::Shadowed { .. }
+            | Self::Disabled
+            | Self::NotExecutable
+            | Self::Broken { .. }
+            | Self::ProbeFailed { .. }
+            | Self::Untrusted
+            | Self::Changed => false,
+        }
+    }
+
     /// Says what becomes of the file, in words.
     pub fn describe(&self) -> String {
         match self {
             Self::Hook { declared, .. } => format!("runs for {declared}"),
             Self::Script { hooks } if hooks.is_empty() => "has no hooks".to_owned(),
-            Self::Script { hooks } => {
-                let mut events: Vec<&str> = hooks.iter().map(|hook| hook.event.as_str()).collect();
-                events.dedup();
-                format!("runs for {}", events.join(", "))
+            Self::Script { hooks } => runs_for(hooks),
+            Self::Extension {
+                hooks,
+                tools,
+                commands,
+            } => {
+                let mut parts = Vec::new();
+                if !hooks.is_empty() {
+                    parts.push(runs_for(hooks));
+                }
+                for (what, names) in [("tools", tools), ("commands", commands)] {
+                    if !names.is_empty() {
+                        parts.push(format!("{what}: {}", names.join(", ")));
+                    }
+                }
+                if parts.is_empty() {
+                    return "registers nothing".to_owned();
+                }
+                parts.join("; ")
             }
             Self::Shadowed { by } => format!("shadowed by {}", by.display()),
             Self::Disabled => "disabled by its name".to_owned(),
@@ -250,6 +314,12 @@ impl FileState {
     }
 }
 
+fn runs_for(hooks: &[FoundHook]) -> String {
+    let mut events: Vec<&str> = hooks.iter().map(|hook| hook.event.as_str()).collect();
+    events.dedup();
+    format!("runs for {}", events.join(", "))
+}
+
 /// What was found in folders.
 #[derive(Debug, Default)]
 pub struct Discovered {
@@ -257,6 +327,8 @@ pub struct Discovered {
     pub specs: Vec<HookSpec>,
     /// Every file that was looked at, in the order of folders and names.
     pub files: Vec<FoundFile>,
+    /// The extensions that run, with their tools and commands, in the order of folders and names.
+    pub extensions: Vec<FoundExtension>,
     /// What the project brings.
     pub brought: Vec<Brought>,
     /// What a person should look at: folders of the project that cannot be read, files that cannot be hooks.
@@ -265,7 +337,14 @@ pub struct Discovered {
     pub unreadable: Vec<String>,
 }
 
-/// How folders are searched. Clones serve scripts with the same workers.
+/// The processes that scripts and extensions are served by.
+#[derive(Debug)]
+struct Served {
+    workers: Workers,
+    extensions: Extensions,
+}
+
+/// How folders are searched. Clones serve scripts and extensions with the same processes.
 #[derive(Debug, Clone)]
 pub struct Discovery {
     layers: Layers,
@@ -276,7 +355,7 @@ pub struct Discovery {
     is_strict: bool,
     data_dir: Option<PathBuf>,
     directory: PathBuf,
-    workers: Arc<OnceLock<Workers>>,
+    served: Arc<OnceLock<Served>>,
 }
 
 impl Discovery {
@@ -300,7 +379,7 @@ impl Discovery {
             is_strict: false,
             data_dir: None,
             directory: PathBuf::new(),
-            workers: Arc::default(),
+            served: Arc::default(),
         }
     }
 
@@ -412,9 +491,14 @@ impl Discovery {
                 ..Discovered::default()
             };
         };
-        let workers = self.workers.get_or_init(|| Workers::new(&self.directory));
-        workers.drop_unused();
-        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, workers);
+        let served = self.served.get_or_init(|| Served {
+            workers: Workers::new(&self.directory),
+            extensions: Extensions::new(&self.directory, self.data_dir.as_deref()),
+        });
+        served.workers.drop_unused();
+        served.extensions.drop_unused();
+        let served = (&served.workers, &served.extensions);
+        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, served);
         if let Some(approvals) = approvals(&self.trust) {
             probes.recall(&mut scanned.candidates, approvals);
         }
@@ -428,7 +512,7 @@ impl Discovery {
         }
         probes.keep();
         let mut discovered = self
-            .finish(scanned.candidates, scanned.warnings, workers)
+            .finish(scanned.candidates, scanned.warnings, served)
             .await;
         discovered.unreadable = scanned.unreadable;
         discovered
@@ -438,7 +522,7 @@ impl Discovery {
         &self,
         candidates: Vec<Candidate>,
         warnings: Vec<String>,
-        workers: &Workers,
+        (workers, extensions): (&Workers, &Extensions),
     ) -> Discovered {
         let mut discovered = Discovered {
             warnings,
@@ -449,6 +533,7 @@ impl Discovery {
             discovered
                 .specs
                 .extend(script::hooks(&candidate, workers).await);
+            extension::take(&candidate, extensions, &mut discovered).await;
             if matches!(
                 candidate.found.state,
                 FileState::Broken { .. } | FileState::ProbeFailed { .. }
@@ -499,6 +584,7 @@ impl Discovery {
             FileState::Untrusted
             | FileState::Changed
             | FileState::Script { .. }
+            | FileState::Extension { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
             | FileState::NotExecutable

@@ -56,7 +56,8 @@ mod trust;
 pub use agent_file::{AgentDefinition, AgentFile};
 pub use environment::Environment;
 pub use folder::{
-    Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundFile, FoundHook, HookFolder, Speaks,
+    Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundExtension, FoundFile, FoundHook,
+    HookFolder, Speaks,
 };
 pub use folder_name::{FolderName, NoFolderName};
 pub use layers::{HookFiles, LayerError, Layers};

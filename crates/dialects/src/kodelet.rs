@@ -18,9 +18,9 @@
 //! | any | a key of another event, or an unknown one | none; a failure under `strict_output` |
 //! | any | a known key in other case: `BLOCKED` | failure |
 
-mod output;
+pub(crate) mod output;
 mod read;
-mod write;
+pub(crate) mod write;
 
 use std::sync::Arc;
 

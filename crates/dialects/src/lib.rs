@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod docker_agent;
+mod entries;
 mod escape;
 pub mod kodelet;
+pub mod kodelet_extension;
 pub mod morphix;
 mod object;
 pub mod operator;

@@ -90,6 +90,8 @@ pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) kind: EventKind,
     pub(crate) fields: &'static [Field],
+    /// Written behind the type where it is there.
+    pub(crate) turn: Option<String>,
 }
 
 /// Writes an event: its `type`, and its fields.
@@ -106,6 +108,8 @@ pub(crate) fn write(shape: &Shape, event: &EventRef) -> Result<Vec<u8>, WriteErr
     };
     // Keys and values stay where they are until they are written.
     let mut entries: Vec<(&str, Cow<'_, Value>)> = vec![("type", Cow::Owned(shape.name.into()))];
+    let turn = shape.turn.as_deref().map(Value::from);
+    entries.extend(turn.map(|turn| ("turn", Cow::Owned(turn))));
     for Field { key, from } in shape.fields {
         entries.extend(value(from, source).map(|value| (*key, value)));
     }

@@ -71,6 +71,7 @@ impl Dialect for Operator {
             name: self.event.name,
             kind: self.event.kind,
             fields: self.event.fields,
+            turn: None,
         };
         object::write(&shape, event)
     }

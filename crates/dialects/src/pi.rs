@@ -45,7 +45,7 @@ use tenterhook::{
     Dialect, EventClass, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply,
     WriteError,
 };
-use tenterhook_protocol::AnyEffect;
+use tenterhook_protocol::{AnyEffect, Run};
 
 pub use event::{EVENTS, PiEvent};
 pub use tool::{name as tool_name, own_name as own_tool_name};
@@ -83,6 +83,9 @@ impl Dialect for Pi {
             name: self.event.name,
             kind: self.event.kind,
             fields: self.event.fields,
+            // In pi handlers run one after another; the worker sees to it where the engine calls them at once.
+            turn: (event.info().run == Run::Parallel)
+                .then(|| event.envelope().event_id().to_string()),
         };
         object::write(&shape, event)
     }

@@ -43,6 +43,20 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         strict: bool,
     ) -> Result<AnyEffect, ReadError>;
 
+    /// Reads the answer to one event. A dialect whose answers are about what the event says, such as text that goes before another
+    /// one, has it here.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), which this is by default.
+    fn read_answer(
+        &self,
+        event: &EventRef,
+        reply: &Reply<'_>,
+        strict: bool,
+    ) -> Result<AnyEffect, ReadError> {
+        self.read(event.info(), reply, strict)
+    }
+
     /// Returns what a failing hook of this dialect does on an event.
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy;
 }

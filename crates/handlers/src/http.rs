@@ -86,7 +86,7 @@ impl HttpHandler {
         };
         let effect = self
             .dialect
-            .read(call.event.info(), &reply, self.strict_output)?;
+            .read_answer(&call.event, &reply, self.strict_output)?;
         Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
 }

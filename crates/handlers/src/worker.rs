@@ -12,33 +12,47 @@
 //! | the worker ends or is killed | every call under way fails; the next one starts it again, after 100 ms, 200 ms, … 2 s |
 //! | it fails three times before it lived for a minute | calls fail at once for 30 seconds |
 //!
+//! An [`Extension`] is a worker too: one of kodelet, whose messages are framed otherwise. It may go on with a call that it was told to give up.
+//!
 //! What a failed call means is the hook's policy, as with every other handler.
 
 mod check;
 mod connection;
+mod extension;
 mod handler;
+mod host;
 mod node;
 mod python;
+mod script;
+mod supervisor;
+mod wire;
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tenterhook_process::{CancellationToken, Command};
 use tokio::runtime::Handle;
-use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::Instant;
 
 use self::connection::Connection;
+use self::supervisor::{Peer, Supervisor, ask};
+use self::wire::Wire;
 
 pub use check::{Step, check};
+pub use extension::{
+    CommandOutput, EXTENSION_PROTOCOL, Extension, ExtensionCommand, ExtensionTool, Invocation,
+    LONGEST_CALL, Registration, Subscription, ToolOutput,
+};
 pub use handler::WorkerHandler;
+pub use host::{Host, NoHost, Refusal};
 pub use node::node;
 pub use python::python;
+pub use script::{
+    Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, ToolAnswer,
+};
 
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -112,53 +126,18 @@ pub enum WorkerError {
     Cancelled,
 }
 
-/// A script that a worker serves.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Script {
-    /// The file that is loaded.
-    pub path: PathBuf,
-    /// Whose API it is written for: `tenterhook`, or another one that the worker knows.
-    pub api: &'static str,
-}
-
-/// A hook of a script.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScriptHook {
-    /// What it is called in its file.
-    pub name: String,
-    /// The event, by its name in the API of the script.
-    pub event: String,
-    /// Which events of that name.
-    #[serde(default)]
-    pub matcher: Option<String>,
-    /// Higher runs first.
-    #[serde(default)]
-    pub priority: i32,
-}
-
 /// A worker, started when it is first needed. Clones are the same worker; with the last one it ends.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    inner: Arc<Inner>,
+    inner: Arc<Supervisor<Scripts>>,
 }
 
+/// The scripts that a worker serves, by their numbers.
 #[derive(Debug)]
-struct Inner {
-    name: String,
-    command: Command,
-    state: Mutex<State>,
-    unanswered: AtomicU32,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    connection: Option<Arc<Connection>>,
-    /// The scripts that the worker serves, by their numbers. Those that were unloaded leave their places empty: a number is
-    /// one script's for ever.
-    scripts: Vec<Option<Served>>,
-    failures: u32,
-    not_before: Option<Instant>,
-    problem: String,
+struct Scripts {
+    /// Those that were unloaded leave their places empty: a number is one script's for ever.
+    served: Vec<Option<Served>>,
+    host: Arc<dyn Host>,
 }
 
 /// A script that a worker serves, and the hooks that the host knows of it: calls name them by their places.
@@ -171,24 +150,13 @@ struct Served {
     lease: Weak<Leased>,
 }
 
-impl Served {
-    fn new(script: &Script, hooks: Vec<ScriptHook>) -> Self {
-        Self {
-            script: script.clone(),
-            hooks,
-            is_old: false,
-            lease: Weak::new(),
-        }
-    }
-}
-
 /// Keeps a script in its worker: when nobody has a clone any more, the worker unloads it.
 #[derive(Debug, Clone)]
 pub struct Lease(Arc<Leased>);
 
 #[derive(Debug)]
 struct Leased {
-    worker: Weak<Inner>,
+    worker: Weak<Supervisor<Scripts>>,
     number: usize,
 }
 
@@ -202,9 +170,9 @@ impl Lease {
 impl Drop for Leased {
     fn drop(&mut self) {
         // With the worker, or with the program, the script goes anyway.
-        if let (Some(worker), Ok(runtime)) = (self.worker.upgrade(), Handle::try_current()) {
+        if let (Some(inner), Ok(runtime)) = (self.worker.upgrade(), Handle::try_current()) {
             let number = self.number;
-            runtime.spawn(async move { worker.unload(number).await });
+            runtime.spawn(async move { Worker { inner }.unload(number).await });
         }
     }
 }
@@ -212,13 +180,22 @@ impl Drop for Leased {
 impl Worker {
     /// Makes a worker of a command that speaks the protocol. `name` is for people.
     pub fn new(name: impl Into<String>, command: Command) -> Self {
+        Self::make(name.into(), command, Arc::new(NoHost))
+    }
+
+    /// Makes a worker of the same command whose scripts may ask this host.
+    #[must_use]
+    pub fn hosted_by(&self, host: Arc<dyn Host>) -> Self {
+        Self::make(self.inner.name.clone(), self.inner.command.clone(), host)
+    }
+
+    fn make(name: String, command: Command, host: Arc<dyn Host>) -> Self {
+        let scripts = Scripts {
+            served: Vec::new(),
+            host: Arc::clone(&host),
+        };
         Self {
-            inner: Arc::new(Inner {
-                name: name.into(),
-                command,
-                state: Mutex::default(),
-                unanswered: AtomicU32::new(0),
-            }),
+            inner: Arc::new(Supervisor::new(name, command, scripts, host)),
         }
     }
 
@@ -232,36 +209,65 @@ impl Worker {
         &self.inner.command
     }
 
-    /// Loads a script, or loads it anew, and returns its number and its hooks.
+    /// Loads a script, or loads it anew, and returns its number and what it registers.
     ///
     /// # Errors
     /// When the worker cannot be started, or the script cannot be loaded.
-    pub async fn load(&self, script: &Script) -> Result<(usize, Vec<ScriptHook>), WorkerError> {
-        let mut state = self.inner.state.lock().await;
+    pub async fn load(&self, script: &Script) -> Result<(usize, Registered), WorkerError> {
+        let mut state = self.inner.state().await;
         let connection = self.inner.connect(&mut state).await?;
-        let number = state.number_of(script).unwrap_or(state.scripts.len());
-        let hooks = load(&connection, number, script).await?;
+        let scripts = &mut state.peer;
+        let number = scripts.number_of(script).unwrap_or(scripts.served.len());
+        let registered = load(&connection, number, script, &*scripts.host).await?;
         connection.accept(number);
-        state.put(number, script, hooks.clone());
-        Ok((number, hooks))
+        scripts.put(number, script, registered.hooks.clone());
+        Ok((number, registered))
     }
 
-    /// Notes a script whose hooks are known already, and keeps it. The worker loads it when it is started; where it has
-    /// other hooks then, calls of them fail.
+    /// Notes a script whose hooks are known already, and keeps it. The worker loads it when it is started, or at once where it runs;
+    /// where it has other hooks then, calls of them fail.
     pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> Lease {
-        let mut state = self.inner.state.lock().await;
-        let number = match state.number_of(script) {
-            Some(number) => number,
-            None => self.inner.note(&mut state, script, hooks).await,
-        };
-        self.inner.lease(&mut state, number)
+        let mut state = self.inner.state().await;
+        let running = state.running();
+        let scripts = &mut state.peer;
+        let known = scripts.number_of(script);
+        let number = known.unwrap_or(scripts.served.len());
+        if known.is_none() {
+            if let Some(connection) = running {
+                scripts
+                    .load_known(&connection, number, script, &hooks)
+                    .await;
+            }
+            scripts.put(number, script, hooks);
+        }
+        scripts.lease(&self.inner, number)
     }
 
     /// Says that a script is another one now. Who uses it goes on with the one that was loaded; the next load has a number of its own.
     pub async fn renew(&self, script: &Script) {
-        let mut state = self.inner.state.lock().await;
-        for served in state.scripts.iter_mut().flatten() {
+        let mut state = self.inner.state().await;
+        for served in state.peer.served.iter_mut().flatten() {
             served.is_old |= served.script == *script;
+        }
+    }
+
+    /// Takes a script from the worker, unless somebody has come for it since.
+    async fn unload(&self, number: usize) {
+        let running = {
+            let mut state = self.inner.state().await;
+            let served = state.peer.served.get_mut(number);
+            let Some(served) = served.filter(|served| {
+                let mut leases = served.iter().map(|served| served.lease.strong_count());
+                leases.all(|count| count == 0)
+            }) else {
+                return;
+            };
+            *served = None;
+            state.running()
+        };
+        if let Some(connection) = running {
+            // What a worker does not forget is never called again.
+            let _forgotten = ask(&connection, "script/unload", &json!({ "script": number })).await;
         }
     }
 
@@ -281,77 +287,141 @@ impl Worker {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let deadline = Instant::now() + within;
-        let connection = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(WorkerError::Cancelled),
-            connected = tokio::time::timeout_at(deadline, self.connected()) => {
-                connected.map_err(|_| WorkerError::TimedOut)??
-            }
-        };
-        if let Some(message) = connection.refusal(script) {
-            return Err(WorkerError::Call { message });
-        }
         let mut params = format!("{{\"script\":{script},\"hook\":{hook},\"event\":").into_bytes();
         params.extend_from_slice(event);
         params.push(b'}');
-        let answered = connection
-            .call("event/handle", &params, deadline, cancel)
-            .await;
-        match &answered {
-            Err(WorkerError::TimedOut) => self.inner.note_silence(&connection),
-            _ => self.inner.unanswered.store(0, Ordering::Relaxed),
-        }
-        answered
+        self.call("event/handle", script, &params, within, cancel)
+            .await
     }
 
-    /// Returns the worker that runs, or starts one. A start goes on when the call that asked for it has no more time, or calls with
-    /// little time would never see its end.
-    async fn connected(&self) -> Result<Arc<Connection>, WorkerError> {
-        let running = self.inner.state.lock().await.running();
-        if let Some(connection) = running {
-            return Ok(connection);
+    /// Runs a tool of a script: the script's number, the tool's name, the id of the call and the arguments as JSON.
+    ///
+    /// # Errors
+    /// When there is no answer, it is none, or the tool failed.
+    pub async fn run_tool(
+        &self,
+        (script, tool): (usize, &str),
+        (call, input): (&str, &Value),
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<ToolAnswer, WorkerError> {
+        let params = json!({ "script": script, "tool": tool, "tool_use_id": call, "input": input });
+        let params = params.to_string();
+        let answer = self
+            .call("tool/run", script, params.as_bytes(), within, cancel)
+            .await?;
+        serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
+            message: format!("the answer of tool `{tool}` is none: {error}"),
+        })
+    }
+
+    /// Runs a command of a script: the script's number, the command's name, and what stands behind it.
+    ///
+    /// # Errors
+    /// When there is no answer, or the command failed.
+    pub async fn run_command(
+        &self,
+        (script, command): (usize, &str),
+        args: &str,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<(), WorkerError> {
+        let params = json!({ "script": script, "command": command, "args": args });
+        let params = params.to_string();
+        let answer = self.call("command/run", script, params.as_bytes(), within, cancel);
+        answer.await.map(drop)
+    }
+
+    async fn call(
+        &self,
+        method: &str,
+        script: usize,
+        params: &[u8],
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let deadline = Instant::now() + within;
+        let connection = self.inner.connected(deadline, cancel).await?;
+        if let Some(message) = connection.refusal(script) {
+            return Err(WorkerError::Call { message });
         }
-        let inner = Arc::clone(&self.inner);
-        let starting = tokio::spawn(async move {
-            let mut state = inner.state.lock().await;
-            inner.connect(&mut state).await
-        });
-        starting.await.unwrap_or(Err(WorkerError::Cancelled))
+        self.inner
+            .call(&connection, (method, params), deadline, cancel)
+            .await
     }
 
     /// Asks the worker to end, waits for it, and kills it where it does not.
     pub async fn shutdown(&self) {
-        let connection = self.inner.state.lock().await.connection.take();
-        if let Some(connection) = connection {
-            connection.shutdown(GRACE).await;
-        }
+        self.inner.shutdown().await;
     }
 
     /// Returns the process id, if the worker runs.
     pub async fn pid(&self) -> Option<u32> {
-        let running = self.inner.state.lock().await.running();
-        running.map(|connection| connection.pid())
+        self.inner.pid().await
     }
 }
 
-impl Inner {
-    /// Takes a script whose hooks are known. A worker that runs already loads it at once.
-    async fn note(&self, state: &mut State, script: &Script, hooks: Vec<ScriptHook>) -> usize {
-        let number = state.scripts.len();
-        if let Some(connection) = state.running() {
-            load_known(&connection, number, script, &hooks).await;
+impl Peer for Scripts {
+    const WIRE: Wire = Wire::WORKER;
+
+    async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
+        let answer = ask(connection, "initialize", &check::hello(self.host.has_ui())).await?;
+        let hello: Hello = serde_json::from_slice(&answer)
+            .map_err(|error| format!("its answer to `initialize` is none: {error}"))?;
+        if hello.protocol_version != PROTOCOL_VERSION {
+            return Err(format!(
+                "it speaks version {} of the protocol, expected {PROTOCOL_VERSION}",
+                hello.protocol_version
+            ));
         }
-        state.put(number, script, hooks);
-        number
+        for (number, served) in self.served.iter().enumerate() {
+            let Some(Served { script, hooks, .. }) = served else {
+                continue;
+            };
+            self.load_known(connection, number, script, hooks).await;
+            if let Some(death) = connection.death() {
+                return Err(death);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scripts {
+    /// Returns the number of a script.
+    fn number_of(&self, script: &Script) -> Option<usize> {
+        let mut served = self.served.iter();
+        served.position(|served| {
+            let served = served.as_ref();
+            served.is_some_and(|served| served.script == *script && !served.is_old)
+        })
     }
 
-    fn lease(self: &Arc<Self>, state: &mut State, number: usize) -> Lease {
-        let mut served = state.scripts.get_mut(number).and_then(Option::as_mut);
+    /// Keeps what is known of a script, and who has a lease of it.
+    fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
+        let served = |lease| {
+            Some(Served {
+                script: script.clone(),
+                hooks,
+                is_old: false,
+                lease,
+            })
+        };
+        match self.served.get_mut(number) {
+            Some(place) => {
+                let lease = place.take().map(|before| before.lease);
+                *place = served(lease.unwrap_or_default());
+            }
+            None => self.served.push(served(Weak::new())),
+        }
+    }
+
+    fn lease(&mut self, worker: &Arc<Supervisor<Self>>, number: usize) -> Lease {
+        let mut served = self.served.get_mut(number).and_then(Option::as_mut);
         let known = served.as_ref().and_then(|served| served.lease.upgrade());
         let leased = known.unwrap_or_else(|| {
             Arc::new(Leased {
-                worker: Arc::downgrade(self),
+                worker: Arc::downgrade(worker),
                 number,
             })
         });
@@ -361,142 +431,24 @@ impl Inner {
         Lease(leased)
     }
 
-    /// Takes a script from the worker, unless somebody has come for it since.
-    async fn unload(&self, number: usize) {
-        let running = {
-            let mut state = self.state.lock().await;
-            let served = state.scripts.get_mut(number);
-            let Some(served) = served.filter(|served| {
-                let mut leases = served.iter().map(|served| served.lease.strong_count());
-                leases.all(|count| count == 0)
-            }) else {
-                return;
-            };
-            *served = None;
-            state.running()
+    /// Loads a script whose hooks are known. Where it cannot be loaded, or has others, it is not called; the other scripts are
+    /// none the worse for it.
+    async fn load_known(
+        &self,
+        connection: &Connection,
+        number: usize,
+        script: &Script,
+        hooks: &[ScriptHook],
+    ) {
+        let problem = match load(connection, number, script, &*self.host).await {
+            Ok(registered) if registered.hooks == *hooks => return,
+            Ok(_) => format!(
+                "`{}` registers other hooks than it did when it was asked",
+                script.path.display()
+            ),
+            Err(error) => error.to_string(),
         };
-        if let Some(connection) = running {
-            // What a worker does not forget is never called again.
-            let _forgotten = ask(&connection, "script/unload", &json!({ "script": number })).await;
-        }
-    }
-
-    /// Returns the worker that runs, or starts one.
-    async fn connect(&self, state: &mut State) -> Result<Arc<Connection>, WorkerError> {
-        if let Some(connection) = &state.connection {
-            match connection.death() {
-                None => return Ok(Arc::clone(connection)),
-                Some(problem) => {
-                    let lived = connection.age();
-                    state.connection = None;
-                    state.fail(problem, lived);
-                }
-            }
-        }
-        if let Some(at) = state.not_before {
-            if state.failures >= MOST_FAILURES && Instant::now() < at {
-                return Err(WorkerError::Broken {
-                    worker: self.name.clone(),
-                    failures: state.failures,
-                    seconds: at.duration_since(Instant::now()).as_secs() + 1,
-                    problem: state.problem.clone(),
-                });
-            }
-            sleep_until(at).await;
-        }
-        match self.start(&state.scripts).await {
-            Ok(connection) => {
-                let connection = Arc::new(connection);
-                state.connection = Some(Arc::clone(&connection));
-                self.unanswered.store(0, Ordering::Relaxed);
-                Ok(connection)
-            }
-            Err(problem) => {
-                state.fail(problem.clone(), Duration::ZERO);
-                Err(WorkerError::Start {
-                    worker: self.name.clone(),
-                    problem,
-                })
-            }
-        }
-    }
-
-    async fn start(&self, scripts: &[Option<Served>]) -> Result<Connection, String> {
-        let connection = Connection::start(&self.name, &self.command)?;
-        let answer = ask(&connection, "initialize", &check::hello()).await?;
-        let hello: Hello = serde_json::from_slice(&answer)
-            .map_err(|error| format!("its answer to `initialize` is none: {error}"))?;
-        if hello.protocol_version != PROTOCOL_VERSION {
-            return Err(format!(
-                "it speaks version {} of the protocol, expected {PROTOCOL_VERSION}",
-                hello.protocol_version
-            ));
-        }
-        for (number, served) in scripts.iter().enumerate() {
-            let Some(Served { script, hooks, .. }) = served else {
-                continue;
-            };
-            load_known(&connection, number, script, hooks).await;
-            if let Some(death) = connection.death() {
-                return Err(death);
-            }
-        }
-        Ok(connection)
-    }
-
-    /// Counts a call without an answer. A worker that answers nobody any more is of no use.
-    fn note_silence(&self, connection: &Connection) {
-        let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
-        if unanswered >= MOST_UNANSWERED && connection.is_silent_for_calls() {
-            connection.kill("it does not answer any more");
-        }
-    }
-}
-
-impl State {
-    /// Returns the number of a script.
-    fn number_of(&self, script: &Script) -> Option<usize> {
-        let mut scripts = self.scripts.iter();
-        scripts.position(|served| {
-            served
-                .as_ref()
-                .is_some_and(|served| served.script == *script && !served.is_old)
-        })
-    }
-
-    /// Keeps what is known of a script, and who has a lease of it.
-    fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
-        let served = Served::new(script, hooks);
-        match self.scripts.get_mut(number) {
-            Some(place) => {
-                let lease = place.take().map(|before| before.lease).unwrap_or_default();
-                *place = Some(Served { lease, ..served });
-            }
-            None => self.scripts.push(Some(served)),
-        }
-    }
-
-    /// Returns the worker, if it runs.
-    fn running(&self) -> Option<Arc<Connection>> {
-        let connection = self.connection.as_ref();
-        connection
-            .filter(|connection| connection.death().is_none())
-            .map(Arc::clone)
-    }
-
-    fn fail(&mut self, problem: String, lived: Duration) {
-        if lived >= LONG_LIFE {
-            self.failures = 0;
-        }
-        self.failures += 1;
-        self.problem = problem;
-        let pause = if self.failures >= MOST_FAILURES {
-            BREAK
-        } else {
-            let doubled = FIRST_PAUSE * 2_u32.pow(self.failures - 1);
-            doubled.min(LONGEST_PAUSE)
-        };
-        self.not_before = Some(Instant::now() + pause);
+        connection.refuse(number, problem);
     }
 }
 
@@ -505,59 +457,22 @@ struct Hello {
     protocol_version: u32,
 }
 
-#[derive(Deserialize)]
-struct Loaded {
-    hooks: Vec<ScriptHook>,
-}
-
 async fn load(
     connection: &Connection,
     number: usize,
     script: &Script,
-) -> Result<Vec<ScriptHook>, WorkerError> {
+    host: &dyn Host,
+) -> Result<Registered, WorkerError> {
     let params = json!({
         "script": number,
         "path": script.path.to_string_lossy(),
         "api": script.api,
+        "flags": host.flags(),
     });
     let call = |message: String| WorkerError::Call { message };
     let answer = ask(connection, "script/load", &params)
         .await
         .map_err(call)?;
-    let loaded: Loaded = serde_json::from_slice(&answer)
-        .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))?;
-    Ok(loaded.hooks)
-}
-
-/// Loads a script whose hooks are known. Where it cannot be loaded, or has others, it is not called; the other scripts are none
-/// the worse for it.
-async fn load_known(connection: &Connection, number: usize, script: &Script, hooks: &[ScriptHook]) {
-    let problem = match load(connection, number, script).await {
-        Ok(loaded) if loaded == *hooks => return,
-        Ok(_) => format!(
-            "`{}` registers other hooks than it did when it was asked",
-            script.path.display()
-        ),
-        Err(error) => error.to_string(),
-    };
-    connection.refuse(number, problem);
-}
-
-async fn ask(
-    connection: &Connection,
-    method: &str,
-    params: &serde_json::Value,
-) -> Result<Bytes, String> {
-    let never = CancellationToken::new();
-    let params = params.to_string();
-    let deadline = Instant::now() + START;
-    let answer = connection.call(method, params.as_bytes(), deadline, &never);
-    match timeout(START, answer).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(WorkerError::TimedOut)) | Err(_) => Err(format!(
-            "no answer to `{method}` within {} seconds",
-            START.as_secs()
-        )),
-        Ok(Err(error)) => Err(error.to_string()),
-    }
+    serde_json::from_slice(&answer)
+        .map_err(|error| call(format!("its answer to `script/load` is none: {error}")))
 }

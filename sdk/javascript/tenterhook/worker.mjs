@@ -1,22 +1,29 @@
-// The worker that runs hooks written in JavaScript. It speaks the protocol of docs/worker-protocol.md over standard input and output.
+// The worker that runs hooks written in JavaScript and TypeScript. It speaks the protocol of docs/worker-protocol.md over standard input and
+// output.
 //
 // Handlers share one thread; one that computes for long keeps the others waiting. What they print goes to standard error.
 
 import fs from 'node:fs';
-import { register } from 'node:module';
+import module from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { MessageChannel } from 'node:worker_threads';
 
 const VERSION = 1;
+/** How long an answer of the host is waited for that a handler needs at once, in milliseconds. */
+const HOST_ANSWERS = 10_000;
 
-// `API` is the source of the module that hooks import; it stands before this one.
-const API_URL = `data:text/javascript;base64,${Buffer.from(API).toString('base64')}`;
-const RESOLVE = `
-export function resolve(specifier, context, next) {
-  return specifier === 'tenterhook' ? { url: ${JSON.stringify(API_URL)}, shortCircuit: true } : next(specifier, context);
-}`;
-register(`data:text/javascript,${encodeURIComponent(RESOLVE)}`);
-const { Effect, take } = await import(API_URL);
+// `SOURCES` are the modules beside this one; it stands before this text.
+const address = (name) => `data:text/javascript;base64,${Buffer.from(SOURCES[name]).toString('base64')}`;
+const typebox = address('typebox.mjs');
+const own = { tenterhook: address('index.mjs'), '@mariozechner/pi-coding-agent': address('pi.mjs') };
+const instead = { '@sinclair/typebox': typebox, '@mariozechner/pi-ai': typebox };
+const { port1: loader, port2: port } = new MessageChannel();
+module.register(address('loader.mjs'), { data: { own, instead, port }, transferList: [port] });
+const { Effect, take } = await import(own.tenterhook);
+
+// Errors name the lines that people wrote.
+process.setSourceMapsEnabled(true);
 
 // What handlers print is no message.
 for (const name of ['log', 'info', 'debug']) console[name] = console.error;
@@ -56,36 +63,118 @@ function leave() {
   }
 }
 
+// What the host is asked.
+
+const asked = new Map();
+let questions = 0;
+
+function question(method, params) {
+  questions += 1;
+  send(`${JSON.stringify({ jsonrpc: '2.0', id: questions, method, params })}\n`);
+  return questions;
+}
+
+const host = {
+  hasUI: false,
+  ask(method, params) {
+    const id = question(method, params);
+    return new Promise((resolve, reject) => asked.set(id, { resolve, reject }));
+  },
+  /** Asks and waits: whoever called needs the answer before it goes on. */
+  askNow(method, params) {
+    const id = question(method, params);
+    flush();
+    const { error, result } = answerTo(id, Date.now() + HOST_ANSWERS, method);
+    // What came in the meantime is taken when the handler is done.
+    if (!isReading) setImmediate(takeLines);
+    if (error) throw new Error(error.message);
+    return result;
+  },
+};
+
+function answeredByHost({ id, result, error }) {
+  const waiting = asked.get(id);
+  asked.delete(id);
+  if (error) waiting?.reject(new Error(error.message));
+  else waiting?.resolve(result);
+}
+
+async function strip(file, text) {
+  try {
+    return (await host.ask('source/strip', { path: file, text })).code;
+  } catch (error) {
+    if (error.message !== NO_METHOD) throw error;
+    if (module.stripTypeScriptTypes) return module.stripTypeScriptTypes(text);
+    throw new Error(`TypeScript needs Node.js 22.13 or newer where the host does not strip types; this is ${process.version}`);
+  }
+}
+const NO_METHOD = 'the host has no such method';
+
+loader.on('message', async ({ id, path: file, text }) => {
+  try {
+    loader.postMessage({ id, code: await strip(file, text) });
+  } catch (error) {
+    loader.postMessage({ id, problem: error.message });
+  }
+});
+loader.unref();
+
+// What the host asks.
+
 /** Says what went wrong, and on which line of the script where that is known. */
 function where(error, script) {
   const name = path.basename(script.path);
   const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const stack = error instanceof Error ? String(error.stack) : '';
-  const at = stack.indexOf(script.url);
-  const line = at < 0 ? undefined : /^[^:)\s]*:(\d+)/.exec(stack.slice(at + script.url.length))?.[1];
-  return line ? `${name}:${line}: ${said}` : `${name}: ${said}`;
+  for (const place of [script.url, script.path]) {
+    const at = stack.indexOf(place);
+    const line = at < 0 ? undefined : /^[^:)\s]*:(\d+)/.exec(stack.slice(at + place.length))?.[1];
+    if (line) return `${name}:${line}: ${said}`;
+  }
+  return `${name}: ${said}`;
 }
 
 class Refused extends Error {}
 
-async function load({ script: number, path: file, api }) {
-  if (api !== 'tenterhook') throw new Refused(`this worker has no API \`${api}\`, expected \`tenterhook\``);
+let extensions;
+
+/** How scripts of each API are loaded; each returns what it registered. */
+const APIS = {
+  async tenterhook(script) {
+    take();
+    try {
+      await import(script.url);
+    } finally {
+      script.hooks = take();
+    }
+    return { hooks: script.hooks.map(({ name, event, matcher, priority }) => ({ name, event, matcher, priority })) };
+  },
+  async pi(script, flags) {
+    extensions ??= await import(address('extension.mjs'));
+    const { default: factory } = await import(script.url);
+    if (typeof factory !== 'function') {
+      throw new Refused(`${path.basename(script.path)} exports no function by default, expected \`export default function (pi) { … }\``);
+    }
+    script.extension = await extensions.loadExtension(factory, host, flags);
+    script.hooks = script.extension.hooks;
+    return extensions.describe(script.extension);
+  },
+};
+
+async function load({ script: number, path: file, api, flags }) {
+  const read = Object.hasOwn(APIS, api) && APIS[api];
+  if (!read) throw new Refused(`this worker has no API \`${api}\`, expected \`tenterhook\` or \`pi\``);
   loads += 1;
   // Another address is another module: a file that changed is read again.
-  const script = { path: file, url: `${pathToFileURL(file).href}?load=${loads}`, hooks: [] };
-  take();
+  const script = { path: file, url: `${pathToFileURL(file).href}?load=${loads}&api=${api}`, hooks: [] };
   try {
     fs.accessSync(file, fs.constants.R_OK);
-    await import(script.url);
+    const registered = await read(script, flags ?? {});
+    scripts.set(number, script);
+    return registered;
   } catch (error) {
-    throw new Refused(where(error, script));
-  } finally {
-    script.hooks = take();
+    throw error instanceof Refused ? error : new Refused(where(error, script));
   }
-  scripts.set(number, script);
-  return {
-    hooks: script.hooks.map(({ name, event, matcher, priority }) => ({ name, event, matcher, priority })),
-  };
 }
 
 function judged(effect) {
@@ -105,43 +194,105 @@ function failed(id, message) {
   send(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: -32000, message })}}\n`);
 }
 
-function handle(id, { script: number, hook, event }) {
-  const script = scripts.get(number);
-  const found = script?.hooks[hook];
-  if (!found) return failed(id, 'there is no such hook');
-  const call = { controller: undefined };
-  const context = {
-    // Made when it is asked for: most handlers need none.
-    get signal() {
-      call.controller ??= new AbortController();
-      return call.controller.signal;
-    },
-  };
+/** A call under way. */
+class Call {
+  #controller;
+
+  constructor(id) {
+    this.id = id;
+  }
+  /** Made when it is asked for: most handlers need none. */
+  get signal() {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+  abort() {
+    this.#controller?.abort();
+  }
+}
+
+/** Answers a call with what a function returns, now or later. */
+function answer(id, script, work) {
+  const call = new Call(id);
   try {
-    const effect = found.handler(event, context);
-    if (typeof effect?.then !== 'function') return answered(id, judged(effect));
+    const result = work(call);
+    if (typeof result?.then !== 'function') return answered(id, result);
     running.set(id, call);
     // A call that was given up has its answer already.
-    effect
-      .then(judged)
-      .then(
-        (answer) => running.delete(id) && answered(id, answer),
-        (error) => running.delete(id) && failed(id, where(error, script)),
-      );
+    const done = (tell) => (value) => {
+      if (!running.delete(id)) return;
+      try {
+        tell(value);
+      } catch (error) {
+        failed(id, where(error, script));
+      }
+    };
+    result.then(
+      done((value) => answered(id, value)),
+      done((error) => failed(id, where(error, script))),
+    );
   } catch (error) {
     failed(id, where(error, script));
   }
 }
 
+/** The last handler of each event that is told to several at once: in pi they run one after the other. */
+const lasts = new Map();
+
+/** Calls a handler of an extension, behind those of the same event that were called before it. */
+function inTurn(extension, hook, event, call) {
+  const start = () => extensions.callHandler(extension, hook, event, call);
+  const key = event.turn;
+  delete event.turn;
+  if (key === undefined) return start();
+  const before = lasts.get(key);
+  const settled = new Promise((resolve) => {
+    call.settled = resolve;
+  });
+  lasts.set(key, settled);
+  const run = async () => {
+    try {
+      await before;
+      return await start();
+    } finally {
+      call.settled();
+      if (lasts.get(key) === settled) lasts.delete(key);
+    }
+  };
+  return run();
+}
+
+function handle(id, { script: number, hook, event }) {
+  const script = scripts.get(number);
+  const found = script?.hooks[hook];
+  if (!found) return failed(id, 'there is no such hook');
+  if (script.extension) return answer(id, script, (call) => inTurn(script.extension, found, event, call));
+  answer(id, script, (call) => {
+    const effect = found.handler(event, call);
+    return typeof effect?.then === 'function' ? effect.then(judged) : judged(effect);
+  });
+}
+
+/** Runs what an extension brings besides hooks. */
+function run(id, what, params) {
+  const script = scripts.get(params.script);
+  if (!script?.extension) return failed(id, `script ${params.script} brings no ${what}s`);
+  const work = what === 'tool' ? extensions.runTool : extensions.runCommand;
+  answer(id, script, (call) => work(script.extension, params, call));
+}
+
 async function other(id, method, params) {
   try {
     if (method === 'initialize') {
+      host.hasUI = params.host?.ui === true;
       answered(id, { protocol_version: VERSION, worker: { name: 'node', version: process.versions.node } });
     } else if (method === 'script/load') {
       answered(id, await load(params));
     } else if (method === 'script/unload') {
       scripts.delete(params.script);
       answered(id, {});
+    } else if (method === 'tool/run' || method === 'command/run') {
+      run(id, method.slice(0, method.indexOf('/')), params);
     } else if (method === 'shutdown') {
       answered(id, {});
       flush();
@@ -159,33 +310,91 @@ function cancel(id) {
   const call = running.get(id);
   if (!call) return;
   running.delete(id);
-  call.controller?.abort();
+  call.abort();
+  call.settled?.();
   failed(id, 'cancelled');
 }
 
 function takeLine(line) {
-  const { id, method, params } = JSON.parse(line);
+  const message = JSON.parse(line);
+  const { id, method, params } = message;
   if (method === 'event/handle') handle(id, params);
   else if (method === '$/cancel') cancel(params.id);
+  else if (method === undefined) answeredByHost(message);
   else if (id !== undefined) other(id, method, params ?? {});
 }
 
 // A rejection that nobody caught is a handler's, not the worker's end.
 process.on('unhandledRejection', (error) => console.error(error));
 
-let parts = [];
-process.stdin.on('data', (chunk) => {
-  isReading = true;
-  let start = 0;
-  for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-    const piece = chunk.subarray(start, end);
-    const line = parts.length > 0 ? Buffer.concat([...parts, piece]) : piece;
-    parts = [];
-    start = end + 1;
-    if (line.length > 0) takeLine(line.toString());
+// What was read and is not taken yet: the end of a chunk, pieces of a line whose end is still to come, and lines that came while the
+// host was asked something.
+let chunk = Buffer.alloc(0);
+let pieces = [];
+const later = [];
+
+/** Returns the next line that is there as a whole. */
+function nextLine() {
+  for (;;) {
+    const end = chunk.indexOf(10);
+    if (end < 0) {
+      if (chunk.length > 0) pieces.push(chunk);
+      chunk = chunk.subarray(chunk.length);
+      return undefined;
+    }
+    const piece = chunk.subarray(0, end);
+    chunk = chunk.subarray(end + 1);
+    const line = pieces.length > 0 ? Buffer.concat([...pieces, piece]) : piece;
+    pieces = [];
+    if (line.length > 0) return line.toString();
   }
-  if (start < chunk.length) parts.push(chunk.subarray(start));
+}
+
+/** Waits for one answer of the host; what comes before it waits. */
+function answerTo(id, until, method) {
+  for (;;) {
+    for (let line = nextLine(); line !== undefined; line = nextLine()) {
+      const message = JSON.parse(line);
+      if (message.method === undefined && message.id === id) return message;
+      later.push(line);
+    }
+    readMore(until, method);
+  }
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/** Reads what comes next, while the event loop stands still. */
+function readMore(until, method) {
+  const buffer = Buffer.allocUnsafe(64 << 10);
+  for (;;) {
+    try {
+      const read = fs.readSync(0, buffer);
+      if (read === 0) leave();
+      chunk = buffer.subarray(0, read);
+      return;
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+      if (Date.now() > until) throw new Error(`the host did not answer \`${method}\` in ${HOST_ANSWERS / 1000} seconds`);
+      Atomics.wait(pause, 0, 0, 1);
+    }
+  }
+}
+
+/** Takes every line that is there, and sends what answers them. */
+function takeLines() {
+  isReading = true;
+  for (;;) {
+    const line = later.shift() ?? nextLine();
+    if (line === undefined) break;
+    takeLine(line);
+  }
   isReading = false;
   flush();
+}
+
+process.stdin.on('data', (data) => {
+  chunk = chunk.length > 0 ? Buffer.concat([chunk, data]) : data;
+  takeLines();
 });
 process.stdin.on('end', leave);

@@ -73,7 +73,7 @@ fn shadows(brought: &Brought, found: &[FoundFile]) -> Vec<String> {
     };
     let is_shadowed = |file: &&FoundFile| {
         let is_shadowed = matches!(file.state, FileState::Shadowed { .. });
-        let counts = is_shadowed || !file.state.events().is_empty();
+        let counts = is_shadowed || file.state.is_in_force();
         counts && file.layer == Layer::User && file.name == own.name && file.speaks == own.speaks
     };
     let shadowed = found.iter().filter(is_shadowed);

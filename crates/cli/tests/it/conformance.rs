@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The cases that there are: how they are called, and how many there are of the kind.
-const CASES: [(&str, u32); 9] = [
+const CASES: [(&str, u32); 10] = [
     ("D-", 119),
     ("K-P", 13),
     ("K-R", 18),
@@ -13,6 +13,7 @@ const CASES: [(&str, u32); 9] = [
     ("K-D", 18),
     ("K-T", 9),
     ("K-H", 22),
+    ("E", 20),
     ("O", 36),
     ("M", 21),
 ];

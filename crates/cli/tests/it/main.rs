@@ -14,6 +14,7 @@ mod check;
 mod conformance;
 mod contract;
 mod demo;
+mod extension;
 mod fault;
 mod fire;
 mod folder;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tenterhook::Layer;
 
-use super::{HookFolder, Speaks};
+use super::{HookFolder, Speaks, extension};
 use crate::folder_name::FolderName;
 use crate::layers::Layers;
 use crate::project::{KODELET, MORPHIX, OPERATOR, PI, Project, TENTERHOOK, WORKSPACES};
@@ -68,9 +68,7 @@ pub(super) fn of_layers(layers: &Layers, choice: &Choice) -> Places {
     if let Some(home) = &home {
         let extensions = home.join(PI).join("agent/extensions");
         places.add(extensions, Layer::User, Speaks::Pi, None);
-        let dir = home.join(KODELET);
-        places.add(dir.join("hooks"), Layer::User, Speaks::Kodelet, None);
-        places.add_plugins(&dir, Layer::User, None);
+        places.add_kodelet(&home.join(KODELET), Layer::User, None);
     }
     places
 }
@@ -151,10 +149,18 @@ impl Places {
         self.add(dir.join(PI).join("extensions"), layer, Speaks::Pi, own);
         // A home has the user's own.
         if home != Some(dir) {
-            let kodelet = dir.join(KODELET);
-            self.add(kodelet.join("hooks"), layer, Speaks::Kodelet, own);
-            self.add_plugins(&kodelet, layer, own);
+            self.add_kodelet(&dir.join(KODELET), layer, own);
         }
+    }
+
+    /// Adds kodelet's folders: those of hooks, then those of extensions.
+    fn add_kodelet(&mut self, kodelet: &Path, layer: Layer, project: Option<&Project>) {
+        let before = self.folders.len();
+        self.add(kodelet.join("hooks"), layer, Speaks::Kodelet, project);
+        self.add_plugins(kodelet, layer, project);
+        let hooks = self.folders.get(before..).unwrap_or_default();
+        let extensions: Vec<HookFolder> = hooks.iter().map(extension::beside).collect();
+        self.folders.extend(extensions);
     }
 
     /// Adds the hook folders of plugins, in the byte order of their names. Links to plugins are followed.

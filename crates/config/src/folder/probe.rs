@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenterhook::Layer;
 use tenterhook_process::{
     CancellationToken, Capture, Command, End, HeldPipe, Limits, Program, SpawnError,
 };
 use tokio::task::JoinSet;
 
 use super::Answer;
+use super::Speaks;
 use super::cache::Cache;
+use super::extension::Extensions;
 use super::scan::Candidate;
 use super::script::Workers;
 use crate::trust::{Approvals, TrustState};
@@ -34,14 +35,20 @@ pub(super) struct Probes<'a> {
     cache: Cache,
     directory: PathBuf,
     workers: &'a Workers,
+    extensions: &'a Extensions,
 }
 
 impl<'a> Probes<'a> {
-    pub(super) fn open(data_dir: Option<&Path>, directory: &Path, workers: &'a Workers) -> Self {
+    pub(super) fn open(
+        data_dir: Option<&Path>,
+        directory: &Path,
+        (workers, extensions): (&'a Workers, &'a Extensions),
+    ) -> Self {
         Self {
             cache: Cache::open(data_dir),
             directory: directory.to_owned(),
             workers,
+            extensions,
         }
     }
 
@@ -68,10 +75,17 @@ impl<'a> Probes<'a> {
     pub(super) async fn ask(&mut self, asked: Vec<(usize, &Candidate)>) -> Vec<(usize, Answer)> {
         let mut answers = Vec::with_capacity(asked.len());
         let mut running = JoinSet::new();
+        let mut starting = JoinSet::new();
         for (index, candidate) in asked {
+            if candidate.found.speaks == Speaks::KodeletExtension {
+                // What it registers is asked of the process that is called later, never remembered.
+                let asked = self.extensions.ask(candidate);
+                starting.spawn(async move { (index, asked.await.map(Declared)) });
+                continue;
+            }
             let key = Cache::key(&candidate.found.path, &candidate.sha256);
             // What a file has beside it that was named by itself is not known.
-            let is_whole = candidate.found.layer != Layer::Explicit;
+            let is_whole = !candidate.found.is_named();
             if let Some(declared) = self.cache.find(&key).filter(|_| is_whole) {
                 answers.push((index, Ok(declared)));
                 continue;
@@ -107,6 +121,9 @@ impl<'a> Probes<'a> {
                 self.cache.remember(key, declared);
             }
             answers.push((index, answer));
+        }
+        while let Some(started) = starting.join_next().await {
+            answers.extend(started);
         }
         answers
     }

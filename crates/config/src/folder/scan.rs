@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{EventName, Layer};
 use tenterhook_process::is_executable;
 
+use super::extension;
 use super::pi::{self, Extension};
 use super::place::Places;
 use super::script::{self, Language};
@@ -90,8 +91,8 @@ impl Scanned {
     pub(super) fn unasked(&mut self) -> Vec<(usize, &Candidate)> {
         let mut winners = HashMap::new();
         for candidate in &self.candidates {
-            let is_hook = !candidate.found.state.events().is_empty();
-            if let (true, Some(key)) = (is_hook, candidate.key()) {
+            let is_in_force = candidate.found.state.is_in_force();
+            if let (true, Some(key)) = (is_in_force, candidate.key()) {
                 winners
                     .entry(key)
                     .or_insert_with(|| candidate.found.path.clone());
@@ -125,7 +126,7 @@ impl Scanned {
         };
         let mut named = HashMap::new();
         for (index, candidate) in self.candidates.iter().enumerate() {
-            if candidate.found.layer == Layer::Explicit {
+            if candidate.found.is_named() {
                 let first = (index, candidate.found.path.clone());
                 named.entry(whole(candidate)).or_insert(first);
             }
@@ -153,6 +154,7 @@ impl Scanned {
             };
             let speaks = candidate.found.speaks;
             let state = match answer {
+                answer if speaks == Speaks::KodeletExtension => extension::state(answer),
                 Ok(declared) if candidate.language.is_some() => script::state(speaks, &declared.0),
                 Ok(declared) => match speaks.event(&declared.0) {
                     Some((event, _)) => FileState::Hook {
@@ -205,19 +207,18 @@ struct Group {
 }
 
 fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), String> {
-    let groups = if folder.speaks == Speaks::Pi {
-        pi_extensions(folder)?
-    } else {
-        plain_files(folder, &mut scanned.warnings)?
+    let groups = match folder.speaks {
+        Speaks::KodeletExtension => return extension::scan(folder, trust, scanned),
+        Speaks::Pi => pi_extensions(folder)?,
+        Speaks::Kodelet | Speaks::Tenterhook | Speaks::Operator | Speaks::Morphix => {
+            plain_files(folder, &mut scanned.warnings)?
+        }
     };
     for Group { paths, beside } in groups {
-        for path in paths {
-            let mut candidate = look(folder, path);
-            if candidate.step == Step::Waits {
-                read(&mut candidate, folder, trust, &beside);
-            }
-            scanned.candidates.push(candidate);
-        }
+        let candidates = paths
+            .into_iter()
+            .map(|path| look_at(folder, path, trust, &beside));
+        scanned.candidates.extend(candidates);
     }
     Ok(())
 }
@@ -246,26 +247,21 @@ fn plain_files(folder: &HookFolder, warnings: &mut Vec<String>) -> Result<Vec<Gr
         }
     }
     paths.sort();
-    let is_script = |path: &Path| folder.speaks.language(path).is_some();
-    let is_hook = |path: &Path| {
-        path.parent() == Some(&folder.dir) && (is_executable(path) || is_script(path))
-    };
-    let is_needed = folder.project.is_some() || folder.speaks != Speaks::Kodelet;
-    let beside = Beside::new(is_needed.then_some(&folder.dir), |path| !is_hook(path));
+    let beside = Beside::of_folder(folder);
     Ok(vec![Group { paths, beside }])
 }
 
 /// Returns the entries of pi's extensions. Each may load what stands in its own folder; one that is a file, what stands
 /// beside it and is no extension.
 fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
-    let found = if folder.layer == Layer::Explicit {
+    let found = if folder.is_named() {
         pi::named(&folder.dir)
     } else {
         pi::below(&folder.dir)
     };
     let found = match found {
         Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound && folder.layer != Layer::Explicit => {
+        Err(error) if error.kind() == ErrorKind::NotFound && !folder.is_named() => {
             return Ok(Vec::new());
         }
         Err(error) => return Err(error.to_string()),
@@ -280,9 +276,7 @@ fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
         let beside = match dir {
             Some(dir) => Beside::new(Some(dir), |path| !paths.iter().any(|entry| entry == path)),
             // What a file that was named by itself has beside it is anything.
-            None if folder.layer == Layer::Explicit && own.len() == 1 => {
-                Beside::new(None, |_| true)
-            }
+            None if folder.is_named() && own.len() == 1 => Beside::new(None, |_| true),
             None => Beside::new(Some(&folder.dir), |path| {
                 !own.iter().any(|own| path.starts_with(own))
             }),
@@ -297,6 +291,20 @@ fn is_of_morphix(path: &Path) -> bool {
     Speaks::Morphix.language(path).is_some()
         && read_whole(path)
             .is_ok_and(|(bytes, _)| memchr::memmem::find(&bytes, b"hooks_registry").is_some())
+}
+
+/// Looks at a file, and reads it where it may become a hook.
+pub(super) fn look_at(
+    folder: &HookFolder,
+    path: PathBuf,
+    trust: &Trust,
+    beside: &Beside,
+) -> Candidate {
+    let mut candidate = look(folder, path);
+    if candidate.step == Step::Waits {
+        read(&mut candidate, folder, trust, beside);
+    }
+    candidate
 }
 
 /// Says what can be said of a file without reading it.
@@ -409,6 +417,11 @@ fn read_brought(
         source: below(&folder.dir, &project.dir).into(),
         name: folder.name_of(&path),
         definition: match candidate.language {
+            None if folder.speaks == Speaks::KodeletExtension => {
+                format!(
+                    "extension: {shown}\nevents, tools and commands: those that it registers when it is started\n"
+                )
+            }
             None => {
                 format!("executable: {shown}\nevent: the one that it declares when it is asked\n")
             }
@@ -450,13 +463,29 @@ fn check_program(bytes: &[u8]) -> Result<(), String> {
 
 /// The sources beside executables, which they may load: read once for a folder, and only when a project's file needs them.
 #[derive(Debug)]
-struct Beside {
+pub(super) struct Beside {
     sources: Vec<PathBuf>,
     is_too_much: bool,
     files: OnceCell<Result<Vec<ItemFile>, String>>,
 }
 
 impl Beside {
+    /// Looks at what stands beside the hooks of a folder.
+    pub(super) fn of_folder(folder: &HookFolder) -> Self {
+        let is_needed = folder.project.is_some()
+            || !matches!(folder.speaks, Speaks::Kodelet | Speaks::KodeletExtension);
+        let is_hook = |path: &Path| match folder.speaks {
+            Speaks::KodeletExtension => extension::is_named_so(path),
+            Speaks::Kodelet
+            | Speaks::Tenterhook
+            | Speaks::Operator
+            | Speaks::Morphix
+            | Speaks::Pi => is_executable(path) || folder.speaks.language(path).is_some(),
+        };
+        let is_own = |path: &Path| path.parent() == Some(&folder.dir) && is_hook(path);
+        Self::new(is_needed.then_some(&folder.dir), |path| !is_own(path))
+    }
+
     /// Looks at what stands in a folder and below it.
     fn new(dir: Option<&Path>, is_wanted: impl Fn(&Path) -> bool) -> Self {
         let sources = dir.map(|dir| sources_below(dir, is_wanted));

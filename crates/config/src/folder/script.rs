@@ -10,7 +10,9 @@ use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::morphix::Morphix;
 use tenterhook_dialects::operator::Operator;
 use tenterhook_dialects::pi::Pi;
-use tenterhook_handlers::worker::{Script, ScriptHook, Worker, WorkerHandler, node, python};
+use tenterhook_handlers::worker::{
+    Registered, Script, ScriptHook, Worker, WorkerHandler, node, python,
+};
 
 use super::scan::Candidate;
 use super::{FileState, FoundHook, Speaks, spec};
@@ -52,7 +54,7 @@ impl Speaks {
     /// Returns what sets such a folder apart.
     pub(super) const fn system(self) -> &'static System {
         match self {
-            Self::Kodelet => &System {
+            Self::Kodelet | Self::KodeletExtension => &System {
                 api: "kodelet",
                 extensions: &[],
                 runs_executables: true,
@@ -110,7 +112,7 @@ impl Speaks {
     fn declared(self, name: &str) -> Result<(EventName, Arc<dyn Dialect>), String> {
         let unknown = |system: &str| format!("{system} has no event `{}`", name.escape_debug());
         match self {
-            Self::Kodelet | Self::Tenterhook => {
+            Self::Kodelet | Self::KodeletExtension | Self::Tenterhook => {
                 let event = EventName::from_str(name).map_err(|error| error.to_string())?;
                 Ok((event, DockerAgent::native()))
             }
@@ -224,7 +226,7 @@ impl Workers {
         worker
     }
 
-    /// Loads a script and returns its hooks as text.
+    /// Loads a script and returns what it registers as text.
     pub(super) async fn ask(
         &self,
         language: Language,
@@ -232,11 +234,11 @@ impl Workers {
     ) -> Result<String, String> {
         let script = script(candidate);
         let worker = self.of(language, candidate).await;
-        let (_, hooks) = worker
+        let (_, registered) = worker
             .load(&script)
             .await
             .map_err(|error| error.to_string())?;
-        serde_json::to_string(&hooks).map_err(|error| error.to_string())
+        serde_json::to_string(&registered).map_err(|error| error.to_string())
     }
 }
 
@@ -256,8 +258,9 @@ pub(super) fn state(speaks: Speaks, declared: &str) -> FileState {
 }
 
 fn read(speaks: Speaks, declared: &str) -> Result<Vec<FoundHook>, String> {
-    let hooks: Vec<ScriptHook> =
-        serde_json::from_str(declared).map_err(|error| format!("its hooks are none: {error}"))?;
+    let registered: Registered = serde_json::from_str(declared)
+        .map_err(|error| format!("what it registers is not understood: {error}"))?;
+    let hooks = registered.hooks;
     if hooks.is_empty() && !speaks.system().may_have_none {
         return Err(
             "it registers no hooks, expected a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file \
@@ -290,6 +293,19 @@ fn found(speaks: Speaks, hook: ScriptHook) -> Result<FoundHook, String> {
     })
 }
 
+/// Returns the id of a hook of a file that has several.
+pub(super) fn hook_id(file: &str, hooks: &[FoundHook], place: usize) -> HookId {
+    let own = hooks.get(place);
+    let name = own.map_or("", |hook| hook.name.as_str());
+    let same = hooks.iter().take(place).filter(|earlier| {
+        own.is_some_and(|hook| earlier.name == hook.name && earlier.event == hook.event)
+    });
+    HookId::new(match same.count() {
+        0 => format!("{file}:{name}"),
+        count => format!("{file}:{name}#{}", count + 1),
+    })
+}
+
 /// Makes the hooks of a script.
 pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookSpec> {
     let (FileState::Script { hooks }, Some(language)) =
@@ -313,25 +329,20 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
     let made = hooks.iter().enumerate().filter_map(|(place, hook)| {
         // It was read before, when the script said which hooks it has.
         let (_, dialect) = candidate.found.speaks.declared(&hook.declared).ok()?;
-        let earlier = hooks.iter().take(place);
-        let same =
-            earlier.filter(|earlier| earlier.name == hook.name && earlier.event == hook.event);
-        let id = match same.count() {
-            0 => format!("{file}:{}", hook.name),
-            count => format!("{file}:{}#{}", hook.name, count + 1),
-        };
         let text = format!("{file} {}", hook.name);
         let policy = match candidate.found.speaks {
             Speaks::Operator | Speaks::Morphix | Speaks::Pi => {
                 dialect.policy(hook.event.info(), None)
             }
-            Speaks::Kodelet | Speaks::Tenterhook => native_policy(hook.event.info(), None),
+            Speaks::Kodelet | Speaks::KodeletExtension | Speaks::Tenterhook => {
+                native_policy(hook.event.info(), None)
+            }
         };
-        let place = (lease.clone(), place);
-        let handler = WorkerHandler::leased(worker.clone(), place, dialect, text);
+        let at = (lease.clone(), place);
+        let handler = WorkerHandler::leased(worker.clone(), at, dialect, text);
         let matcher = hook.matcher.as_deref().map(Matcher::parse);
         Some(HookSpec {
-            id: HookId::new(id),
+            id: hook_id(file, hooks, place),
             matcher: matcher
                 .and_then(Result::ok)
                 .unwrap_or_else(Matcher::everything),

@@ -12,6 +12,7 @@ mod agent_file;
 mod agent_flag;
 mod arbitrary;
 mod contract;
+mod extension;
 mod folder;
 mod http;
 mod mistakes;

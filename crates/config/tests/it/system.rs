@@ -429,3 +429,94 @@ async fn an_extension_that_is_named_has_to_be_there() {
         assert!(told.contains(problem), "{told}");
     }
 }
+
+/// An extension whose handler of tool calls writes its name into the arguments.
+fn pi(name: &str) -> String {
+    format!(
+        "export default function (pi: any) {{\n  pi.on('tool_call', async (event: any): Promise<void> => {{\n    \
+         event.input.seen = [...(event.input.seen ?? []), '{name}'];\n  }});\n}}\n"
+    )
+}
+
+// P33, P34: those that cannot be loaded hurt no other; project, user, command line.
+#[tokio::test]
+async fn handlers_of_pi_are_called_in_the_order_of_loading() {
+    let place = Place::new();
+    let project = place.project.join(".pi/extensions");
+    write(
+        &project,
+        &[
+            ("b.ts", &pi("b")),
+            ("broken.ts", "export default 1;\n"),
+            ("syntax.ts", "export {{;\n"),
+        ],
+    );
+    write(
+        &project.join("a"),
+        &[(
+            "index.ts",
+            "import { name } from './lib/name.ts';\nexport default (pi: any) => { pi.on('tool_call', (event: any) => { event.input.seen = [name]; }); };\n",
+        )],
+    );
+    write(
+        &project.join("a/lib"),
+        &[("name.ts", "export const name: string = 'a';\n")],
+    );
+    write(
+        &place.home.join(".pi/agent/extensions"),
+        &[(
+            "user.js",
+            "export default (pi) => { pi.on('tool_call', (event) => { event.input.seen.push('user'); }); };\n",
+        )],
+    );
+    write(&place.home.join("named"), &[("index.ts", &pi("named"))]);
+    write(
+        &place.home.join("config/hooks"),
+        &[(
+            "guard.py",
+            "from tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n",
+        )],
+    );
+    let quiet = "export default (pi: any) => { pi.registerCommand('hello', { description: 'x', handler: async () => {} }); pi.on('later', () => {}); };\n";
+    write(&project, &[("quiet.ts", quiet)]);
+    let discovered = search(&place)
+        .extensions([place.home.join("named")])
+        .discover()
+        .await;
+    let problems: Vec<_> = discovered
+        .files
+        .iter()
+        .filter(|file| matches!(file.state, FileState::ProbeFailed { .. }))
+        .map(|file| file.name.as_str())
+        .collect();
+    assert_eq!(problems, ["broken.ts", "syntax.ts"]);
+    let engine = engine(discovered);
+    let hooks = engine.hooks();
+    let sources: Vec<String> = hooks
+        .iter()
+        .map(|hook| {
+            let file = hook.id.as_str().split(':').next().unwrap();
+            format!("{file} {}", hook.event.as_ref().unwrap())
+        })
+        .collect();
+    let expected = [
+        "guard.py pre_tool_use",
+        "a/index.ts pre_tool_use",
+        "b.ts pre_tool_use",
+        "user.js pre_tool_use",
+        "named/index.ts pre_tool_use",
+        "quiet.ts x-pi.later",
+    ];
+    assert_eq!(sources, expected);
+    let call = PreToolUse {
+        tool_name: "shell".to_owned(),
+        ..PreToolUse::default()
+    };
+    let outcome = engine.dispatcher(Origin::default()).dispatch(call).await;
+    assert_eq!(outcome.failures(), []);
+    let rewritten = outcome.rewritten().unwrap();
+    assert_eq!(
+        rewritten.tool_input["seen"],
+        serde_json::json!(["a", "b", "user", "named"])
+    );
+}

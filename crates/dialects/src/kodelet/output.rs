@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook::{EventRef, ReadError};
-use tenterhook_protocol::event::PostToolUse;
+use tenterhook_protocol::event::{PostToolUse, ToolExecutionUpdate};
 use tenterhook_protocol::{AnyEffect, ContentBlock, JsonObject};
 
 /// The kinds of metadata that kodelet knows.
@@ -31,7 +31,7 @@ const METADATA_TYPES: [&str; 17] = [
 const NANOSECONDS: u64 = 1_000_000;
 
 /// Returns the result of an event as kodelet writes it.
-pub(super) fn written(event: &EventRef, payload: &JsonObject) -> Value {
+pub(crate) fn written(event: &EventRef, payload: &JsonObject) -> Value {
     let Some(used) = event.downcast::<PostToolUse>() else {
         return Value::Null;
     };
@@ -69,6 +69,20 @@ pub(super) fn written(event: &EventRef, payload: &JsonObject) -> Value {
     let timestamp = event.envelope().timestamp().to_string();
     add("timestamp", timestamp.into());
     Value::Object(output)
+}
+
+/// Returns what there is of a result so far.
+pub(crate) fn partial(event: &EventRef) -> Value {
+    let Some(update) = event.downcast::<ToolExecutionUpdate>() else {
+        return Value::Null;
+    };
+    json!({
+        "toolName": update.tool_name,
+        "success": !update.partial_result.is_error,
+        "metadataType": "custom_tool",
+        "metadata": { "executionTime": 0, "output": update.partial_result.joined_text() },
+        "timestamp": event.envelope().timestamp().to_string(),
+    })
 }
 
 fn bash(event: &EventRef, payload: &JsonObject, text: &str, duration: u64) -> Value {
@@ -110,7 +124,7 @@ struct Output {
 }
 
 /// Reads a result that a hook puts in the place of another one.
-pub(super) fn read(value: &Value, effect: &mut AnyEffect) -> Result<(), ReadError> {
+pub(crate) fn read(value: &Value, effect: &mut AnyEffect) -> Result<(), ReadError> {
     let output: Output = Deserialize::deserialize(value)
         .map_err(|error| ReadError::invalid(format!("`output`: {error}")))?;
     output.check()?;

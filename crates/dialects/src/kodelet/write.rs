@@ -52,17 +52,19 @@ fn own(kind: EventKind, event: &EventRef) -> Result<JsonObject, WriteError> {
     } else if kind == EventKind::Stop {
         json!({ "messages": messages(payload) })
     } else {
-        let index = payload.get("turn_index").and_then(Value::as_u64);
-        json!({
-            "response": of("response"),
-            // Counted within one message of the user, from 1.
-            "turn_number": index.unwrap_or_default().saturating_add(1),
-        })
+        json!({ "response": of("response"), "turn_number": turn_number(payload) })
     };
     Ok(own.as_object().cloned().unwrap_or_default())
 }
 
-fn messages(payload: &JsonObject) -> Value {
+/// Returns the number of a turn, counted within one message of the user, from 1.
+pub(crate) fn turn_number(payload: &JsonObject) -> u64 {
+    let index = payload.get("turn_index").and_then(Value::as_u64);
+    index.unwrap_or_default().saturating_add(1)
+}
+
+/// Returns the messages of a conversation as kodelet writes them.
+pub(crate) fn messages(payload: &JsonObject) -> Value {
     let messages = payload.get("messages").and_then(Value::as_array);
     let message =
         |message: &Value| json!({ "role": message.get("role"), "content": message.get("content") });

@@ -9,6 +9,7 @@ mod answers;
 mod events;
 #[cfg(unix)]
 mod kodelet;
+mod kodelet_extension;
 mod operator;
 mod strict;
 

@@ -216,7 +216,7 @@ impl CommandHandler {
         };
         let effect = self
             .dialect
-            .read(call.event.info(), &reply, self.strict_output);
+            .read_answer(&call.event, &reply, self.strict_output);
         let (call, end, kind) = (call.clone(), self.end.token().clone(), self.kind);
         tokio::spawn(async move {
             let began = Instant::now();
@@ -266,7 +266,7 @@ impl CommandHandler {
         };
         let effect = self
             .dialect
-            .read(call.event.info(), &reply, self.strict_output)?;
+            .read_answer(&call.event, &reply, self.strict_output)?;
         Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
 }

@@ -1,6 +1,7 @@
 //! Whether a program speaks the protocol of workers: a conversation in which each step says what it expects.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -10,6 +11,8 @@ use tenterhook_process::{CancellationToken, Command, Companion};
 use tokio::time::{Instant, timeout};
 
 use super::connection::Connection;
+use super::host::{Desk, NoHost};
+use super::wire::Wire;
 use super::{LONGEST_LINE, MEMORY, PROTOCOL_VERSION, WorkerError};
 
 /// How long one step may take.
@@ -33,7 +36,12 @@ pub struct Step {
 /// Panics outside a tokio runtime with I/O and time enabled.
 pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<Step> {
     let mut steps = Vec::new();
-    let connection = match Connection::start("worker", command) {
+    let connection = match Connection::start(
+        "worker",
+        command,
+        Wire::WORKER,
+        &Desk::new(Arc::new(NoHost)),
+    ) {
         Ok(connection) => connection,
         Err(problem) => {
             note(&mut steps, "it starts", Err(problem));
@@ -41,7 +49,7 @@ pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<Step> {
         }
     };
     note(&mut steps, "it starts", Ok(()));
-    let hello = ask(&connection, "initialize", &hello()).await;
+    let hello = ask(&connection, "initialize", &hello(false)).await;
     let hello = hello.and_then(|answer| match answer.get("protocol_version") {
         Some(version) if *version == PROTOCOL_VERSION => Ok(()),
         other => Err(format!(
@@ -125,10 +133,10 @@ fn note(steps: &mut Vec<Step>, what: &'static str, result: Result<(), String>) {
 }
 
 /// Returns what a worker is told first.
-pub(super) fn hello() -> Value {
+pub(super) fn hello(has_ui: bool) -> Value {
     json!({
         "protocol_version": PROTOCOL_VERSION,
-        "host": {"name": "tenterhook", "version": env!("CARGO_PKG_VERSION")},
+        "host": {"name": "tenterhook", "version": env!("CARGO_PKG_VERSION"), "ui": has_ui},
         "limits": {"line_bytes": LONGEST_LINE, "memory_bytes": MEMORY},
     })
 }

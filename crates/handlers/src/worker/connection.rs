@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{LONGEST_LINE, WorkerError};
+use super::WorkerError;
+use super::host::Desk;
+use super::wire::{Messages, Wire};
 
 /// How many bytes wait for a worker that does not read. Whoever has more to say waits too.
 const BUFFER: usize = 1 << 20;
@@ -22,8 +25,6 @@ const BUFFER: usize = 1 << 20;
 const CHUNK: usize = 64 << 10;
 /// How long a worker may take to end that has closed its output.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
-/// How long a worker may go on with a call after it was told to give it up.
-const LET_GO: Duration = Duration::from_secs(2);
 /// How many lines of stderr are kept, and how much of each.
 const LINES: (usize, usize) = (20, 500);
 
@@ -44,11 +45,17 @@ pub(super) struct Connection {
 #[derive(Debug)]
 struct Shared {
     name: String,
+    wire: Wire,
     pending: Mutex<HashMap<u64, oneshot::Sender<Reply>>>,
     /// Calls that nobody waits for any more and that were not answered yet.
     given_up: Mutex<HashSet<u64>>,
+    /// Calls whose scripts ask the user something, each with the number of questions.
+    asking: Mutex<HashMap<u64, u32>>,
+    /// The user has answered.
+    told: Notify,
+    desk: Desk,
     next_id: AtomicU64,
-    /// When a line came last, in calls that were made by then.
+    /// When a message came last, in calls that were made by then.
     heard_at: AtomicU64,
     death: Mutex<Option<String>>,
     stderr: Mutex<VecDeque<String>>,
@@ -64,20 +71,46 @@ impl Shared {
         self.given_up.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn asking(&self) -> MutexGuard<'_, HashMap<u64, u32>> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the time of a call is over. The time in which its script asks the user something does not count: when that is
+    /// answered, the call has all of its time again.
+    async fn time_is_over(&self, id: u64, mut deadline: Instant) {
+        let within = deadline.saturating_duration_since(Instant::now());
+        loop {
+            sleep_until(deadline).await;
+            loop {
+                let mut told = std::pin::pin!(self.told.notified());
+                told.as_mut().enable();
+                if !self.asking().contains_key(&id) {
+                    break;
+                }
+                told.await;
+                deadline = Instant::now() + within;
+            }
+            if deadline <= Instant::now() {
+                return;
+            }
+        }
+    }
+
     /// Has the worker killed where it does not let go of a call that nobody waits for: nothing outlives its deadline.
     fn expect_end_of(self: &Arc<Self>, id: u64) {
         // Outside a runtime nobody is left to read the answer either.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        let (Some(let_go), Ok(runtime)) = (self.wire.let_go, tokio::runtime::Handle::try_current())
+        else {
             return;
         };
         self.given_up().insert(id);
         let shared = Arc::clone(self);
         runtime.spawn(async move {
-            let answered = timeout_at(Instant::now() + LET_GO, shared.ended.cancelled());
+            let answered = timeout_at(Instant::now() + let_go, shared.ended.cancelled());
             if answered.await.is_err() && shared.given_up().remove(&id) {
                 shared.die(&format!(
                     "it went on with a call for {} seconds after it was told to give it up",
-                    LET_GO.as_secs()
+                    let_go.as_secs()
                 ));
             }
         });
@@ -114,6 +147,8 @@ struct Message<'a> {
     id: Option<u64>,
     #[serde(default)]
     method: Option<String>,
+    #[serde(default)]
+    params: Value,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(default)]
@@ -132,14 +167,23 @@ struct Failure {
 }
 
 impl Connection {
-    pub(super) fn start(name: &str, command: &Command) -> Result<Self, String> {
+    pub(super) fn start(
+        name: &str,
+        command: &Command,
+        wire: Wire,
+        desk: &Desk,
+    ) -> Result<Self, String> {
         let (child, pipes) =
             Companion::start(command).map_err(|error| tenterhook::error_chain(&error))?;
         let ended = CancellationToken::new();
         let shared = Arc::new(Shared {
             name: name.to_owned(),
+            wire,
             pending: Mutex::default(),
             given_up: Mutex::default(),
+            asking: Mutex::default(),
+            told: Notify::new(),
+            desk: desk.clone(),
             next_id: AtomicU64::new(1),
             heard_at: AtomicU64::new(0),
             death: Mutex::new(None),
@@ -228,14 +272,15 @@ impl Connection {
         if self.ended.is_cancelled() {
             return Err(self.over_error());
         }
-        let mut frame = Vec::with_capacity(params.len() + method.len() + 64);
-        frame.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        frame.extend_from_slice(id.to_string().as_bytes());
-        frame.extend_from_slice(b",\"method\":\"");
-        frame.extend_from_slice(method.as_bytes());
-        frame.extend_from_slice(b"\",\"params\":");
-        frame.extend_from_slice(params);
-        frame.extend_from_slice(b"}\n");
+        let frame = self.shared.wire.framing.frame(&[
+            b"{\"jsonrpc\":\"2.0\",\"id\":",
+            id.to_string().as_bytes(),
+            b",\"method\":\"",
+            method.as_bytes(),
+            b"\",\"params\":",
+            params,
+            b"}",
+        ]);
         let asked = async {
             self.stdin.send(&frame).await;
             match receiver.await {
@@ -247,7 +292,8 @@ impl Connection {
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(WorkerError::Cancelled),
-            answer = timeout_at(deadline, asked) => answer.unwrap_or(Err(WorkerError::TimedOut)),
+            answer = asked => answer,
+            () = self.shared.time_is_over(id, deadline) => Err(WorkerError::TimedOut),
         };
         drop(waiting);
         answer
@@ -260,17 +306,24 @@ impl Connection {
 
     /// Says that nobody waits for a call.
     pub(super) fn cancel(&self, id: u64) {
-        let frame =
-            format!("{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\",\"params\":{{\"id\":{id}}}}}\n");
+        let Wire {
+            framing, cancel, ..
+        } = self.shared.wire;
+        let message =
+            format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{cancel}\",\"params\":{{\"id\":{id}}}}}");
+        let frame = framing.frame(&[message.as_bytes()]);
         // Where there is no room the worker does not read, and needs not be told.
-        let _told = self.stdin.send_now(frame.as_bytes());
+        let _told = self.stdin.send_now(&frame);
     }
 
-    /// Asks the worker to end, and takes its answer.
+    /// Asks the worker to end, where its protocol has a word for that, and takes its answer.
     pub(super) async fn ask_to_end(&self, within: Duration) -> Result<(), String> {
+        let Some(method) = self.shared.wire.end else {
+            return Ok(());
+        };
         let never = CancellationToken::new();
         let deadline = Instant::now() + within;
-        let answer = self.call("shutdown", b"{}", deadline, &never).await;
+        let answer = self.call(method, b"{}", deadline, &never).await;
         answer.map(drop).map_err(|error| error.to_string())
     }
 
@@ -284,9 +337,11 @@ impl Connection {
     /// Asks the worker to end, and waits for that.
     pub(super) async fn shutdown(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
-        let _answered = self.ask_to_end(grace).await;
-        // Where it does not end by then it is killed.
-        let _ended = timeout_at(deadline, self.ended.cancelled()).await;
+        if self.shared.wire.end.is_some() {
+            let _answered = self.ask_to_end(grace).await;
+            // Where it does not end by then it is killed.
+            let _ended = timeout_at(deadline, self.ended.cancelled()).await;
+        }
         self.shared.die("it was stopped");
     }
 }
@@ -427,7 +482,7 @@ async fn read(pipe: Receiver, child: Companion, shared: Arc<Shared>, stdin: Arc<
         biased;
         // Nobody needs it any more: dropping the child kills its group.
         () = shared.ended.cancelled() => return,
-        problem = read_lines(&pipe, &shared, &stdin) => problem,
+        problem = read_messages(&pipe, &shared, &stdin) => problem,
     };
     let problem = match problem {
         Some(problem) => problem,
@@ -445,27 +500,28 @@ fn ended(end: End) -> String {
     }
 }
 
-/// Reads lines; returns what is wrong with one, or nothing at the end of the output.
-async fn read_lines(pipe: &Receiver, shared: &Shared, stdin: &Input) -> Option<String> {
-    let mut buffer = BytesMut::with_capacity(CHUNK);
-    let mut looked_at = 0;
+/// Reads messages; returns what is wrong with one, or nothing at the end of the output.
+async fn read_messages(
+    pipe: &Receiver,
+    shared: &Arc<Shared>,
+    stdin: &Arc<Input>,
+) -> Option<String> {
+    let mut messages = Messages::new(shared.wire.framing, CHUNK);
     loop {
-        while let Some(end) = memchr::memchr(b'\n', buffer.get(looked_at..).unwrap_or_default()) {
-            let line = buffer.split_to(looked_at + end + 1).freeze();
-            looked_at = 0;
-            if let Err(problem) = take(&line, shared, stdin) {
+        loop {
+            let taken = match messages.next() {
+                Ok(Some(message)) => take(&message, shared, stdin),
+                Ok(None) => break,
+                Err(problem) => Err(problem),
+            };
+            if let Err(problem) = taken {
                 return Some(problem);
             }
-        }
-        looked_at = buffer.len();
-        if looked_at > LONGEST_LINE {
-            return Some(format!("it said a line of more than {LONGEST_LINE} bytes"));
         }
         if pipe.readable().await.is_err() {
             return None;
         }
-        buffer.reserve(CHUNK);
-        match pipe.try_read_buf(&mut buffer) {
+        match pipe.try_read_buf(messages.room(CHUNK)) {
             Ok(0) => return None,
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -474,8 +530,55 @@ async fn read_lines(pipe: &Receiver, shared: &Shared, stdin: &Input) -> Option<S
     }
 }
 
-/// Takes one line.
-fn take(line: &Bytes, shared: &Shared, stdin: &Input) -> Result<(), String> {
+/// Answers a request of the worker.
+async fn serve((id, method, params): (u64, String, Value), shared: Arc<Shared>, stdin: Arc<Input>) {
+    let question = Question::of(&method, &params, &shared);
+    let answer = tokio::select! {
+        biased;
+        () = shared.ended.cancelled() => return,
+        answer = shared.desk.answer(id, &method, params) => answer,
+    };
+    drop(question);
+    let message = shared.wire.framing.frame(&[&answer]);
+    tokio::select! {
+        biased;
+        () = shared.ended.cancelled() => {}
+        () = stdin.send(&message) => {}
+    }
+}
+
+/// The user is asked something on behalf of a call: its time does not pass meanwhile.
+struct Question<'a> {
+    shared: &'a Shared,
+    call: u64,
+}
+
+impl<'a> Question<'a> {
+    fn of(method: &str, params: &Value, shared: &'a Shared) -> Option<Self> {
+        let call = params.get("call")?.as_u64()?;
+        if !["ui/confirm", "ui/select", "ui/input"].contains(&method) {
+            return None;
+        }
+        *shared.asking().entry(call).or_default() += 1;
+        Some(Self { shared, call })
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let mut asking = self.shared.asking();
+        if let Some(questions) = asking.get_mut(&self.call) {
+            *questions -= 1;
+            if *questions == 0 {
+                asking.remove(&self.call);
+                self.shared.told.notify_waiters();
+            }
+        }
+    }
+}
+
+/// Takes one message.
+fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), String> {
     let made = shared.next_id.load(Ordering::Relaxed);
     shared.heard_at.store(made, Ordering::Relaxed);
     if line.trim_ascii().is_empty() {
@@ -483,12 +586,13 @@ fn take(line: &Bytes, shared: &Shared, stdin: &Input) -> Result<(), String> {
     }
     let message: Message<'_> = serde_json::from_slice(line)
         .map_err(|error| format!("it said what is no message: {error}"))?;
-    match (message.id, &message.method) {
-        (Some(id), Some(_)) => {
-            let refusal = format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32601,\"message\":\"the host has no such method\"}}}}\n"
-            );
-            let _told = stdin.send_now(refusal.as_bytes());
+    match (message.id, message.method) {
+        (Some(id), Some(method)) => {
+            tokio::spawn(serve(
+                (id, method, message.params),
+                Arc::clone(shared),
+                Arc::clone(stdin),
+            ));
             Ok(())
         }
         // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.

@@ -6,16 +6,22 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tenterhook::{Answer, Call, Dialect, Handler, HandlerError, Reply};
 
-use super::{Lease, Worker, WorkerError};
+use super::{Extension, Lease, Worker, WorkerError};
 
-/// Runs a hook of a script in its worker: the event goes there in a dialect, and so comes the answer.
+/// Runs a hook in the process that serves it: the event goes there in a dialect, and so comes the answer.
 pub struct WorkerHandler {
-    worker: Worker,
-    /// The number of the script, and the hook's place in it.
-    place: (usize, usize),
+    server: Server,
     dialect: Arc<dyn Dialect>,
     text: String,
     lease: Option<Lease>,
+}
+
+/// Who is asked.
+enum Server {
+    /// A hook of a script: the script's number in its worker, and the hook's place in it.
+    Script(Worker, (usize, usize)),
+    /// A subscription of an extension.
+    Extension(Extension),
 }
 
 impl WorkerHandler {
@@ -27,8 +33,21 @@ impl WorkerHandler {
         text: impl Into<String>,
     ) -> Self {
         Self {
-            worker,
-            place,
+            server: Server::Script(worker, place),
+            dialect,
+            text: text.into(),
+            lease: None,
+        }
+    }
+
+    /// Makes the handler of an extension's subscription. `text` is shown to people.
+    pub fn of_extension(
+        extension: Extension,
+        dialect: Arc<dyn Dialect>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            server: Server::Extension(extension),
             dialect,
             text: text.into(),
             lease: None,
@@ -57,11 +76,17 @@ impl WorkerHandler {
             .event
             .encoded(&*self.dialect)
             .map_err(HandlerError::Write)?;
-        let answer = self
-            .worker
-            .handle(self.place, &event, call.timeout, &call.cancel)
-            .await
-            .map_err(|error| failure(&error, call))?;
+        let answer = match &self.server {
+            Server::Script(worker, place) => {
+                worker
+                    .handle(*place, &event, call.timeout, &call.cancel)
+                    .await
+            }
+            Server::Extension(extension) => {
+                extension.handle(&event, call.timeout, &call.cancel).await
+            }
+        };
+        let answer = answer.map_err(|error| failure(&error, call))?;
         if *answer == *b"null" {
             return Ok(None);
         }
@@ -71,7 +96,7 @@ impl WorkerHandler {
             stderr: b"",
             stdout_omitted: 0,
         };
-        let effect = self.dialect.read(call.event.info(), &reply, false)?;
+        let effect = self.dialect.read_answer(&call.event, &reply, false)?;
         Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
 }
@@ -92,8 +117,12 @@ fn failure(error: &WorkerError, call: &Call) -> HandlerError {
 
 impl fmt::Debug for WorkerHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = match &self.server {
+            Server::Script(worker, _) => worker.name(),
+            Server::Extension(extension) => extension.id(),
+        };
         f.debug_struct("WorkerHandler")
-            .field("worker", &self.worker.name())
+            .field("worker", &server)
             .field("hook", &self.text)
             .field("lease", &self.lease)
             .finish_non_exhaustive()
@@ -102,7 +131,10 @@ impl fmt::Debug for WorkerHandler {
 
 impl Handler for WorkerHandler {
     fn kind(&self) -> &'static str {
-        "worker"
+        match self.server {
+            Server::Script(..) => "worker",
+            Server::Extension(_) => "extension",
+        }
     }
 
     fn describe(&self) -> String {

@@ -3,19 +3,45 @@
 use std::path::Path;
 
 use tenterhook_process::{Command, Program};
+use tenterhook_protocol::JsonObject;
 
 use super::{MEMORY, Worker};
 
-/// The module that hooks import.
-const API: &str = include_str!("../../../../sdk/javascript/tenterhook/index.mjs");
+/// The modules that hooks import, and that the worker does.
+const SOURCES: [(&str, &str); 5] = [
+    (
+        "index.mjs",
+        include_str!("../../../../sdk/javascript/tenterhook/index.mjs"),
+    ),
+    (
+        "pi.mjs",
+        include_str!("../../../../sdk/javascript/tenterhook/pi.mjs"),
+    ),
+    (
+        "typebox.mjs",
+        include_str!("../../../../sdk/javascript/tenterhook/typebox.mjs"),
+    ),
+    (
+        "extension.mjs",
+        include_str!("../../../../sdk/javascript/tenterhook/extension.mjs"),
+    ),
+    (
+        "loader.mjs",
+        include_str!("../../../../sdk/javascript/tenterhook/loader.mjs"),
+    ),
+];
 /// The worker.
 const RUNTIME: &str = include_str!("../../../../sdk/javascript/tenterhook/worker.mjs");
 
-/// Makes the worker for scripts in JavaScript, which runs in `dir`. Node.js 20.6 or newer has to be in the search path.
+/// Makes the worker for scripts in JavaScript and TypeScript, which runs in `dir`. Node.js 20.6 or newer has to be in the search path.
 pub fn node(dir: &Path) -> Worker {
     // A text of JSON is one of JavaScript too.
-    let api = serde_json::Value::from(API).to_string();
-    let program = format!("const API = {api};\n{RUNTIME}");
+    let sources: JsonObject = SOURCES
+        .map(|(name, text)| (name.to_owned(), text.into()))
+        .into_iter()
+        .collect();
+    let sources = serde_json::Value::from(sources);
+    let program = format!("const SOURCES = {sources};\n{RUNTIME}");
     let memory = format!("--max-old-space-size={}", MEMORY >> 20);
     let command = Command::new(Program::exec([
         "node",

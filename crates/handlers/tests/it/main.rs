@@ -7,6 +7,8 @@
 )]
 
 mod add_context;
+#[cfg(unix)]
+mod extension;
 mod git;
 mod http;
 mod model;
@@ -14,6 +16,8 @@ mod model;
 mod morphix;
 #[cfg(unix)]
 mod operator;
+#[cfg(unix)]
+mod pi;
 mod server;
 mod snapshot;
 #[cfg(unix)]

@@ -10,6 +10,7 @@ use tenterhook::event::{
 };
 use tenterhook::{Dispatched, Engine, Message, Permission, Role, ToolResult, parse_event};
 use tenterhook_dialects::operator::EVENTS;
+use tenterhook_handlers::worker::Registered;
 
 use crate::stage::{Stage, run_without_host};
 
@@ -550,7 +551,7 @@ async fn files_of_operator_say_what_is_wrong_with_them() {
         assert!(error.to_string().contains(message), "{error}");
     }
     let listed = "def hooks():\n    return [['input', lambda event: None], ('agent_end', print)]\n";
-    let (_, hooks) = stage.load(API, "b.py", listed).await.unwrap();
+    let (_, Registered { hooks, .. }) = stage.load(API, "b.py", listed).await.unwrap();
     let names: Vec<_> = hooks
         .iter()
         .map(|hook| (&*hook.name, &*hook.event))

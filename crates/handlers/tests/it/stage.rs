@@ -10,7 +10,10 @@ use tempfile::TempDir;
 use tenterhook::{Dialect, Dispatcher, Engine, EventKind, HookId, HookSpec, Origin};
 use tenterhook_dialects::morphix::Morphix;
 use tenterhook_dialects::operator::Operator;
-use tenterhook_handlers::worker::{Script, ScriptHook, Worker, WorkerError, WorkerHandler, python};
+use tenterhook_dialects::pi::Pi;
+use tenterhook_handlers::worker::{
+    Host, Registered, Script, ScriptHook, Worker, WorkerError, WorkerHandler, node, python,
+};
 
 /// A folder of scripts, one worker, and an engine with their hooks.
 pub(crate) struct Stage {
@@ -33,6 +36,22 @@ impl Stage {
         }
     }
 
+    /// A stage for scripts in JavaScript and TypeScript.
+    pub(crate) fn of_node() -> Self {
+        let stage = Self::new();
+        Self {
+            worker: node(stage.dir.path()),
+            ..stage
+        }
+    }
+
+    pub(crate) fn hosted_by(self, host: Arc<dyn Host>) -> Self {
+        Self {
+            worker: self.worker.hosted_by(host),
+            ..self
+        }
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -52,14 +71,15 @@ impl Stage {
         api: &'static str,
         name: &str,
         text: &str,
-    ) -> Result<(usize, Vec<ScriptHook>), WorkerError> {
+    ) -> Result<(usize, Registered), WorkerError> {
         let path = self.write(name, text);
         self.worker.load(&Script { path, api }).await
     }
 
     /// Loads a script and registers its hooks, in the order in which it has them.
     pub(crate) async fn add(&self, api: &'static str, name: &str, text: &str) -> Vec<ScriptHook> {
-        let (number, hooks) = self.load(api, name, text).await.unwrap();
+        let (number, registered) = self.load(api, name, text).await.unwrap();
+        let hooks = registered.hooks;
         for (place, hook) in hooks.iter().enumerate() {
             let (kind, dialect) = contract(api, &hook.event);
             let handler = WorkerHandler::new(
@@ -100,12 +120,19 @@ impl Stage {
 }
 
 fn contract(api: &str, event: &str) -> (EventKind, Arc<dyn Dialect>) {
-    if api == "operator" {
-        let event = Operator::event(event).unwrap();
-        (event.kind, event.dialect())
-    } else {
-        let event = Morphix::event(event).unwrap();
-        (event.kind, Morphix::new())
+    match api {
+        "operator" => {
+            let event = Operator::event(event).unwrap();
+            (event.kind, event.dialect())
+        }
+        "pi" => {
+            let event = Pi::event(event).unwrap();
+            (event.kind, event.dialect())
+        }
+        _ => {
+            let event = Morphix::event(event).unwrap();
+            (event.kind, Morphix::new())
+        }
     }
 }
 

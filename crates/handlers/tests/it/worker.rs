@@ -13,7 +13,7 @@ use tenterhook::{
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::worker::{
-    Script, ScriptHook, Worker, WorkerError, WorkerHandler, check, node, python,
+    Registered, Script, ScriptHook, Worker, WorkerError, WorkerHandler, check, node, python,
 };
 use tenterhook_process::{CancellationToken, Command, Program};
 
@@ -156,7 +156,7 @@ async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
     let bench = Bench::new();
     let worker = bench.python();
     let script = bench.script("guard.py", GUARD);
-    let (number, hooks) = worker.load(&script).await.unwrap();
+    let (number, Registered { hooks, .. }) = worker.load(&script).await.unwrap();
     let expected = [
         ("guard", "pre_tool_use", Some("shell"), 7),
         ("later", "turn_end", None, 0),
@@ -212,7 +212,7 @@ async fn a_node_script_says_which_hooks_it_has_and_they_answer() {
     let bench = Bench::new();
     let worker = node(bench.dir.path());
     let script = bench.script("guard.mjs", NODE_GUARD);
-    let (_, hooks) = worker.load(&script).await.unwrap();
+    let (_, Registered { hooks, .. }) = worker.load(&script).await.unwrap();
     let expected = [
         ("guard", "pre_tool_use", Some("shell"), 7),
         ("handler", "turn_end", None, 0),
@@ -318,7 +318,8 @@ async fn a_script_that_cannot_be_loaded_says_where_and_hurts_no_other() {
         let error = worker.load(&bench.script("a.py", text)).await.unwrap_err();
         assert!(error.to_string().starts_with(message), "{error}");
     }
-    let (_, hooks) = worker.load(&bench.script("guard.py", GUARD)).await.unwrap();
+    let (_, Registered { hooks, .. }) =
+        worker.load(&bench.script("guard.py", GUARD)).await.unwrap();
     assert_eq!(hooks.len(), 3);
     let missing = Script {
         path: bench.path("missing.py"),
@@ -464,7 +465,7 @@ async fn a_gate_that_a_faulty_worker_serves_denies() {
     for (what, fault, cause) in FAULTS {
         let bench = Bench::new();
         let worker = bench.rogue(fault);
-        let (_, hooks) = worker.load(&bench.script("a.py", "")).await.unwrap();
+        let (_, Registered { hooks, .. }) = worker.load(&bench.script("a.py", "")).await.unwrap();
         let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(2));
         let outcome = dispatcher.dispatch(call("ls")).await;
         let reason = outcome

@@ -1,0 +1,136 @@
+//! Reading what an extension answered.
+
+use serde::Deserialize;
+use serde_json::Value;
+use tenterhook::event::BeforeAgentStart;
+use tenterhook::{EventInfo, EventKind, EventRef, ReadError, Reply};
+use tenterhook_protocol::AnyEffect;
+
+use super::{EVENTS, row};
+use crate::entries::Entries;
+use crate::kodelet::output;
+
+/// Reads an answer. `event` is what it answers, where that is known.
+pub(super) fn read(
+    info: &EventInfo,
+    event: Option<&EventRef>,
+    reply: &Reply<'_>,
+    strict: bool,
+) -> Result<AnyEffect, ReadError> {
+    let answer: Option<Entries> = serde_json::from_slice(reply.stdout)
+        .map_err(|error| ReadError::invalid(error.to_string()))?;
+    let mut answer = answer.unwrap_or_default();
+    let own = row(info.kind).map_or(&[][..], |row| row.keys);
+    let known = || EVENTS.iter().flat_map(|event| event.keys.iter().copied());
+    answer.check(own, known, strict)?;
+    if let Some(block) = answer.take::<Block>("block")? {
+        return Ok(info.stopping_effect(block.reason.unwrap_or_default()));
+    }
+    let mut effect = AnyEffect::default();
+    if let Some(message) = answer.take::<String>("message")? {
+        effect.rewrite.insert("text".to_owned(), message.into());
+    }
+    match answer.take_value("input") {
+        None => {}
+        Some(input @ Value::Object(_)) => {
+            effect.rewrite.insert("whole_input".to_owned(), input);
+        }
+        Some(_) => {
+            return Err(ReadError::invalid(
+                "`input` is no JSON object, which tools here run with",
+            ));
+        }
+    }
+    if let Some(value) = answer.take_value("output") {
+        if info.kind == EventKind::ToolExecutionUpdate {
+            return Err(ReadError::invalid(
+                "`output` of `tool.update`: what a tool has said so far cannot be changed, answer it to `tool.result`",
+            ));
+        }
+        output::read(&value, &mut effect)?;
+    }
+    if let Some(patch) = answer.take::<PromptPatch>("systemPrompt")? {
+        let prompt = patch.applied(event)?;
+        effect
+            .rewrite
+            .extend(prompt.map(|text| ("system_prompt".to_owned(), text.into())));
+    }
+    if let Some(tools) = answer.take::<Tools>("tools")? {
+        for (list, names) in [
+            ("disabled_tools", tools.disable),
+            ("enabled_tools", tools.enable),
+        ] {
+            let names = distinct(names.unwrap_or_default());
+            if !names.is_empty() {
+                effect.collect.insert(list.to_owned(), names.into());
+            }
+        }
+    }
+    let texts: Option<Vec<String>> = answer.take("followUpMessages")?;
+    let texts = texts.unwrap_or_default().into_iter();
+    effect.follow_up = texts.filter(|text| !text.trim().is_empty()).collect();
+    Ok(effect)
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct PromptPatch {
+    #[serde(default)]
+    replace: Option<String>,
+    #[serde(default)]
+    prepend: Option<String>,
+    #[serde(default)]
+    append: Option<String>,
+}
+
+impl PromptPatch {
+    /// Returns the prompt with the patch, if it changes anything.
+    fn applied(self, event: Option<&EventRef>) -> Result<Option<String>, ReadError> {
+        let around = [&self.prepend, &self.append];
+        if around
+            .iter()
+            .all(|text| text.as_deref().unwrap_or_default().is_empty())
+        {
+            return Ok(self.replace);
+        }
+        let current = || {
+            let start = event?.downcast::<BeforeAgentStart>()?;
+            Some(start.system_prompt.clone())
+        };
+        let prompt = self.replace.or_else(current).ok_or_else(|| {
+            ReadError::invalid("`systemPrompt` adds to a prompt that is not known")
+        })?;
+        let texts = [
+            self.prepend.unwrap_or_default(),
+            prompt,
+            self.append.unwrap_or_default(),
+        ];
+        let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        Ok(Some(texts.join("\n")))
+    }
+}
+
+#[derive(Deserialize)]
+struct Tools {
+    #[serde(default)]
+    disable: Option<Vec<String>>,
+    #[serde(default)]
+    enable: Option<Vec<String>>,
+}
+
+/// Returns names without blanks around them, each once, in their order.
+fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        let name = name.trim();
+        if !name.is_empty() && !distinct.iter().any(|known| known == name) {
+            distinct.push(name.to_owned());
+        }
+    }
+    distinct
+}

@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenterhook::{Engine, JournalSink, Layer, Scope};
+use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
 use tenterhook_agent::provider::{Endpoint, Judges};
 use tenterhook_config::{
-    Discovery, FoundFile, Layers, LoadOptions, Loaded, Problem, Severity, Trust, gone, load_files,
-    load_lines,
+    Discovery, FixedHooks, FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Severity,
+    Sources, Trust, gone, load_files, load_lines,
 };
 use tenterhook_handlers::Services;
 
@@ -29,6 +29,28 @@ pub(crate) struct Hooks {
     pub(crate) loaded: Loaded,
     /// Every file of a folder of executables that was looked at.
     pub(crate) found: Vec<FoundFile>,
+    /// What a session needs to follow the files.
+    pub(crate) followed: Followed,
+}
+
+/// The files that a session follows, as they were loaded.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    sources: Sources,
+    loaded: Loaded,
+    found: Vec<FoundFile>,
+    lines: Vec<HookSpec>,
+}
+
+impl Followed {
+    /// Follows the files. `last` are hooks that run behind everything else.
+    pub(crate) fn follow(self, scope: Scoped, last: Vec<HookSpec>) -> Reloader {
+        let fixed = FixedHooks {
+            behind: self.lines,
+            last,
+        };
+        Reloader::new(scope, self.sources, &self.loaded, self.found, fixed)
+    }
 }
 
 /// Loads the hooks of a call by an agent that works in `start`, and shows what a person should look at.
@@ -91,13 +113,20 @@ pub(crate) async fn load_quietly(
             .data_dir(data_dir());
         let loaded = load_named(&args.files, &layers, &options)?;
         let lines = load_lines(lines.lines(), &options)?;
-        Ok((loaded, lines, search, approvals, layers, workspace))
+        let sources = Sources {
+            layers,
+            named: args.files.clone(),
+            options,
+            search,
+            approvals: data_dir().filter(|_| approvals.is_some()),
+        };
+        Ok((loaded, lines, sources, approvals, workspace))
     };
-    let (mut loaded, lines, search, approvals, layers, workspace) =
+    let (mut loaded, lines, sources, approvals, workspace) =
         interrupt::blocking(interrupts, read).await?;
     let token = interrupts.token();
     let discovered = token
-        .run_until_cancelled(search.discover())
+        .run_until_cancelled(sources.search.clone().discover())
         .await
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
     for warning in &discovered.warnings {
@@ -107,19 +136,26 @@ pub(crate) async fn load_quietly(
     loaded.specs.extend(discovered.specs);
     loaded.brought.extend(discovered.brought);
     if let Some(approvals) = approvals {
-        let projects = layers.projects();
+        let projects = sources.layers.projects();
         let dirs = projects.iter().map(|project| project.dir.as_path());
         let gone = gone(&approvals, dirs, &loaded.brought, workspace.as_ref());
         approval::tell_gone(&gone);
         let denials = gone.into_iter().flat_map(|gone| gone.denials);
         loaded.specs.extend(denials.filter(|_| denies_untrusted));
     }
+    let followed = Followed {
+        sources,
+        loaded: loaded.clone(),
+        found: discovered.files.clone(),
+        lines: lines.specs.clone(),
+    };
     loaded.specs.extend(lines.specs);
     loaded.specs.append(&mut loaded.wired);
     loaded.warnings.extend(lines.warnings);
     Ok(Hooks {
         loaded,
         found: discovered.files,
+        followed,
     })
 }
 

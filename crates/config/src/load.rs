@@ -55,7 +55,7 @@ impl LoadOptions {
 }
 
 /// The hooks of one or several files.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Loaded {
     /// The hooks, file by file and in the order of each file.
     pub specs: Vec<HookSpec>,

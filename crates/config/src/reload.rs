@@ -23,7 +23,7 @@ use tenterhook::{HookSpec, Scoped};
 
 use self::unit::{Rules, Unit};
 use self::watch::Watch;
-use crate::folder::{Discovery, FoundFile};
+use crate::folder::{Discovered, Discovery, FoundExtension, FoundFile};
 use crate::folder_name::FolderName;
 use crate::layers::Layers;
 use crate::load::{LoadOptions, Loaded, load_files};
@@ -129,6 +129,8 @@ pub struct Reloader {
     fixed: FixedHooks,
     units: Vec<Unit>,
     denials: Vec<HookSpec>,
+    /// They go on as long as they are there, also those without hooks.
+    extensions: Vec<FoundExtension>,
     watch: Option<Watch>,
     /// What could not be looked at the last time.
     told: Vec<String>,
@@ -150,6 +152,7 @@ impl Reloader {
             fixed,
             units,
             denials,
+            extensions: Vec::new(),
             watch: None,
             told: Vec::new(),
         }
@@ -213,7 +216,10 @@ impl Reloader {
         let trust = self.trust(&mut problems).await;
         let loaded = self.load(&trust, &mut problems).await;
         let changes = match loaded {
-            Some((loaded, found)) => self.take(&loaded, found, trust, is_in_force),
+            Some((loaded, discovered)) => {
+                self.extensions = discovered.extensions;
+                self.take(&loaded, discovered.files, trust, is_in_force)
+            }
             None => Vec::new(),
         };
         let told = std::mem::replace(&mut self.told, problems.clone());
@@ -271,7 +277,7 @@ impl Reloader {
         &self,
         trust: &Trust,
         problems: &mut Vec<String>,
-    ) -> Option<(Loaded, Vec<FoundFile>)> {
+    ) -> Option<(Loaded, Discovered)> {
         let sources = self.sources.clone();
         let options = LoadOptions {
             // A broken file hides no other.
@@ -293,13 +299,13 @@ impl Reloader {
             }
             Err(_) => return None,
         };
-        let discovered = search.discover().await;
+        let mut discovered = search.discover().await;
         if !discovered.unreadable.is_empty() {
-            problems.extend(discovered.unreadable);
+            problems.append(&mut discovered.unreadable);
             return None;
         }
-        loaded.specs.extend(discovered.specs);
-        loaded.brought.extend(discovered.brought);
+        loaded.specs.append(&mut discovered.specs);
+        loaded.brought.append(&mut discovered.brought);
         if let (Trust::Approved(approvals), true) = (trust, self.sources.options.deny_untrusted) {
             let projects = self.sources.layers.projects();
             let dirs = projects.iter().map(|project| project.dir.as_path());
@@ -309,7 +315,7 @@ impl Reloader {
                 .specs
                 .extend(gone.into_iter().flat_map(|gone| gone.denials));
         }
-        Some((loaded, discovered.files))
+        Some((loaded, discovered))
     }
 
     /// Registers everything that is in force.

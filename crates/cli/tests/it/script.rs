@@ -1,6 +1,7 @@
 //! Hooks in Python and JavaScript of a folder, served by workers, as a user meets them.
 
 use std::fs;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::stage::{Ran, Test, eventually, is_alive};
@@ -182,6 +183,53 @@ fn the_workspace_is_that_of_the_call_or_of_the_event() {
     let expected = "error: `a/b` is no name of a folder, expected one without `/`, `\\` and a dot at its beginning\n\
                     hint: `OPERATOR_PROFILE` says so; set it to a name\n";
     assert_eq!(ran.refusal(), (expected, 64));
+}
+
+#[test]
+fn a_session_takes_what_is_saved_between_two_prompts() {
+    let note = |version: &str| {
+        format!(
+            "from tenterhook import on\n@on('user_prompt_submit')\ndef note(event):\n    open('log', 'a').write('{version} ')\n"
+        )
+    };
+    let test = Test::new();
+    let folder = test.work().join("../config/hooks");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("note.py"), note("one")).unwrap();
+    let (running, mut stdin) = test
+        .args(["run", "--yes", "--no-journal"])
+        .script("turns: [{text: first}, {text: second}, {text: third}]")
+        .start_with_open_stdin();
+    let log = running.path("work/log");
+    let wait_for = |text: &str| {
+        eventually(|| {
+            fs::read_to_string(&log)
+                .is_ok_and(|log| log == text)
+                .then_some(())
+        });
+    };
+    stdin.write_all(b"hello\n").unwrap();
+    wait_for("one ");
+    fs::write(folder.join("note.py"), note("two")).unwrap();
+    fs::write(folder.join("other.py"), "import nowhere\n").unwrap();
+    stdin.write_all(b"hello\n").unwrap();
+    wait_for("one two ");
+    fs::remove_file(folder.join("note.py")).unwrap();
+    stdin.write_all(b"hello\n/quit\n").unwrap();
+    let ran = running.finish();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(ran.file("log"), "one two ");
+    let expected = [
+        "reloaded note.py: 1 hook",
+        "warning: the hooks of other.py are not in force: probe failed: other.py:1: ModuleNotFoundError: No module named 'nowhere'",
+        "unloaded note.py: its hooks are gone",
+    ];
+    let told: Vec<_> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.contains(".py"))
+        .collect();
+    assert_eq!(told, expected);
 }
 
 /// A worker that does what the protocol asks for, in as few lines as that takes.

@@ -13,6 +13,8 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::compaction::{Compacted, CompactionError};
+#[cfg(unix)]
+use crate::extension::{Attached, ScriptHost, View};
 use crate::frontend::{Frontend, NonInteractive};
 use crate::hooks::Hooks;
 use crate::life::{Identity, Life, Setup};
@@ -92,6 +94,8 @@ pub struct AgentBuilder {
     swaps: Option<Arc<ContextSwaps>>,
     recipe: Option<String>,
     workspace: Option<String>,
+    #[cfg(unix)]
+    scripts: Option<Arc<ScriptHost>>,
 }
 
 impl AgentBuilder {
@@ -209,6 +213,14 @@ impl AgentBuilder {
         self
     }
 
+    /// Lets scripts see the agent. The default is that they see none.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn scripts(mut self, host: Arc<ScriptHost>) -> Self {
+        self.scripts = Some(host);
+        self
+    }
+
     /// Makes the agent. Nothing is dispatched yet.
     ///
     /// # Errors
@@ -228,7 +240,8 @@ impl AgentBuilder {
                 .map(|agent| (agent.name.clone(), agent.description.clone()));
             toolbox = toolbox.with(TransferTask::new(named));
         }
-        let session = self
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "only scripts are shown it"))]
+        let mut session = self
             .session
             .unwrap_or_else(|| Session::new(SessionId::generate()));
         let origin = Origin {
@@ -265,10 +278,25 @@ impl AgentBuilder {
             queues: Queues::default(),
             spent: AtomicU64::new(0),
             question: Mutex::default(),
+            active_tools: std::sync::Mutex::default(),
         };
+        let setup = Arc::new(setup);
+        #[cfg(unix)]
+        let attached = self.scripts.map(|host| {
+            host.attach(View {
+                setup: Arc::clone(&setup),
+                identity: identity.clone(),
+                handle: AgentHandle::new(setup.queues.clone(), hooks.clone()),
+                session: session.share(),
+                frontend: Arc::clone(hooks.frontend()),
+                run: std::sync::Mutex::default(),
+            })
+        });
         Ok(Agent {
-            life: Life::new(Arc::new(setup), identity, hooks, session),
+            life: Life::new(setup, identity, hooks, session),
             is_started: false,
+            #[cfg(unix)]
+            attached,
         })
     }
 
@@ -400,6 +428,8 @@ impl From<String> for Prompt {
 pub struct Agent {
     life: Life,
     is_started: bool,
+    #[cfg(unix)]
+    attached: Option<Attached>,
 }
 
 impl Agent {
@@ -426,6 +456,8 @@ impl Agent {
             swaps: None,
             recipe: None,
             workspace: None,
+            #[cfg(unix)]
+            scripts: None,
         }
     }
 
@@ -474,7 +506,13 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> RunReport {
         self.start_session(SessionSource::Startup).await;
-        Box::pin(self.life.prompt(prompt.into(), cancel)).await
+        let run = cancel.child_token();
+        #[cfg(unix)]
+        let _working = self
+            .attached
+            .as_ref()
+            .map(|attached| attached.working(run.clone()));
+        Box::pin(self.life.prompt(prompt.into(), &run)).await
     }
 
     /// Replaces the conversation by a summary of it, as the user asked for.

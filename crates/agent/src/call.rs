@@ -258,6 +258,8 @@ impl Bench<'_> {
     async fn run_tool(&self, passage: &Passage<'_>) -> Result<ToolResult, ToolFailure> {
         let context = ToolContext {
             cwd: self.cwd(),
+            session: self.hooks.session(),
+            call: &passage.call.id,
             cancel: self.cancel.clone(),
             delegate: self.delegate,
         };

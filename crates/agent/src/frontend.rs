@@ -6,6 +6,9 @@ use futures_util::future::{self, BoxFuture};
 use tenterhook_protocol::event::NotificationLevel;
 use tenterhook_protocol::{JsonObject, Message, ToolCall, ToolResult};
 
+#[cfg(unix)]
+pub use crate::extension::Question;
+
 /// Shows what an agent does and answers its questions.
 ///
 /// The showing methods must not block and default to showing nothing. They are called in the order in
@@ -47,6 +50,13 @@ pub trait Frontend: Send + Sync {
     /// Asks whether a tool call may run. Called only when somebody is there, one question at a time;
     /// the answer is dropped when the run is cancelled.
     fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval>;
+
+    /// Asks the user something for a script. Called only when somebody is there, one question at a time. `None` is no answer, and the
+    /// default.
+    #[cfg(unix)]
+    fn question<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Option<String>> {
+        Box::pin(future::ready(None))
+    }
 
     /// Asks whether the agent may go on after `limit` model calls, and for how many more. The default
     /// is no.

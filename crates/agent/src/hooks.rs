@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenterhook::Dispatcher;
 use tenterhook_protocol::event::{AgentError, Notification, NotificationLevel};
-use tenterhook_protocol::{Event, Outcome};
+use tenterhook_protocol::{Event, Outcome, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use crate::frontend::{Frontend, HookFailure};
@@ -42,6 +42,11 @@ impl Hooks {
 
     pub(crate) fn dispatcher(&self) -> &Dispatcher {
         &self.steady
+    }
+
+    /// Returns the id of the session.
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.steady.origin().session_id
     }
 
     pub(crate) fn frontend(&self) -> &Arc<dyn Frontend> {

@@ -47,6 +47,8 @@ mod agent;
 mod ask;
 mod call;
 mod compaction;
+#[cfg(unix)]
+pub mod extension;
 pub mod frontend;
 mod glob;
 mod hooks;

@@ -36,12 +36,32 @@ pub(crate) struct Setup {
     pub(crate) spent: AtomicU64,
     /// Held while the user is asked: one question at a time.
     pub(crate) question: Mutex<()>,
+    /// The tools that scripts let the main agent have; `None` is all.
+    pub(crate) active_tools: std::sync::Mutex<Option<Vec<String>>>,
 }
 
 impl Setup {
     pub(crate) fn spend(&self, usage: &Usage) {
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         self.spent.fetch_add(tokens, Ordering::Relaxed);
+    }
+
+    fn active(&self) -> std::sync::MutexGuard<'_, Option<Vec<String>>> {
+        self.active_tools
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Lets the main agent have no other tools than these.
+    pub(crate) fn activate(&self, names: Vec<String>) {
+        *self.active() = Some(names);
+    }
+
+    /// Says whether scripts let the main agent have a tool.
+    pub(crate) fn is_active(&self, name: &str) -> bool {
+        self.active()
+            .as_ref()
+            .is_none_or(|names| names.iter().any(|active| active == name))
     }
 
     pub(crate) fn context_window(&self) -> Option<u64> {
@@ -133,7 +153,8 @@ impl Life {
     }
 
     /// Ends the session.
-    pub(crate) async fn end(self, reason: SessionEndReason) {
+    pub(crate) async fn end(mut self, reason: SessionEndReason) {
+        self.session.store_notes();
         let build = || SessionEnd {
             reason,
             target_session: None,
@@ -148,7 +169,10 @@ impl Life {
             .tools
             .as_ref()
             .is_none_or(|tools| tools.iter().any(|tool| tool == name));
-        is_listed && (name != TRANSFER_TASK || self.identity.depth < self.setup.limits.task_depth)
+        let is_active = self.identity.depth > 0 || self.setup.is_active(name);
+        is_listed
+            && is_active
+            && (name != TRANSFER_TASK || self.identity.depth < self.setup.limits.task_depth)
     }
 
     /// Returns the names of the tools that it has, in the toolbox's order.

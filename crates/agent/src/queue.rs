@@ -49,6 +49,11 @@ impl Queues {
         hooks.tell(build).await;
     }
 
+    fn has_waiting(&self) -> bool {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !(waiting.steering.is_empty() && waiting.follow_up.is_empty())
+    }
+
     /// Takes all steering messages.
     pub(crate) async fn take_steering(&self, hooks: &Hooks) -> Vec<String> {
         let (taken, messages) = self.change(QueueKind::Steering, |queue| {
@@ -93,6 +98,11 @@ pub struct AgentHandle {
 impl AgentHandle {
     pub(crate) fn new(queues: Queues, hooks: Hooks) -> Self {
         Self { queues, hooks }
+    }
+
+    /// Says whether a message waits for the agent.
+    pub fn has_waiting(&self) -> bool {
+        self.queues.has_waiting()
     }
 
     /// Gives the agent a message for its next step.

@@ -204,7 +204,16 @@ impl<'a> Run<'a> {
         }
         self.compact_if_full().await?;
         self.take_steering().await?;
-        Ok(self.turn().await)
+        let next = self.turn().await;
+        if matches!(next, Next::End(RunEnd::Completed)) && self.has_more_to_do().await? {
+            return Ok(Next::Again);
+        }
+        Ok(next)
+    }
+
+    /// Hands what came in while the turn ended to the model; says whether there was anything.
+    async fn has_more_to_do(&mut self) -> Result<bool, Interrupt> {
+        Ok(self.take_steering().await? || self.take_follow_up().await?)
     }
 
     /// Says that the cap is reached and asks for more.

@@ -2,6 +2,8 @@
 //!
 //! A session is only memory. It serialises as its id and its entries, which is all there is to store.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tenterhook_protocol::event::SessionEntry;
@@ -15,6 +17,9 @@ pub const CONTEXT: &str = "context";
 
 /// The kind of an entry that holds the summary of what stands before it.
 pub const COMPACTION: &str = "compaction";
+
+/// The kind of an entry that a script keeps for itself.
+pub const CUSTOM: &str = "custom";
 
 /// What introduces a summary to the model.
 const SUMMARY_INTRODUCTION: &str =
@@ -31,6 +36,63 @@ pub struct Session {
     entries: Vec<SessionEntry>,
     /// How many entries were made, those that were taken back included.
     made: u64,
+    #[serde(skip)]
+    view: Option<SessionView>,
+}
+
+/// What others see of a session while its agent works with it, and what they add to it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionView(Arc<Mutex<Viewed>>);
+
+#[derive(Debug, Default)]
+struct Viewed {
+    id: SessionId,
+    entries: Vec<SessionEntry>,
+    /// What was added and is not in the session yet.
+    notes: Vec<Value>,
+}
+
+/// A session is the same whoever looks at it.
+impl PartialEq for SessionView {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl SessionView {
+    fn viewed(&self) -> MutexGuard<'_, Viewed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the session's id.
+    pub(crate) fn id(&self) -> SessionId {
+        self.viewed().id.clone()
+    }
+
+    /// Shows all entries, with those that are still to be stored at the end.
+    pub(crate) fn with_entries<T>(&self, see: impl FnOnce(&[SessionEntry]) -> T) -> T {
+        let mut viewed = self.viewed();
+        let stored = viewed.entries.len();
+        for (place, note) in viewed.notes.clone().into_iter().enumerate() {
+            let parent = viewed.entries.last().map(|entry| entry.id.clone());
+            viewed.entries.push(SessionEntry {
+                id: EntryId::new(format!("note-{}", place + 1)),
+                parent_id: parent,
+                kind: CUSTOM.to_owned(),
+                message: None,
+                data: Some(note),
+            });
+        }
+        let seen = see(&viewed.entries);
+        viewed.entries.truncate(stored);
+        seen
+    }
+
+    /// Adds an entry for a script, which the model does not see.
+    pub(crate) fn note(&self, kind: &str, data: &Value) {
+        let note = json!({ "customType": kind, "data": data });
+        self.viewed().notes.push(note);
+    }
 }
 
 impl Session {
@@ -45,6 +107,38 @@ impl Session {
     /// Returns the id.
     pub fn id(&self) -> &SessionId {
         &self.id
+    }
+
+    /// Lets others see the session from now on.
+    pub(crate) fn share(&mut self) -> SessionView {
+        let view = SessionView(Arc::new(Mutex::new(Viewed {
+            id: self.id.clone(),
+            entries: self.entries.clone(),
+            notes: Vec::new(),
+        })));
+        self.view = Some(view.clone());
+        view
+    }
+
+    /// Stores what others added.
+    pub(crate) fn store_notes(&mut self) {
+        let view = self.view.as_ref();
+        let notes = view.map(|view| std::mem::take(&mut view.viewed().notes));
+        for note in notes.unwrap_or_default() {
+            self.add(CUSTOM, None, Some(note));
+        }
+    }
+
+    /// Shows others what became of the entries.
+    fn show(&self) {
+        if let Some(view) = &self.view {
+            let mut viewed = view.viewed();
+            let stored = viewed.entries.len();
+            viewed.entries.truncate(self.entries.len());
+            viewed
+                .entries
+                .extend(self.entries.iter().skip(stored).cloned());
+        }
     }
 
     /// Returns the entries, oldest first; each but the first names the one before it as its parent.
@@ -74,6 +168,7 @@ impl Session {
     pub(crate) fn take_back(&mut self, id: &EntryId) {
         if self.entries.last().is_some_and(|entry| entry.id == *id) {
             self.entries.pop();
+            self.show();
         }
     }
 
@@ -110,6 +205,13 @@ impl Session {
     }
 
     fn append(&mut self, kind: &str, message: Option<Message>, data: Option<Value>) -> EntryId {
+        self.store_notes();
+        let id = self.add(kind, message, data);
+        self.show();
+        id
+    }
+
+    fn add(&mut self, kind: &str, message: Option<Message>, data: Option<Value>) -> EntryId {
         self.made += 1;
         let id = EntryId::new(self.made.to_string());
         self.entries.push(SessionEntry {

@@ -21,7 +21,7 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenterhook_protocol::{JsonObject, ToolResult};
+use tenterhook_protocol::{JsonObject, SessionId, ToolResult, ToolUseId};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -88,6 +88,10 @@ pub trait Tool: Send + Sync + fmt::Debug {
 pub struct ToolContext<'a> {
     /// The session's directory; relative paths start here.
     pub cwd: &'a Path,
+    /// The session.
+    pub session: &'a SessionId,
+    /// The call, by the id that the model gave it.
+    pub call: &'a ToolUseId,
     /// Cancelled when the run is.
     pub cancel: CancellationToken,
     pub(crate) delegate: &'a dyn Delegate,
@@ -303,6 +307,8 @@ pub(crate) mod testing {
         let cancel = CancellationToken::new();
         let context = ToolContext {
             cwd,
+            session: &"s".into(),
+            call: &"c".into(),
             cancel,
             delegate: &NoDelegate,
         };

@@ -49,6 +49,7 @@ use tenterhook_protocol::{AnyEffect, Run};
 
 pub use event::{EVENTS, PiEvent};
 pub use tool::{name as tool_name, own_name as own_tool_name};
+pub use write::entry;
 
 use crate::object::{self, Shape};
 

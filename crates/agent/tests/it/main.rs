@@ -11,6 +11,8 @@ mod approval;
 mod compaction;
 mod contract;
 mod ending;
+#[cfg(unix)]
+mod extension;
 mod gate;
 mod journey;
 mod judge;

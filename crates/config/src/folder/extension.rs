@@ -153,8 +153,10 @@ impl Extensions {
 
     fn make(&self, candidate: &Candidate) -> Extension {
         let id = &candidate.found.name;
-        let command = Command::new(Program::exec([&candidate.run]));
-        let command = match candidate.run.parent() {
+        // It runs in its own folder, where a relative path is another one.
+        let run = std::path::absolute(&candidate.run).unwrap_or_else(|_| candidate.run.clone());
+        let command = Command::new(Program::exec([&run]));
+        let command = match run.parent() {
             Some(dir) => command.working_dir(dir.to_owned()),
             None => command,
         };

@@ -146,6 +146,11 @@ fn written_entry(entry: &SessionEntry, timestamp: i64) -> Value {
     Value::Object(written)
 }
 
+/// Writes an entry of a session as extensions read it. When it was made is not known.
+pub fn entry(entry: &SessionEntry) -> Value {
+    written_entry(entry, 0)
+}
+
 fn entries(entries: &[SessionEntry], timestamp: i64) -> Vec<Value> {
     entries
         .iter()

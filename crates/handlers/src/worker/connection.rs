@@ -606,6 +606,10 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
                 let reply = match (message.error, message.result) {
                     (Some(failure), _) => Err(failure.message),
                     (None, Some(result)) => Ok(line.slice_ref(result.get().as_bytes())),
+                    // What JavaScript has no value for is left out of its JSON.
+                    (None, None) if shared.wire.may_leave_out_result => {
+                        Ok(Bytes::from_static(b"null"))
+                    }
                     (None, None) => Err("it answered neither a result nor an error".to_owned()),
                 };
                 let _given_up = waiting.send(reply);

@@ -21,6 +21,8 @@ pub(super) struct Wire {
     pub(super) end: Option<&'static str>,
     /// How long it may go on with a call after it was told to give it up; for ever where this is none.
     pub(super) let_go: Option<Duration>,
+    /// An answer without `result` and `error` is that nothing came of it.
+    pub(super) may_leave_out_result: bool,
 }
 
 impl Wire {
@@ -30,6 +32,7 @@ impl Wire {
         cancel: "$/cancel",
         end: Some("shutdown"),
         let_go: Some(Duration::from_secs(2)),
+        may_leave_out_result: false,
     };
 
     /// Extensions of kodelet. kodelet lets a handler go on that was told to give up, so one call costs the others nothing.
@@ -38,6 +41,7 @@ impl Wire {
         cancel: "$/cancelRequest",
         end: None,
         let_go: None,
+        may_leave_out_result: true,
     };
 }
 
@@ -180,5 +184,35 @@ impl Head {
         }
         self.length = Some(length);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::{Framing, Messages};
+
+    #[test]
+    fn messages_are_the_same_wherever_a_read_ends() {
+        let sent: [&[u8]; 4] = [b"{}", b"{\"a\":1}", b"[\"\xc3\xa4\"]", b"7"];
+        for framing in [Framing::Lines, Framing::ContentLength] {
+            let bytes: Vec<u8> = sent
+                .iter()
+                .flat_map(|message| framing.frame(&[&message[..1], &message[1..]]))
+                .collect();
+            for size in 1..=bytes.len() {
+                let mut messages = Messages::new(framing, 16);
+                let mut heard: Vec<Bytes> = Vec::new();
+                for part in bytes.chunks(size) {
+                    messages.room(part.len()).extend_from_slice(part);
+                    while let Some(message) = messages.next().unwrap() {
+                        heard.push(message);
+                    }
+                }
+                let heard: Vec<&[u8]> = heard.iter().map(|it| it.trim_ascii_end()).collect();
+                assert_eq!(heard, sent, "{framing:?} in parts of {size}");
+            }
+        }
     }
 }

@@ -340,6 +340,29 @@ for method, number, params in calls():
     }
 }
 
+#[tokio::test]
+async fn an_extension_that_answers_nobody_is_ended() {
+    let bench = Bench::new();
+    let extension = bench.extension("peer", "list(calls())\n");
+    extension.registration().await.unwrap();
+    for _ in 0..2 {
+        assert!(extension.pid().await.is_some());
+        let late = handle_within(&extension, "tool.call", Duration::from_millis(100)).await;
+        assert_eq!(late, Err(WorkerError::TimedOut));
+    }
+    assert_eq!(extension.pid().await, None);
+}
+
+// What JavaScript makes of a handler that returns nothing.
+#[tokio::test]
+async fn an_answer_without_a_result_changes_nothing() {
+    let bench = Bench::new();
+    let text = "for _, number, params in calls():\n    send({'id': number})\n";
+    bench.add(&bench.extension("peer", text)).await;
+    let outcome = bench.hooks().dispatch(call("ls")).await;
+    assert_eq!((outcome.stopped(), outcome.failures().len()), (None, 0));
+}
+
 // E7: and everything else that no peer may say.
 #[tokio::test]
 async fn what_is_no_message_ends_the_connection() {

@@ -1,0 +1,279 @@
+//! Extensions with an agent: their tools, their commands, and what they ask of it; with a real worker.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tenterhook::{HookId, HookSpec, JsonObject, Role};
+use tenterhook_agent::extension::{
+    CommandEnd, ForeignCommand, ForeignTool, Question, ScriptHost, Spelling,
+};
+use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
+use tenterhook_agent::provider::Scripted;
+use tenterhook_agent::{Agent, CancellationToken, Permissions, RunEnd, Toolbox};
+use tenterhook_dialects::pi::{self, Pi};
+use tenterhook_handlers::worker::{Registered, Script, Worker, WorkerHandler, node};
+
+use futures_util::future::{self, BoxFuture};
+
+use crate::stage::{Stage, tool_texts};
+
+/// As pi has it.
+const SPELLING: Spelling = Spelling {
+    entry: pi::entry,
+    tool: pi::tool_name,
+    own_tool: pi::own_tool_name,
+};
+
+/// An extension in a worker, with its hooks in the engine.
+struct Loaded {
+    host: Arc<ScriptHost>,
+    worker: Worker,
+    number: usize,
+    registered: Registered,
+}
+
+impl Loaded {
+    async fn new(stage: &Stage, has_ui: bool, text: &str) -> Self {
+        let flags = JsonObject::from_iter([("loud".to_owned(), true.into())]);
+        let host = Arc::new(ScriptHost::new(has_ui, flags, SPELLING));
+        let path = stage.path().join("extension.ts");
+        std::fs::write(&path, text).unwrap();
+        let worker = node(stage.path()).hosted_by(Arc::clone(&host) as _);
+        let (number, registered) = worker.load(&Script { path, api: "pi" }).await.unwrap();
+        for (place, hook) in registered.hooks.iter().enumerate() {
+            let event = Pi::event(&hook.event).unwrap();
+            let handler = WorkerHandler::new(
+                worker.clone(),
+                (number, place),
+                event.dialect(),
+                &*hook.name,
+            );
+            stage.engine.register(HookSpec {
+                policy: event.dialect().policy(event.kind.info(), None),
+                ..HookSpec::new(
+                    event.kind,
+                    HookId::new(format!("{}{place}", hook.name)),
+                    Arc::new(handler),
+                )
+            });
+        }
+        Self {
+            host,
+            worker,
+            number,
+            registered,
+        }
+    }
+
+    fn toolbox(&self) -> Toolbox {
+        let tools = self.registered.tools.iter().cloned();
+        tools.fold(Toolbox::standard(), |toolbox, tool| {
+            toolbox.with(ForeignTool::of_script(
+                self.worker.clone(),
+                self.number,
+                tool,
+            ))
+        })
+    }
+
+    fn commands(&self) -> Vec<ForeignCommand> {
+        let commands = self.registered.commands.iter().cloned();
+        commands
+            .map(|command| ForeignCommand::of_script(self.worker.clone(), self.number, command))
+            .collect()
+    }
+}
+
+/// Somebody who answers what scripts ask.
+struct Answers;
+
+impl Frontend for Answers {
+    fn is_interactive(&self) -> bool {
+        true
+    }
+
+    fn approve<'a>(&'a self, _request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(future::ready(Approval::AllowOnce))
+    }
+
+    fn question<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<String>> {
+        let answer = match question {
+            Question::Confirm { .. } => "yes".to_owned(),
+            Question::Select { options, .. } => options[1].clone(),
+            Question::Input { title, .. } => format!("{title}!"),
+            _ => return Box::pin(future::ready(None)),
+        };
+        Box::pin(future::ready(Some(answer)))
+    }
+}
+
+const GREETER: &str = r#"
+export default function (pi: any) {
+  pi.registerTool({
+    name: "greet", description: "Greets somebody",
+    parameters: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+    async execute(id: string, params: { name: string }) {
+      if (params.name === "nobody") throw new Error("nobody is here");
+      return { content: [{ type: "text", text: (pi.getFlag("loud") ? "HELLO " : "hello ") + params.name }], details: { id } };
+    },
+  });
+  pi.registerFlag("loud", { type: "boolean" });
+  pi.on("tool_result", (event: any) => {
+    if (event.toolName === "greet") return { content: [...event.content, { type: "text", text: event.details?.id ?? "none" }] };
+  });
+}
+"#;
+
+#[tokio::test]
+async fn the_model_calls_a_tool_of_an_extension_like_any_other() {
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, false, GREETER).await;
+    let script = r"
+turns:
+  - tool_calls: [{id: c7, name: greet, arguments: {name: ada}}]
+  - tool_calls: [{name: greet, arguments: {}}]
+  - tool_calls: [{name: greet, arguments: {name: nobody}}]
+  - text: done
+";
+    let permissions = Permissions::new().allow("greet".parse().unwrap());
+    let (agent, report) = stage
+        .play_with(script, |builder| {
+            builder
+                .toolbox(loaded.toolbox())
+                .permissions(permissions)
+                .scripts(Arc::clone(&loaded.host))
+        })
+        .await;
+    assert_eq!(report.end, RunEnd::Completed);
+    let texts = tool_texts(&agent);
+    assert_eq!(texts[0], "HELLO ada\nc7");
+    assert!(texts[1].contains("missing field `name`"), "{texts:?}");
+    assert!(texts[2].contains("nobody is here"), "{texts:?}");
+    // What an extension brings is asked about like everything that may change something.
+    let (agent, _) = stage
+        .play_with(script, |builder| builder.toolbox(loaded.toolbox()))
+        .await;
+    assert!(
+        tool_texts(&agent)[0].contains("approval"),
+        "{:?}",
+        tool_texts(&agent)
+    );
+}
+
+const STATEFUL: &str = r#"
+import * as fs from "node:fs";
+export default function (pi: any) {
+  pi.on("before_agent_start", (event: any, ctx: any) => {
+    const entries = ctx.sessionManager.getBranch();
+    const kept = entries.filter((e: any) => e.type === "custom").map((e: any) => e.data.n);
+    pi.appendEntry("my-state", { n: kept.length + 1 });
+    pi.setActiveTools(["read"]);
+    const facts = [kept.join("+"), ctx.isIdle(), ctx.hasPendingMessages(), ctx.model.id, pi.getAllTools().length, pi.getActiveTools().join()];
+    fs.appendFileSync("facts", facts.join(" ") + "\n");
+  });
+  pi.on("turn_end", async (event: any, ctx: any) => {
+    if (event.turnIndex === 0) await pi.sendUserMessage("and then?", { deliverAs: "followUp" });
+  });
+}
+"#;
+
+#[tokio::test]
+async fn extensions_keep_state_in_the_session_and_give_the_agent_more_to_do() {
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, false, STATEFUL).await;
+    let script = "turns: [{text: one}, {text: two}, {text: three}, {text: four}]";
+    let mut agent = stage
+        .builder(script)
+        .scripts(Arc::clone(&loaded.host))
+        .build()
+        .unwrap();
+    let cancel = CancellationToken::new();
+    let report = agent.prompt("go", &cancel).await;
+    assert_eq!((report.response.as_str(), report.turns), ("two", 2));
+    let report = agent.prompt("again", &cancel).await;
+    assert_eq!(report.response, "four");
+    let said = agent.session().messages().into_iter();
+    let said: Vec<String> = said
+        .filter(|message| message.role == Role::User)
+        .map(|message| message.content)
+        .collect();
+    assert_eq!(said, ["go", "and then?", "again", "and then?"]);
+    let notes = agent.session().entries().iter();
+    let notes: Vec<&Value> = notes
+        .filter(|entry| entry.kind == "custom")
+        .filter_map(|entry| entry.data.as_ref())
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            &json!({ "customType": "my-state", "data": { "n": 1 } }),
+            &json!({ "customType": "my-state", "data": { "n": 2 } }),
+        ]
+    );
+    let facts = std::fs::read_to_string(stage.path().join("facts")).unwrap();
+    assert_eq!(
+        facts,
+        " false false play 6 read\n1 false false play 6 read\n"
+    );
+}
+
+const COMMANDS: &str = r#"
+export default function (pi: any) {
+  pi.registerCommand("plan", { description: "Plans", handler: async (args: string, ctx: any) => {
+    if (!ctx.hasUI) throw new Error("nobody to ask");
+    const sure = await ctx.ui.confirm("Plan", "Sure?");
+    const which = await ctx.ui.select("Which?", ["a", "b"]);
+    const name = await ctx.ui.input("Name");
+    await pi.sendUserMessage(`${args} ${sure} ${which} ${name}`);
+  } });
+  pi.registerCommand("stop", { handler: async (args: string, ctx: any) => { ctx.shutdown(); } });
+  pi.on("turn_start", async (event: any, ctx: any) => { if (pi.getFlag("loud")) ctx.abort(); });
+  pi.registerFlag("loud", { type: "boolean" });
+}
+"#;
+
+#[tokio::test]
+async fn commands_ask_the_user_and_start_the_agent() {
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, true, COMMANDS).await;
+    let model = Scripted::parse(
+        "play",
+        "turns: [{tool_calls: [{name: list_directory}]}, {text: two}]",
+    );
+    let mut agent = Agent::builder(stage.engine.clone())
+        .model(Arc::new(model.unwrap()))
+        .frontend(Arc::new(Answers))
+        .scripts(Arc::clone(&loaded.host))
+        .build()
+        .unwrap();
+    let cancel = CancellationToken::new();
+    let commands = loaded.commands();
+    let at = (agent.session().id(), Path::new("/"));
+    let end = commands[0].run("/plan all of it", at, &cancel).await;
+    assert_eq!(end, Ok(CommandEnd::Done));
+    let prompt = loaded.host.take_prompt();
+    assert_eq!(prompt.as_deref(), Some("all of it true b Name!"));
+    assert!(loaded.host.take_prompt().is_none());
+    // A run that a handler gives up ends as one that the user gave up.
+    let report = agent.prompt("go", &cancel).await;
+    assert_eq!(report.end, RunEnd::Canceled);
+    assert!(!cancel.is_cancelled());
+    let at = (agent.session().id(), Path::new("/"));
+    assert_eq!(
+        commands[1].run("/stop", at, &cancel).await,
+        Ok(CommandEnd::Done)
+    );
+    let began = std::time::Instant::now();
+    while !loaded.host.is_over() {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    drop(agent);
+    let error = commands[0]
+        .run("/plan", (&"s".into(), Path::new("/")), &cancel)
+        .await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with("command `/plan`: "), "{error}");
+}

@@ -93,6 +93,7 @@ pub struct AgentBuilder {
     responses: Option<ResponseCache>,
     swaps: Option<Arc<ContextSwaps>>,
     recipe: Option<String>,
+    workspace: Option<String>,
     #[cfg(unix)]
     scripts: Option<Arc<ScriptHost>>,
 }
@@ -205,6 +206,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Names the workspace that the agent works in; hooks are told. The default is none.
+    #[must_use]
+    pub fn workspace(mut self, name: impl Into<String>) -> Self {
+        self.workspace = Some(name.into());
+        self
+    }
+
     /// Lets scripts see the agent. The default is that they see none.
     #[cfg(unix)]
     #[must_use]
@@ -245,7 +253,7 @@ impl AgentBuilder {
                 parent_id: None,
             },
             invoked_by: InvokedBy::Main,
-            workspace: None,
+            workspace: self.workspace,
             recipe: self.recipe,
         };
         let hooks = Hooks::new(self.engine.dispatcher(origin), self.frontend);
@@ -447,6 +455,7 @@ impl Agent {
             responses: None,
             swaps: None,
             recipe: None,
+            workspace: None,
             #[cfg(unix)]
             scripts: None,
         }

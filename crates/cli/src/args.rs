@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tenterhook::EventKind;
 use tenterhook_agent::Rule;
 use tenterhook_agent::provider::ModelChoice;
-use tenterhook_config::HookLine;
+use tenterhook_config::{FolderName, HookLine};
 
 use crate::exit::EXIT_HELP;
 
@@ -186,8 +186,28 @@ pub(crate) struct HookArgs {
     #[arg(long)]
     pub(crate) deny_untrusted: bool,
 
+    /// An extension of pi: a file, its folder, or a folder of extensions. Loaded last. May be repeated.
+    #[arg(short = 'e', long = "extension", value_name = "PATH")]
+    pub(crate) extensions: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+/// Which hooks are looked for where a system has several sets of them.
+#[derive(Debug, Clone, Default, Parser)]
+pub(crate) struct PlaceArgs {
+    /// The workspace: of `workspaces` in the project, morphix's hooks of this one are in force. The default is what
+    /// `TENTERHOOK_WORKSPACE` names, else `main`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workspace: Option<FolderName>,
+
+    /// The profile of Operator whose hooks are in force. The default is what `OPERATOR_PROFILE` names, else `default`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) operator_profile: Option<FolderName>,
 }
 
 /// Where the user's own hooks are.
@@ -286,7 +306,7 @@ pub(crate) struct WorkArgs {
     /// Run no hooks, whatever files and folders have: no executables, no handlers of recipes. What the machine's
     /// administrator manages runs all the same.
     #[arg(long, conflicts_with_all = [
-        "strict", "deny_untrusted", "pre_tool_use", "post_tool_use", "session_start", "session_end", "on_user_input", "stop",
+        "strict", "deny_untrusted", "extensions", "pre_tool_use", "post_tool_use", "session_start", "session_end", "on_user_input", "stop",
     ])]
     pub(crate) no_hooks: bool,
 
@@ -398,11 +418,15 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Parser)]
-#[command(override_usage = "tenterhook check [OPTIONS] <FILE>...")]
+#[command(override_usage = "tenterhook check [OPTIONS] [FILE]...")]
 pub(crate) struct CheckArgs {
     /// The files.
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "extensions", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// An extension of pi to load and check: a file, its folder, or a folder of extensions. May be repeated.
+    #[arg(short = 'e', long = "extension", value_name = "PATH")]
+    pub(crate) extensions: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
@@ -446,6 +470,9 @@ pub(crate) struct TrustArgs {
     pub(crate) mode: TrustMode,
 
     #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+
+    #[command(flatten)]
     pub(crate) config: ConfigArgs,
 
     /// Print one JSON object. To approve, this needs `--all` or names.
@@ -477,6 +504,8 @@ impl TrustArgs {
             lenient: false,
             strict: false,
             deny_untrusted: false,
+            extensions: Vec::new(),
+            place: self.place.clone(),
             config: self.config.clone(),
         }
     }

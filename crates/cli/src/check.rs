@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use tenterhook_config::{Loaded, Problem};
+use tenterhook::HookSpec;
+use tenterhook_config::{Discovery, Loaded, Problem};
 
 use crate::args::CheckArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
+use crate::safe::safe_line;
 use crate::{config_dir, fired, hooks};
 
 #[derive(Serialize)]
@@ -21,10 +24,27 @@ struct Report<'a> {
     never_fired: Vec<&'static str>,
 }
 
-pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
+pub(crate) async fn check(args: CheckArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let extensions = if args.extensions.is_empty() {
+        Vec::new()
+    } else {
+        let search = Discovery::of_folders([]).extensions(args.extensions.clone());
+        let token = interrupts.token();
+        let found = token.run_until_cancelled(search.discover()).await;
+        let found = found.ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
+        // An extension that was named and is none is a mistake, not something to be passed over.
+        if let Some(problem) = found.unreadable.iter().chain(&found.warnings).next() {
+            return Err(CliError::new(Exit::Config, safe_line(problem)));
+        }
+        found.specs
+    };
+    interrupt::blocking(interrupts, move || check_files(&args, extensions)).await
+}
+
+fn check_files(args: &CheckArgs, extensions: Vec<HookSpec>) -> Result<Exit, CliError> {
     let options = hooks::options(false, hooks::services().0);
     let layers = config_dir::layers(&args.config, None)?;
-    let loaded = match hooks::load_named(&args.files, &layers, &options) {
+    let mut loaded = match hooks::load_named(&args.files, &layers, &options) {
         Ok(loaded) => loaded,
         Err(CliError {
             load: Some(load), ..
@@ -40,6 +60,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
         }
         Err(error) => return Err(error),
     };
+    loaded.specs.extend(extensions);
     let (hooks, events) = (loaded.specs.len(), events(&loaded));
     let never_fired = fired::never_fired(&loaded);
     if args.json {
@@ -62,6 +83,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, CliError> {
     let own = own.iter().map(|(file, _)| file);
     let files: Vec<String> = own
         .chain(&args.files)
+        .chain(&args.extensions)
         .map(|file| format!("`{}`", file.display()))
         .collect();
     let (hooks, events) = (count(hooks, "hook"), count(events, "event"));

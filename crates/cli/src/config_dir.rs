@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tenterhook_config::Layers;
+use tenterhook_config::{FolderName, Layers};
 
-use crate::args::ConfigArgs;
+use crate::args::{ConfigArgs, PlaceArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -18,6 +18,29 @@ pub(crate) fn layers(args: &ConfigArgs, start: Option<&Path>) -> Result<Layers, 
         user: user(args)?,
         home: std::env::home_dir(),
         start: start.map(Path::to_owned),
+    })
+}
+
+/// Returns the workspace that was chosen.
+pub(crate) fn workspace(args: &PlaceArgs) -> Result<Option<FolderName>, CliError> {
+    chosen(args.workspace.as_ref(), "TENTERHOOK_WORKSPACE")
+}
+
+/// Returns the profile of Operator that was chosen.
+pub(crate) fn operator_profile(args: &PlaceArgs) -> Result<Option<FolderName>, CliError> {
+    chosen(args.operator_profile.as_ref(), "OPERATOR_PROFILE")
+}
+
+fn chosen(named: Option<&FolderName>, by: &str) -> Result<Option<FolderName>, CliError> {
+    if named.is_some() {
+        return Ok(named.cloned());
+    }
+    let Some(value) = variable(by) else {
+        return Ok(None);
+    };
+    let name = value.to_string_lossy().parse();
+    name.map(Some).map_err(|error| {
+        CliError::of(Exit::Usage, &error).hint(format!("`{by}` says so; set it to a name"))
     })
 }
 

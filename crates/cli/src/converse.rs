@@ -4,12 +4,14 @@ use serde::Serialize;
 use tenterhook::event::{SessionEndReason, SessionSource};
 use tenterhook::{SessionId, Usage};
 use tenterhook_agent::{Agent, Frontend as _, RunEnd, RunReport};
+use tenterhook_config::{ChangeKind, Reloader};
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::hooks::warn;
 use crate::interrupt::Interrupts;
 use crate::output;
-use crate::safe::{inset, safe};
+use crate::safe::{inset, safe, safe_line};
 use crate::terminal::Terminal;
 
 /// What a line of stdin may be beside a prompt.
@@ -18,6 +20,8 @@ const COMMANDS: &str = "`/compact` and `/quit`";
 /// Who talks.
 pub(crate) struct Conversation<'a> {
     pub(crate) agent: Agent,
+    /// Keeps the hooks as their files are.
+    pub(crate) reloader: Option<Reloader>,
     pub(crate) terminal: &'a Terminal,
     pub(crate) interrupts: &'a Interrupts,
     /// The report is one JSON object on stdout.
@@ -125,7 +129,10 @@ impl Conversation<'_> {
                         record.note(Exit::Usage);
                     }
                 }
-                prompt => self.ask(prompt, record).await,
+                prompt => {
+                    self.reload().await;
+                    self.ask(prompt, record).await;
+                }
             }
             if self.interrupts.is_interrupted() {
                 if !self.terminal.is_interactive() {
@@ -153,6 +160,32 @@ impl Conversation<'_> {
             record.broken = Some(error);
             None
         })
+    }
+
+    /// Takes the hooks as their files are now, and says what has changed.
+    async fn reload(&mut self) {
+        let Some(reloader) = &mut self.reloader else {
+            return;
+        };
+        let cancel = self.interrupts.token();
+        let Some(news) = cancel.run_until_cancelled(reloader.reload()).await else {
+            return;
+        };
+        for problem in &news.problems {
+            warn(safe_line(problem));
+        }
+        for change in news.changes {
+            let line = safe_line(&change.to_string());
+            let is_wanted = matches!(
+                change.kind,
+                ChangeKind::Reloaded { .. } | ChangeKind::Removed
+            );
+            if !is_wanted {
+                warn(line);
+            } else if !self.is_json {
+                output::note(line);
+            }
+        }
     }
 
     /// Works on a prompt. An interrupt cancels it, and everything that it started.

@@ -15,7 +15,7 @@ use crate::journal::{self, Tee};
 use crate::output::{self, style, styled};
 use crate::progress::Progress;
 use crate::safe::inset;
-use crate::{hooks, input, timeline};
+use crate::{config_dir, hooks, input, timeline};
 
 pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = input::event_name(&args.event)?;
@@ -24,8 +24,12 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let (services, _) = hooks::services();
     let lines = LineArgs::default();
     let start = input::directory(&object);
-    let hooks = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
-    let (event, origin) = input::event(&name, object).map_err(|error| {
+    let mut hook_args = args.hooks.clone();
+    // The event says where it comes from, unless the call does.
+    hook_args.place.workspace = hook_args.place.workspace.or(input::workspace(&object));
+    let workspace = config_dir::workspace(&hook_args.place)?;
+    let hooks = hooks::load(&hook_args, &lines, &start, services, interrupts).await?;
+    let (event, mut origin) = input::event(&name, object).map_err(|error| {
         if args.input.is_none() {
             error.hint(
                 "give the event's payload with `--input FILE`, or `--input -` for standard input",
@@ -34,6 +38,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
             error
         }
     })?;
+    origin.workspace = workspace.map(|name| name.to_string()).or(origin.workspace);
     let runs = Arc::new(MemoryJournal::new());
     let file = journal::open(&args.journal)?;
     let mut tee = Tee {

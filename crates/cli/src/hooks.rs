@@ -1,15 +1,14 @@
 //! From files, folders and the command line to an engine with their hooks.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenterhook::{Engine, JournalSink, Layer, Scope};
+use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
 use tenterhook_agent::provider::{Endpoint, Judges};
 use tenterhook_config::{
-    Discovery, FoundFile, Layers, LoadOptions, Loaded, Problem, Severity, Trust, gone, load_files,
-    load_lines,
+    Discovery, FixedHooks, FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Severity,
+    Sources, Trust, gone, load_files, load_lines,
 };
 use tenterhook_handlers::Services;
 
@@ -30,6 +29,28 @@ pub(crate) struct Hooks {
     pub(crate) loaded: Loaded,
     /// Every file of a folder of executables that was looked at.
     pub(crate) found: Vec<FoundFile>,
+    /// What a session needs to follow the files.
+    pub(crate) followed: Followed,
+}
+
+/// The files that a session follows, as they were loaded.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    sources: Sources,
+    loaded: Loaded,
+    found: Vec<FoundFile>,
+    lines: Vec<HookSpec>,
+}
+
+impl Followed {
+    /// Follows the files. `last` are hooks that run behind everything else.
+    pub(crate) fn follow(self, scope: Scoped, last: Vec<HookSpec>) -> Reloader {
+        let fixed = FixedHooks {
+            behind: self.lines,
+            last,
+        };
+        Reloader::new(scope, self.sources, &self.loaded, self.found, fixed)
+    }
 }
 
 /// Loads the hooks of a call by an agent that works in `start`, and shows what a person should look at.
@@ -81,20 +102,31 @@ pub(crate) async fn load_quietly(
             deny_untrusted: args.deny_untrusted,
             ..options(args.lenient, services)
         };
+        let workspace = config_dir::workspace(&args.place)?;
         let search = Discovery::of_layers(&layers)
             .trust(trust)
             .deny_untrusted(args.deny_untrusted)
             .strict(args.strict)
+            .workspace(workspace.clone())
+            .operator_profile(config_dir::operator_profile(&args.place)?)
+            .extensions(args.extensions.iter().cloned())
             .data_dir(data_dir());
         let loaded = load_named(&args.files, &layers, &options)?;
         let lines = load_lines(lines.lines(), &options)?;
-        Ok((loaded, lines, search, approvals, layers))
+        let sources = Sources {
+            layers,
+            named: args.files.clone(),
+            options,
+            search,
+            approvals: data_dir().filter(|_| approvals.is_some()),
+        };
+        Ok((loaded, lines, sources, approvals, workspace))
     };
-    let (mut loaded, lines, search, approvals, layers) =
+    let (mut loaded, lines, sources, approvals, workspace) =
         interrupt::blocking(interrupts, read).await?;
     let token = interrupts.token();
     let discovered = token
-        .run_until_cancelled(search.discover())
+        .run_until_cancelled(sources.search.clone().discover())
         .await
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
     for warning in &discovered.warnings {
@@ -104,19 +136,26 @@ pub(crate) async fn load_quietly(
     loaded.specs.extend(discovered.specs);
     loaded.brought.extend(discovered.brought);
     if let Some(approvals) = approvals {
-        let projects = layers.projects();
+        let projects = sources.layers.projects();
         let dirs = projects.iter().map(|project| project.dir.as_path());
-        let gone = gone(&approvals, dirs, &loaded.brought);
+        let gone = gone(&approvals, dirs, &loaded.brought, workspace.as_ref());
         approval::tell_gone(&gone);
         let denials = gone.into_iter().flat_map(|gone| gone.denials);
         loaded.specs.extend(denials.filter(|_| denies_untrusted));
     }
+    let followed = Followed {
+        sources,
+        loaded: loaded.clone(),
+        found: discovered.files.clone(),
+        lines: lines.specs.clone(),
+    };
     loaded.specs.extend(lines.specs);
     loaded.specs.append(&mut loaded.wired);
     loaded.warnings.extend(lines.warnings);
     Ok(Hooks {
         loaded,
         found: discovered.files,
+        followed,
     })
 }
 
@@ -175,36 +214,21 @@ pub(crate) fn load_named(
     layers: &Layers,
     options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
-    let own = layers.hook_files().map_err(|error| {
+    let found = layers.hook_files_and(named).map_err(|error| {
         CliError::of(Exit::Failed, &error)
             .hint("make it readable, or name another folder with `--config-dir DIR`")
     })?;
-    let whole = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-    let explicit: BTreeSet<PathBuf> = named.iter().map(whole).collect();
-    // Whoever names a file of the project answers for it, so it needs no approval.
-    let is_elsewhere = |(path, layer): &&(PathBuf, Layer)| {
-        *layer != Layer::Project || !explicit.contains(&whole(path))
-    };
-    let of_layers = own.iter().filter(is_elsewhere).cloned();
-    let mut seen = BTreeSet::new();
-    let mut distinct = Vec::new();
-    let named = named.iter().map(|path| (path.clone(), Layer::Explicit));
-    for (path, layer) in of_layers.chain(named) {
-        if seen.insert(whole(&path)) {
-            distinct.push((path, layer));
-        } else {
-            warn(format_args!(
-                "`{}` is named more than once; it is loaded once",
-                path.display()
-            ));
-        }
+    for path in &found.twice {
+        warn(format_args!(
+            "`{}` is named more than once; it is loaded once",
+            path.display()
+        ));
     }
-    let mut loaded = load_files(distinct, options)?;
+    let mut loaded = load_files(found.files, options)?;
     // Which agent runs is said by the files of the call; those of the layers give hooks only.
-    let is_own = |path: &PathBuf| {
-        own.iter().any(|(known, _)| known == path) && !explicit.contains(&whole(path))
-    };
-    loaded.agent_files.retain(|file| !is_own(&file.path));
+    loaded
+        .agent_files
+        .retain(|file| !found.own.contains(&file.path));
     Ok(loaded)
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tenterhook::{
     AnyEvent, EventName, JsonObject, Origin, ParseEventNameError, events, parse_event, schema,
 };
+use tenterhook_config::FolderName;
 use tenterhook_dialects::docker_agent::DockerAgent;
 
 use crate::error::CliError;
@@ -108,6 +109,11 @@ pub(crate) fn directory(object: &JsonObject) -> PathBuf {
     named
         .filter(|dir| dir.is_absolute())
         .unwrap_or_else(|| std::env::current_dir().unwrap_or_default())
+}
+
+/// Returns the workspace that an event says it comes from, if it could be a folder's name.
+pub(crate) fn workspace(object: &JsonObject) -> Option<FolderName> {
+    object.get("workspace")?.as_str()?.parse().ok()
 }
 
 /// Makes the event and its origin of an object that holds both.

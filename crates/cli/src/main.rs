@@ -107,7 +107,7 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::List(args) => list::list(args, interrupts).await,
         Command::Explain(args) => explain::explain(args, interrupts).await,
         Command::Trust(args) => trust::trust(args, interrupts).await,
-        Command::Check(args) => interrupt::blocking(interrupts, move || check::check(&args)).await,
+        Command::Check(args) => check::check(args, interrupts).await,
         #[cfg(unix)]
         Command::Worker(args) => worker::worker(args, interrupts).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenterhook::{Engine, FileJournal, HookSpec, JournalSink};
+use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
 use tenterhook_agent::provider::{
     ConnectError, Endpoint, Judges, ModelChoice, OpenError, Provider,
 };
@@ -19,7 +19,7 @@ use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
-use crate::{hooks, recipe, rules};
+use crate::{config_dir, hooks, recipe, rules};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     if args
@@ -37,17 +37,17 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         ..services
     };
     let recipe = recipe::load(&args, services.clone())?;
-    let mut loaded = if args.work.no_hooks {
-        hooks::load_agents(&args.hooks, services, interrupts).await?
+    let (mut loaded, followed) = if args.work.no_hooks {
+        let loaded = hooks::load_agents(&args.hooks, services, interrupts).await?;
+        (loaded, None)
     } else {
         let (hook_args, lines) = (&args.hooks, &args.lines);
         let hooks = hooks::load(hook_args, lines, &args.cwd, services, interrupts).await?;
-        hooks.loaded
+        (hooks.loaded, Some(hooks.followed))
     };
-    let hooks = recipe
-        .iter()
-        .flat_map(|recipe| recipe.hooks.iter().cloned());
-    loaded.specs.extend(hooks);
+    let hooks = recipe.iter().flat_map(|recipe| recipe.hooks.iter());
+    let of_recipe: Vec<HookSpec> = hooks.cloned().collect();
+    loaded.specs.extend(of_recipe.iter().cloned());
     let provider = provider(&args, &loaded, &judges)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {
@@ -62,11 +62,15 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         args.hooks.strict,
         sink(&args, &loaded, file.as_ref(), &terminal),
     );
+    let scope = engine.scope(Scope::Global);
     let builder = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
     let builder = with_recipe(builder.context_swaps(swaps), &loaded, recipe.as_ref());
     let agent = build(&args, builder)?;
+    // Scripts stay in their workers as long as somebody has their hooks.
+    drop(loaded);
     let conversation = Conversation {
         agent,
+        reloader: followed.map(|followed| followed.follow(scope, of_recipe)),
         terminal: &terminal,
         interrupts,
         is_json: args.json,
@@ -187,6 +191,9 @@ fn agent(
         .limits(limits)
         .frontend(terminal)
         .agents(subagents(loaded));
+    if let Some(workspace) = config_dir::workspace(&args.hooks.place)? {
+        builder = builder.workspace(workspace.as_str());
+    }
     if let Some(responses) = responses(loaded) {
         builder = builder.responses(responses);
     }

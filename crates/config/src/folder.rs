@@ -16,32 +16,39 @@
 //! | folder | a hook's name |
 //! |---|---|
 //! | the system's `hooks` | `file` |
+//! | `~/.operator/profiles/profile/hooks` | `profile/file` |
 //! | `.tenterhook/hooks` of the project | `file` |
+//! | `.operator/hooks` of the project | `file` |
+//! | `core/hooks` of the project | `file` |
+//! | `workspaces/workspace/hooks` of the project | `workspace/file` |
+//! | `.pi/extensions` of the project | `file`, `folder/file` |
 //! | `.kodelet/hooks` of the project | `file` |
 //! | `.kodelet/plugins/org@repo/hooks` of the project | `org/repo/file` |
 //! | `.kodelet/extensions`, and `.kodelet/plugins/org@repo/extensions`, of the project | `name`, `org@repo/name` |
-//! | `.operator/hooks` of the project | `file` |
 //! | `hooks` of the user's configuration folder | `file` |
+//! | `~/.pi/agent/extensions` | `file`, `folder/file` |
 //! | `~/.kodelet/hooks` | `file` |
 //! | `~/.kodelet/plugins/org@repo/hooks` | `org/repo/file` |
 //! | `~/.kodelet/extensions`, and `~/.kodelet/plugins/org@repo/extensions` | `name`, `org@repo/name` |
 //!
 //! Within a folder files count in the byte order of their names. Of several files of one name the first that works
-//! is the hook; the others of the same system are shadowed. A file that is broken, disabled or not trusted shadows nothing,
+//! is the hook; the others of the same system are shadowed, where its files have no order of loading as those of Operator, morphix and pi do.
+//! A file that is broken, disabled or not trusted shadows nothing,
 //! and the system's hooks are never shadowed.
 //!
-//! Hooks of `hooks` folders run with the hooks of their layer; kodelet's run in the order above, behind those of the
+//! Hooks of `hooks` folders run with the hooks of their layer; kodelet's and pi's run in the order above, behind those of the
 //! project.
 
 mod cache;
 mod extension;
+mod pi;
+mod place;
 mod probe;
 mod scan;
 mod script;
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -51,21 +58,22 @@ use tenterhook::{
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
 
+pub(crate) use self::place::is_in_force;
+
 use self::extension::Extensions;
+use self::place::Choice;
 use self::probe::{Declared, Probes};
 use self::scan::Candidate;
 use self::script::Workers;
+use crate::folder_name::FolderName;
 use crate::layers::Layers;
-use crate::project::{KODELET, OPERATOR, Project, TENTERHOOK};
+use crate::project::Project;
 use crate::trust::{Approvals, Brought, Trust, below, deny};
 
 pub use self::extension::FoundExtension;
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The most plugins of one folder that are looked at.
-const MOST_PLUGINS: usize = 1_024;
 
 /// A folder of executables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +102,29 @@ pub enum Speaks {
     KodeletExtension,
     /// Operator's events: files in Python with a list `hooks`. Nothing of such a folder is executed.
     Operator,
+    /// morphix's events: files in Python that name `hooks_registry`; others are none of its. Nothing of such a folder is
+    /// executed.
+    Morphix,
+    /// pi's events: extensions in TypeScript or JavaScript. Nothing of such a folder is executed.
+    Pi,
+}
+
+impl HookFolder {
+    /// Says whether it is what the command line names as an extension of pi: a folder or a file.
+    fn is_named(&self) -> bool {
+        self.layer == Layer::Explicit && self.speaks == Speaks::Pi
+    }
+
+    /// Returns what a file is called in the folder: its path below it.
+    fn name_of(&self, path: &Path) -> String {
+        let base = if self.is_named() {
+            self.dir.parent()
+        } else {
+            Some(self.dir.as_path())
+        };
+        let name = base.map_or(path, |base| path.strip_prefix(base).unwrap_or(path));
+        name.to_string_lossy().into_owned()
+    }
 }
 
 impl Speaks {
@@ -115,7 +146,9 @@ impl Speaks {
             .map(|event| format!("`{}`", event.name))
             .collect();
         match self {
-            Self::Kodelet | Self::KodeletExtension | Self::Operator => names.join(", "),
+            Self::Kodelet | Self::KodeletExtension | Self::Operator | Self::Morphix | Self::Pi => {
+                names.join(", ")
+            }
             Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
         }
     }
@@ -135,6 +168,16 @@ pub struct FoundFile {
     /// What becomes of it.
     #[serde(flatten)]
     pub state: FileState,
+    /// Stands for what it holds, and the sources beside it.
+    #[serde(skip)]
+    pub(crate) version: String,
+}
+
+impl FoundFile {
+    /// Says whether the command line names it as an extension of pi.
+    fn is_named(&self) -> bool {
+        self.layer == Layer::Explicit && self.speaks == Speaks::Pi
+    }
 }
 
 /// A hook of a script.
@@ -239,6 +282,7 @@ impl FileState {
     pub fn describe(&self) -> String {
         match self {
             Self::Hook { declared, .. } => format!("runs for {declared}"),
+            Self::Script { hooks } if hooks.is_empty() => "has no hooks".to_owned(),
             Self::Script { hooks } => runs_for(hooks),
             Self::Extension {
                 hooks,
@@ -293,41 +337,77 @@ pub struct Discovered {
     pub unreadable: Vec<String>,
 }
 
-/// How folders are searched.
+/// The processes that scripts and extensions are served by.
+#[derive(Debug)]
+struct Served {
+    workers: Workers,
+    extensions: Extensions,
+}
+
+/// How folders are searched. Clones serve scripts and extensions with the same processes.
 #[derive(Debug, Clone)]
 pub struct Discovery {
+    layers: Layers,
+    choice: Choice,
     folders: Vec<HookFolder>,
     trust: Trust,
     deny_untrusted: bool,
     is_strict: bool,
-    unreadable: Vec<String>,
     data_dir: Option<PathBuf>,
     directory: PathBuf,
+    served: Arc<OnceLock<Served>>,
 }
 
 impl Discovery {
     /// Searches the folders of these layers.
     pub fn of_layers(layers: &Layers) -> Self {
         let start = layers.start.clone().unwrap_or_default();
-        let mut unreadable = Vec::new();
-        let folders = folders(layers, &mut unreadable);
         Self {
-            unreadable,
-            ..Self::of_folders(folders).directory(start)
+            layers: layers.clone(),
+            ..Self::of_folders([]).directory(start)
         }
     }
 
     /// Searches folders in this order.
     pub fn of_folders(folders: impl IntoIterator<Item = HookFolder>) -> Self {
         Self {
+            layers: Layers::default(),
+            choice: Choice::default(),
             folders: folders.into_iter().collect(),
             trust: Trust::nobody(),
             deny_untrusted: false,
             is_strict: false,
-            unreadable: Vec::new(),
             data_dir: None,
             directory: PathBuf::new(),
+            served: Arc::default(),
         }
+    }
+
+    /// Chooses the workspace of morphix whose hooks are looked for. The default is `main`.
+    #[must_use]
+    pub fn workspace(mut self, name: Option<FolderName>) -> Self {
+        self.choice.workspace = name;
+        self
+    }
+
+    /// Chooses the profile of Operator whose hooks are looked for. The default is `default`.
+    #[must_use]
+    pub fn operator_profile(mut self, name: Option<FolderName>) -> Self {
+        self.choice.profile = name;
+        self
+    }
+
+    /// Adds extensions of pi: files, folders of one, or folders of several. They are loaded last, and need no approval.
+    #[must_use]
+    pub fn extensions(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.folders.extend(paths.into_iter().map(|dir| HookFolder {
+            dir,
+            prefix: String::new(),
+            layer: Layer::Explicit,
+            speaks: Speaks::Pi,
+            project: None,
+        }));
+        self
     }
 
     /// Sets who says which hooks of a project run. The default is nobody: none of them.
@@ -367,6 +447,29 @@ impl Discovery {
         self
     }
 
+    pub(crate) fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    pub(crate) fn chosen_workspace(&self) -> Option<&FolderName> {
+        self.choice.workspace.as_ref()
+    }
+
+    /// Returns the folders that are looked at. They need not exist.
+    pub(crate) fn places(&self) -> Vec<PathBuf> {
+        let found = place::of_layers(&self.layers, &self.choice).folders;
+        let folders = found.iter().chain(&self.folders);
+        folders.map(|folder| folder.dir.clone()).collect()
+    }
+
+    /// Says whether a file stands in one of the folders that are looked at, or in none of a workspace.
+    pub(crate) fn has_in_force(&self, path: &Path) -> bool {
+        self.layers.projects().iter().all(|project| {
+            path.strip_prefix(&project.dir)
+                .map_or(true, |below| is_in_force(below, self.chosen_workspace()))
+        })
+    }
+
     /// Finds the hooks. Executables that are not known yet are asked, several at once, each for at most five seconds;
     /// one that is not trusted is not run at all.
     ///
@@ -374,8 +477,13 @@ impl Discovery {
     /// Panics outside a tokio runtime with I/O and time enabled.
     pub async fn discover(self) -> Discovered {
         let scan = {
+            let (layers, choice) = (self.layers.clone(), self.choice.clone());
             let (folders, trust) = (self.folders.clone(), self.trust.clone());
-            tokio::task::spawn_blocking(move || scan::scan(&folders, &trust))
+            tokio::task::spawn_blocking(move || {
+                let mut places = place::of_layers(&layers, &choice);
+                places.folders.extend(folders);
+                scan::scan(places, &trust)
+            })
         };
         let Ok(mut scanned) = scan.await else {
             return Discovered {
@@ -383,9 +491,13 @@ impl Discovery {
                 ..Discovered::default()
             };
         };
-        let workers = Workers::new(&self.directory);
-        let extensions = Extensions::new(&self.directory, self.data_dir.as_deref());
-        let served = (&workers, &extensions);
+        let served = self.served.get_or_init(|| Served {
+            workers: Workers::new(&self.directory),
+            extensions: Extensions::new(&self.directory, self.data_dir.as_deref()),
+        });
+        served.workers.drop_unused();
+        served.extensions.drop_unused();
+        let served = (&served.workers, &served.extensions);
         let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, served);
         if let Some(approvals) = approvals(&self.trust) {
             probes.recall(&mut scanned.candidates, approvals);
@@ -402,7 +514,7 @@ impl Discovery {
         let mut discovered = self
             .finish(scanned.candidates, scanned.warnings, served)
             .await;
-        discovered.unreadable = [self.unreadable, scanned.unreadable].concat();
+        discovered.unreadable = scanned.unreadable;
         discovered
     }
 
@@ -432,18 +544,16 @@ impl Discovery {
                     candidate.found.state.describe()
                 ));
             }
+            let mut found = candidate.found;
+            found.version = format!("{}{}", candidate.sha256, candidate.beside);
             if let Some((item, state)) = candidate.item {
-                let mut events: Vec<EventName> = candidate
-                    .found
-                    .state
-                    .events()
-                    .into_iter()
-                    .cloned()
-                    .collect();
+                found.version.push_str(&item.digest());
+                let mut events: Vec<EventName> =
+                    found.state.events().into_iter().cloned().collect();
                 events.extend(candidate.known_event);
                 discovered.brought.push(Brought::new(item, state, events));
             }
-            discovered.files.push(candidate.found);
+            discovered.files.push(found);
         }
         discovered
     }
@@ -509,126 +619,13 @@ fn spec(
     handler: Arc<dyn Handler>,
     policy: Policy,
 ) -> HookSpec {
-    // kodelet's hooks run in the order of their folders, the project's before the user's, so that the user's guards
-    // see what the project's hooks made of a value.
-    let is_kodelet = matches!(found.speaks, Speaks::Kodelet | Speaks::KodeletExtension);
     HookSpec {
-        among: is_kodelet.then_some(Layer::Project),
+        among: found.speaks.system().among,
         timeout: EXECUTABLE_TIMEOUT,
         policy,
         source: source(found),
         ..HookSpec::new(event, HookId::new(found.name.clone()), handler)
     }
-}
-
-/// Returns the folders of layers in the order in which they count.
-fn folders(layers: &Layers, unreadable: &mut Vec<String>) -> Vec<HookFolder> {
-    let plain = |dir: PathBuf, layer, speaks, project: Option<&Project>| HookFolder {
-        dir,
-        prefix: String::new(),
-        layer,
-        speaks,
-        project: project.cloned(),
-    };
-    let mut folders = Vec::new();
-    if let Some(dir) = &layers.system {
-        folders.push(plain(
-            dir.join("hooks"),
-            Layer::System,
-            Speaks::Tenterhook,
-            None,
-        ));
-    }
-    let home = layers
-        .home
-        .as_ref()
-        .map(|home| std::fs::canonicalize(home).unwrap_or_else(|_| home.clone()));
-    // The folder that is nearest to the work counts most.
-    for project in layers.projects().iter().rev() {
-        let dir = project.dir.join(TENTERHOOK).join("hooks");
-        folders.push(plain(
-            dir,
-            Layer::Project,
-            Speaks::Tenterhook,
-            Some(project),
-        ));
-        let dir = project.dir.join(OPERATOR).join("hooks");
-        folders.push(plain(dir, Layer::Project, Speaks::Operator, Some(project)));
-        // A home has the user's own.
-        if home.as_ref() != Some(&project.dir) {
-            let dir = project.dir.join(KODELET);
-            let own = plain(
-                dir.join("hooks"),
-                Layer::Project,
-                Speaks::Kodelet,
-                Some(project),
-            );
-            let plugins = plugins(&dir, Layer::Project, Some(project), unreadable);
-            folders.extend(of_kodelet(own, plugins));
-        }
-    }
-    if let Some(dir) = &layers.user {
-        folders.push(plain(
-            dir.join("hooks"),
-            Layer::User,
-            Speaks::Tenterhook,
-            None,
-        ));
-    }
-    if let Some(home) = &home {
-        let dir = home.join(KODELET);
-        let own = plain(dir.join("hooks"), Layer::User, Speaks::Kodelet, None);
-        let plugins = plugins(&dir, Layer::User, None, unreadable);
-        folders.extend(of_kodelet(own, plugins));
-    }
-    folders
-}
-
-/// Returns kodelet's folders: those of hooks, then those of extensions.
-fn of_kodelet(own: HookFolder, plugins: Vec<HookFolder>) -> Vec<HookFolder> {
-    let hooks: Vec<HookFolder> = [own].into_iter().chain(plugins).collect();
-    let extensions: Vec<HookFolder> = hooks.iter().map(extension::beside).collect();
-    [hooks, extensions].concat()
-}
-
-/// Returns the hook folders of plugins, in the byte order of their names. Links to plugins are followed.
-fn plugins(
-    kodelet: &Path,
-    layer: Layer,
-    project: Option<&Project>,
-    unreadable: &mut Vec<String>,
-) -> Vec<HookFolder> {
-    let dir = kodelet.join("plugins");
-    let entries = std::fs::read_dir(&dir);
-    if let Err(error) = &entries
-        && error.kind() != ErrorKind::NotFound
-        && project.is_none()
-    {
-        unreadable.push(format!(
-            "the hooks of `{}` are not in force: {error}",
-            dir.display()
-        ));
-    }
-    let mut dirs: Vec<PathBuf> = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
-        .take(MOST_PLUGINS)
-        .collect();
-    dirs.sort();
-    let folder = |dir: PathBuf| {
-        let name = dir.file_name()?.to_string_lossy().into_owned();
-        Some(HookFolder {
-            prefix: format!("{}/", name.replacen('@', "/", 1)),
-            dir: dir.join("hooks"),
-            layer,
-            speaks: Speaks::Kodelet,
-            project: project.cloned(),
-        })
-    };
-    dirs.into_iter().filter_map(folder).collect()
 }
 
 /// Returns what a project approved, if anybody asks.

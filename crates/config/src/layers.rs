@@ -1,13 +1,14 @@
 //! Where hooks are looked for when nobody names a file.
 //!
-//! | layer | hook files | folders of executables |
+//! | layer | hook files | folders of executables and scripts |
 //! |---|---|---|
 //! | system | `hooks.yaml`, `hooks.d/` of the system's folder | `hooks/` of it |
-//! | user | the same of the user's configuration folder | `hooks/` of it, `~/.kodelet/hooks`, `~/.kodelet/plugins/*/hooks` |
-//! | project | the same of `.tenterhook/`, from the repository's root down to the working directory | `.tenterhook/hooks`, `.kodelet/hooks`, `.kodelet/plugins/*/hooks` |
+//! | user | the same of the user's configuration folder | `hooks/` of it, those of other systems in the home |
+//! | project | the same of `.tenterhook/`, from the repository's root down to the working directory | `.tenterhook/hooks`, those of other systems |
 //!
 //! A hook file may end in `.yaml`, `.yml`, `.toml` or `.json`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -29,7 +30,7 @@ pub struct Layers {
     pub system: Option<PathBuf>,
     /// The user's configuration folder.
     pub user: Option<PathBuf>,
-    /// The user's home, where kodelet's global hooks are.
+    /// The user's home, where other systems' global hooks are.
     pub home: Option<PathBuf>,
     /// The directory that the agent works in.
     pub start: Option<PathBuf>,
@@ -69,6 +70,49 @@ impl Layers {
             files.extend(files_of(&dir)?.into_iter().map(|file| (file, layer)));
         }
         Ok(files)
+    }
+}
+
+/// The hook files of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HookFiles {
+    /// The files and what their hooks belong to, in the order in which they run; each once.
+    pub files: Vec<(PathBuf, Layer)>,
+    /// Files that are there for all calls, whether they were named or not.
+    pub own: Vec<PathBuf>,
+    /// Files that were named more than once.
+    pub twice: Vec<PathBuf>,
+}
+
+impl Layers {
+    /// Returns the hook files of the layers and those that a call names. Whoever names a file of the project answers for it, so
+    /// it needs no approval then.
+    ///
+    /// # Errors
+    /// As [`Layers::hook_files`].
+    pub fn hook_files_and(&self, named: &[PathBuf]) -> Result<HookFiles, LayerError> {
+        let own = self.hook_files()?;
+        let whole = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let explicit: BTreeSet<PathBuf> = named.iter().map(whole).collect();
+        let is_elsewhere = |(path, layer): &&(PathBuf, Layer)| {
+            *layer != Layer::Project || !explicit.contains(&whole(path))
+        };
+        let of_layers = own.iter().filter(is_elsewhere).cloned();
+        let named = named.iter().map(|path| (path.clone(), Layer::Explicit));
+        let mut seen = BTreeSet::new();
+        let (files, twice) = of_layers
+            .chain(named)
+            .partition::<Vec<_>, _>(|(path, _)| seen.insert(whole(path)));
+        let is_named = |path: &PathBuf| explicit.contains(&whole(path));
+        Ok(HookFiles {
+            files,
+            own: own
+                .into_iter()
+                .map(|(path, _)| path)
+                .filter(|path| !is_named(path))
+                .collect(),
+            twice: twice.into_iter().map(|(path, _)| path).collect(),
+        })
     }
 }
 

@@ -30,6 +30,7 @@ mod draft;
 mod environment;
 mod fields;
 mod folder;
+mod folder_name;
 mod http;
 mod layers;
 mod line;
@@ -42,6 +43,7 @@ mod problem;
 mod project;
 mod python;
 mod recipe;
+mod reload;
 mod report;
 mod source;
 mod suggest;
@@ -57,14 +59,16 @@ pub use folder::{
     Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundExtension, FoundFile, FoundHook,
     HookFolder, Speaks,
 };
-pub use layers::{LayerError, Layers};
+pub use folder_name::{FolderName, NoFolderName};
+pub use layers::{HookFiles, LayerError, Layers};
 pub use line::{HookLine, load_lines};
-pub use load::{LoadOptions, Loaded, load_file, load_files, load_text};
+pub use load::{LoadOptions, Loaded, LoadedFile, load_file, load_files, load_text};
 pub use manager::{HookManager, ManagedHook};
 pub use permission::PermissionRules;
 pub use problem::{LoadError, Problem, Severity};
 pub use project::Project;
 pub use recipe::{NoRecipe, Recipe, RecipePlace, find_recipe, load_recipe};
+pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, Sources};
 pub use source::{Place, Span};
 pub use toolset::{Toolset, ToolsetKind};
 pub use trigger::{Blocked, Conversation, Trigger};

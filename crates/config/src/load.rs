@@ -55,7 +55,7 @@ impl LoadOptions {
 }
 
 /// The hooks of one or several files.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Loaded {
     /// The hooks, file by file and in the order of each file.
     pub specs: Vec<HookSpec>,
@@ -69,6 +69,21 @@ pub struct Loaded {
     pub agent_files: Vec<AgentFile>,
     /// What the project brings, with [`Trust::Approved`]: what runs and what does not.
     pub brought: Vec<Brought>,
+    /// The files, in their order.
+    pub files: Vec<LoadedFile>,
+}
+
+/// A hook file as it was loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// What its hooks belong to.
+    pub layer: Layer,
+    /// The SHA-256 of what it held; empty where it could not be read.
+    pub sha256: String,
+    /// It has errors, and so no hooks.
+    pub is_broken: bool,
 }
 
 /// Loads a file. `layer` is what its hooks belong to.
@@ -89,10 +104,20 @@ pub fn load_files<P: AsRef<Path>>(
 ) -> Result<Loaded, LoadError> {
     let parts = files.into_iter().map(|(path, layer)| {
         let path = path.as_ref();
-        match read(path) {
-            Ok(text) => load_one(path, &text, layer, options),
-            Err(problem) => Err(vec![*problem]),
-        }
+        let (sha256, loaded) = match read(path) {
+            Ok(text) => (
+                trust::hex_digest(text.as_bytes()),
+                load_one(path, &text, layer, options),
+            ),
+            Err(problem) => (String::new(), Err(vec![*problem])),
+        };
+        let file = LoadedFile {
+            path: path.to_owned(),
+            layer,
+            sha256,
+            is_broken: loaded.is_err(),
+        };
+        (file, loaded)
     });
     join(parts, options)
 }
@@ -107,16 +132,24 @@ pub fn load_text(
     layer: Layer,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
-    join([load_one(path, text, layer, options)], options)
+    let loaded = load_one(path, text, layer, options);
+    let file = LoadedFile {
+        path: path.to_owned(),
+        layer,
+        sha256: trust::hex_digest(text.as_bytes()),
+        is_broken: loaded.is_err(),
+    };
+    join([(file, loaded)], options)
 }
 
 fn join(
-    parts: impl IntoIterator<Item = Result<Loaded, Vec<Problem>>>,
+    parts: impl IntoIterator<Item = (LoadedFile, Result<Loaded, Vec<Problem>>)>,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
     let mut all = Loaded::default();
     let mut has_failed = false;
-    for part in parts {
+    for (file, part) in parts {
+        all.files.push(file);
         match part {
             Ok(loaded) => {
                 all.specs.extend(loaded.specs);

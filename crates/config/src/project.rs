@@ -8,13 +8,23 @@ pub(crate) const TENTERHOOK: &str = ".tenterhook";
 /// The folder of a project, or of a home, that has kodelet's hooks.
 pub(crate) const KODELET: &str = ".kodelet";
 
-/// The folder of a project that has Operator's hooks.
+/// The folder of a project that has Operator's hooks, and of a home that has its profiles.
 pub(crate) const OPERATOR: &str = ".operator";
+/// The folder of a project that has morphix's hooks for every workspace.
+pub(crate) const MORPHIX: &str = "core/hooks";
+/// The folder of a project that has morphix's workspaces.
+pub(crate) const WORKSPACES: &str = "workspaces";
+
+/// The folder of a project, or of a home, that has pi's extensions.
+pub(crate) const PI: &str = ".pi";
+
+/// What makes a folder a project that brings hooks.
+const MARKS: [&str; 6] = [TENTERHOOK, KODELET, OPERATOR, PI, MORPHIX, WORKSPACES];
 
 /// A folder of a project that brings hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// The folder that has `.tenterhook`, `.kodelet` or `.operator`, without symbolic links. Approvals are for it.
+    /// The folder that has `.tenterhook`, `.kodelet` or another one with hooks, without symbolic links. Approvals are for it.
     pub dir: PathBuf,
     /// The root of its repository; without a repository the folder itself.
     pub root: PathBuf,
@@ -37,11 +47,7 @@ impl Project {
         let root = repository(&start).unwrap_or(&start);
         let within = start.ancestors().filter(|dir| dir.starts_with(root));
         let mut found: Vec<Self> = within
-            .filter(|dir| {
-                [TENTERHOOK, KODELET, OPERATOR]
-                    .iter()
-                    .any(|name| dir.join(name).is_dir())
-            })
+            .filter(|dir| MARKS.iter().any(|name| dir.join(name).is_dir()))
             .map(|dir| Self {
                 dir: dir.to_owned(),
                 root: root.to_owned(),

@@ -27,13 +27,14 @@ mod script;
 mod supervisor;
 mod wire;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_process::{CancellationToken, Command};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use self::connection::Connection;
@@ -134,7 +135,8 @@ pub struct Worker {
 /// The scripts that a worker serves, by their numbers.
 #[derive(Debug)]
 struct Scripts {
-    served: Vec<Served>,
+    /// Those that were unloaded leave their places empty: a number is one script's for ever.
+    served: Vec<Option<Served>>,
     host: Arc<dyn Host>,
 }
 
@@ -143,6 +145,36 @@ struct Scripts {
 struct Served {
     script: Script,
     hooks: Vec<ScriptHook>,
+    /// A newer version of it has a number of its own.
+    is_old: bool,
+    lease: Weak<Leased>,
+}
+
+/// Keeps a script in its worker: when nobody has a clone any more, the worker unloads it.
+#[derive(Debug, Clone)]
+pub struct Lease(Arc<Leased>);
+
+#[derive(Debug)]
+struct Leased {
+    worker: Weak<Supervisor<Scripts>>,
+    number: usize,
+}
+
+impl Lease {
+    /// Returns the number of the script.
+    pub fn number(&self) -> usize {
+        self.0.number
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        // With the worker, or with the program, the script goes anyway.
+        if let (Some(inner), Ok(runtime)) = (self.worker.upgrade(), Handle::try_current()) {
+            let number = self.number;
+            runtime.spawn(async move { Worker { inner }.unload(number).await });
+        }
+    }
 }
 
 impl Worker {
@@ -184,40 +216,64 @@ impl Worker {
     pub async fn load(&self, script: &Script) -> Result<(usize, Registered), WorkerError> {
         let mut state = self.inner.state().await;
         let connection = self.inner.connect(&mut state).await?;
-        let Scripts { served, host } = &mut state.peer;
-        let number = served
-            .iter()
-            .position(|known| known.script == *script)
-            .unwrap_or(served.len());
-        let registered = load(&connection, number, script, &**host).await?;
+        let scripts = &mut state.peer;
+        let number = scripts.number_of(script).unwrap_or(scripts.served.len());
+        let registered = load(&connection, number, script, &*scripts.host).await?;
         connection.accept(number);
-        let loaded = Served {
-            script: script.clone(),
-            hooks: registered.hooks.clone(),
-        };
-        match served.get_mut(number) {
-            Some(known) => *known = loaded,
-            None => served.push(loaded),
-        }
+        scripts.put(number, script, registered.hooks.clone());
         Ok((number, registered))
     }
 
-    /// Notes a script whose hooks are known already, and returns its number. The worker loads it when it is started; where it has
-    /// other hooks then, calls of them fail.
-    pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> usize {
+    /// Notes a script whose hooks are known already, and keeps it. The worker loads it when it is started, or at once where it runs;
+    /// where it has other hooks then, calls of them fail.
+    pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> Lease {
         let mut state = self.inner.state().await;
-        let scripts = &mut state.peer.served;
-        if let Some(number) = scripts.iter().position(|known| known.script == *script) {
-            return number;
+        let running = state.running();
+        let scripts = &mut state.peer;
+        let known = scripts.number_of(script);
+        let number = known.unwrap_or(scripts.served.len());
+        if known.is_none() {
+            if let Some(connection) = running {
+                scripts
+                    .load_known(&connection, number, script, &hooks)
+                    .await;
+            }
+            scripts.put(number, script, hooks);
         }
-        scripts.push(Served {
-            script: script.clone(),
-            hooks,
-        });
-        let number = scripts.len() - 1;
-        // A worker that runs already has to be told.
-        state.let_go();
-        number
+        scripts.lease(&self.inner, number)
+    }
+
+    /// Says that a script is another one now. Who uses it goes on with the one that was loaded; the next load has a number of its own.
+    pub async fn renew(&self, script: &Script) {
+        let mut state = self.inner.state().await;
+        for served in state.peer.served.iter_mut().flatten() {
+            served.is_old |= served.script == *script;
+        }
+    }
+
+    /// Takes a script from the worker, unless somebody has come for it since.
+    async fn unload(&self, number: usize) {
+        let running = {
+            let mut state = self.inner.state().await;
+            let served = state.peer.served.get_mut(number);
+            let Some(served) = served.filter(|served| {
+                let mut leases = served.iter().map(|served| served.lease.strong_count());
+                leases.all(|count| count == 0)
+            }) else {
+                return;
+            };
+            *served = None;
+            state.running()
+        };
+        if let Some(connection) = running {
+            // What a worker does not forget is never called again.
+            let _forgotten = ask(&connection, "script/unload", &json!({ "script": number })).await;
+        }
+    }
+
+    /// Says whether anybody else has this worker.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
     }
 
     /// Calls a hook of a script: its number, the hook's place in the script, and the event as JSON.
@@ -318,22 +374,81 @@ impl Peer for Scripts {
                 hello.protocol_version
             ));
         }
-        for (number, Served { script, hooks }) in self.served.iter().enumerate() {
-            let problem = match load(connection, number, script, &*self.host).await {
-                Ok(registered) if registered.hooks == *hooks => continue,
-                Ok(_) => format!(
-                    "`{}` registers other hooks than it did when it was asked",
-                    script.path.display()
-                ),
-                Err(error) => error.to_string(),
+        for (number, served) in self.served.iter().enumerate() {
+            let Some(Served { script, hooks, .. }) = served else {
+                continue;
             };
+            self.load_known(connection, number, script, hooks).await;
             if let Some(death) = connection.death() {
                 return Err(death);
             }
-            // The other scripts are none the worse for it.
-            connection.refuse(number, problem);
         }
         Ok(())
+    }
+}
+
+impl Scripts {
+    /// Returns the number of a script.
+    fn number_of(&self, script: &Script) -> Option<usize> {
+        let mut served = self.served.iter();
+        served.position(|served| {
+            let served = served.as_ref();
+            served.is_some_and(|served| served.script == *script && !served.is_old)
+        })
+    }
+
+    /// Keeps what is known of a script, and who has a lease of it.
+    fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
+        let served = |lease| {
+            Some(Served {
+                script: script.clone(),
+                hooks,
+                is_old: false,
+                lease,
+            })
+        };
+        match self.served.get_mut(number) {
+            Some(place) => {
+                let lease = place.take().map(|before| before.lease);
+                *place = served(lease.unwrap_or_default());
+            }
+            None => self.served.push(served(Weak::new())),
+        }
+    }
+
+    fn lease(&mut self, worker: &Arc<Supervisor<Self>>, number: usize) -> Lease {
+        let mut served = self.served.get_mut(number).and_then(Option::as_mut);
+        let known = served.as_ref().and_then(|served| served.lease.upgrade());
+        let leased = known.unwrap_or_else(|| {
+            Arc::new(Leased {
+                worker: Arc::downgrade(worker),
+                number,
+            })
+        });
+        if let Some(served) = &mut served {
+            served.lease = Arc::downgrade(&leased);
+        }
+        Lease(leased)
+    }
+
+    /// Loads a script whose hooks are known. Where it cannot be loaded, or has others, it is not called; the other scripts are
+    /// none the worse for it.
+    async fn load_known(
+        &self,
+        connection: &Connection,
+        number: usize,
+        script: &Script,
+        hooks: &[ScriptHook],
+    ) {
+        let problem = match load(connection, number, script, &*self.host).await {
+            Ok(registered) if registered.hooks == *hooks => return,
+            Ok(_) => format!(
+                "`{}` registers other hooks than it did when it was asked",
+                script.path.display()
+            ),
+            Err(error) => error.to_string(),
+        };
+        connection.refuse(number, problem);
     }
 }
 

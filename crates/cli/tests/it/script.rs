@@ -1,9 +1,10 @@
 //! Hooks in Python and JavaScript of a folder, served by workers, as a user meets them.
 
 use std::fs;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use crate::stage::{Test, eventually, is_alive};
+use crate::stage::{Ran, Test, eventually, is_alive};
 
 const PYTHON: &str = "import os
 from tenterhook import deny, on
@@ -107,6 +108,128 @@ fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
     eventually(|| (!is_alive(&pid)).then_some(()));
     assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(running.finish().status, -1);
+}
+
+/// A project of morphix with a file for all workspaces and one for the workspace `lab`, approved.
+fn morphix() -> Ran {
+    let source = "from core.hooks_registry import hooks_registry\n\n@hooks_registry.register('on_before_tool')\ndef note(ctx):\n    \
+                open('log', 'a').write(__file__.split('/')[-1] + ' ' + ctx.workspace + '\\n')\n";
+    let test = Test::new();
+    for (folder, name) in [("core/hooks", "all.py"), ("workspaces/lab/hooks", "lab.py")] {
+        let folder = test.work().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(name), source).unwrap();
+    }
+    let ran = test
+        .args(["trust", "--all", "--workspace", "lab"])
+        .file(
+            "script.yaml",
+            "turns: [{tool_calls: [{name: shell, arguments: {cmd: ls}}]}, {text: done}]",
+        )
+        .file("event.json", r#"{"tool_name": "shell", "tool_input": {}}"#)
+        .file(
+            "lab.json",
+            r#"{"tool_name": "shell", "tool_input": {}, "workspace": "lab"}"#,
+        )
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    ran
+}
+
+#[test]
+fn the_workspace_is_that_of_the_call_or_of_the_event() {
+    const RUN: [&str; 6] = [
+        "run",
+        "go",
+        "--yes",
+        "--no-journal",
+        "--model",
+        "scripted:script.yaml",
+    ];
+    const FIRE: [&str; 4] = ["fire", "pre_tool_use", "--no-journal", "--input"];
+    let mut ran = morphix();
+    let rows: [(&[&str], &str, &str, &str); 6] = [
+        (&RUN, "", "", "all.py main\n"),
+        (&RUN, "--workspace=lab", "main", "all.py lab\nlab.py lab\n"),
+        (&RUN, "", "lab", "all.py lab\nlab.py lab\n"),
+        (&FIRE, "event.json", "", "all.py main\n"),
+        (&FIRE, "event.json", "lab", "all.py lab\nlab.py lab\n"),
+        (&FIRE, "lab.json", "main", "all.py lab\nlab.py lab\n"),
+    ];
+    for (args, more, variable, expected) in rows {
+        let args = args
+            .iter()
+            .copied()
+            .chain(Some(more).filter(|more| !more.is_empty()));
+        ran = ran
+            .again(args)
+            .variable("TENTERHOOK_WORKSPACE", variable)
+            .run();
+        assert_eq!(
+            ran.file("log"),
+            expected,
+            "{more} {variable}: {}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("is gone"), "{}", ran.stderr);
+        fs::remove_file(ran.path("work/log")).unwrap();
+    }
+    let ran = ran.again(["list", "--workspace", "../lab"]).run();
+    assert_eq!(ran.status, 64);
+    let ran = ran
+        .again(["list"])
+        .variable("OPERATOR_PROFILE", "a/b")
+        .run();
+    let expected = "error: `a/b` is no name of a folder, expected one without `/`, `\\` and a dot at its beginning\n\
+                    hint: `OPERATOR_PROFILE` says so; set it to a name\n";
+    assert_eq!(ran.refusal(), (expected, 64));
+}
+
+#[test]
+fn a_session_takes_what_is_saved_between_two_prompts() {
+    let note = |version: &str| {
+        format!(
+            "from tenterhook import on\n@on('user_prompt_submit')\ndef note(event):\n    open('log', 'a').write('{version} ')\n"
+        )
+    };
+    let test = Test::new();
+    let folder = test.work().join("../config/hooks");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("note.py"), note("one")).unwrap();
+    let (running, mut stdin) = test
+        .args(["run", "--yes", "--no-journal"])
+        .script("turns: [{text: first}, {text: second}, {text: third}]")
+        .start_with_open_stdin();
+    let log = running.path("work/log");
+    let wait_for = |text: &str| {
+        eventually(|| {
+            fs::read_to_string(&log)
+                .is_ok_and(|log| log == text)
+                .then_some(())
+        });
+    };
+    stdin.write_all(b"hello\n").unwrap();
+    wait_for("one ");
+    fs::write(folder.join("note.py"), note("two")).unwrap();
+    fs::write(folder.join("other.py"), "import nowhere\n").unwrap();
+    stdin.write_all(b"hello\n").unwrap();
+    wait_for("one two ");
+    fs::remove_file(folder.join("note.py")).unwrap();
+    stdin.write_all(b"hello\n/quit\n").unwrap();
+    let ran = running.finish();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(ran.file("log"), "one two ");
+    let expected = [
+        "reloaded note.py: 1 hook",
+        "warning: the hooks of other.py are not in force: probe failed: other.py:1: ModuleNotFoundError: No module named 'nowhere'",
+        "unloaded note.py: its hooks are gone",
+    ];
+    let told: Vec<_> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.contains(".py"))
+        .collect();
+    assert_eq!(told, expected);
 }
 
 /// A worker that does what the protocol asks for, in as few lines as that takes.

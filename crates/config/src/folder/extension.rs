@@ -74,7 +74,7 @@ pub(super) fn scan(
             dir,
             ..folder.clone()
         };
-        let mut candidate = look_at(&own, path, trust, &Beside::new(&own));
+        let mut candidate = look_at(&own, path, trust, &Beside::of_folder(&own));
         candidate.found.name = format!("{}{name}", folder.prefix);
         candidates.push(candidate);
     }
@@ -117,7 +117,8 @@ pub(super) fn is_named_so(path: &Path) -> bool {
 pub(super) struct Extensions {
     workspace: PathBuf,
     data_dir: Option<PathBuf>,
-    made: Mutex<HashMap<PathBuf, Extension>>,
+    /// One for each version of a file.
+    made: Mutex<HashMap<(PathBuf, String), Extension>>,
 }
 
 impl Extensions {
@@ -133,9 +134,18 @@ impl Extensions {
         }
     }
 
+    /// Lets go of those that nobody needs any more.
+    pub(super) fn drop_unused(&self) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|_, extension| extension.is_shared());
+    }
+
     fn of(&self, candidate: &Candidate) -> Extension {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = candidate.found.path.clone();
+        let key = (
+            candidate.run.clone(),
+            format!("{}{}", candidate.sha256, candidate.beside),
+        );
         made.entry(key)
             .or_insert_with(|| self.make(candidate))
             .clone()

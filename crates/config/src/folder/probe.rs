@@ -84,7 +84,9 @@ impl<'a> Probes<'a> {
                 continue;
             }
             let key = Cache::key(&candidate.found.path, &candidate.sha256);
-            if let Some(declared) = self.cache.find(&key) {
+            // What a file has beside it that was named by itself is not known.
+            let is_whole = !candidate.found.is_named();
+            if let Some(declared) = self.cache.find(&key).filter(|_| is_whole) {
                 answers.push((index, Ok(declared)));
                 continue;
             }

@@ -10,6 +10,8 @@ use tenterhook::{EventName, Layer};
 use tenterhook_process::is_executable;
 
 use super::extension;
+use super::pi::{self, Extension};
+use super::place::Places;
 use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
 use crate::project::Project;
@@ -27,8 +29,10 @@ pub(super) struct Candidate {
     pub(super) found: FoundFile,
     /// What is executed: the file, or the approved copy of it.
     pub(super) run: PathBuf,
-    /// The SHA-256 of its bytes; empty where they were not read.
+    /// The SHA-256 of its bytes, and of those beside it where that needs no approval; empty where they were not read.
     pub(super) sha256: String,
+    /// The SHA-256 of the sources beside it; empty where they were not read.
+    pub(super) beside: String,
     /// What it is for the approvals, and what they say.
     pub(super) item: Option<(Item, TrustState)>,
     /// The event of an untrusted file, where an older version of it said so.
@@ -68,12 +72,13 @@ impl Candidate {
     /// Returns the name that only one file of a system has.
     fn key(&self) -> Option<(Speaks, String)> {
         // What is managed is never taken away.
-        (self.found.layer != Layer::System).then(|| (self.found.speaks, self.found.name.clone()))
+        let is_shadowed = self.found.layer != Layer::System && self.found.speaks.system().shadows;
+        is_shadowed.then(|| (self.found.speaks, self.found.name.clone()))
     }
 }
 
 /// What was found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scanned {
     pub(super) candidates: Vec<Candidate>,
     pub(super) warnings: Vec<String>,
@@ -113,6 +118,34 @@ impl Scanned {
             .collect()
     }
 
+    /// Leaves out what is named on the command line where it is found again: whoever names it answers for it.
+    fn shadow_named(&mut self) {
+        let whole = |candidate: &Candidate| {
+            let path = &candidate.found.path;
+            fs::canonicalize(path).unwrap_or_else(|_| path.clone())
+        };
+        let mut named = HashMap::new();
+        for (index, candidate) in self.candidates.iter().enumerate() {
+            if candidate.found.is_named() {
+                let first = (index, candidate.found.path.clone());
+                named.entry(whole(candidate)).or_insert(first);
+            }
+        }
+        if named.is_empty() {
+            return;
+        }
+        for (index, candidate) in self.candidates.iter_mut().enumerate() {
+            let first = named.get(&whole(candidate));
+            if let Some((_, by)) = first.filter(|(first, _)| *first != index) {
+                // What is not approved needs no approval then.
+                candidate
+                    .item
+                    .take_if(|(_, state)| *state != TrustState::Trusted);
+                candidate.settle(FileState::Shadowed { by: by.clone() });
+            }
+        }
+    }
+
     /// Takes the answers of files, by their places.
     pub(super) fn settle(&mut self, answers: Vec<(usize, Answer)>) {
         for (index, answer) in answers {
@@ -144,9 +177,13 @@ impl Scanned {
 }
 
 /// Looks at every folder. A folder that cannot be read is none of the others' business.
-pub(super) fn scan(folders: &[HookFolder], trust: &Trust) -> Scanned {
-    let mut scanned = Scanned::default();
-    for folder in folders {
+pub(super) fn scan(places: Places, trust: &Trust) -> Scanned {
+    let mut scanned = Scanned {
+        candidates: Vec::new(),
+        warnings: places.warnings,
+        unreadable: places.unreadable,
+    };
+    for folder in &places.folders {
         if let Err(problem) = scan_folder(folder, trust, &mut scanned) {
             let problem = format!(
                 "the hooks of `{}` are not in force: {problem}",
@@ -159,39 +196,101 @@ pub(super) fn scan(folders: &[HookFolder], trust: &Trust) -> Scanned {
             }
         }
     }
+    scanned.shadow_named();
     scanned
 }
 
+/// Files of a folder that may load the same sources.
+struct Group {
+    paths: Vec<PathBuf>,
+    beside: Beside,
+}
+
 fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), String> {
-    if folder.speaks == Speaks::KodeletExtension {
-        return extension::scan(folder, trust, scanned);
+    let groups = match folder.speaks {
+        Speaks::KodeletExtension => return extension::scan(folder, trust, scanned),
+        Speaks::Pi => pi_extensions(folder)?,
+        Speaks::Kodelet | Speaks::Tenterhook | Speaks::Operator | Speaks::Morphix => {
+            plain_files(folder, &mut scanned.warnings)?
+        }
+    };
+    for Group { paths, beside } in groups {
+        let candidates = paths
+            .into_iter()
+            .map(|path| look_at(folder, path, trust, &beside));
+        scanned.candidates.extend(candidates);
     }
+    Ok(())
+}
+
+/// Returns the files that stand in a folder, in the byte order of their names.
+fn plain_files(folder: &HookFolder, warnings: &mut Vec<String>) -> Result<Vec<Group>, String> {
     let entries = match fs::read_dir(&folder.dir) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error.to_string()),
     };
     let mut paths = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|error| error.to_string())?;
         if paths.len() == MOST_FILES {
-            scanned.warnings.push(format!(
+            warnings.push(format!(
                 "`{}` has more than {MOST_FILES} files; the others are not looked at",
                 folder.dir.display()
             ));
             break;
         }
-        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            paths.push(entry.path());
+        let path = entry.path();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !is_folder && (folder.speaks != Speaks::Morphix || is_of_morphix(&path)) {
+            paths.push(path);
         }
     }
     paths.sort();
-    let beside = Beside::new(folder);
-    let candidates = paths
-        .into_iter()
-        .map(|path| look_at(folder, path, trust, &beside));
-    scanned.candidates.extend(candidates);
-    Ok(())
+    let beside = Beside::of_folder(folder);
+    Ok(vec![Group { paths, beside }])
+}
+
+/// Returns the entries of pi's extensions. Each may load what stands in its own folder; one that is a file, what stands
+/// beside it and is no extension.
+fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
+    let found = if folder.is_named() {
+        pi::named(&folder.dir)
+    } else {
+        pi::below(&folder.dir)
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound && !folder.is_named() => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let own: Vec<&PathBuf> = found
+        .iter()
+        .flat_map(|extension| extension.folder.iter().chain(&extension.entries))
+        .collect();
+    let group = |extension: &Extension| {
+        let paths = extension.entries.clone();
+        let dir = extension.folder.as_deref();
+        let beside = match dir {
+            Some(dir) => Beside::new(Some(dir), |path| !paths.iter().any(|entry| entry == path)),
+            // What a file that was named by itself has beside it is anything.
+            None if folder.is_named() && own.len() == 1 => Beside::new(None, |_| true),
+            None => Beside::new(Some(&folder.dir), |path| {
+                !own.iter().any(|own| path.starts_with(own))
+            }),
+        };
+        Group { paths, beside }
+    };
+    Ok(found.iter().map(group).collect())
+}
+
+/// Says whether a file is morphix's. Its folders have names that other projects use for something else.
+fn is_of_morphix(path: &Path) -> bool {
+    Speaks::Morphix.language(path).is_some()
+        && read_whole(path)
+            .is_ok_and(|(bytes, _)| memchr::memmem::find(&bytes, b"hooks_registry").is_some())
 }
 
 /// Looks at a file, and reads it where it may become a hook.
@@ -225,9 +324,9 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
             Err(error) => Some(broken(&error.to_string())),
             Ok(metadata) if metadata.is_dir() => Some(broken("a link to a folder")),
             Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file")),
-            Ok(_) if is_executable(&path) && folder.speaks != Speaks::Operator => None,
+            Ok(_) if is_executable(&path) && folder.speaks.system().runs_executables => None,
             Ok(_) => {
-                language = Language::of(&path).filter(|language| folder.speaks.has(*language));
+                language = folder.speaks.language(&path);
                 language.is_none().then_some(FileState::NotExecutable)
             }
         }
@@ -239,14 +338,16 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
     };
     Candidate {
         found: FoundFile {
-            name: format!("{}{}", folder.prefix, file_name.to_string_lossy()),
+            name: format!("{}{}", folder.prefix, folder.name_of(&path)),
             layer: folder.layer,
             speaks: folder.speaks,
             state: state.unwrap_or(FileState::Untrusted),
+            version: String::new(),
             path: path.clone(),
         },
         run: path,
         sha256: String::new(),
+        beside: String::new(),
         item: None,
         known_event: None,
         language,
@@ -280,14 +381,8 @@ fn read_trusted(
     if candidate.language.is_none() {
         return check_program(&bytes);
     }
-    let digests = beside
-        .files(&folder.dir)?
-        .iter()
-        .map(|file| file.sha256.as_str());
-    let all: Vec<&str> = [candidate.sha256.as_str()]
-        .into_iter()
-        .chain(digests)
-        .collect();
+    candidate.beside = beside.digest(&folder.dir)?;
+    let all = [candidate.sha256.as_str(), &candidate.beside];
     candidate.sha256 = hex_digest(all.concat().as_bytes());
     Ok(())
 }
@@ -314,16 +409,13 @@ fn read_brought(
         }
     }
     candidate.sha256.clone_from(&own.sha256);
+    candidate.beside = beside.digest(&project.dir)?;
     files.extend(beside.files(&project.dir)?.iter().cloned());
     let shown = below(&path, &project.dir);
     let item = Item {
         project: project.dir.clone(),
         source: below(&folder.dir, &project.dir).into(),
-        name: path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        name: folder.name_of(&path),
         definition: match candidate.language {
             None if folder.speaks == Speaks::KodeletExtension => {
                 format!(
@@ -378,29 +470,40 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    pub(super) fn new(folder: &HookFolder) -> Self {
+    /// Looks at what stands beside the hooks of a folder.
+    pub(super) fn of_folder(folder: &HookFolder) -> Self {
         let is_needed = folder.project.is_some()
             || !matches!(folder.speaks, Speaks::Kodelet | Speaks::KodeletExtension);
-        let sources = is_needed.then(|| {
-            let is_script = |path: &Path| {
-                Language::of(path).is_some_and(|language| folder.speaks.has(language))
-            };
-            let is_hook = |path: &Path| {
-                path.parent() == Some(&folder.dir)
-                    && match folder.speaks {
-                        Speaks::KodeletExtension => extension::is_named_so(path),
-                        Speaks::Kodelet | Speaks::Tenterhook | Speaks::Operator => {
-                            is_executable(path) || is_script(path)
-                        }
-                    }
-            };
-            sources_below(&folder.dir, |path| !is_hook(path))
-        });
+        let is_hook = |path: &Path| match folder.speaks {
+            Speaks::KodeletExtension => extension::is_named_so(path),
+            Speaks::Kodelet
+            | Speaks::Tenterhook
+            | Speaks::Operator
+            | Speaks::Morphix
+            | Speaks::Pi => is_executable(path) || folder.speaks.language(path).is_some(),
+        };
+        let is_own = |path: &Path| path.parent() == Some(&folder.dir) && is_hook(path);
+        Self::new(is_needed.then_some(&folder.dir), |path| !is_own(path))
+    }
+
+    /// Looks at what stands in a folder and below it.
+    fn new(dir: Option<&Path>, is_wanted: impl Fn(&Path) -> bool) -> Self {
+        let sources = dir.map(|dir| sources_below(dir, is_wanted));
         Self {
             is_too_much: matches!(sources, Some(None)),
             sources: sources.flatten().unwrap_or_default(),
             files: OnceCell::new(),
         }
+    }
+
+    /// Returns what stands for all of the sources: other ones have another digest.
+    fn digest(&self, base: &Path) -> Result<String, String> {
+        let mut text = String::new();
+        for file in self.files(base)? {
+            text.push_str(&file.sha256);
+            text.push_str(&file.path.to_string_lossy());
+        }
+        Ok(hex_digest(text.as_bytes()))
     }
 
     /// Returns the sources, named below a folder.

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tenterhook::{Dialect, EventName, HookId, HookSpec, Layer, Matcher, native_policy};
 use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_dialects::morphix::Morphix;
 use tenterhook_dialects::operator::Operator;
+use tenterhook_dialects::pi::Pi;
 use tenterhook_handlers::worker::{
     Registered, Script, ScriptHook, Worker, WorkerHandler, node, python,
 };
@@ -15,33 +17,122 @@ use tenterhook_handlers::worker::{
 use super::scan::Candidate;
 use super::{FileState, FoundHook, Speaks, spec};
 
+/// What sets the folders of one system apart from those of others.
+#[derive(Debug)]
+pub(super) struct System {
+    /// The API that its scripts are written for.
+    api: &'static str,
+    /// What its scripts end in.
+    extensions: &'static [(&'static str, Language)],
+    /// A file that may be executed is a hook.
+    pub(super) runs_executables: bool,
+    /// Of several files of one name only the first one counts.
+    pub(super) shadows: bool,
+    /// A script need not have a hook.
+    may_have_none: bool,
+    /// What the names of files begin with that scripts load.
+    private: &'static [char],
+    /// The layer that its hooks run with, whatever their own is: in the order of their folders, the project's before the
+    /// user's, so that the user's guards see what the project's hooks made of a value.
+    pub(super) among: Option<Layer>,
+}
+
+/// What most systems have in common.
+const SCRIPTS: System = System {
+    api: "tenterhook",
+    extensions: PYTHON,
+    runs_executables: false,
+    shadows: false,
+    may_have_none: false,
+    private: &['_', '.'],
+    among: None,
+};
+
+const PYTHON: &[(&str, Language)] = &[("py", Language::Python)];
+
 impl Speaks {
-    /// Says whether scripts of a language are hooks in such a folder.
-    pub(super) fn has(self, language: Language) -> bool {
+    /// Returns what sets such a folder apart.
+    pub(super) const fn system(self) -> &'static System {
         match self {
-            Self::Kodelet | Self::KodeletExtension => false,
-            Self::Tenterhook => true,
-            Self::Operator => language == Language::Python,
+            Self::Kodelet | Self::KodeletExtension => &System {
+                api: "kodelet",
+                extensions: &[],
+                runs_executables: true,
+                shadows: true,
+                among: Some(Layer::Project),
+                ..SCRIPTS
+            },
+            Self::Tenterhook => &System {
+                extensions: &[
+                    ("py", Language::Python),
+                    ("js", Language::JavaScript),
+                    ("mjs", Language::JavaScript),
+                    ("cjs", Language::JavaScript),
+                ],
+                runs_executables: true,
+                shadows: true,
+                ..SCRIPTS
+            },
+            Self::Operator => &System {
+                api: "operator",
+                ..SCRIPTS
+            },
+            Self::Morphix => &System {
+                api: "morphix",
+                ..SCRIPTS
+            },
+            Self::Pi => &System {
+                api: "pi",
+                extensions: &[
+                    ("ts", Language::JavaScript),
+                    ("mts", Language::JavaScript),
+                    ("js", Language::JavaScript),
+                    ("mjs", Language::JavaScript),
+                    ("cjs", Language::JavaScript),
+                ],
+                may_have_none: true,
+                private: &[],
+                among: Some(Layer::Project),
+                ..SCRIPTS
+            },
         }
     }
 
-    /// Returns the API that scripts of such a folder are written for.
-    const fn api(self) -> &'static str {
-        match self {
-            Self::Kodelet | Self::KodeletExtension | Self::Tenterhook => "tenterhook",
-            Self::Operator => "operator",
-        }
+    /// Returns the language of a script in such a folder. A file that begins with `_` is what scripts load.
+    pub(super) fn language(self, path: &Path) -> Option<Language> {
+        let name = path.file_name()?.to_str()?;
+        let extension = path.extension()?.to_str()?;
+        let mut known = self.system().extensions.iter();
+        known
+            .find(|(end, _)| *end == extension && !name.starts_with(self.system().private))
+            .map(|(_, language)| *language)
     }
 
     /// Returns the event that a script declares, and the dialect that its handlers are called in.
     fn declared(self, name: &str) -> Result<(EventName, Arc<dyn Dialect>), String> {
-        if self == Self::Operator {
-            let event = Operator::event(name)
-                .ok_or_else(|| format!("Operator has no event `{}`", name.escape_debug()))?;
-            return Ok((EventName::Known(event.kind), event.dialect()));
+        let unknown = |system: &str| format!("{system} has no event `{}`", name.escape_debug());
+        match self {
+            Self::Kodelet | Self::KodeletExtension | Self::Tenterhook => {
+                let event = EventName::from_str(name).map_err(|error| error.to_string())?;
+                Ok((event, DockerAgent::native()))
+            }
+            Self::Operator => {
+                let event = Operator::event(name).ok_or_else(|| unknown("Operator"))?;
+                Ok((EventName::Known(event.kind), event.dialect()))
+            }
+            Self::Morphix => {
+                let event = Morphix::event(name).ok_or_else(|| unknown("morphix"))?;
+                Ok((EventName::Known(event.kind), Morphix::new()))
+            }
+            Self::Pi => match Pi::event(name) {
+                Some(event) => Ok((EventName::Known(event.kind), event.dialect())),
+                // pi keeps handlers of events that it does not know, and never calls them.
+                None => match format!("x-pi.{name}").parse() {
+                    Ok(event) => Ok((event, DockerAgent::native())),
+                    Err(_) => Err(unknown("pi")),
+                },
+            },
         }
-        let event = EventName::from_str(name).map_err(|error| error.to_string())?;
-        Ok((event, DockerAgent::native()))
     }
 }
 
@@ -53,24 +144,6 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// What files of each language end in.
-    const EXTENSIONS: [(&str, Self); 4] = [
-        ("py", Self::Python),
-        ("js", Self::JavaScript),
-        ("mjs", Self::JavaScript),
-        ("cjs", Self::JavaScript),
-    ];
-
-    /// Returns the language of a script. A file that begins with `_` is what scripts load.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?;
-        let extension = path.extension()?.to_str()?;
-        let known = Self::EXTENSIONS.iter().find(|(end, _)| *end == extension);
-        known
-            .filter(|_| !name.starts_with(['_', '.']))
-            .map(|(_, language)| *language)
-    }
-
     /// Returns the interpreter, as the search path finds it.
     pub(super) const fn interpreter(self) -> &'static str {
         match self {
@@ -85,30 +158,72 @@ impl Language {
 #[derive(Debug)]
 pub(super) struct Workers {
     directory: PathBuf,
-    made: Mutex<HashMap<Seat, Worker>>,
+    known: Mutex<Known>,
 }
 
-/// What a worker is for: a language, a layer, and the project whose layer it is.
-type Seat = (Language, Layer, Option<PathBuf>);
+#[derive(Debug, Default)]
+struct Known {
+    made: HashMap<Seat, Worker>,
+    /// What each script and the sources beside it were when they were seen last, by the script's path.
+    versions: HashMap<(Seat, PathBuf), String>,
+    /// What the sources beside each script were when they were seen first.
+    beside: HashMap<PathBuf, String>,
+}
+
+/// What a worker is for: a language, a layer, the project whose layer it is, and the sources beside its scripts where they
+/// were changed: an interpreter does not load a module again.
+type Seat = (Language, Layer, Option<PathBuf>, String);
 
 impl Workers {
     /// Makes workers that run in a directory.
     pub(super) fn new(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
-            made: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
-    fn of(&self, language: Language, candidate: &Candidate) -> Worker {
+    /// Lets go of workers that nobody needs any more.
+    pub(super) fn drop_unused(&self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { made, versions, .. } = &mut *known;
+        made.retain(|_, worker| worker.is_shared());
+        versions.retain(|(seat, _), _| made.contains_key(seat));
+    }
+
+    /// Returns the worker of a script, and whether the script is another one than it was.
+    fn seat(&self, language: Language, candidate: &Candidate) -> (Worker, bool) {
         let project = candidate.project().map(|project| project.dir.clone());
-        let key = (language, candidate.found.layer, project);
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let worker = made.entry(key).or_insert_with(|| match language {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known {
+            made,
+            versions,
+            beside,
+        } = &mut *known;
+        let first = beside
+            .entry(candidate.found.path.clone())
+            .or_insert_with(|| candidate.beside.clone());
+        let changed = Some(&candidate.beside).filter(|now| *now != first);
+        let changed = changed.cloned().unwrap_or_default();
+        let seat: Seat = (language, candidate.found.layer, project, changed);
+        let worker = made.entry(seat.clone()).or_insert_with(|| match language {
             Language::Python => python(&self.directory),
             Language::JavaScript => node(&self.directory),
         });
-        worker.clone()
+        let version = &candidate.sha256;
+        let before = versions.insert((seat, candidate.run.clone()), version.clone());
+        (
+            worker.clone(),
+            before.is_some_and(|before| before != *version),
+        )
+    }
+
+    async fn of(&self, language: Language, candidate: &Candidate) -> Worker {
+        let (worker, is_changed) = self.seat(language, candidate);
+        if is_changed {
+            worker.renew(&script(candidate)).await;
+        }
+        worker
     }
 
     /// Loads a script and returns what it registers as text.
@@ -118,7 +233,7 @@ impl Workers {
         candidate: &Candidate,
     ) -> Result<String, String> {
         let script = script(candidate);
-        let worker = self.of(language, candidate);
+        let worker = self.of(language, candidate).await;
         let (_, registered) = worker
             .load(&script)
             .await
@@ -130,7 +245,7 @@ impl Workers {
 fn script(candidate: &Candidate) -> Script {
     Script {
         path: candidate.run.clone(),
-        api: candidate.found.speaks.api(),
+        api: candidate.found.speaks.system().api,
     }
 }
 
@@ -146,7 +261,7 @@ fn read(speaks: Speaks, declared: &str) -> Result<Vec<FoundHook>, String> {
     let registered: Registered = serde_json::from_str(declared)
         .map_err(|error| format!("what it registers is not understood: {error}"))?;
     let hooks = registered.hooks;
-    if hooks.is_empty() {
+    if hooks.is_empty() && !speaks.system().may_have_none {
         return Err(
             "it registers no hooks, expected a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file \
              that others load with `_`"
@@ -198,7 +313,10 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
     else {
         return Vec::new();
     };
-    let worker = workers.of(language, candidate);
+    if hooks.is_empty() {
+        return Vec::new();
+    }
+    let worker = workers.of(language, candidate).await;
     let expected = hooks.iter().map(|hook| ScriptHook {
         name: hook.name.clone(),
         event: hook.declared.clone(),
@@ -206,23 +324,25 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
         priority: hook.priority,
     });
     let script = script(candidate);
-    let number = worker.expect(&script, expected.collect()).await;
+    let lease = worker.expect(&script, expected.collect()).await;
     let file = &candidate.found.name;
     let made = hooks.iter().enumerate().filter_map(|(place, hook)| {
         // It was read before, when the script said which hooks it has.
         let (_, dialect) = candidate.found.speaks.declared(&hook.declared).ok()?;
         let text = format!("{file} {}", hook.name);
         let policy = match candidate.found.speaks {
-            Speaks::Operator => dialect.policy(hook.event.info(), None),
+            Speaks::Operator | Speaks::Morphix | Speaks::Pi => {
+                dialect.policy(hook.event.info(), None)
+            }
             Speaks::Kodelet | Speaks::KodeletExtension | Speaks::Tenterhook => {
                 native_policy(hook.event.info(), None)
             }
         };
-        let place = (number, place);
-        let handler = WorkerHandler::new(worker.clone(), place, dialect, text);
+        let at = (lease.clone(), place);
+        let handler = WorkerHandler::leased(worker.clone(), at, dialect, text);
         let matcher = hook.matcher.as_deref().map(Matcher::parse);
         Some(HookSpec {
-            id: hook_id(file, hooks, place.1),
+            id: hook_id(file, hooks, place),
             matcher: matcher
                 .and_then(Result::ok)
                 .unwrap_or_else(Matcher::everything),

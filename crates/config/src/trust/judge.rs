@@ -14,6 +14,8 @@ use tenterhook::{
 use super::words::shown;
 use super::{Approvals, Approved, Item, NamedFiles, Rebased, TrustState, words::Ground};
 use crate::draft::{Action, Context, Draft};
+use crate::folder::is_in_force;
+use crate::folder_name::FolderName;
 use crate::project::Project;
 use crate::report::Report;
 
@@ -183,10 +185,12 @@ pub struct Gone {
 }
 
 /// Returns what was approved in projects and is not among what they bring: removed, renamed, not executable or broken.
+/// What was approved in another workspace than the one that was looked at is not looked for.
 pub fn gone<'a>(
     approvals: &Approvals,
     projects: impl IntoIterator<Item = &'a Path>,
     brought: &[Brought],
+    workspace: Option<&FolderName>,
 ) -> Vec<Gone> {
     let is_there = |project: &Path, approved: &Approved| {
         brought.iter().any(|brought| {
@@ -197,7 +201,10 @@ pub fn gone<'a>(
     let mut gone = Vec::new();
     for project in projects {
         let missing = approvals.approved(project).iter();
-        for approved in missing.filter(|approved| !is_there(project, approved)) {
+        let missing = missing.filter(|approved| {
+            !is_there(project, approved) && is_in_force(&approved.source, workspace)
+        });
+        for approved in missing {
             let source = Source {
                 layer: Layer::Project,
                 path: Some(project.join(&approved.source)),

@@ -19,6 +19,8 @@ mod mistakes;
 mod model;
 mod native;
 mod problems;
+mod reload;
+mod system;
 mod trigger;
 mod trust;
 

@@ -566,7 +566,7 @@ async fn an_approved_hook_that_is_gone_is_missed_and_can_be_made_to_deny() {
     guarded.write(".tenterhook/hooks.yaml", "hooks: []\n");
     let loaded = guarded.load();
     let project = guarded.place.project.as_path();
-    let gone = tenterhook_config::gone(&guarded.approvals(), [project], &loaded.brought);
+    let gone = tenterhook_config::gone(&guarded.approvals(), [project], &loaded.brought, None);
     let [gone] = <[_; 1]>::try_from(gone).unwrap();
     assert_eq!(gone.approved.name, "guard");
     let denying = Loaded {

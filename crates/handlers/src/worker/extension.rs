@@ -294,6 +294,11 @@ impl Extension {
         }
     }
 
+    /// Says whether anybody else has this extension.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
+    }
+
     /// Returns the id.
     pub fn id(&self) -> &str {
         &self.inner.name

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tenterhook::{Answer, Call, Dialect, Handler, HandlerError, Reply};
 
-use super::{Extension, Worker, WorkerError};
+use super::{Extension, Lease, Worker, WorkerError};
 
 /// Runs a hook in the process that serves it: the event goes there in a dialect, and so comes the answer.
 pub struct WorkerHandler {
     server: Server,
     dialect: Arc<dyn Dialect>,
     text: String,
+    lease: Option<Lease>,
 }
 
 /// Who is asked.
@@ -35,6 +36,7 @@ impl WorkerHandler {
             server: Server::Script(worker, place),
             dialect,
             text: text.into(),
+            lease: None,
         }
     }
 
@@ -48,6 +50,21 @@ impl WorkerHandler {
             server: Server::Extension(extension),
             dialect,
             text: text.into(),
+            lease: None,
+        }
+    }
+
+    /// Makes the handler of a hook of a script that stays in its worker as long as one of its handlers is there.
+    pub fn leased(
+        worker: Worker,
+        (lease, hook): (Lease, usize),
+        dialect: Arc<dyn Dialect>,
+        text: impl Into<String>,
+    ) -> Self {
+        let place = (lease.number(), hook);
+        Self {
+            lease: Some(lease),
+            ..Self::new(worker, place, dialect, text)
         }
     }
 
@@ -107,6 +124,7 @@ impl fmt::Debug for WorkerHandler {
         f.debug_struct("WorkerHandler")
             .field("worker", &server)
             .field("hook", &self.text)
+            .field("lease", &self.lease)
             .finish_non_exhaustive()
     }
 }

@@ -187,16 +187,11 @@ impl<P: Peer> Supervisor<P> {
 
 impl<P> State<P> {
     /// Returns the process, if it runs.
-    fn running(&self) -> Option<Arc<Connection>> {
+    pub(super) fn running(&self) -> Option<Arc<Connection>> {
         let connection = self.connection.as_ref();
         connection
             .filter(|connection| connection.death().is_none())
             .map(Arc::clone)
-    }
-
-    /// Lets go of the process; the next call starts another one.
-    pub(super) fn let_go(&mut self) {
-        self.connection = None;
     }
 
     fn fail(&mut self, problem: String, lived: Duration) {

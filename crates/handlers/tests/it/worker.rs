@@ -565,7 +565,7 @@ async fn a_start_goes_on_without_the_call_that_asked_for_it() {
         matcher: None,
         priority: 0,
     };
-    worker.expect(&bench.script("a.py", ""), vec![hook]).await;
+    let _lease = worker.expect(&bench.script("a.py", ""), vec![hook]).await;
     let little = Duration::from_millis(50);
     while handle_within(&worker, 0, &json!({}), little).await == Err(WorkerError::TimedOut) {}
     assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));

@@ -1,0 +1,196 @@
+//! Where folders of hooks are looked for.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use tenterhook::Layer;
+
+use super::{HookFolder, Speaks, extension};
+use crate::folder_name::FolderName;
+use crate::layers::Layers;
+use crate::project::{KODELET, MORPHIX, OPERATOR, PI, Project, TENTERHOOK, WORKSPACES};
+
+/// The most plugins of one folder that are looked at.
+const MOST_PLUGINS: usize = 1_024;
+
+/// The workspace that is meant where none is named.
+const MAIN: &str = "main";
+/// The profile that is meant where none is named.
+const DEFAULT: &str = "default";
+
+/// What was chosen of that of which there are several.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Choice {
+    pub(super) workspace: Option<FolderName>,
+    pub(super) profile: Option<FolderName>,
+}
+
+/// The folders that were found to be looked at.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) folders: Vec<HookFolder>,
+    /// What was chosen and is not there.
+    pub(super) warnings: Vec<String>,
+    /// Folders of the user that cannot be read.
+    pub(super) unreadable: Vec<String>,
+}
+
+/// Returns the folders of layers in the order in which they count.
+pub(super) fn of_layers(layers: &Layers, choice: &Choice) -> Places {
+    let mut places = Places::default();
+    if let Some(dir) = &layers.system {
+        places.add(dir.join("hooks"), Layer::System, Speaks::Tenterhook, None);
+    }
+    let home = layers
+        .home
+        .as_ref()
+        .map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.clone()));
+    if let Some(home) = &home {
+        places.add_profile(home, choice.profile.as_ref());
+    }
+    let projects = layers.projects();
+    // The folder that is nearest to the work counts most.
+    for project in projects.iter().rev() {
+        places.add_project(project, home.as_deref(), choice.workspace.as_ref());
+    }
+    if let Some(name) = &choice.workspace {
+        let has = |project: &Project| project.dir.join(WORKSPACES).join(name.as_str()).is_dir();
+        if !projects.iter().any(has) {
+            places.warnings.push(format!(
+                "no project folder has a workspace `{name}`: there is no `{WORKSPACES}/{name}`"
+            ));
+        }
+    }
+    if let Some(dir) = &layers.user {
+        places.add(dir.join("hooks"), Layer::User, Speaks::Tenterhook, None);
+    }
+    if let Some(home) = &home {
+        let extensions = home.join(PI).join("agent/extensions");
+        places.add(extensions, Layer::User, Speaks::Pi, None);
+        places.add_kodelet(&home.join(KODELET), Layer::User, None);
+    }
+    places
+}
+
+/// Says whether a folder of a project is looked at: of all workspaces one is.
+pub(crate) fn is_in_force(source: &Path, workspace: Option<&FolderName>) -> bool {
+    let Ok(below) = source.strip_prefix(WORKSPACES) else {
+        return true;
+    };
+    below.starts_with(workspace.map_or(MAIN, FolderName::as_str))
+}
+
+impl Places {
+    fn add(&mut self, dir: PathBuf, layer: Layer, speaks: Speaks, project: Option<&Project>) {
+        self.add_named(dir, String::new(), layer, speaks, project);
+    }
+
+    fn add_named(
+        &mut self,
+        dir: PathBuf,
+        prefix: String,
+        layer: Layer,
+        speaks: Speaks,
+        project: Option<&Project>,
+    ) {
+        self.folders.push(HookFolder {
+            dir,
+            prefix,
+            layer,
+            speaks,
+            project: project.cloned(),
+        });
+    }
+
+    /// Adds the folder of Operator's active profile.
+    fn add_profile(&mut self, home: &Path, chosen: Option<&FolderName>) {
+        let name = chosen.map_or(DEFAULT, FolderName::as_str);
+        let dir = home.join(OPERATOR).join("profiles").join(name);
+        if chosen.is_some() && !dir.is_dir() {
+            self.warnings.push(format!(
+                "Operator has no profile `{name}`: there is no `{}`",
+                dir.display()
+            ));
+        }
+        let prefix = format!("{name}/");
+        self.add_named(
+            dir.join("hooks"),
+            prefix,
+            Layer::User,
+            Speaks::Operator,
+            None,
+        );
+    }
+
+    fn add_project(
+        &mut self,
+        project: &Project,
+        home: Option<&Path>,
+        workspace: Option<&FolderName>,
+    ) {
+        let (dir, layer, own) = (&project.dir, Layer::Project, Some(project));
+        self.add(
+            dir.join(TENTERHOOK).join("hooks"),
+            layer,
+            Speaks::Tenterhook,
+            own,
+        );
+        self.add(
+            dir.join(OPERATOR).join("hooks"),
+            layer,
+            Speaks::Operator,
+            own,
+        );
+        self.add(dir.join(MORPHIX), layer, Speaks::Morphix, own);
+        let name = workspace.map_or(MAIN, FolderName::as_str);
+        let hooks = dir.join(WORKSPACES).join(name).join("hooks");
+        self.add_named(hooks, format!("{name}/"), layer, Speaks::Morphix, own);
+        self.add(dir.join(PI).join("extensions"), layer, Speaks::Pi, own);
+        // A home has the user's own.
+        if home != Some(dir) {
+            self.add_kodelet(&dir.join(KODELET), layer, own);
+        }
+    }
+
+    /// Adds kodelet's folders: those of hooks, then those of extensions.
+    fn add_kodelet(&mut self, kodelet: &Path, layer: Layer, project: Option<&Project>) {
+        let before = self.folders.len();
+        self.add(kodelet.join("hooks"), layer, Speaks::Kodelet, project);
+        self.add_plugins(kodelet, layer, project);
+        let hooks = self.folders.get(before..).unwrap_or_default();
+        let extensions: Vec<HookFolder> = hooks.iter().map(extension::beside).collect();
+        self.folders.extend(extensions);
+    }
+
+    /// Adds the hook folders of plugins, in the byte order of their names. Links to plugins are followed.
+    fn add_plugins(&mut self, kodelet: &Path, layer: Layer, project: Option<&Project>) {
+        let dir = kodelet.join("plugins");
+        let entries = fs::read_dir(&dir);
+        if let Err(error) = &entries
+            && error.kind() != ErrorKind::NotFound
+            && project.is_none()
+        {
+            self.unreadable.push(format!(
+                "the hooks of `{}` are not in force: {error}",
+                dir.display()
+            ));
+        }
+        let mut dirs: Vec<PathBuf> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.is_dir())
+            .take(MOST_PLUGINS)
+            .collect();
+        dirs.sort();
+        for dir in dirs {
+            let Some(name) = dir.file_name() else {
+                continue;
+            };
+            let prefix = format!("{}/", name.to_string_lossy().replacen('@', "/", 1));
+            self.add_named(dir.join("hooks"), prefix, layer, Speaks::Kodelet, project);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The hooks of one file, and what becomes of them when the file is another one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tenterhook::{EventClass, EventName, HookSpec, Layer, Source};
+
+use super::{Change, ChangeKind};
+use crate::folder::{FileState, FoundFile};
+use crate::load::Loaded;
+use crate::problem::Severity;
+use crate::trust::{Approvals, Brought, TrustState, deny};
+
+/// The hooks of one file.
+#[derive(Debug)]
+pub(super) struct Unit {
+    path: PathBuf,
+    layer: Layer,
+    /// Stands for what the file holds.
+    version: String,
+    /// Why it has no hooks, though it should have some.
+    problem: Option<String>,
+    pub(super) specs: Vec<HookSpec>,
+    pub(super) wired: Vec<HookSpec>,
+    /// What of it needs an approval.
+    brought: Vec<Brought>,
+    /// What it guarded when it was loaded last.
+    guarded: Vec<EventName>,
+}
+
+/// What decides about files that are not what they were.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// The approvals, where what was approved goes on.
+    pub(super) approvals: Option<Arc<Approvals>>,
+    pub(super) is_strict: bool,
+}
+
+/// Sorts hooks by their files. The others stand for files that are gone.
+pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<HookSpec>) {
+    let mut units: Vec<Unit> = Vec::new();
+    for file in &loaded.files {
+        let error = loaded.warnings.iter().find(|problem| {
+            problem.path == file.path && problem.severity == Severity::Error && file.is_broken
+        });
+        units.push(Unit {
+            problem: error.map(|problem| problem.message.clone()),
+            ..Unit::new(&file.path, file.layer, file.sha256.clone())
+        });
+    }
+    for file in found {
+        let problem = match &file.state {
+            FileState::Broken { .. } | FileState::ProbeFailed { .. } => Some(file.state.describe()),
+            FileState::Hook { .. }
+            | FileState::Script { .. }
+            | FileState::Extension { .. }
+            | FileState::Shadowed { .. }
+            | FileState::Disabled
+            | FileState::NotExecutable
+            | FileState::Untrusted
+            | FileState::Changed => None,
+        };
+        units.push(Unit {
+            problem,
+            ..Unit::new(&file.path, file.layer, file.version)
+        });
+    }
+    for brought in &loaded.brought {
+        let item = &brought.item;
+        let file = item.project.join(&item.source);
+        let unit = units.iter_mut().find(|unit| {
+            unit.layer == Layer::Project
+                && (unit.path == file || unit.path == file.join(&item.name))
+        });
+        if let Some(unit) = unit {
+            unit.brought.push(brought.clone());
+        }
+    }
+    for spec in &loaded.wired {
+        let path = spec.source.path.as_deref();
+        if let Some(unit) = units
+            .iter_mut()
+            .find(|unit| Some(unit.path.as_path()) == path)
+        {
+            unit.wired.push(spec.clone());
+        }
+    }
+    let mut others = Vec::new();
+    for spec in &loaded.specs {
+        let source = &spec.source;
+        let unit = units.iter_mut().find(|unit| {
+            unit.layer == source.layer && Some(unit.path.as_path()) == source.path.as_deref()
+        });
+        match unit {
+            Some(unit) => unit.specs.push(spec.clone()),
+            None => others.push(spec.clone()),
+        }
+    }
+    for unit in &mut units {
+        unit.guarded = gates(&unit.specs);
+    }
+    (units, others)
+}
+
+fn gates(specs: &[HookSpec]) -> Vec<EventName> {
+    let events = specs.iter().filter_map(|spec| spec.event.clone());
+    events
+        .filter(|event| event.info().class == EventClass::Gate)
+        .collect()
+}
+
+/// Puts new units in the place of those that were there, and says what has changed.
+pub(super) fn merge(
+    before: Vec<Unit>,
+    now: Vec<Unit>,
+    rules: &Rules,
+    is_in_force: impl Fn(&Path) -> bool,
+) -> (Vec<Unit>, Vec<Change>) {
+    let mut before: Vec<Option<Unit>> = before.into_iter().map(Some).collect();
+    let mut changes = Vec::new();
+    let mut merged: Vec<Unit> = Vec::new();
+    for unit in now {
+        let place = before
+            .iter()
+            .position(|old| old.as_ref().is_some_and(|old| old.is_of(&unit)));
+        let old = place.and_then(|place| before.get_mut(place)?.take());
+        let (unit, kind) = unit.after(old, rules);
+        changes.extend(kind.map(|kind| unit.change(kind)));
+        merged.push(unit);
+    }
+    for (place, old) in before.into_iter().enumerate() {
+        let Some(mut old) = old else {
+            continue;
+        };
+        if !old.is_empty() && is_in_force(&old.path) && old.is_still_approved(rules) {
+            if !old.version.is_empty() {
+                old.version = String::new();
+                changes.push(old.change(ChangeKind::Waits { goes_on: true }));
+            }
+            merged.insert(place.min(merged.len()), old);
+        } else {
+            changes.push(old.change(ChangeKind::Removed));
+        }
+    }
+    (merged, changes)
+}
+
+impl Unit {
+    fn new(path: &Path, layer: Layer, version: String) -> Self {
+        Self {
+            path: path.to_owned(),
+            layer,
+            version,
+            problem: None,
+            specs: Vec::new(),
+            wired: Vec::new(),
+            brought: Vec::new(),
+            guarded: Vec::new(),
+        }
+    }
+
+    fn is_of(&self, other: &Self) -> bool {
+        self.path == other.path && self.layer == other.layer
+    }
+
+    /// Says whether it is of no account.
+    pub(super) fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+            && self.wired.is_empty()
+            && self.brought.is_empty()
+            && self.problem.is_none()
+    }
+
+    fn change(&self, kind: ChangeKind) -> Change {
+        Change {
+            path: self.path.clone(),
+            kind,
+        }
+    }
+
+    fn waits(&self) -> bool {
+        let is_withheld = |brought: &Brought| brought.state != TrustState::Trusted;
+        self.brought.iter().any(is_withheld)
+    }
+
+    /// Says whether something that ran of another unit would not run any more.
+    fn lacks_of(&self, old: &Self) -> bool {
+        let trusted = |unit: &Self| -> BTreeSet<String> {
+            let trusted = unit
+                .brought
+                .iter()
+                .filter(|brought| brought.state == TrustState::Trusted);
+            trusted.map(|brought| brought.item.digest()).collect()
+        };
+        self.problem.is_some() || !trusted(old).is_subset(&trusted(self))
+    }
+
+    /// Says whether its hooks are what is approved until now.
+    fn is_still_approved(&self, rules: &Rules) -> bool {
+        let mut trusted = self
+            .brought
+            .iter()
+            .filter(|brought| brought.state == TrustState::Trusted)
+            .peekable();
+        let Some(approvals) = &rules.approvals else {
+            return false;
+        };
+        trusted.peek().is_some()
+            && trusted.all(|brought| approvals.state(&brought.item) == TrustState::Trusted)
+    }
+
+    /// Returns what takes the place of another unit of the same file, and what is to be told of it.
+    fn after(self, old: Option<Self>, rules: &Rules) -> (Self, Option<ChangeKind>) {
+        let Some(old) = old else {
+            let kind = self.kind();
+            return (self, kind);
+        };
+        if self.lacks_of(&old) && old.is_still_approved(rules) {
+            let is_new = self.version != old.version;
+            let unit = Self {
+                version: self.version,
+                ..old
+            };
+            return (unit, is_new.then_some(ChangeKind::Waits { goes_on: true }));
+        }
+        if self.is_like(&old) {
+            return (old, None);
+        }
+        if self.problem.is_some() {
+            return self.failed(&old, rules);
+        }
+        let kind = self.kind().or_else(|| {
+            let had_hooks = !old.specs.is_empty() || !old.wired.is_empty();
+            had_hooks.then_some(ChangeKind::Removed)
+        });
+        (self, kind)
+    }
+
+    /// Says whether nothing of the file has changed, nor of whether it may run.
+    fn is_like(&self, old: &Self) -> bool {
+        let states = |unit: &Self| -> Vec<TrustState> {
+            unit.brought.iter().map(|brought| brought.state).collect()
+        };
+        let digests = |unit: &Self| -> Vec<String> {
+            let digests = unit.brought.iter().map(|brought| brought.item.digest());
+            digests.collect()
+        };
+        let counts = |unit: &Self| (unit.specs.len(), unit.wired.len());
+        let has_same_hooks = self.problem.is_some() || counts(self) == counts(old);
+        self.version == old.version
+            && self.problem == old.problem
+            && has_same_hooks
+            && states(self) == states(old)
+            && digests(self) == digests(old)
+    }
+
+    /// Says what is to be told of a file that is new or has changed, if anything of it counts.
+    fn kind(&self) -> Option<ChangeKind> {
+        if let Some(problem) = &self.problem {
+            return Some(ChangeKind::Failed {
+                problem: problem.clone(),
+                denies: !self.specs.is_empty(),
+            });
+        }
+        if self.waits() {
+            return Some(ChangeKind::Waits { goes_on: false });
+        }
+        let hooks = self.specs.len() + self.wired.len();
+        (hooks > 0).then_some(ChangeKind::Reloaded { hooks })
+    }
+
+    /// Takes the hooks of a file away that cannot be loaded any more. What they guarded is denied where hooks are strict.
+    fn failed(self, old: &Self, rules: &Rules) -> (Self, Option<ChangeKind>) {
+        let problem = self.problem.clone().unwrap_or_default();
+        let source = Source {
+            layer: self.layer,
+            path: Some(self.path.clone()),
+            line: None,
+        };
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let reason = format!("the hooks of `{name}` cannot be loaded: {problem}");
+        // Nothing stands for no events: that would deny everything.
+        let guards = rules.is_strict && !old.guarded.is_empty();
+        let denials = guards.then(|| deny(&name, old.guarded.clone(), &source, &reason));
+        let unit = Self {
+            specs: denials.unwrap_or_default(),
+            guarded: old.guarded.clone(),
+            ..self
+        };
+        let kind = unit.kind();
+        (unit, kind)
+    }
+}

@@ -1,0 +1,522 @@
+//! Folders of other systems' scripts: which files of them are hooks, and in which order.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use tenterhook::event::PreToolUse;
+use tenterhook::{Engine, Layer, Origin, Scope};
+use tenterhook_config::{
+    Approvals, Discovered, Discovery, FileState, FolderName, Trust, TrustState,
+};
+
+use crate::folder::{Place, mode};
+
+/// A file of morphix whose handler writes its name into the arguments.
+fn morphix(name: &str) -> String {
+    format!(
+        "from core.hooks_registry import hooks_registry\n\n@hooks_registry.register('on_before_tool')\ndef {name}(ctx):\n    \
+         ctx.parameters.setdefault('seen', []).append('{name} in ' + ctx.workspace)\n"
+    )
+}
+
+const OPERATOR: &str = "def seen(event):\n    pass\n\nhooks = [('tool_call', seen)]\n";
+
+fn write(dir: &Path, files: &[(&str, &str)]) {
+    fs::create_dir_all(dir).unwrap();
+    for (name, text) in files {
+        fs::write(dir.join(name), text).unwrap();
+    }
+}
+
+fn name(text: &str) -> FolderName {
+    text.parse().unwrap()
+}
+
+fn search(place: &Place) -> Discovery {
+    Discovery::of_layers(&place.layers()).trust(Trust::Caller)
+}
+
+/// Returns the hooks in the order in which they run, of one event.
+fn order(discovered: Discovered) -> Vec<String> {
+    let hooks = engine(discovered).hooks();
+    hooks.iter().map(|hook| hook.id.to_string()).collect()
+}
+
+fn engine(discovered: Discovered) -> Engine {
+    let engine = Engine::new();
+    engine.scope(Scope::Global).replace(discovered.specs);
+    engine
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    let core = place.project.join("core/hooks");
+    write(
+        &core,
+        &[
+            ("b.py", &morphix("b")),
+            ("a.py", &morphix("a")),
+            (
+                "__init__.py",
+                "import core.hooks_registry as hooks_registry\n",
+            ),
+            ("_lib.py", &morphix("lib")),
+            ("react.py", "def useEffect():\n    raise SystemExit\n"),
+            ("pre-commit", "#!/bin/sh\necho hooks_registry\n"),
+            (
+                "broken.py",
+                "from core.hooks_registry import hooks_registry\nimport nowhere\n",
+            ),
+        ],
+    );
+    mode(&core.join("pre-commit"), 0o755);
+    mode(&core.join("a.py"), 0o755);
+    for workspace in ["main", "lab"] {
+        let dir = place.project.join("workspaces").join(workspace);
+        write(&dir.join("hooks"), &[("a.py", &morphix(workspace))]);
+    }
+    place
+}
+
+// M19: the hooks of one workspace only, behind those of all.
+#[tokio::test]
+async fn files_of_morphix_are_those_of_the_core_and_of_the_workspace() {
+    let place = place();
+    for (chosen, expected) in [
+        (None, "main"),
+        (Some(name("main")), "main"),
+        (Some(name("lab")), "lab"),
+    ] {
+        let discovered = search(&place).workspace(chosen).discover().await;
+        assert_eq!(
+            order(discovered),
+            ["a.py:a", "b.py:b", &format!("{expected}/a.py:{expected}")]
+        );
+    }
+    let discovered = search(&place).discover().await;
+    let found: Vec<_> = discovered
+        .files
+        .iter()
+        .map(|file| file.name.as_str())
+        .collect();
+    assert_eq!(
+        found,
+        ["a.py", "b.py", "broken.py", "main/a.py"],
+        "what others have in folders of these names is none of them"
+    );
+    assert_eq!(discovered.warnings.len(), 1, "{:?}", discovered.warnings);
+    assert!(discovered.warnings[0].contains("broken.py:2: ModuleNotFoundError"));
+    let nowhere = search(&place)
+        .workspace(Some(name("nowhere")))
+        .discover()
+        .await;
+    assert_eq!(
+        nowhere.warnings[0],
+        "no project folder has a workspace `nowhere`: there is no `workspaces/nowhere`"
+    );
+    assert_eq!(order(nowhere), ["a.py:a", "b.py:b"]);
+}
+
+// M1: the workspace is that of the event.
+#[tokio::test]
+async fn handlers_of_morphix_are_told_the_workspace_of_the_event() {
+    let place = place();
+    let engine = engine(search(&place).workspace(Some(name("lab"))).discover().await);
+    let call = PreToolUse {
+        tool_name: "shell".to_owned(),
+        ..PreToolUse::default()
+    };
+    for (workspace, expected) in [(None, "main"), (Some("lab"), "lab")] {
+        let origin = Origin {
+            workspace: workspace.map(str::to_owned),
+            ..Origin::default()
+        };
+        let outcome = engine.dispatcher(origin).dispatch(call.clone()).await;
+        let seen = ["a", "b", "lab"].map(|hook| format!("{hook} in {expected}"));
+        let rewritten = outcome.rewritten().unwrap();
+        assert_eq!(rewritten.tool_input["seen"], serde_json::json!(seen));
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_morphix_needs_an_approval_of_its_own() {
+    let place = place();
+    let discover = || async {
+        let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
+        let search = search(&place).trust(Trust::Approved(approvals));
+        search.discover().await
+    };
+    let first = discover().await;
+    assert!(first.specs.is_empty());
+    let items: Vec<_> = first
+        .brought
+        .into_iter()
+        .map(|brought| brought.item)
+        .filter(|item| item.source == Path::new("workspaces/main/hooks"))
+        .collect();
+    Approvals::open(&place.data())
+        .unwrap()
+        .approve(&items)
+        .unwrap();
+    assert_eq!(order(discover().await), ["main/a.py:main"]);
+    write(
+        &place.project.join("workspaces/main/hooks"),
+        &[("a.py", &morphix("other"))],
+    );
+    let states: Vec<_> = discover()
+        .await
+        .brought
+        .into_iter()
+        .map(|brought| (brought.item.name, brought.state))
+        .collect();
+    let expected = [
+        ("a.py", TrustState::Untrusted),
+        ("b.py", TrustState::Untrusted),
+        ("broken.py", TrustState::Untrusted),
+        ("a.py", TrustState::Changed),
+    ];
+    assert_eq!(
+        states,
+        expected.map(|(name, state)| (name.to_owned(), state))
+    );
+}
+
+// O34: files that begin with `_` are skipped, and all others are loaded.
+#[tokio::test]
+async fn files_of_an_operator_profile_run_before_those_of_the_project() {
+    let place = Place::new();
+    let profiles = place.home.join(".operator/profiles");
+    write(
+        &profiles.join("default/hooks"),
+        &[("z.py", OPERATOR), ("a.py", OPERATOR), ("_x.py", OPERATOR)],
+    );
+    write(&profiles.join("work/hooks"), &[("a.py", OPERATOR)]);
+    write(
+        &place.project.join(".operator/hooks"),
+        &[("a.py", OPERATOR)],
+    );
+    for (chosen, expected) in [
+        (
+            None,
+            &["default/a.py:seen", "default/z.py:seen", "a.py:seen"][..],
+        ),
+        (Some(name("work")), &["work/a.py:seen", "a.py:seen"]),
+        (Some(name("nobody")), &["a.py:seen"]),
+    ] {
+        let discovered = search(&place)
+            .operator_profile(chosen.clone())
+            .discover()
+            .await;
+        let warned = discovered.warnings.len();
+        assert_eq!(
+            warned,
+            usize::from(chosen == Some(name("nobody"))),
+            "{chosen:?}"
+        );
+        assert_eq!(order(discovered), expected);
+    }
+    // Nobody has to approve what is the user's own.
+    let own = search(&place).trust(Trust::nobody()).discover().await;
+    let layers: Vec<_> = own.specs.iter().map(|spec| spec.source.layer).collect();
+    assert_eq!(layers, [Layer::User; 2]);
+    let project = own.files.iter().find(|file| file.layer == Layer::Project);
+    assert_eq!(project.unwrap().state, FileState::Untrusted);
+}
+
+const PI: &str = "export default (pi) => { pi.on('tool_call', () => {}); };\n";
+const LISTS: &str = r#"{"pi": {"extensions": ["./b.ts", "src/a.mjs", "gone.ts", "../../out.ts", "/etc/hostname", "b.ts"]}}"#;
+
+/// Returns the files that were found, by name.
+fn found(discovered: &Discovered) -> Vec<&str> {
+    let files = discovered.files.iter();
+    files.map(|file| file.name.as_str()).collect()
+}
+
+/// A folder below that of extensions, its files, and the extensions that come of them.
+type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+
+// P32: what a folder of extensions has.
+#[tokio::test]
+async fn files_of_pi_are_found_by_its_rules() {
+    let index: &[(&str, &str)] = &[("index.js", PI), ("index.ts", PI), ("other.ts", PI)];
+    let rows: [Row<'_>; 12] = [
+        (
+            "",
+            &[("b.ts", PI), ("a.js", PI), ("c.mjs", PI), ("_d.ts", PI)],
+            &["_d.ts", "a.js", "b.ts", "c.mjs"],
+        ),
+        (
+            "",
+            &[
+                ("a.py", ""),
+                ("README.md", ""),
+                ("a.d.ts", ""),
+                ("a.cjs", PI),
+                (".a.ts", PI),
+            ],
+            &[],
+        ),
+        ("ext", index, &["ext/index.ts"]),
+        ("ext", &index[..1], &["ext/index.js"]),
+        ("ext", &index[2..], &[]),
+        ("ext/src", index, &[]),
+        (
+            "ext",
+            &[("package.json", LISTS), ("b.ts", PI), ("index.ts", PI)],
+            &["ext/b.ts"],
+        ),
+        (
+            "ext",
+            &[("package.json", LISTS), ("index.ts", PI)],
+            &["ext/index.ts"],
+        ),
+        (
+            "ext",
+            &[("package.json", "{}"), ("index.ts", PI)],
+            &["ext/index.ts"],
+        ),
+        (
+            "ext",
+            &[("package.json", "{"), ("index.ts", PI)],
+            &["ext/index.ts"],
+        ),
+        (
+            "ext",
+            &[
+                ("package.json", r#"{"pi": {"extensions": "b.ts"}}"#),
+                ("b.ts", PI),
+            ],
+            &[],
+        ),
+        (
+            "ext",
+            &[
+                ("package.json", r#"{"pi": {"extensions": []}}"#),
+                ("index.js", PI),
+            ],
+            &["ext/index.js"],
+        ),
+    ];
+    for (dir, files, expected) in rows {
+        let place = Place::new();
+        write(&place.project.join("out"), &[("out.ts", PI)]);
+        write(&place.project.join(".pi/extensions").join(dir), files);
+        let discovered = search(&place).trust(Trust::nobody()).discover().await;
+        assert_eq!(found(&discovered), expected, "{dir}: {files:?}");
+        assert!(discovered.specs.is_empty());
+    }
+}
+
+// P32: several entries in the order of the list, and links.
+#[tokio::test]
+async fn an_extension_of_pi_may_have_several_entries_and_be_linked() {
+    let place = Place::new();
+    let folder = place.project.join(".pi/extensions");
+    let elsewhere = place.home.join("elsewhere");
+    write(&elsewhere, &[("package.json", LISTS), ("b.ts", PI)]);
+    write(&elsewhere.join("src"), &[("a.mjs", PI), ("c.ts", PI)]);
+    write(&folder, &[("zed.ts", PI)]);
+    symlink(&elsewhere, folder.join("ext")).unwrap();
+    symlink(elsewhere.join("b.ts"), folder.join("a.ts")).unwrap();
+    let discovered = search(&place).trust(Trust::nobody()).discover().await;
+    let expected = ["a.ts", "ext/b.ts", "ext/src/a.mjs", "zed.ts"];
+    assert_eq!(found(&discovered), expected);
+}
+
+#[tokio::test]
+async fn an_approval_of_an_extension_covers_its_folder_and_nothing_of_the_others() {
+    let place = Place::new();
+    let folder = place.project.join(".pi/extensions");
+    write(&folder, &[("a.ts", PI), ("b.ts", PI)]);
+    write(&folder.join("ext/lib"), &[("x.ts", "")]);
+    write(
+        &folder.join("ext/node_modules/dep"),
+        &[("package.json", "{}"), ("main.js", "")],
+    );
+    write(&folder.join("ext"), &[("index.ts", PI), ("data.json", "")]);
+    write(&folder.join("shared"), &[("y.ts", "")]);
+    let discovered = search(&place).trust(Trust::nobody()).discover().await;
+    let files: Vec<Vec<String>> = discovered
+        .brought
+        .iter()
+        .map(|brought| {
+            let files = brought.item.files.iter();
+            files
+                .map(|file| {
+                    file.path
+                        .strip_prefix(".pi/extensions")
+                        .unwrap()
+                        .display()
+                        .to_string()
+                })
+                .collect()
+        })
+        .collect();
+    let expected: [&[&str]; 3] = [
+        &["a.ts", "shared/y.ts"],
+        &["b.ts", "shared/y.ts"],
+        &[
+            "ext/index.ts",
+            "ext/lib/x.ts",
+            "ext/node_modules/dep/main.js",
+            "ext/node_modules/dep/package.json",
+        ],
+    ];
+    assert_eq!(files, expected);
+    let names: Vec<_> = discovered
+        .brought
+        .iter()
+        .map(|brought| brought.item.name.as_str())
+        .collect();
+    assert_eq!(names, ["a.ts", "b.ts", "ext/index.ts"]);
+}
+
+// P34: those of the command line come last, as pi's document says.
+#[tokio::test]
+async fn extensions_are_loaded_from_project_user_and_command_line() {
+    let place = Place::new();
+    let project = place.project.join(".pi/extensions");
+    write(&project, &[("p.ts", PI), ("named.ts", PI)]);
+    write(
+        &place.home.join(".pi/agent/extensions/g"),
+        &[("index.js", PI)],
+    );
+    write(&place.home.join("e"), &[("index.ts", PI)]);
+    write(&place.home.join("several"), &[("x.ts", PI), ("y.js", PI)]);
+    let paths = ["e", "several", "several/x.ts"].map(|path| place.home.join(path));
+    let named = project.join("named.ts");
+    let search = search(&place).trust(Trust::nobody());
+    let discovered = search
+        .extensions(paths.into_iter().chain([named.clone()]))
+        .discover()
+        .await;
+    let expected = [
+        "named.ts",
+        "p.ts",
+        "g/index.js",
+        "e/index.ts",
+        "several/x.ts",
+        "several/y.js",
+        "x.ts",
+        "named.ts",
+    ];
+    assert_eq!(found(&discovered), expected);
+    assert_eq!(discovered.files[0].state, FileState::Shadowed { by: named });
+    let first = place.home.join("several/x.ts");
+    assert_eq!(
+        discovered.files[6].state,
+        FileState::Shadowed { by: first },
+        "the first of one path"
+    );
+    assert_eq!(discovered.brought.len(), 1, "who names a file approves it");
+}
+
+#[tokio::test]
+async fn an_extension_that_is_named_has_to_be_there() {
+    let place = Place::new();
+    write(&place.home.join("empty"), &[("README.md", "")]);
+    for (path, problem) in [
+        ("nowhere", "No such file"),
+        ("empty", "it has no extension, expected `index.ts`"),
+    ] {
+        let search = Discovery::of_folders([]).extensions([place.home.join(path)]);
+        let discovered = search.discover().await;
+        let [told] = discovered.unreadable.as_slice() else {
+            panic!("{:?}", discovered.unreadable);
+        };
+        assert!(told.contains(problem), "{told}");
+    }
+}
+
+/// An extension whose handler of tool calls writes its name into the arguments.
+fn pi(name: &str) -> String {
+    format!(
+        "export default function (pi: any) {{\n  pi.on('tool_call', async (event: any): Promise<void> => {{\n    \
+         event.input.seen = [...(event.input.seen ?? []), '{name}'];\n  }});\n}}\n"
+    )
+}
+
+// P33, P34: those that cannot be loaded hurt no other; project, user, command line.
+#[tokio::test]
+async fn handlers_of_pi_are_called_in_the_order_of_loading() {
+    let place = Place::new();
+    let project = place.project.join(".pi/extensions");
+    write(
+        &project,
+        &[
+            ("b.ts", &pi("b")),
+            ("broken.ts", "export default 1;\n"),
+            ("syntax.ts", "export {{;\n"),
+        ],
+    );
+    write(
+        &project.join("a"),
+        &[(
+            "index.ts",
+            "import { name } from './lib/name.ts';\nexport default (pi: any) => { pi.on('tool_call', (event: any) => { event.input.seen = [name]; }); };\n",
+        )],
+    );
+    write(
+        &project.join("a/lib"),
+        &[("name.ts", "export const name: string = 'a';\n")],
+    );
+    write(
+        &place.home.join(".pi/agent/extensions"),
+        &[(
+            "user.js",
+            "export default (pi) => { pi.on('tool_call', (event) => { event.input.seen.push('user'); }); };\n",
+        )],
+    );
+    write(&place.home.join("named"), &[("index.ts", &pi("named"))]);
+    write(
+        &place.home.join("config/hooks"),
+        &[(
+            "guard.py",
+            "from tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n",
+        )],
+    );
+    let quiet = "export default (pi: any) => { pi.registerCommand('hello', { description: 'x', handler: async () => {} }); pi.on('later', () => {}); };\n";
+    write(&project, &[("quiet.ts", quiet)]);
+    let discovered = search(&place)
+        .extensions([place.home.join("named")])
+        .discover()
+        .await;
+    let problems: Vec<_> = discovered
+        .files
+        .iter()
+        .filter(|file| matches!(file.state, FileState::ProbeFailed { .. }))
+        .map(|file| file.name.as_str())
+        .collect();
+    assert_eq!(problems, ["broken.ts", "syntax.ts"]);
+    let engine = engine(discovered);
+    let hooks = engine.hooks();
+    let sources: Vec<String> = hooks
+        .iter()
+        .map(|hook| {
+            let file = hook.id.as_str().split(':').next().unwrap();
+            format!("{file} {}", hook.event.as_ref().unwrap())
+        })
+        .collect();
+    let expected = [
+        "guard.py pre_tool_use",
+        "a/index.ts pre_tool_use",
+        "b.ts pre_tool_use",
+        "user.js pre_tool_use",
+        "named/index.ts pre_tool_use",
+        "quiet.ts x-pi.later",
+    ];
+    assert_eq!(sources, expected);
+    let call = PreToolUse {
+        tool_name: "shell".to_owned(),
+        ..PreToolUse::default()
+    };
+    let outcome = engine.dispatcher(Origin::default()).dispatch(call).await;
+    assert_eq!(outcome.failures(), []);
+    let rewritten = outcome.rewritten().unwrap();
+    assert_eq!(
+        rewritten.tool_input["seen"],
+        serde_json::json!(["a", "b", "user", "named"])
+    );
+}

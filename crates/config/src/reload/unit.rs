@@ -1,6 +1,6 @@
 //! The hooks of one file, and what becomes of them when the file is another one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,33 +66,30 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
             ..Unit::new(&file.path, file.layer, file.version)
         });
     }
+    let places = Places::of(&units);
     for brought in &loaded.brought {
         let item = &brought.item;
         let file = item.project.join(&item.source);
-        let unit = units.iter_mut().find(|unit| {
-            unit.layer == Layer::Project
-                && (unit.path == file || unit.path == file.join(&item.name))
-        });
-        if let Some(unit) = unit {
+        let place = places.find(&file, Layer::Project);
+        let place = place.or_else(|| places.find(&file.join(&item.name), Layer::Project));
+        if let Some(unit) = place.and_then(|place| units.get_mut(place)) {
             unit.brought.push(brought.clone());
         }
     }
     for spec in &loaded.wired {
+        // The program brings these along, so their layer is not that of their file.
         let path = spec.source.path.as_deref();
-        if let Some(unit) = units
-            .iter_mut()
-            .find(|unit| Some(unit.path.as_path()) == path)
-        {
+        let mut files = units.iter_mut().take(loaded.files.len());
+        if let Some(unit) = files.find(|unit| Some(&*unit.path) == path) {
             unit.wired.push(spec.clone());
         }
     }
     let mut others = Vec::new();
     for spec in &loaded.specs {
         let source = &spec.source;
-        let unit = units.iter_mut().find(|unit| {
-            unit.layer == source.layer && Some(unit.path.as_path()) == source.path.as_deref()
-        });
-        match unit {
+        let place = source.path.as_deref();
+        let place = place.and_then(|path| places.find(path, source.layer));
+        match place.and_then(|place| units.get_mut(place)) {
             Some(unit) => unit.specs.push(spec.clone()),
             None => others.push(spec.clone()),
         }
@@ -101,6 +98,25 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
         unit.guarded = gates(&unit.specs);
     }
     (units, others)
+}
+
+/// Where the unit of a file is among others.
+struct Places(HashMap<(PathBuf, Layer), usize>);
+
+impl Places {
+    fn of(units: &[Unit]) -> Self {
+        let mut places = HashMap::new();
+        for (place, unit) in units.iter().enumerate() {
+            places
+                .entry((unit.path.clone(), unit.layer))
+                .or_insert(place);
+        }
+        Self(places)
+    }
+
+    fn find(&self, path: &Path, layer: Layer) -> Option<usize> {
+        self.0.get(&(path.to_owned(), layer)).copied()
+    }
 }
 
 fn gates(specs: &[HookSpec]) -> Vec<EventName> {
@@ -117,13 +133,12 @@ pub(super) fn merge(
     rules: &Rules,
     is_in_force: impl Fn(&Path) -> bool,
 ) -> (Vec<Unit>, Vec<Change>) {
+    let places = Places::of(&before);
     let mut before: Vec<Option<Unit>> = before.into_iter().map(Some).collect();
     let mut changes = Vec::new();
     let mut merged: Vec<Unit> = Vec::new();
     for unit in now {
-        let place = before
-            .iter()
-            .position(|old| old.as_ref().is_some_and(|old| old.is_of(&unit)));
+        let place = places.find(&unit.path, unit.layer);
         let old = place.and_then(|place| before.get_mut(place)?.take());
         let (unit, kind) = unit.after(old, rules);
         changes.extend(kind.map(|kind| unit.change(kind)));
@@ -158,10 +173,6 @@ impl Unit {
             brought: Vec::new(),
             guarded: Vec::new(),
         }
-    }
-
-    fn is_of(&self, other: &Self) -> bool {
-        self.path == other.path && self.layer == other.layer
     }
 
     /// Says whether it is of no account.

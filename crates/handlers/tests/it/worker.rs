@@ -885,3 +885,46 @@ async fn a_handler_that_takes_too_much_memory_fails_and_the_worker_goes_on() {
     assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
     assert_eq!(worker.pid().await, pid);
 }
+
+#[tokio::test]
+async fn a_script_is_unloaded_with_its_last_lease_and_a_changed_one_has_another_number() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = |answer: &str| {
+        format!(
+            "from tenterhook import deny, on\n@on('stop')\ndef hook(event):\n    return deny('{answer}')\n"
+        )
+    };
+    let script = bench.script("a.py", &text("old"));
+    let (_, registered) = worker.load(&script).await.unwrap();
+    let old = worker.expect(&script, registered.hooks.clone()).await;
+    let pid = worker.pid().await;
+    bench.script("a.py", &text("new"));
+    worker.renew(&script).await;
+    let new = worker.expect(&script, registered.hooks.clone()).await;
+    assert_ne!(old.number(), new.number());
+    let call = async |number: usize| {
+        let never = CancellationToken::new();
+        let answer = worker
+            .handle((number, 0), b"{}", Duration::from_secs(20), &never)
+            .await;
+        answer.map_err(|error| error.to_string())
+    };
+    let said = |answer: &[u8]| serde_json::from_slice::<Value>(answer).unwrap().to_string();
+    assert!(said(&call(old.number()).await.unwrap()).contains("old"));
+    let (gone, kept) = (old.number(), old.clone());
+    drop(old);
+    assert!(
+        said(&call(gone).await.unwrap()).contains("old"),
+        "somebody has it still"
+    );
+    drop(kept);
+    while call(gone).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(call(gone).await.unwrap_err(), "there is no such hook");
+    assert!(said(&call(new.number()).await.unwrap()).contains("new"));
+    let again = worker.expect(&script, registered.hooks).await;
+    assert_eq!(again.number(), new.number());
+    assert_eq!(worker.pid().await, pid, "the worker is the same");
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tenterhook_handlers::worker::{
-    CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, ScriptCommand,
+    CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Lease, ScriptCommand,
     ScriptTool, Worker, WorkerError,
 };
 use tenterhook_protocol::{ContentBlock, JsonObject, SessionId, ToolResult};
@@ -24,8 +24,8 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// Who serves what an extension brings.
 #[derive(Debug, Clone)]
 enum Server {
-    /// A worker, and the number of the script.
-    Script(Worker, usize),
+    /// A worker, and what keeps the script in it.
+    Script(Worker, Lease),
     /// A process of its own.
     Process(Extension),
 }
@@ -41,10 +41,10 @@ pub struct ForeignTool {
 }
 
 impl ForeignTool {
-    /// Makes the tool of a script, by the number that its worker gave it.
-    pub fn of_script(worker: Worker, number: usize, tool: ScriptTool) -> Self {
+    /// Makes the tool of a script, which stays in its worker.
+    pub fn of_script(worker: Worker, lease: Lease, tool: ScriptTool) -> Self {
         Self {
-            server: Server::Script(worker, number),
+            server: Server::Script(worker, lease),
             name: tool.name,
             description: tool.description,
             schema: schema(tool.parameters),
@@ -71,9 +71,9 @@ impl ForeignTool {
     ) -> Result<ToolResult, ToolFailure> {
         let cancel = &context.cancel;
         let result = match &self.server {
-            Server::Script(worker, number) => worker
+            Server::Script(worker, lease) => worker
                 .run_tool(
-                    (*number, &self.name),
+                    (lease.number(), &self.name),
                     (context.call.as_str(), &Value::Object(input)),
                     self.timeout,
                     cancel,
@@ -236,10 +236,10 @@ pub struct CommandFailure {
 }
 
 impl ForeignCommand {
-    /// Makes the command of a script, by the number that its worker gave it.
-    pub fn of_script(worker: Worker, number: usize, command: ScriptCommand) -> Self {
+    /// Makes the command of a script, which stays in its worker.
+    pub fn of_script(worker: Worker, lease: Lease, command: ScriptCommand) -> Self {
         Self {
-            server: Server::Script(worker, number),
+            server: Server::Script(worker, lease),
             names: vec![command.name],
             description: command.description,
             timeout: LONGEST,
@@ -277,8 +277,8 @@ impl ForeignCommand {
         };
         let told = |error: WorkerError| failure(error.to_string());
         match &self.server {
-            Server::Script(worker, number) => {
-                let run = worker.run_command((*number, name), args, self.timeout, cancel);
+            Server::Script(worker, lease) => {
+                let run = worker.run_command((lease.number(), name), args, self.timeout, cancel);
                 run.await.map_err(told)?;
                 Ok(CommandEnd::Done)
             }

@@ -47,6 +47,7 @@ mod probe;
 mod scan;
 mod script;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -57,6 +58,7 @@ use tenterhook::{
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
+use tenterhook_handlers::worker::{Host, NoHost};
 
 pub(crate) use self::place::is_in_force;
 
@@ -71,6 +73,7 @@ use crate::project::Project;
 use crate::trust::{Approvals, Brought, Trust, below, deny};
 
 pub use self::extension::FoundExtension;
+pub use self::script::FoundScript;
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -207,14 +210,9 @@ pub enum FileState {
         /// The name of the event as the file declares it.
         declared: String,
     },
-    /// It is a script with hooks, which a worker serves.
+    /// It says what it has when a worker loads it, or when it is started as one.
     Script {
         /// The hooks, in the order in which the script registers them.
-        hooks: Vec<FoundHook>,
-    },
-    /// It is an extension, which is a process of its own.
-    Extension {
-        /// The hooks, in the order in which the extension registers them.
         hooks: Vec<FoundHook>,
         /// The names of its tools.
         tools: Vec<String>,
@@ -251,9 +249,7 @@ impl FileState {
     pub fn events(&self) -> Vec<&EventName> {
         match self {
             Self::Hook { event, .. } => vec![event],
-            Self::Script { hooks } | Self::Extension { hooks, .. } => {
-                hooks.iter().map(|hook| &hook.event).collect()
-            }
+            Self::Script { hooks, .. } => hooks.iter().map(|hook| &hook.event).collect(),
             Self::Shadowed { .. }
             | Self::Disabled
             | Self::NotExecutable
@@ -267,7 +263,7 @@ impl FileState {
     /// Says whether the file is one that counts: others of its name are shadowed.
     pub const fn is_in_force(&self) -> bool {
         match self {
-            Self::Hook { .. } | Self::Script { .. } | Self::Extension { .. } => true,
+            Self::Hook { .. } | Self::Script { .. } => true,
             Self::Shadowed { .. }
             | Self::Disabled
             | Self::NotExecutable
@@ -282,9 +278,7 @@ impl FileState {
     pub fn describe(&self) -> String {
         match self {
             Self::Hook { declared, .. } => format!("runs for {declared}"),
-            Self::Script { hooks } if hooks.is_empty() => "has no hooks".to_owned(),
-            Self::Script { hooks } => runs_for(hooks),
-            Self::Extension {
+            Self::Script {
                 hooks,
                 tools,
                 commands,
@@ -327,6 +321,8 @@ pub struct Discovered {
     pub specs: Vec<HookSpec>,
     /// Every file that was looked at, in the order of folders and names.
     pub files: Vec<FoundFile>,
+    /// What scripts have beside hooks, in the order of folders and names.
+    pub scripts: Vec<FoundScript>,
     /// The extensions that run, with their tools and commands, in the order of folders and names.
     pub extensions: Vec<FoundExtension>,
     /// What the project brings.
@@ -335,6 +331,28 @@ pub struct Discovered {
     pub warnings: Vec<String>,
     /// Folders of the user or the machine that are there and cannot be read: what they guard is not guarded.
     pub unreadable: Vec<String>,
+    /// Who has the tools and commands of these names.
+    names: HashMap<(&'static str, String), String>,
+}
+
+impl Discovered {
+    /// Says whether a script or an extension may have a tool or a command: it has a name, and one that is not taken. What it may not
+    /// have is left out with a warning.
+    fn claim(&mut self, id: &str, kind: &'static str, name: &str) -> bool {
+        let problem = if name.is_empty() {
+            format!("a {kind} of extension `{id}` has no name; it is left out")
+        } else if let Some(holder) = self.names.get(&(kind, name.to_owned())) {
+            format!(
+                "{kind} `{}` of extension `{id}` is left out: extension `{holder}` has one of that name",
+                name.escape_debug()
+            )
+        } else {
+            self.names.insert((kind, name.to_owned()), id.to_owned());
+            return true;
+        };
+        self.warnings.push(problem);
+        false
+    }
 }
 
 /// The processes that scripts and extensions are served by.
@@ -356,6 +374,7 @@ pub struct Discovery {
     data_dir: Option<PathBuf>,
     directory: PathBuf,
     served: Arc<OnceLock<Served>>,
+    host: Arc<dyn Host>,
 }
 
 impl Discovery {
@@ -380,6 +399,7 @@ impl Discovery {
             data_dir: None,
             directory: PathBuf::new(),
             served: Arc::default(),
+            host: Arc::new(NoHost),
         }
     }
 
@@ -394,6 +414,13 @@ impl Discovery {
     #[must_use]
     pub fn operator_profile(mut self, name: Option<FolderName>) -> Self {
         self.choice.profile = name;
+        self
+    }
+
+    /// Sets what scripts may ask. The default is a program without a session.
+    #[must_use]
+    pub fn host(mut self, host: Arc<dyn Host>) -> Self {
+        self.host = host;
         self
     }
 
@@ -492,7 +519,7 @@ impl Discovery {
             };
         };
         let served = self.served.get_or_init(|| Served {
-            workers: Workers::new(&self.directory),
+            workers: Workers::new(&self.directory, self.host.clone()),
             extensions: Extensions::new(&self.directory, self.data_dir.as_deref()),
         });
         served.workers.drop_unused();
@@ -530,9 +557,7 @@ impl Discovery {
         };
         for candidate in candidates {
             discovered.specs.extend(self.hooks(&candidate));
-            discovered
-                .specs
-                .extend(script::hooks(&candidate, workers).await);
+            script::take(&candidate, workers, &mut discovered).await;
             extension::take(&candidate, extensions, &mut discovered).await;
             if matches!(
                 candidate.found.state,
@@ -584,7 +609,6 @@ impl Discovery {
             FileState::Untrusted
             | FileState::Changed
             | FileState::Script { .. }
-            | FileState::Extension { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
             | FileState::NotExecutable

@@ -57,7 +57,7 @@ pub use agent_file::{AgentDefinition, AgentFile};
 pub use environment::Environment;
 pub use folder::{
     Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundExtension, FoundFile, FoundHook,
-    HookFolder, Speaks,
+    FoundScript, HookFolder, Speaks,
 };
 pub use folder_name::{FolderName, NoFolderName};
 pub use layers::{HookFiles, LayerError, Layers};

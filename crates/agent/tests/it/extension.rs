@@ -13,7 +13,7 @@ use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
 use tenterhook_agent::provider::Scripted;
 use tenterhook_agent::{Agent, CancellationToken, Permissions, RunEnd, Toolbox};
 use tenterhook_dialects::pi::{self, Pi};
-use tenterhook_handlers::worker::{Registered, Script, Worker, WorkerHandler, node};
+use tenterhook_handlers::worker::{Lease, Registered, Script, Worker, WorkerHandler, node};
 
 use futures_util::future::{self, BoxFuture};
 
@@ -30,7 +30,7 @@ const SPELLING: Spelling = Spelling {
 struct Loaded {
     host: Arc<ScriptHost>,
     worker: Worker,
-    number: usize,
+    lease: Lease,
     registered: Registered,
 }
 
@@ -41,12 +41,14 @@ impl Loaded {
         let path = stage.path().join("extension.ts");
         std::fs::write(&path, text).unwrap();
         let worker = node(stage.path()).hosted_by(Arc::clone(&host) as _);
-        let (number, registered) = worker.load(&Script { path, api: "pi" }).await.unwrap();
+        let script = Script { path, api: "pi" };
+        let (_, registered) = worker.load(&script).await.unwrap();
+        let lease = worker.expect(&script, registered.hooks.clone()).await;
         for (place, hook) in registered.hooks.iter().enumerate() {
             let event = Pi::event(&hook.event).unwrap();
-            let handler = WorkerHandler::new(
+            let handler = WorkerHandler::leased(
                 worker.clone(),
-                (number, place),
+                (lease.clone(), place),
                 event.dialect(),
                 &*hook.name,
             );
@@ -62,7 +64,7 @@ impl Loaded {
         Self {
             host,
             worker,
-            number,
+            lease,
             registered,
         }
     }
@@ -72,7 +74,7 @@ impl Loaded {
         tools.fold(Toolbox::standard(), |toolbox, tool| {
             toolbox.with(ForeignTool::of_script(
                 self.worker.clone(),
-                self.number,
+                self.lease.clone(),
                 tool,
             ))
         })
@@ -81,7 +83,9 @@ impl Loaded {
     fn commands(&self) -> Vec<ForeignCommand> {
         let commands = self.registered.commands.iter().cloned();
         commands
-            .map(|command| ForeignCommand::of_script(self.worker.clone(), self.number, command))
+            .map(|command| {
+                ForeignCommand::of_script(self.worker.clone(), self.lease.clone(), command)
+            })
             .collect()
     }
 }

@@ -217,7 +217,7 @@ pub(super) fn state(answer: Answer) -> FileState {
         matcher: None,
         priority: subscription.priority,
     });
-    FileState::Extension {
+    FileState::Script {
         hooks: hooks.collect(),
         tools: registration
             .tools
@@ -238,9 +238,12 @@ pub(super) async fn take(
     extensions: &Extensions,
     discovered: &mut Discovered,
 ) {
-    let FileState::Extension { hooks, .. } = &candidate.found.state else {
+    let FileState::Script { hooks, .. } = &candidate.found.state else {
         return;
     };
+    if candidate.found.speaks != Speaks::KodeletExtension {
+        return;
+    }
     let id = &candidate.found.name;
     let extension = extensions.of(candidate);
     // It was asked before; the answer stays what it was.
@@ -278,40 +281,14 @@ pub(super) async fn take(
         commands: Vec::new(),
     };
     for tool in &registration.tools {
-        let has = |it: &FoundExtension| it.tools.iter().any(|known| known.name == tool.name);
-        match refusal(discovered, &found, ("tool", &tool.name), has) {
-            None => found.tools.push(tool.clone()),
-            Some(problem) => discovered.warnings.push(problem),
+        if discovered.claim(id, "tool", &tool.name) {
+            found.tools.push(tool.clone());
         }
     }
     for command in &registration.commands {
-        let has = |it: &FoundExtension| it.commands.iter().any(|known| known.name == command.name);
-        match refusal(discovered, &found, ("command", &command.name), has) {
-            None => found.commands.push(command.clone()),
-            Some(problem) => discovered.warnings.push(problem),
+        if discovered.claim(id, "command", &command.name) {
+            found.commands.push(command.clone());
         }
     }
     discovered.extensions.push(found);
-}
-
-/// Returns why an extension cannot have a tool or a command: it has no name, or one that is taken.
-fn refusal(
-    discovered: &Discovered,
-    own: &FoundExtension,
-    (kind, name): (&str, &str),
-    has: impl Fn(&FoundExtension) -> bool,
-) -> Option<String> {
-    let id = &own.id;
-    if name.is_empty() {
-        return Some(format!(
-            "a {kind} of extension `{id}` has no name; it is left out"
-        ));
-    }
-    let mut all = discovered.extensions.iter().chain([own]);
-    let holder = all.find(|it| has(it))?;
-    Some(format!(
-        "{kind} `{}` of extension `{id}` is left out: extension `{}` has one of that name",
-        name.escape_debug(),
-        holder.id
-    ))
 }

@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use tenterhook::{EventName, Layer};
+use tenterhook_handlers::worker::Registered;
 use tenterhook_process::is_executable;
 
 use super::extension;
@@ -39,6 +40,8 @@ pub(super) struct Candidate {
     pub(super) known_event: Option<EventName>,
     /// The language, if it is a script that a worker serves.
     pub(super) language: Option<Language>,
+    /// What it registers beside hooks, if it is such a script.
+    pub(super) registered: Registered,
     project: Option<Project>,
     step: Step,
 }
@@ -155,7 +158,9 @@ impl Scanned {
             let speaks = candidate.found.speaks;
             let state = match answer {
                 answer if speaks == Speaks::KodeletExtension => extension::state(answer),
-                Ok(declared) if candidate.language.is_some() => script::state(speaks, &declared.0),
+                Ok(declared) if candidate.language.is_some() => {
+                    script::state(candidate, &declared.0)
+                }
                 Ok(declared) => match speaks.event(&declared.0) {
                     Some((event, _)) => FileState::Hook {
                         event,
@@ -351,6 +356,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         item: None,
         known_event: None,
         language,
+        registered: Registered::default(),
         project: folder.project.clone(),
         step,
     }

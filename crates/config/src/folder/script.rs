@@ -11,11 +11,12 @@ use tenterhook_dialects::morphix::Morphix;
 use tenterhook_dialects::operator::Operator;
 use tenterhook_dialects::pi::Pi;
 use tenterhook_handlers::worker::{
-    Registered, Script, ScriptHook, Worker, WorkerHandler, node, python,
+    Host, Lease, Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, Worker,
+    WorkerHandler, node, python,
 };
 
 use super::scan::Candidate;
-use super::{FileState, FoundHook, Speaks, spec};
+use super::{Discovered, FileState, FoundHook, Speaks, spec};
 
 /// What sets the folders of one system apart from those of others.
 #[derive(Debug)]
@@ -158,6 +159,7 @@ impl Language {
 #[derive(Debug)]
 pub(super) struct Workers {
     directory: PathBuf,
+    host: Arc<dyn Host>,
     known: Mutex<Known>,
 }
 
@@ -175,10 +177,11 @@ struct Known {
 type Seat = (Language, Layer, Option<PathBuf>, String);
 
 impl Workers {
-    /// Makes workers that run in a directory.
-    pub(super) fn new(directory: &Path) -> Self {
+    /// Makes workers that run in a directory, and whose scripts may ask a host.
+    pub(super) fn new(directory: &Path, host: Arc<dyn Host>) -> Self {
         Self {
             directory: directory.to_owned(),
+            host,
             known: Mutex::default(),
         }
     }
@@ -206,9 +209,12 @@ impl Workers {
         let changed = Some(&candidate.beside).filter(|now| *now != first);
         let changed = changed.cloned().unwrap_or_default();
         let seat: Seat = (language, candidate.found.layer, project, changed);
-        let worker = made.entry(seat.clone()).or_insert_with(|| match language {
-            Language::Python => python(&self.directory),
-            Language::JavaScript => node(&self.directory),
+        let worker = made.entry(seat.clone()).or_insert_with(|| {
+            let worker = match language {
+                Language::Python => python(&self.directory),
+                Language::JavaScript => node(&self.directory),
+            };
+            worker.hosted_by(Arc::clone(&self.host))
         });
         let version = &candidate.sha256;
         let before = versions.insert((seat, candidate.run.clone()), version.clone());
@@ -249,18 +255,38 @@ fn script(candidate: &Candidate) -> Script {
     }
 }
 
-/// Returns what becomes of a script that said which hooks it has.
-pub(super) fn state(speaks: Speaks, declared: &str) -> FileState {
-    match read(speaks, declared) {
-        Ok(hooks) => FileState::Script { hooks },
+/// What a script has beside hooks, and who serves it.
+#[derive(Debug, Clone)]
+pub struct FoundScript {
+    /// The name that the file has.
+    pub name: String,
+    /// Its worker.
+    pub worker: Worker,
+    /// Keeps the script in the worker.
+    pub lease: Lease,
+    /// Its tools. Of two with one name the first one counts.
+    pub tools: Vec<ScriptTool>,
+    /// Its commands. Of two with one name the first one counts.
+    pub commands: Vec<ScriptCommand>,
+    /// Its flags.
+    pub flags: Vec<ScriptFlag>,
+}
+
+/// Returns what becomes of a script that said what it registers.
+pub(super) fn state(candidate: &mut Candidate, declared: &str) -> FileState {
+    match read(candidate.found.speaks, declared) {
+        Ok((state, registered)) => {
+            candidate.registered = registered;
+            state
+        }
         Err(problem) => FileState::ProbeFailed { problem },
     }
 }
 
-fn read(speaks: Speaks, declared: &str) -> Result<Vec<FoundHook>, String> {
-    let registered: Registered = serde_json::from_str(declared)
+fn read(speaks: Speaks, declared: &str) -> Result<(FileState, Registered), String> {
+    let mut registered: Registered = serde_json::from_str(declared)
         .map_err(|error| format!("what it registers is not understood: {error}"))?;
-    let hooks = registered.hooks;
+    let hooks = std::mem::take(&mut registered.hooks);
     if hooks.is_empty() && !speaks.system().may_have_none {
         return Err(
             "it registers no hooks, expected a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file \
@@ -268,7 +294,17 @@ fn read(speaks: Speaks, declared: &str) -> Result<Vec<FoundHook>, String> {
                 .to_owned(),
         );
     }
-    hooks.into_iter().map(|hook| found(speaks, hook)).collect()
+    let hooks: Result<_, String> = hooks.into_iter().map(|hook| found(speaks, hook)).collect();
+    let state = FileState::Script {
+        hooks: hooks?,
+        tools: registered.tools.iter().map(|it| it.name.clone()).collect(),
+        commands: registered
+            .commands
+            .iter()
+            .map(|it| it.name.clone())
+            .collect(),
+    };
+    Ok((state, registered))
 }
 
 fn found(speaks: Speaks, hook: ScriptHook) -> Result<FoundHook, String> {
@@ -306,15 +342,27 @@ pub(super) fn hook_id(file: &str, hooks: &[FoundHook], place: usize) -> HookId {
     })
 }
 
-/// Makes the hooks of a script.
-pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookSpec> {
-    let (FileState::Script { hooks }, Some(language)) =
+/// Takes what a script has: its hooks, its tools, its commands and its flags.
+pub(super) async fn take(candidate: &Candidate, workers: &Workers, discovered: &mut Discovered) {
+    let (FileState::Script { hooks, .. }, Some(language)) =
         (&candidate.found.state, candidate.language)
     else {
-        return Vec::new();
+        return;
     };
-    if hooks.is_empty() {
-        return Vec::new();
+    let Registered {
+        tools,
+        commands,
+        flags,
+        warnings,
+        ..
+    } = candidate.registered.clone();
+    let file = &candidate.found.name;
+    let told = warnings
+        .iter()
+        .map(|warning| format!("`{file}`: {warning}"));
+    discovered.warnings.extend(told);
+    if hooks.is_empty() && tools.is_empty() && commands.is_empty() && flags.is_empty() {
+        return;
     }
     let worker = workers.of(language, candidate).await;
     let expected = hooks.iter().map(|hook| ScriptHook {
@@ -323,37 +371,60 @@ pub(super) async fn hooks(candidate: &Candidate, workers: &Workers) -> Vec<HookS
         matcher: hook.matcher.clone(),
         priority: hook.priority,
     });
-    let script = script(candidate);
-    let lease = worker.expect(&script, expected.collect()).await;
-    let file = &candidate.found.name;
-    let made = hooks.iter().enumerate().filter_map(|(place, hook)| {
-        // It was read before, when the script said which hooks it has.
-        let (_, dialect) = candidate.found.speaks.declared(&hook.declared).ok()?;
-        let text = format!("{file} {}", hook.name);
-        let policy = match candidate.found.speaks {
-            Speaks::Operator | Speaks::Morphix | Speaks::Pi => {
-                dialect.policy(hook.event.info(), None)
-            }
-            Speaks::Kodelet | Speaks::KodeletExtension | Speaks::Tenterhook => {
-                native_policy(hook.event.info(), None)
-            }
-        };
-        let at = (lease.clone(), place);
-        let handler = WorkerHandler::leased(worker.clone(), at, dialect, text);
-        let matcher = hook.matcher.as_deref().map(Matcher::parse);
-        Some(HookSpec {
-            id: hook_id(file, hooks, place),
-            matcher: matcher
-                .and_then(Result::ok)
-                .unwrap_or_else(Matcher::everything),
-            priority: hook.priority,
-            ..spec(
-                &candidate.found,
-                hook.event.clone(),
-                Arc::new(handler),
-                policy,
-            )
-        })
+    let lease = worker.expect(&script(candidate), expected.collect()).await;
+    let made = hooks
+        .iter()
+        .enumerate()
+        .filter_map(|(place, hook)| made(candidate, (place, hook), &worker, &lease));
+    discovered.specs.extend(made);
+    let is_free =
+        |kind, name: &str, discovered: &mut Discovered| discovered.claim(file, kind, name);
+    let tools = tools
+        .into_iter()
+        .filter(|it| is_free("tool", &it.name, discovered));
+    let tools = tools.collect();
+    let commands = commands
+        .into_iter()
+        .filter(|it| is_free("command", &it.name, discovered));
+    let commands = commands.collect();
+    discovered.scripts.push(FoundScript {
+        name: file.clone(),
+        worker,
+        lease,
+        tools,
+        commands,
+        flags,
     });
-    made.collect()
+}
+
+/// Makes one hook of a script.
+fn made(
+    candidate: &Candidate,
+    (place, hook): (usize, &FoundHook),
+    worker: &Worker,
+    lease: &Lease,
+) -> Option<HookSpec> {
+    let found = &candidate.found;
+    let FileState::Script { hooks, .. } = &found.state else {
+        return None;
+    };
+    // It was read before, when the script said which hooks it has.
+    let (_, dialect) = found.speaks.declared(&hook.declared).ok()?;
+    let text = format!("{} {}", found.name, hook.name);
+    let policy = match found.speaks {
+        Speaks::Operator | Speaks::Morphix | Speaks::Pi => dialect.policy(hook.event.info(), None),
+        Speaks::Kodelet | Speaks::KodeletExtension | Speaks::Tenterhook => {
+            native_policy(hook.event.info(), None)
+        }
+    };
+    let handler = WorkerHandler::leased(worker.clone(), (lease.clone(), place), dialect, text);
+    let matcher = hook.matcher.as_deref().map(Matcher::parse);
+    Some(HookSpec {
+        id: hook_id(&found.name, hooks, place),
+        matcher: matcher
+            .and_then(Result::ok)
+            .unwrap_or_else(Matcher::everything),
+        priority: hook.priority,
+        ..spec(found, hook.event.clone(), Arc::new(handler), policy)
+    })
 }

@@ -54,7 +54,6 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
             FileState::Broken { .. } | FileState::ProbeFailed { .. } => Some(file.state.describe()),
             FileState::Hook { .. }
             | FileState::Script { .. }
-            | FileState::Extension { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
             | FileState::NotExecutable

@@ -1,6 +1,6 @@
 //! The agent: what it is made of, and the sessions it leads.
 
-use std::path::{self, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -478,6 +478,11 @@ impl Agent {
     /// Returns the session.
     pub fn session(&self) -> &Session {
         &self.life.session
+    }
+
+    /// Returns the directory that the agent works in.
+    pub fn cwd(&self) -> &Path {
+        &self.life.setup.cwd
     }
 
     /// Returns the model's context in tokens: as the provider counted it last, and what came since.

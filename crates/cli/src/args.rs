@@ -319,7 +319,8 @@ pub(crate) struct WorkArgs {
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook run [OPTIONS] [PROMPT]")]
 pub(crate) struct RunArgs {
-    /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/quit` ends.
+    /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/quit` ends, and
+    /// scripts may have commands of their own.
     pub(crate) prompt: Option<String>,
 
     #[command(flatten)]
@@ -333,6 +334,10 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) journal: JournalArgs,
+
+    /// Set a flag that a script registers: `NAME` or `NAME=VALUE`. May be repeated.
+    #[arg(long = "flag", value_name = "NAME[=VALUE]")]
+    pub(crate) flags: Vec<String>,
 
     /// The model: `scripted:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
     /// The default is that of the agent file.

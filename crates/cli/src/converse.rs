@@ -1,8 +1,11 @@
 //! The conversation of `tenterhook run`: prompts in, runs and a report out.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use tenterhook::event::{SessionEndReason, SessionSource};
 use tenterhook::{SessionId, Usage};
+use tenterhook_agent::extension::{CommandEnd, ForeignCommand, ScriptHost};
 use tenterhook_agent::{Agent, Frontend as _, RunEnd, RunReport};
 use tenterhook_config::{ChangeKind, Reloader};
 
@@ -14,12 +17,16 @@ use crate::output;
 use crate::safe::{inset, safe, safe_line};
 use crate::terminal::Terminal;
 
-/// What a line of stdin may be beside a prompt.
-const COMMANDS: &str = "`/compact` and `/quit`";
+/// The most prompts of scripts that follow one line. Scripts that keep an agent going for ever are stopped.
+const MOST_IN_A_ROW: usize = 8;
 
 /// Who talks.
 pub(crate) struct Conversation<'a> {
     pub(crate) agent: Agent,
+    /// The commands that extensions bring.
+    pub(crate) commands: Vec<ForeignCommand>,
+    /// What scripts see of the agent, and want it to do.
+    pub(crate) scripts: Arc<ScriptHost>,
     /// Keeps the hooks as their files are.
     pub(crate) reloader: Option<Reloader>,
     pub(crate) terminal: &'a Terminal,
@@ -91,7 +98,7 @@ impl Conversation<'_> {
         };
         match prompt {
             _ if !is_started => record.note(Exit::Interrupted),
-            Some(prompt) => self.ask(prompt, &mut record).await,
+            Some(prompt) => self.take(prompt, &mut record).await,
             None => self.ask_all(&mut record).await,
         }
         let session = self.agent.session().id().clone();
@@ -118,21 +125,13 @@ impl Conversation<'_> {
             match line.as_str() {
                 "" => {}
                 "/quit" => return,
-                "/compact" => self.compact(record).await,
-                line if is_command(line) => {
-                    let name = line.split_whitespace().next().unwrap_or_default();
-                    let name = safe(name);
-                    output::note(format_args!(
-                        "There is no command `{name}`; there are {COMMANDS}."
-                    ));
-                    if !self.terminal.is_interactive() {
-                        record.note(Exit::Usage);
-                    }
-                }
-                prompt => {
+                line => {
                     self.reload().await;
-                    self.ask(prompt, record).await;
+                    self.take(line, record).await;
                 }
+            }
+            if self.scripts.is_over() {
+                return;
             }
             if self.interrupts.is_interrupted() {
                 if !self.terminal.is_interactive() {
@@ -140,6 +139,80 @@ impl Conversation<'_> {
                 }
                 self.interrupts.go_on();
             }
+        }
+    }
+
+    /// Takes a line that is a prompt or a command, and what scripts want the agent to do then.
+    async fn take(&mut self, line: &str, record: &mut Record) {
+        let Some(name) = command_name(line) else {
+            self.ask(line, record).await;
+            return self.go_on(record).await;
+        };
+        let has = |command: &&ForeignCommand| command.names.iter().any(|own| own == name);
+        match (line, self.commands.iter().find(has).cloned()) {
+            ("/quit", _) => return,
+            ("/compact", _) => self.compact(record).await,
+            (_, Some(command)) => self.run(&command, line, record).await,
+            (_, None) => self.refuse(name, record),
+        }
+        self.go_on(record).await;
+    }
+
+    /// Works on the prompts of scripts.
+    async fn go_on(&mut self, record: &mut Record) {
+        for _ in 0..MOST_IN_A_ROW {
+            if self.scripts.is_over() || self.interrupts.is_interrupted() {
+                return;
+            }
+            let Some(prompt) = self.scripts.take_prompt() else {
+                return;
+            };
+            self.terminal.line(&format!("> {}", inset(&prompt, 2)));
+            self.ask(&prompt, record).await;
+        }
+        if self.scripts.take_prompt().is_some() {
+            warn(format_args!(
+                "scripts kept the agent going {MOST_IN_A_ROW} times in a row; it stops now"
+            ));
+        }
+    }
+
+    /// Runs a command of an extension.
+    async fn run(&mut self, command: &ForeignCommand, line: &str, record: &mut Record) {
+        let cancel = self.interrupts.token();
+        let place = (self.agent.session().id(), self.agent.cwd());
+        let end = command.run(line, place, &cancel).await;
+        self.terminal.settle();
+        match end {
+            Ok(CommandEnd::Prompt(prompt)) => self.ask(&prompt, record).await,
+            Ok(CommandEnd::Passed) => self.ask(line, record).await,
+            Ok(CommandEnd::Respond(text)) => {
+                self.terminal
+                    .lines(text.lines().map(|line| safe(line).to_string()));
+            }
+            Ok(_) => {}
+            Err(_) if cancel.is_cancelled() => record.note(Exit::Interrupted),
+            Err(failure) => {
+                record.note(Exit::Failed);
+                output::note(inset(&failure.to_string(), 4));
+            }
+        }
+    }
+
+    /// Says that there is no such command.
+    fn refuse(&self, name: &str, record: &mut Record) {
+        let own = ["/compact".to_owned(), "/quit".to_owned()].into_iter();
+        let known: Vec<String> = own
+            .chain(self.commands.iter().map(ToString::to_string))
+            .map(|name| format!("`{}`", safe(&name)))
+            .collect();
+        output::note(format_args!(
+            "There is no command `/{}`; there are {}.",
+            safe(name),
+            known.join(", ")
+        ));
+        if !self.terminal.is_interactive() {
+            record.note(Exit::Usage);
         }
     }
 
@@ -229,12 +302,13 @@ impl Conversation<'_> {
     }
 }
 
-/// Says whether a line is meant as a command. A path is none.
-fn is_command(line: &str) -> bool {
+/// Returns the name of the command that a line is meant as. A path is none.
+fn command_name(line: &str) -> Option<&str> {
     let word = line.split_whitespace().next().unwrap_or_default();
-    word.strip_prefix('/').is_some_and(|name| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '-')
-    })
+    let name = word.strip_prefix('/')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ['-', '_', ':'].contains(&c);
+    (name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name))
+        .then_some(name)
 }
 
 fn run(prompt: &str, ending: Ending, report: RunReport) -> Run {
@@ -305,14 +379,15 @@ mod tests {
     #[test]
     fn a_word_after_a_slash_is_a_command_and_a_path_is_none() {
         for (line, expected) in [
-            ("/compct", true),
-            ("/help me", true),
-            ("/etc/hosts is what?", false),
-            ("/", false),
-            ("/ is a slash", false),
-            ("what is /tmp", false),
+            ("/compct", Some("compct")),
+            ("/help me", Some("help")),
+            ("/my_plan:a-2", Some("my_plan:a-2")),
+            ("/etc/hosts is what?", None),
+            ("/", None),
+            ("/ is a slash", None),
+            ("what is /tmp", None),
         ] {
-            assert_eq!(is_command(line), expected, "{line}");
+            assert_eq!(command_name(line), expected, "{line}");
         }
     }
 }

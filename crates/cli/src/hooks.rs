@@ -11,6 +11,7 @@ use tenterhook_config::{
     Sources, Trust, gone, load_files, load_lines,
 };
 use tenterhook_handlers::Services;
+use tenterhook_handlers::worker::NoHost;
 
 use crate::approval;
 use crate::args::{HookArgs, LineArgs};
@@ -18,6 +19,7 @@ use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::extras::Extras;
 use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
 use crate::safe::safe_line;
@@ -31,6 +33,8 @@ pub(crate) struct Hooks {
     pub(crate) found: Vec<FoundFile>,
     /// What a session needs to follow the files.
     pub(crate) followed: Followed,
+    /// What scripts and extensions have beside hooks.
+    pub(crate) extras: Extras,
 }
 
 /// The files that a session follows, as they were loaded.
@@ -102,6 +106,7 @@ pub(crate) async fn load_quietly(
             deny_untrusted: args.deny_untrusted,
             ..options(args.lenient, services)
         };
+        let host = options.services.scripts.clone();
         let workspace = config_dir::workspace(&args.place)?;
         let search = Discovery::of_layers(&layers)
             .trust(trust)
@@ -110,6 +115,7 @@ pub(crate) async fn load_quietly(
             .workspace(workspace.clone())
             .operator_profile(config_dir::operator_profile(&args.place)?)
             .extensions(args.extensions.iter().cloned())
+            .host(host.unwrap_or_else(|| Arc::new(NoHost)))
             .data_dir(data_dir());
         let loaded = load_named(&args.files, &layers, &options)?;
         let lines = load_lines(lines.lines(), &options)?;
@@ -156,6 +162,10 @@ pub(crate) async fn load_quietly(
         loaded,
         found: discovered.files,
         followed,
+        extras: Extras {
+            scripts: discovered.scripts,
+            extensions: discovered.extensions,
+        },
     })
 }
 
@@ -249,7 +259,7 @@ pub(crate) fn services() -> (Services, Arc<Judges>) {
     let services = Services {
         data_dir: data_dir(),
         model: Some(Arc::clone(&judges) as _),
-        context: None,
+        ..Services::default()
     };
     (services, judges)
 }

@@ -12,6 +12,7 @@ mod demo;
 mod error;
 mod exit;
 mod explain;
+mod extras;
 mod fire;
 mod fired;
 mod hooks;

@@ -1,5 +1,6 @@
 //! `tenterhook run`: the agent on a prompt, or on prompts from stdin.
 
+use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
@@ -15,6 +16,7 @@ use crate::converse::Conversation;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::extras::{self, Extras};
 use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
@@ -32,19 +34,22 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     }
     let (services, judges) = hooks::services();
     let swaps = Arc::new(ContextSwaps::default());
+    let scripts = extras::host(!args.json && stdin().is_terminal(), &args.flags);
     let services = Services {
         context: Some(Arc::clone(&swaps) as _),
+        scripts: Some(Arc::clone(&scripts) as _),
         ..services
     };
     let recipe = recipe::load(&args, services.clone())?;
-    let (mut loaded, followed) = if args.work.no_hooks {
+    let (mut loaded, followed, extras) = if args.work.no_hooks {
         let loaded = hooks::load_agents(&args.hooks, services, interrupts).await?;
-        (loaded, None)
+        (loaded, None, Extras::default())
     } else {
         let (hook_args, lines) = (&args.hooks, &args.lines);
         let hooks = hooks::load(hook_args, lines, &args.cwd, services, interrupts).await?;
-        (hooks.loaded, Some(hooks.followed))
+        (hooks.loaded, Some(hooks.followed), hooks.extras)
     };
+    extras.check_flags(&args.flags)?;
     let hooks = recipe.iter().flat_map(|recipe| recipe.hooks.iter());
     let of_recipe: Vec<HookSpec> = hooks.cloned().collect();
     loaded.specs.extend(of_recipe.iter().cloned());
@@ -64,12 +69,18 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     );
     let scope = engine.scope(Scope::Global);
     let builder = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
-    let builder = with_recipe(builder.context_swaps(swaps), &loaded, recipe.as_ref());
+    let builder = builder
+        .context_swaps(swaps)
+        .toolbox(extras.toolbox())
+        .scripts(Arc::clone(&scripts));
+    let builder = with_recipe(builder, &loaded, recipe.as_ref());
     let agent = build(&args, builder)?;
     // Scripts stay in their workers as long as somebody has their hooks.
     drop(loaded);
     let conversation = Conversation {
         agent,
+        commands: extras.commands(),
+        scripts,
         reloader: followed.map(|followed| followed.follow(scope, of_recipe)),
         terminal: &terminal,
         interrupts,

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook::event::NotificationLevel;
 use tenterhook::{JsonObject, Message, ToolCall, ToolResult, ToolUseId};
-use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, HookFailure};
+use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, HookFailure, Question};
 use tenterhook_agent::{Agent, Frontend};
 use tenterhook_handlers::secret::Redactor;
 
@@ -200,6 +200,62 @@ impl Terminal {
             }
         }
     }
+
+    /// Asks what a script wants to know. `None` is the end of stdin.
+    async fn ask_for_script(&self, question: &Question) -> Option<String> {
+        match question {
+            Question::Confirm { title, message } => {
+                let text = [title.as_str(), message].join(" ");
+                self.line(&format!(
+                    "{} {}",
+                    styled(style::CARE, "?"),
+                    inset(text.trim(), 4)
+                ));
+                loop {
+                    self.question("  [y]es or [n]o: ");
+                    match self.answer().await?.to_lowercase().as_str() {
+                        "y" | "yes" => return Some("yes".to_owned()),
+                        "n" | "no" => return Some("no".to_owned()),
+                        _ => self.line("  answer y or n"),
+                    }
+                }
+            }
+            Question::Select { title, options } => {
+                self.line(&format!("{} {}", styled(style::CARE, "?"), inset(title, 4)));
+                for (place, option) in options.iter().enumerate() {
+                    self.line(&format!("  {}. {}", place + 1, inset(option, 5)));
+                }
+                loop {
+                    self.question("  which one? Enter for none: ");
+                    let answer = self.answer().await?;
+                    let chosen = answer
+                        .parse::<usize>()
+                        .ok()
+                        .and_then(|at| at.checked_sub(1));
+                    match chosen.and_then(|at| options.get(at)) {
+                        Some(option) => return Some(option.clone()),
+                        None if answer.is_empty() => return None,
+                        None => {
+                            self.line(&format!("  answer with a number up to {}", options.len()))
+                        }
+                    }
+                }
+            }
+            Question::Input { title, placeholder } => {
+                let before = placeholder
+                    .as_ref()
+                    .map(|text| format!(" [{}]", inset(text, 4)));
+                let mark = styled(style::CARE, "?");
+                self.question(&format!(
+                    "{mark} {}{}: ",
+                    inset(title, 4),
+                    before.unwrap_or_default()
+                ));
+                self.answer().await
+            }
+            _ => None,
+        }
+    }
 }
 
 impl State {
@@ -363,6 +419,17 @@ impl Frontend for Terminal {
             }
             self.wait_for(&format!("running {}", inset(request.tool, 4)));
             approval
+        })
+    }
+
+    fn question<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            if !self.is_interactive {
+                return None;
+            }
+            let answer = self.ask_for_script(question).await;
+            self.wait_for("waiting for the model");
+            answer
         })
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use crate::model::ModelClient;
 use crate::recipe::ContextSwapper;
+#[cfg(unix)]
+use crate::worker::Host;
 
 /// What handlers need of the program that they run in. One value serves every hook of a load.
 #[derive(Debug, Clone, Default)]
@@ -16,4 +18,7 @@ pub struct Services {
     pub model: Option<Arc<dyn ModelClient>>,
     /// What puts a summary in the place of a conversation. Without it, handlers that want to fail when they are called.
     pub context: Option<Arc<dyn ContextSwapper>>,
+    /// What scripts may ask. Without it there is no session for them.
+    #[cfg(unix)]
+    pub scripts: Option<Arc<dyn Host>>,
 }

@@ -105,7 +105,9 @@ function api(extension) {
     },
     getFlag(name) {
       const flag = extension.declared.get(name);
-      return flag && (extension.flags[name] ?? flag.default);
+      const given = extension.flags[name];
+      if (given === undefined) return flag?.default;
+      return flag && (flag.type === 'boolean' ? String(given) === 'true' : String(given));
     },
     registerShortcut: unsupported('pi.registerShortcut'),
     registerMessageRenderer: unsupported('pi.registerMessageRenderer'),

@@ -335,3 +335,81 @@ fn a_file_of_operator_guards_a_session_once_it_is_approved() {
     let ran = ran.again(["list"]).run();
     assert!(ran.stdout.contains("guard.py:guard"), "{}", ran.stdout);
 }
+
+const EXTENSION: &str = r#"
+import * as fs from "node:fs";
+export default function (pi: any) {
+  const say = (text: string) => fs.appendFileSync("said", text + "\n");
+  pi.registerFlag("plan", { type: "boolean", description: "Plans only" });
+  pi.registerFlag("mode", { type: "string", default: "calm" });
+  pi.registerTool({
+    name: "greet", description: "Greets", parameters: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+    execute: async (id: string, { name }: { name: string }) => ({ content: [{ type: "text", text: `hello ${name}` }] }),
+  });
+  pi.registerCommand("ask", { description: "Asks", handler: async (args: string, ctx: any) => {
+    say(`command ${args} ${ctx.hasUI} ${await ctx.ui.confirm("Sure?", "really")}`);
+    if (args === "") throw new Error("what about?");
+    await pi.sendUserMessage(`tell me of ${args}`);
+  } });
+  pi.registerCommand("leave", { handler: async (args: string, ctx: any) => ctx.shutdown() });
+  pi.on("input", (event: any) => say(`input ${event.text}`));
+  pi.on("session_start", (event: any, ctx: any) => { say(`flags ${pi.getFlag("plan")} ${pi.getFlag("mode")}`); ctx.ui.notify("ready", "info"); });
+}
+"#;
+
+// P31: a command of an extension is no input; what it has the agent do is.
+#[test]
+fn commands_and_flags_of_extensions_work_in_a_conversation() {
+    let ran = Test::new()
+        .args([
+            "run", "--no-journal", "-e", "kit.ts", "--flag", "plan", "--flag", "mode=wild", "--allow", "greet",
+        ])
+        .file("kit.ts", EXTENSION)
+        .script("turns: [{tool_calls: [{name: greet, arguments: {name: ada}}]}, {text: one}, {text: two}]")
+        .stdin("/ask the sea\n/ask\nhi\n/asc\n/leave\nnever heard\n")
+        .run();
+    assert!(
+        ran.stdout.contains("hello ada"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    assert!(
+        ran.stdout.contains("one") && ran.stdout.contains("two"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stderr.contains("ready"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("command `/ask`: kit.ts:13: Error: what about?"),
+        "{}",
+        ran.stderr
+    );
+    let none = "There is no command `/asc`; there are `/compact`, `/quit`, `/ask`, `/leave`.";
+    assert!(ran.stderr.contains(none), "{}", ran.stderr);
+    assert_eq!(
+        ran.file("said"),
+        "flags true wild\ncommand the sea false false\ninput tell me of the sea\ncommand  false false\ninput hi\n"
+    );
+    assert_eq!(ran.status, 64, "{}", ran.stderr);
+}
+
+#[test]
+fn a_flag_that_no_script_has_is_refused() {
+    let run = |files: &[&str]| {
+        let test = Test::new()
+            .args(["run", "go", "--no-journal", "--flag", "paln"])
+            .args(files.iter().copied())
+            .file("kit.ts", EXTENSION)
+            .script("turns: [{text: one}]");
+        let ran = test.run();
+        let (text, status) = ran.refusal();
+        (text.to_owned(), status)
+    };
+    let (text, status) = run(&["-e", "kit.ts"]);
+    assert!(text.contains("no script has a flag `paln`"), "{text}");
+    assert!(text.contains("there are `plan`, `mode`"), "{text}");
+    assert_eq!(status, 64);
+    assert!(run(&[]).0.contains("no script has any"));
+}

@@ -1,0 +1,92 @@
+//! What scripts and extensions bring to a session beside hooks: tools, commands and flags.
+
+use std::sync::Arc;
+
+use tenterhook::JsonObject;
+use tenterhook_agent::Toolbox;
+use tenterhook_agent::extension::{ForeignCommand, ForeignTool, ScriptHost, Spelling};
+use tenterhook_config::{FoundExtension, FoundScript};
+use tenterhook_dialects::pi;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// How extensions of pi name and write what the agent has.
+const SPELLING: Spelling = Spelling {
+    entry: pi::entry,
+    tool: pi::tool_name,
+    own_tool: pi::own_tool_name,
+};
+
+/// What scripts and extensions have beside hooks.
+#[derive(Debug, Default)]
+pub(crate) struct Extras {
+    pub(crate) scripts: Vec<FoundScript>,
+    pub(crate) extensions: Vec<FoundExtension>,
+}
+
+/// Makes what scripts see of the agent. Each of `flags` is `name`, or `name=value`.
+pub(crate) fn host(has_ui: bool, flags: &[String]) -> Arc<ScriptHost> {
+    let flags = flags.iter().map(|flag| {
+        let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
+        (name.to_owned(), value.into())
+    });
+    Arc::new(ScriptHost::new(
+        has_ui,
+        JsonObject::from_iter(flags),
+        SPELLING,
+    ))
+}
+
+impl Extras {
+    /// Refuses flags that no script has.
+    pub(crate) fn check_flags(&self, flags: &[String]) -> Result<(), CliError> {
+        let known = self.scripts.iter().flat_map(|script| &script.flags);
+        let known: Vec<&str> = known.map(|flag| flag.name.as_str()).collect();
+        for flag in flags {
+            let name = flag.split_once('=').map_or(flag.as_str(), |(name, _)| name);
+            if !known.contains(&name) {
+                let message = format!("no script has a flag `{name}`");
+                let error = CliError::new(Exit::Usage, message);
+                return Err(if known.is_empty() {
+                    error.hint("no script has any; `tenterhook list` shows the scripts that run")
+                } else {
+                    error.hint(format!("there are `{}`", known.join("`, `")))
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the agent's tools with those of scripts and extensions.
+    pub(crate) fn toolbox(&self) -> Toolbox {
+        let of_scripts = self.scripts.iter().flat_map(|script| {
+            script.tools.iter().map(|tool| {
+                ForeignTool::of_script(script.worker.clone(), script.lease.clone(), tool.clone())
+            })
+        });
+        let of_processes = self.extensions.iter().flat_map(|found| {
+            let tools = found.tools.iter();
+            tools.map(|tool| ForeignTool::of_process(found.extension.clone(), tool.clone()))
+        });
+        of_scripts
+            .chain(of_processes)
+            .fold(Toolbox::standard(), Toolbox::with)
+    }
+
+    /// Returns the commands of scripts and extensions.
+    pub(crate) fn commands(&self) -> Vec<ForeignCommand> {
+        let of_scripts = self.scripts.iter().flat_map(|script| {
+            script.commands.iter().map(|command| {
+                let (worker, lease) = (script.worker.clone(), script.lease.clone());
+                ForeignCommand::of_script(worker, lease, command.clone())
+            })
+        });
+        let of_processes = self.extensions.iter().flat_map(|found| {
+            let commands = found.commands.iter();
+            commands
+                .map(|command| ForeignCommand::of_process(found.extension.clone(), command.clone()))
+        });
+        of_scripts.chain(of_processes).collect()
+    }
+}

@@ -188,7 +188,7 @@ impl Conversation<'_> {
             Ok(CommandEnd::Passed) => self.ask(line, record).await,
             Ok(CommandEnd::Respond(text)) => {
                 self.terminal
-                    .lines(text.lines().map(|line| safe(line).to_string()));
+                    .lines(text.lines().map(|line| safe(line).clone()));
             }
             Ok(_) => {}
             Err(_) if cancel.is_cancelled() => record.note(Exit::Interrupted),
@@ -201,15 +201,15 @@ impl Conversation<'_> {
 
     /// Says that there is no such command.
     fn refuse(&self, name: &str, record: &mut Record) {
-        let own = ["/compact".to_owned(), "/quit".to_owned()].into_iter();
-        let known: Vec<String> = own
-            .chain(self.commands.iter().map(ToString::to_string))
+        let brought = self.commands.iter().map(ToString::to_string);
+        let others: Vec<String> = brought
+            .chain(["/compact".to_owned()])
             .map(|name| format!("`{}`", safe(&name)))
             .collect();
         output::note(format_args!(
-            "There is no command `/{}`; there are {}.",
+            "There is no command `/{}`; there are {} and `/quit`.",
             safe(name),
-            known.join(", ")
+            others.join(", ")
         ));
         if !self.terminal.is_interactive() {
             record.note(Exit::Usage);

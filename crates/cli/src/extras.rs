@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tenterhook::JsonObject;
 use tenterhook_agent::Toolbox;
 use tenterhook_agent::extension::{ForeignCommand, ForeignTool, ScriptHost, Spelling};
 use tenterhook_config::{FoundExtension, FoundScript};
@@ -31,11 +30,7 @@ pub(crate) fn host(has_ui: bool, flags: &[String]) -> Arc<ScriptHost> {
         let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
         (name.to_owned(), value.into())
     });
-    Arc::new(ScriptHost::new(
-        has_ui,
-        JsonObject::from_iter(flags),
-        SPELLING,
-    ))
+    Arc::new(ScriptHost::new(has_ui, flags.collect(), SPELLING))
 }
 
 impl Extras {

@@ -236,7 +236,7 @@ impl Terminal {
                         Some(option) => return Some(option.clone()),
                         None if answer.is_empty() => return None,
                         None => {
-                            self.line(&format!("  answer with a number up to {}", options.len()))
+                            self.line(&format!("  answer with a number up to {}", options.len()));
                         }
                     }
                 }

@@ -119,3 +119,75 @@ fn a_run_asks_one_process_for_everything_that_happens() {
         "{told}"
     );
 }
+
+/// An extension with a tool and commands.
+const HELPER: &str = "#!/usr/bin/env python3
+import json, sys
+
+def answer(method, params):
+    if method == 'extension.initialize':
+        schema = {'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}
+        commands = [{'name': name, 'aliases': aliases, 'description': ''} for name, aliases in
+                    [('say', ['s']), ('plan', []), ('skip', []), ('odd', [])]]
+        return {'name': 'helper', 'subscriptions': [], 'commands': commands,
+                'tools': [{'name': 'weather', 'description': 'Says it.', 'inputSchema': schema}]}
+    if method == 'extension.tool.execute':
+        city = params['input']['city']
+        return {'content': f'rain in {city}'} if city != 'nowhere' else {'error': 'no such city'}
+    given = params['invocation']
+    return {
+        'say': {'action': 'respond', 'response': f\"{given['commandName']} {given['args']} {params['input']}\"},
+        'plan': {'action': 'runAgent', 'prompt': 'a plan'},
+        'skip': {'action': 'pass'},
+        'odd': {'action': 'dance'},
+    }[params['name']]
+
+while True:
+    head = sys.stdin.buffer.readline()
+    if not head:
+        break
+    sys.stdin.buffer.readline()
+    message = json.loads(sys.stdin.buffer.read(int(head.split(b':')[1])))
+    if 'id' in message:
+        result = answer(message['method'], message['params'])
+        body = json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}).encode()
+        sys.stdout.buffer.write(b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body)
+        sys.stdout.buffer.flush()
+";
+
+#[test]
+fn tools_and_commands_of_an_extension_are_those_of_the_agent() {
+    let ran = Test::new()
+        .executable(
+            "../home/.kodelet/extensions/helper/kodelet-extension-helper",
+            HELPER,
+        )
+        .script(
+            "turns:\n  - tool_calls: [{name: weather, arguments: {city: Paris}}]\n  - tool_calls: [{name: weather, arguments: {city: nowhere}}]\n  \
+             - text: first\n  - text: second\n",
+        )
+        .args(["run", "--no-journal", "--allow", "weather"])
+        .hooks("hooks: [{name: log, event: user_prompt_submit, command: cat >> prompts; echo >> prompts}]")
+        .stdin("/s a --b=c\n/plan\n/skip this\n/odd\n")
+        .run();
+    for text in [
+        "s ['a', '--b=c'] {'b': 'c'}",
+        "rain in Paris",
+        "no such city",
+        "first",
+        "second",
+    ] {
+        assert!(
+            ran.stdout.contains(text),
+            "{text}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+    let refused =
+        "command `/odd`: it answered the action `dance`, expected `pass`, `respond` or `runAgent`";
+    assert!(ran.stderr.contains(refused), "{}", ran.stderr);
+    let prompts = ran.lines("prompts");
+    let prompts: Vec<&Value> = prompts.iter().map(|event| &event["prompt"]).collect();
+    assert_eq!(prompts, ["a plan", "/skip this"]);
+}

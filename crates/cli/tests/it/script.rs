@@ -386,7 +386,7 @@ fn commands_and_flags_of_extensions_work_in_a_conversation() {
         "{}",
         ran.stderr
     );
-    let none = "There is no command `/asc`; there are `/compact`, `/quit`, `/ask`, `/leave`.";
+    let none = "There is no command `/asc`; there are `/ask`, `/leave`, `/compact` and `/quit`.";
     assert!(ran.stderr.contains(none), "{}", ran.stderr);
     assert_eq!(
         ran.file("said"),
@@ -398,12 +398,12 @@ fn commands_and_flags_of_extensions_work_in_a_conversation() {
 #[test]
 fn a_flag_that_no_script_has_is_refused() {
     let run = |files: &[&str]| {
-        let test = Test::new()
+        let ran = Test::new()
             .args(["run", "go", "--no-journal", "--flag", "paln"])
             .args(files.iter().copied())
             .file("kit.ts", EXTENSION)
-            .script("turns: [{text: one}]");
-        let ran = test.run();
+            .script("turns: [{text: one}]")
+            .run();
         let (text, status) = ran.refusal();
         (text.to_owned(), status)
     };

@@ -28,7 +28,7 @@ const SESSION: &str = include_str!("demo/session.yaml");
 const AUDIT: &str = include_str!("demo/audit.yaml");
 const SCRIPTS: [(&str, &str); 2] = [
     ("guard.py", include_str!("demo/guard.py")),
-    ("readable-ls.mjs", include_str!("demo/readable-ls.mjs")),
+    ("readable-ls.ts", include_str!("demo/readable-ls.ts")),
 ];
 const PROMPT: &str = "Say hello, clean up, and show me what is here.";
 
@@ -151,7 +151,7 @@ fn introduce(folder: &Path, has_scripts: bool) {
     ));
     output::line(format_args!("folder  {}", folder.display()));
     let languages = if has_scripts {
-        [" (Python)", " (JavaScript)", " (shell)"]
+        [" (Python)", " (TypeScript)", " (shell)"]
     } else {
         [""; 3]
     };

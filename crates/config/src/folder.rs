@@ -6,7 +6,7 @@
 //! commands of hook files answer it.
 //!
 //! A file of `.tenterhook/hooks` or of the user's or the machine's `hooks` folder that may not be executed and ends in `.py`, `.js`, `.mjs` or
-//! `.cjs` is a script: it registers hooks through the module `tenterhook`, and one worker for each language serves all of
+//! `.cjs`, `.ts` or `.mts` is a script: it registers hooks through the module `tenterhook`, and one worker for each language serves all of
 //! them. One whose name begins with `_` is none.
 //!
 //! An executable `kodelet-extension-NAME` of a folder `extensions` is an extension of kodelet: one process that registers hooks, tools and commands.

@@ -95,6 +95,6 @@ fn scripts_guard_the_same_session() {
         runs.count()
     };
     assert_eq!(of("guard.py:guard", "deny"), 2);
-    assert_eq!(of("readable-ls.mjs:readableLs", "rewrite"), 1);
+    assert_eq!(of("readable-ls.ts:readableLs", "rewrite"), 1);
     assert_eq!(runs.iter().filter(|run| run["hook"] == "audit").count(), 4);
 }

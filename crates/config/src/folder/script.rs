@@ -69,6 +69,8 @@ impl Speaks {
                     ("js", Language::JavaScript),
                     ("mjs", Language::JavaScript),
                     ("cjs", Language::JavaScript),
+                    ("ts", Language::JavaScript),
+                    ("mts", Language::JavaScript),
                 ],
                 runs_executables: true,
                 shadows: true,

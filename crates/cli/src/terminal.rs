@@ -205,12 +205,10 @@ impl Terminal {
     async fn ask_for_script(&self, question: &Question) -> Option<String> {
         match question {
             Question::Confirm { title, message } => {
-                let text = [title.as_str(), message].join(" ");
-                self.line(&format!(
-                    "{} {}",
-                    styled(style::CARE, "?"),
-                    inset(text.trim(), 4)
-                ));
+                let parts = [title.as_str(), message].into_iter();
+                let text = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>();
+                let text = text.join(": ");
+                self.line(&format!("{} {}", styled(style::CARE, "?"), inset(&text, 4)));
                 loop {
                     self.question("  [y]es or [n]o: ");
                     match self.answer().await?.to_lowercase().as_str() {

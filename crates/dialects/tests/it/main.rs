@@ -11,6 +11,7 @@ mod events;
 mod kodelet;
 mod kodelet_extension;
 mod operator;
+mod pi;
 mod strict;
 
 use std::sync::Arc;
@@ -19,7 +20,11 @@ use tenterhook::{AgentRef, AnyEvent, Envelope, Event, EventId, EventRef, Origin}
 
 /// Sends an event from a host whose ids are always the same.
 pub(crate) fn sent(event: impl Event) -> EventRef {
-    let event: Arc<dyn AnyEvent> = Arc::new(event);
+    sent_any(Arc::new(event))
+}
+
+/// Sends an event of any type from that host.
+pub(crate) fn sent_any(event: Arc<dyn AnyEvent>) -> EventRef {
     let origin = Origin {
         session_id: "s1".into(),
         cwd: "/w".into(),

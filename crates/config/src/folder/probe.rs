@@ -1,5 +1,6 @@
 //! Asks executables what they are for.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::Speaks;
 use super::cache::Cache;
 use super::extension::Extensions;
 use super::scan::Candidate;
-use super::script::Workers;
+use super::script::{Language, WORKER, Workers};
 use crate::trust::{Approvals, TrustState};
 
 /// How long an executable may take to say what it is for.
@@ -76,6 +77,7 @@ impl<'a> Probes<'a> {
         let mut answers = Vec::with_capacity(asked.len());
         let mut running = JoinSet::new();
         let mut starting = JoinSet::new();
+        let mut places = HashMap::new();
         for (index, candidate) in asked {
             if candidate.found.speaks == Speaks::KodeletExtension {
                 // What it registers is asked of the process that is called later, never remembered.
@@ -91,10 +93,7 @@ impl<'a> Probes<'a> {
                 continue;
             }
             if let Some(language) = candidate.language {
-                let asked =
-                    tokio::time::timeout(TIMEOUT, self.workers.ask(language, candidate)).await;
-                let late = || format!("no answer within {} seconds", TIMEOUT.as_secs());
-                let answer = asked.unwrap_or_else(|_| Err(late())).map(Declared);
+                let answer = self.ask_worker(language, candidate).await;
                 if let Ok(declared) = &answer {
                     self.cache.remember(key, declared);
                 }
@@ -111,12 +110,20 @@ impl<'a> Probes<'a> {
                 Some(dir) => command.working_dir(dir.to_owned()),
                 None => command,
             };
-            running.spawn(async move { (index, key, probe(&command).await) });
+            let may_serve = candidate.found.speaks == Speaks::Tenterhook;
+            places.insert(index, candidate);
+            running.spawn(async move { (index, key, probe(&command).await, may_serve) });
         }
         while let Some(joined) = running.join_next().await {
-            let Ok((index, key, answer)) = joined else {
+            let Ok((index, key, mut answer, may_serve)) = joined else {
                 continue;
             };
+            if may_serve
+                && answer.as_ref().is_ok_and(|declared| declared.0 == WORKER)
+                && let Some(candidate) = places.get(&index)
+            {
+                answer = self.ask_worker(Language::Program, candidate).await;
+            }
             if let Ok(declared) = &answer {
                 self.cache.remember(key, declared);
             }
@@ -126,6 +133,13 @@ impl<'a> Probes<'a> {
             answers.extend(started);
         }
         answers
+    }
+
+    /// Asks the worker of a file what the file registers.
+    async fn ask_worker(&self, language: Language, candidate: &Candidate) -> Answer {
+        let asked = tokio::time::timeout(TIMEOUT, self.workers.ask(language, candidate)).await;
+        let late = || format!("no answer within {} seconds", TIMEOUT.as_secs());
+        asked.unwrap_or_else(|_| Err(late())).map(Declared)
     }
 
     /// Keeps what was learned for the next time.

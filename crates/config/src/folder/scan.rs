@@ -40,6 +40,8 @@ pub(super) struct Candidate {
     pub(super) known_event: Option<EventName>,
     /// The language, if it is a script that a worker serves.
     pub(super) language: Option<Language>,
+    /// It shares its worker with no other file.
+    pub(super) is_isolated: bool,
     /// What it registers beside hooks, if it is such a script.
     pub(super) registered: Registered,
     project: Option<Project>,
@@ -158,7 +160,12 @@ impl Scanned {
             let speaks = candidate.found.speaks;
             let state = match answer {
                 answer if speaks == Speaks::KodeletExtension => extension::state(answer),
-                Ok(declared) if candidate.language.is_some() => {
+                // What a worker registers is an object; the name of an event is none.
+                Ok(declared)
+                    if candidate.language.is_some()
+                        || (speaks == Speaks::Tenterhook && declared.0.starts_with('{')) =>
+                {
+                    candidate.language.get_or_insert(Language::Program);
                     script::state(candidate, &declared.0)
                 }
                 Ok(declared) => match speaks.event(&declared.0) {
@@ -356,6 +363,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         item: None,
         known_event: None,
         language,
+        is_isolated: false,
         registered: Registered::default(),
         project: folder.project.clone(),
         step,
@@ -387,6 +395,7 @@ fn read_trusted(
     if candidate.language.is_none() {
         return check_program(&bytes);
     }
+    candidate.is_isolated = script::is_isolated(&bytes);
     candidate.beside = beside.digest(&folder.dir)?;
     let all = [candidate.sha256.as_str(), &candidate.beside];
     candidate.sha256 = hex_digest(all.concat().as_bytes());
@@ -410,7 +419,9 @@ fn read_brought(
             check_interpreter(&own.bytes, &project.dir, &project.root)?;
         }
         Some(language) => {
-            let line = format!("#!/usr/bin/env {}\n", language.interpreter());
+            candidate.is_isolated = script::is_isolated(&own.bytes);
+            let interpreter = language.interpreter().unwrap_or_default();
+            let line = format!("#!/usr/bin/env {interpreter}\n");
             check_interpreter(line.as_bytes(), &project.dir, &project.root)?;
         }
     }

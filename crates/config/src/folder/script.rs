@@ -14,6 +14,7 @@ use tenterhook_handlers::worker::{
     Host, Lease, Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, Worker,
     WorkerHandler, node, python,
 };
+use tenterhook_process::{Command, Program};
 
 use super::scan::Candidate;
 use super::{Discovered, FileState, FoundHook, Speaks, spec};
@@ -144,14 +145,31 @@ impl Speaks {
 pub(super) enum Language {
     Python,
     JavaScript,
+    /// None: the file is an executable that is a worker itself.
+    Program,
+}
+
+/// What an executable declares that is a worker itself.
+pub(super) const WORKER: &str = "worker";
+
+/// What stands in the first lines of a file that shares its worker with no other.
+const ISOLATE: &[u8] = b"tenterhook: isolate";
+/// Where it is looked for, in bytes.
+const FIRST_LINES: usize = 1 << 10;
+
+/// Says whether a script wants a worker of its own.
+pub(super) fn is_isolated(text: &[u8]) -> bool {
+    let start = text.get(..text.len().min(FIRST_LINES)).unwrap_or_default();
+    memchr::memmem::find(start, ISOLATE).is_some()
 }
 
 impl Language {
     /// Returns the interpreter, as the search path finds it.
-    pub(super) const fn interpreter(self) -> &'static str {
+    pub(super) const fn interpreter(self) -> Option<&'static str> {
         match self {
-            Self::Python => "python3",
-            Self::JavaScript => "node",
+            Self::Python => Some("python3"),
+            Self::JavaScript => Some("node"),
+            Self::Program => None,
         }
     }
 }
@@ -174,9 +192,9 @@ struct Known {
     beside: HashMap<PathBuf, String>,
 }
 
-/// What a worker is for: a language, a layer, the project whose layer it is, and the sources beside its scripts where they
-/// were changed: an interpreter does not load a module again.
-type Seat = (Language, Layer, Option<PathBuf>, String);
+/// What a worker is for: a language, a layer, the project whose layer it is, the only script that it serves where that shares it with no
+/// other, and the sources beside its scripts where they were changed: an interpreter does not load a module again.
+type Seat = (Language, Layer, Option<PathBuf>, Option<PathBuf>, String);
 
 impl Workers {
     /// Makes workers that run in a directory, and whose scripts may ask a host.
@@ -210,11 +228,14 @@ impl Workers {
             .or_insert_with(|| candidate.beside.clone());
         let changed = Some(&candidate.beside).filter(|now| *now != first);
         let changed = changed.cloned().unwrap_or_default();
-        let seat: Seat = (language, candidate.found.layer, project, changed);
+        let is_alone = candidate.is_isolated || language == Language::Program;
+        let alone = is_alone.then(|| candidate.run.clone());
+        let seat: Seat = (language, candidate.found.layer, project, alone, changed);
         let worker = made.entry(seat.clone()).or_insert_with(|| {
             let worker = match language {
                 Language::Python => python(&self.directory),
                 Language::JavaScript => node(&self.directory),
+                Language::Program => self.program(candidate),
             };
             worker.hosted_by(Arc::clone(&self.host))
         });
@@ -224,6 +245,17 @@ impl Workers {
             worker.clone(),
             before.is_some_and(|before| before != *version),
         )
+    }
+
+    /// Makes the worker that an executable is.
+    fn program(&self, candidate: &Candidate) -> Worker {
+        let command = Command::new(Program::exec([candidate.run.as_os_str(), WORKER.as_ref()]));
+        let command = if self.directory.as_os_str().is_empty() {
+            command
+        } else {
+            command.working_dir(self.directory.clone())
+        };
+        Worker::new(candidate.found.name.clone(), command)
     }
 
     async fn of(&self, language: Language, candidate: &Candidate) -> Worker {

@@ -520,3 +520,86 @@ async fn handlers_of_pi_are_called_in_the_order_of_loading() {
         serde_json::json!(["a", "b", "user", "named"])
     );
 }
+
+/// A worker in one file: asked `hook` it says that it is one, and run as one it speaks the protocol.
+const OWN_WORKER: &str = r#"#!/usr/bin/env python3
+import json, sys
+if sys.argv[1] == 'hook':
+    print('worker')
+    sys.exit()
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message['method'], message.get('params')
+    result = {}
+    if method == 'initialize':
+        result = {'protocol_version': 1, 'worker': {'name': 'mine', 'version': '1'}}
+    elif method == 'script/load':
+        result = {'hooks': [{'name': 'guard', 'event': 'pre_tool_use', 'matcher': 'shell'}]}
+    elif method == 'event/handle':
+        is_sudo = params['event']['tool_input']['cmd'].startswith('sudo ')
+        result = {'decision': 'deny', 'reason': 'no sudo here'} if is_sudo else None
+    if 'id' in message:
+        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)
+    if method == 'shutdown':
+        sys.exit()
+"#;
+
+#[tokio::test]
+async fn an_executable_may_be_a_worker_in_any_language() {
+    let place = Place::new();
+    let dir = place.home.join("config/hooks");
+    write(&dir, &[("mine", OWN_WORKER)]);
+    mode(&dir.join("mine"), 0o755);
+    for round in ["asked", "remembered"] {
+        let discovered = search(&place).data_dir(Some(place.data())).discover().await;
+        assert!(discovered.warnings.is_empty(), "{:?}", discovered.warnings);
+        let engine = engine(discovered);
+        let ids: Vec<String> = engine
+            .hooks()
+            .iter()
+            .map(|hook| hook.id.to_string())
+            .collect();
+        assert_eq!(ids, ["mine:guard"], "{round}");
+        let hooks = engine.dispatcher(Origin::default());
+        let call = |cmd: &str| PreToolUse {
+            tool_name: "shell".to_owned(),
+            tool_input: [("cmd".to_owned(), cmd.into())].into_iter().collect(),
+            ..PreToolUse::default()
+        };
+        let outcome = hooks.dispatch(call("sudo ls")).await;
+        assert_eq!(outcome.stopped(), Some("no sudo here"), "{round}");
+        assert_eq!(hooks.dispatch(call("ls")).await.stopped(), None, "{round}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_says_so_has_a_worker_of_its_own() {
+    let place = Place::new();
+    let script = "import os\nfrom tenterhook import deny, on\n\n@on('pre_tool_use')\ndef guard(event):\n    return deny(str(os.getpid()))\n";
+    let alone = format!("# tenterhook: isolate\n{script}");
+    let dir = place.home.join("config/hooks");
+    write(
+        &dir,
+        &[
+            ("a.py", script),
+            ("b.py", script),
+            ("c.py", &alone),
+            ("d.py", &alone),
+        ],
+    );
+    let discovered = search(&place).discover().await;
+    let mut pids = Vec::new();
+    for spec in discovered.specs {
+        let engine = Engine::new();
+        engine.register(spec);
+        let outcome = engine
+            .dispatcher(Origin::default())
+            .dispatch(PreToolUse::default())
+            .await;
+        pids.push(outcome.stopped().unwrap().to_owned());
+    }
+    assert_eq!(pids.len(), 4);
+    assert_eq!(pids[0], pids[1]);
+    let others: std::collections::BTreeSet<&String> = pids.iter().collect();
+    assert_eq!(others.len(), 3, "{pids:?}");
+}

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -482,7 +483,7 @@ async fn read(pipe: Receiver, child: Companion, shared: Arc<Shared>, stdin: Arc<
         biased;
         // Nobody needs it any more: dropping the child kills its group.
         () = shared.ended.cancelled() => return,
-        problem = read_messages(&pipe, &shared, &stdin) => problem,
+        problem = read_messages(pipe, &shared, &stdin) => problem,
     };
     let problem = match problem {
         Some(problem) => problem,
@@ -502,7 +503,7 @@ fn ended(end: End) -> String {
 
 /// Reads messages; returns what is wrong with one, or nothing at the end of the output.
 async fn read_messages(
-    pipe: &Receiver,
+    mut pipe: Receiver,
     shared: &Arc<Shared>,
     stdin: &Arc<Input>,
 ) -> Option<String> {
@@ -518,14 +519,10 @@ async fn read_messages(
                 return Some(problem);
             }
         }
-        if pipe.readable().await.is_err() {
-            return None;
-        }
-        match pipe.try_read_buf(messages.room(CHUNK)) {
-            Ok(0) => return None,
+        // Unlike `try_read_buf` this knows an emptied pipe from a short read, and does not ask once more before who waits is woken.
+        match pipe.read_buf(messages.room(CHUNK)).await {
+            Ok(0) | Err(_) => return None,
             Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(_) => return None,
         }
     }
 }

@@ -8,6 +8,8 @@ use super::LONGEST_LINE;
 
 /// The longest head of a message, in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
+/// The part of the room for a read that has to be there.
+const LEAST_ROOM: usize = 8;
 /// How much a frame adds to a message.
 const FRAME: usize = 48;
 
@@ -100,9 +102,11 @@ impl Messages {
         }
     }
 
-    /// Returns where to read to, with room for some more.
+    /// Returns where to read to, with room for some more. As much as that is made at once, for many short messages.
     pub(super) fn room(&mut self, more: usize) -> &mut BytesMut {
-        self.buffer.reserve(more);
+        if self.buffer.capacity() - self.buffer.len() < more / LEAST_ROOM {
+            self.buffer.reserve(more);
+        }
         &mut self.buffer
     }
 

@@ -255,11 +255,11 @@ impl Connection {
         made.saturating_sub(heard) > 1
     }
 
-    /// Makes one call and waits for its answer.
+    /// Makes one call, whose parameters may come in parts, and waits for its answer.
     pub(super) async fn call(
         &self,
         method: &str,
-        params: &[u8],
+        params: &[&[u8]],
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
@@ -273,15 +273,12 @@ impl Connection {
         if self.ended.is_cancelled() {
             return Err(self.over_error());
         }
-        let frame = self.shared.wire.framing.frame(&[
-            b"{\"jsonrpc\":\"2.0\",\"id\":",
-            id.to_string().as_bytes(),
-            b",\"method\":\"",
-            method.as_bytes(),
-            b"\",\"params\":",
-            params,
-            b"}",
-        ]);
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":");
+        let frame = self
+            .shared
+            .wire
+            .framing
+            .frame(&[&[head.as_bytes()], params, &[b"}"]]);
         let asked = async {
             self.stdin.send(&frame).await;
             match receiver.await {
@@ -312,7 +309,7 @@ impl Connection {
         } = self.shared.wire;
         let message =
             format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{cancel}\",\"params\":{{\"id\":{id}}}}}");
-        let frame = framing.frame(&[message.as_bytes()]);
+        let frame = framing.frame(&[&[message.as_bytes()]]);
         // Where there is no room the worker does not read, and needs not be told.
         let _told = self.stdin.send_now(&frame);
     }
@@ -324,7 +321,7 @@ impl Connection {
         };
         let never = CancellationToken::new();
         let deadline = Instant::now() + within;
-        let answer = self.call(method, b"{}", deadline, &never).await;
+        let answer = self.call(method, &[b"{}"], deadline, &never).await;
         answer.map(drop).map_err(|error| error.to_string())
     }
 
@@ -536,7 +533,7 @@ async fn serve((id, method, params): (u64, String, Value), shared: Arc<Shared>, 
         answer = shared.desk.answer(id, &method, params) => answer,
     };
     drop(question);
-    let message = shared.wire.framing.frame(&[&answer]);
+    let message = shared.wire.framing.frame(&[&[&answer]]);
     tokio::select! {
         biased;
         () = shared.ended.cancelled() => {}

@@ -57,9 +57,10 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// Puts a message together from its parts.
-    pub(super) fn frame(self, parts: &[&[u8]]) -> Vec<u8> {
-        let length: usize = parts.iter().map(|part| part.len()).sum();
+    /// Puts a message together from the parts of its parts.
+    pub(super) fn frame(self, parts: &[&[&[u8]]]) -> Vec<u8> {
+        let parts = parts.iter().copied().flatten();
+        let length: usize = parts.clone().map(|part| part.len()).sum();
         let mut frame = Vec::with_capacity(length + FRAME);
         if self == Self::ContentLength {
             frame.extend_from_slice(format!("Content-Length: {length}\r\n\r\n").as_bytes());
@@ -203,7 +204,7 @@ mod tests {
         for framing in [Framing::Lines, Framing::ContentLength] {
             let bytes: Vec<u8> = sent
                 .iter()
-                .flat_map(|message| framing.frame(&[&message[..1], &message[1..]]))
+                .flat_map(|message| framing.frame(&[&[&message[..1]], &[&message[1..]]]))
                 .collect();
             for size in 1..=bytes.len() {
                 let mut messages = Messages::new(framing, 16);

@@ -1,6 +1,8 @@
-//! What a hook of a script costs in its worker, beside an interpreter that is started for each event, and beside a worker that only echoes.
+//! What a hook of a script costs in its worker, beside an interpreter that is started for each event, and beside a native worker that does
+//! nothing, through the same client and through bare pipes.
 //!
-//! Only the ratios of one run compare. `--quick` takes fewer rounds.
+//! Only the ratios of one run compare; on a machine that has other work to do, those of the lower quartiles. A system with few processors wakes
+//! the other one where it sleeps, which takes longer than a call: `taskset -c 0` leaves that out. `--quick` takes fewer rounds.
 
 #![expect(
     clippy::print_stdout,
@@ -26,20 +28,31 @@ fn main() {
 
 #[cfg(unix)]
 mod unix {
-    use std::io::{BufRead as _, BufReader, Write as _};
-    use std::path::Path;
-    use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::os::fd::AsFd as _;
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, ChildStdin, ChildStdout, Stdio};
     use std::time::{Duration, Instant};
 
     use serde_json::json;
     use tenterhook_handlers::worker::{Script, Worker, node, python};
-    use tenterhook_process::CancellationToken;
+    use tenterhook_process::{CancellationToken, Command, Program};
     use tokio::runtime::Runtime;
 
-    use super::floor::{compare, raw};
+    use super::floor::{compare_both, current_thread, multi_thread, raw};
 
     /// Calls of one measurement, so that a clock can see it.
     const CALLS: u32 = 100;
+    /// Calls before a measurement: the interpreter of the row before has had the caches for itself.
+    const AGAIN: u32 = 20;
+    /// Calls before everything: Node compiles what runs often, and goes on with that for thousands of calls.
+    const WARM_UP: u32 = 5_000;
+    /// The time without a call before one that comes once in a while.
+    const PAUSE: Duration = Duration::from_millis(20);
+    /// Calls that are under way at once, and what each of those lanes asks.
+    const LANES: (u32, u32) = (32, 200);
+    /// Runs this program as the floor.
+    const ECHO: &str = "--echo";
 
     const PYTHON: &str = "from tenterhook import deny, on\n\n@on('pre_tool_use')\ndef guard(event):\n    \
                           if event.tool_input['cmd'].startswith('sudo'):\n        return deny('no')\n";
@@ -48,76 +61,125 @@ mod unix {
     /// The same work in an interpreter of its own.
     const PYTHON_ALONE: &str = "import json, sys\nevent = json.load(sys.stdin)\nprint('no' if event['tool_input']['cmd'].startswith('sudo') else '{}')\n";
     const NODE_ALONE: &str = "const e = JSON.parse(require('fs').readFileSync(0)); console.log(e.tool_input.cmd.startsWith('sudo') ? 'no' : '{}');";
-    /// Reads lines and writes them back.
-    const PYTHON_ECHO: &str = "import os\nwhile True:\n    data = os.read(0, 1 << 16)\n    if not data: break\n    os.write(1, data)\n";
+
+    /// A worker to compare.
+    struct Candidate {
+        name: &'static str,
+        make: fn(&Path) -> Worker,
+        script: (&'static str, &'static str),
+        /// The option that runs a text, one that says where the interpreter is, and the work of the script.
+        alone: (&'static str, &'static str, &'static str),
+        /// How many times as fast as the interpreter, microseconds of a call, calls a second.
+        goals: (u32, u32, u32),
+    }
+
+    const CANDIDATES: [Candidate; 2] = [
+        Candidate {
+            name: "python3",
+            make: python,
+            script: ("a.py", PYTHON),
+            alone: ("-c", "import sys; print(sys.executable)", PYTHON_ALONE),
+            goals: (500, 40, 50_000),
+        },
+        Candidate {
+            name: "node",
+            make: node,
+            script: ("a.mjs", NODE),
+            alone: ("-e", "console.log(process.execPath)", NODE_ALONE),
+            goals: (1_000, 35, 100_000),
+        },
+    ];
 
     pub(super) fn main() {
+        let mut arguments = std::env::args();
+        if arguments.any(|argument| argument == ECHO) {
+            return echo();
+        }
         let is_quick = std::env::args().any(|argument| argument == "--quick");
-        let rounds = if is_quick { 5 } else { 30 };
+        let rounds = if is_quick { 9 } else { 31 };
         let dir = tempfile::tempdir().unwrap();
-        // One thread for caller and worker's pipes: what is measured is the worker, not how threads wake each other.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let event = event();
-        let mut echo = Echo::start();
         let mut summary = Vec::new();
-        for (name, worker, file, text, alone, goals) in [
-            (
-                "python3",
-                python(dir.path()),
-                "a.py",
-                PYTHON,
-                PYTHON_ALONE,
-                (500.0, 50_000.0),
-            ),
-            (
-                "node",
-                node(dir.path()),
-                "a.mjs",
-                NODE,
-                NODE_ALONE,
-                (1_000.0, 100_000.0),
-            ),
+        for (threads, runtime) in [
+            // Caller and pipes in one thread: what is measured is the worker, not how threads wake each other.
+            ("one thread", current_thread()),
+            ("two threads", multi_thread()),
         ] {
-            let worker = loaded(&runtime, worker, &dir.path().join(file), text);
-            let (flag, itself) = if name == "node" {
-                ("-e", "console.log(process.execPath)")
-            } else {
-                ("-c", "import sys; print(sys.executable)")
-            };
-            let interpreter = interpreter(name, flag, itself);
-            let medians = compare(
-                &format!("{name}: 1 KiB event, one at a time"),
-                rounds,
-                &mut [
-                    ("echo over two pipes", &mut || echo.measure(&event)),
-                    ("worker", &mut || one_by_one(&runtime, &worker, &event)),
-                    ("interpreter for each event", &mut || {
-                        raw(&interpreter, &[flag, alone], &event)
-                    }),
-                ],
-            );
-            let rates: Vec<f64> = (0..rounds)
-                .map(|_| at_once(&runtime, &worker, &event))
-                .collect();
-            let best = rates.iter().copied().fold(0.0, f64::max);
-            let (faster, rate) = goals;
-            summary.push(format!(
-                "{name}: {:.0} times as fast as an interpreter for each event (wanted {faster}), {:.1} times the echo (wanted 3), \
-                 {best:.0} calls a second with 32 under way (wanted {rate})",
-                medians[2] / medians[1],
-                medians[1] / medians[0],
-            ));
+            for candidate in &CANDIDATES {
+                let line = measure(candidate, &runtime, (threads, rounds), dir.path());
+                summary.push(line);
+            }
         }
         println!("{}", summary.join("\n"));
+    }
+
+    /// Prints the rows of a worker, and returns its line of the summary.
+    fn measure(
+        candidate: &Candidate,
+        runtime: &Runtime,
+        (threads, rounds): (&str, usize),
+        dir: &Path,
+    ) -> String {
+        let name = candidate.name;
+        let (file, text) = candidate.script;
+        let path = dir.join(file);
+        std::fs::write(&path, text).unwrap();
+        let event = event();
+        let worker = loaded(runtime, (candidate.make)(dir), &path);
+        let floor = loaded(runtime, native(), &path);
+        let mut pipes = Pipes::start();
+        let (flag, itself, alone) = candidate.alone;
+        let interpreter = interpreter(name, flag, itself);
+        for worker in [&worker, &floor] {
+            one_by_one(runtime, worker, &event, (WARM_UP, Duration::ZERO));
+        }
+        let often = (CALLS, Duration::ZERO);
+        let seldom = (3, PAUSE);
+        let (medians, lower) = compare_both(
+            &format!("{name}, caller in {threads}: 1 KiB event, one at a time"),
+            rounds,
+            &mut [
+                ("native worker", &mut || {
+                    one_by_one(runtime, &floor, &event, often)
+                }),
+                ("worker", &mut || {
+                    one_by_one(runtime, &worker, &event, often)
+                }),
+                ("native worker, after a pause", &mut || {
+                    one_by_one(runtime, &floor, &event, seldom)
+                }),
+                ("worker, after a pause", &mut || {
+                    one_by_one(runtime, &worker, &event, seldom)
+                }),
+                ("native worker, bare pipes", &mut || pipes.measure(&event)),
+                ("interpreter for each event", &mut || {
+                    raw(&interpreter, &[flag, alone], &event)
+                }),
+            ],
+        );
+        let mut rates: Vec<f64> = (0..rounds)
+            .map(|_| at_once(runtime, &worker, &event))
+            .collect();
+        rates.sort_unstable_by(f64::total_cmp);
+        let (faster, time, rate) = candidate.goals;
+        format!(
+            "{name}, caller in {threads}: {:.1} us, lower quartile {:.1} (wanted {time}), {:.1} times the native worker, lower quartile {:.1} \
+             (wanted 3), {:.0} times as fast as an interpreter for each event (wanted {faster}), \
+             {:.0} calls a second with {} under way (wanted {rate})",
+            medians[1],
+            lower[1],
+            medians[1] / medians[0],
+            lower[1] / lower[0],
+            medians[medians.len() - 1] / medians[1],
+            rates[rates.len() / 2],
+            LANES.0,
+        )
     }
 
     /// Returns the interpreter itself: what stands in the search path may be a script that looks for it, and the start of each event
     /// would be charged with that.
     fn interpreter(name: &str, flag: &str, itself: &str) -> String {
-        let output = Command::new(name).args([flag, itself]).output().unwrap();
+        let mut command = std::process::Command::new(name);
+        let output = command.args([flag, itself]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
@@ -130,8 +192,7 @@ mod unix {
         event.to_string().into_bytes()
     }
 
-    fn loaded(runtime: &Runtime, worker: Worker, path: &Path, text: &str) -> Worker {
-        std::fs::write(path, text).unwrap();
+    fn loaded(runtime: &Runtime, worker: Worker, path: &Path) -> Worker {
         let script = Script {
             path: path.to_owned(),
             api: "tenterhook",
@@ -147,50 +208,131 @@ mod unix {
         assert_eq!(&answer[..], b"null");
     }
 
-    /// Returns the time of one call.
-    fn one_by_one(runtime: &Runtime, worker: &Worker, event: &[u8]) -> Duration {
-        runtime.block_on(async {
-            let start = Instant::now();
-            for _ in 0..CALLS {
-                call(worker, event).await;
+    /// Returns the time of one call, of some with a pause before each.
+    fn one_by_one(
+        runtime: &Runtime,
+        worker: &Worker,
+        event: &[u8],
+        (calls, pause): (u32, Duration),
+    ) -> Duration {
+        let (worker, event) = (worker.clone(), event.to_vec());
+        let all = async move {
+            for _ in 0..AGAIN {
+                call(&worker, &event).await;
             }
-            start.elapsed() / CALLS
-        })
-    }
-
-    /// Returns the calls of a second with 32 under way.
-    fn at_once(runtime: &Runtime, worker: &Worker, event: &[u8]) -> f64 {
-        let each = 200_u32;
-        let start = Instant::now();
-        runtime.block_on(async {
-            let lanes = (0..32).map(|_| async {
-                for _ in 0..each {
-                    call(worker, event).await;
+            let mut sum = Duration::ZERO;
+            for _ in 0..calls {
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
                 }
-            });
-            futures_util::future::join_all(lanes).await;
-        });
-        f64::from(32 * each) / start.elapsed().as_secs_f64()
+                let start = Instant::now();
+                call(&worker, &event).await;
+                sum += start.elapsed();
+            }
+            sum / calls
+        };
+        // An agent calls from a task.
+        runtime.block_on(runtime.spawn(all)).unwrap()
     }
 
-    /// A child that writes back what it reads.
-    struct Echo {
+    /// Returns the calls of a second with many under way.
+    fn at_once(runtime: &Runtime, worker: &Worker, event: &[u8]) -> f64 {
+        let (lanes, each) = LANES;
+        let start = Instant::now();
+        let lanes_at_once = (0..lanes).map(|_| {
+            let (worker, event) = (worker.clone(), event.to_vec());
+            runtime.spawn(async move {
+                for _ in 0..each {
+                    call(&worker, &event).await;
+                }
+            })
+        });
+        for ended in runtime.block_on(futures_util::future::join_all(lanes_at_once)) {
+            ended.unwrap();
+        }
+        f64::from(lanes * each) / start.elapsed().as_secs_f64()
+    }
+
+    fn this_program() -> PathBuf {
+        std::env::current_exe().unwrap()
+    }
+
+    /// Returns a worker whose handlers do nothing, in the same place of the same client as those that are measured.
+    fn native() -> Worker {
+        let program = this_program();
+        let command = Command::new(Program::exec([program.to_str().unwrap(), ECHO]));
+        Worker::new("native", command)
+    }
+
+    /// Serves the protocol without a look at what is asked, but for the number of the call.
+    fn echo() {
+        let mut input = std::io::stdin().lock();
+        // Below the buffer of lines that standard output has.
+        let output = std::io::stdout().as_fd().try_clone_to_owned().unwrap();
+        let mut output = std::fs::File::from(output);
+        let mut read = Vec::new();
+        let mut chunk = vec![0; 64 << 10];
+        loop {
+            match input.read(&mut chunk).unwrap() {
+                0 => return,
+                count => read.extend_from_slice(&chunk[..count]),
+            }
+            let Some(end) = memchr::memrchr(b'\n', &read) else {
+                continue;
+            };
+            let mut answers = Vec::new();
+            for line in read
+                .drain(..=end)
+                .as_slice()
+                .split_inclusive(|byte| *byte == b'\n')
+            {
+                answer(line, &mut answers);
+            }
+            output.write_all(&answers).unwrap();
+        }
+    }
+
+    fn answer(line: &[u8], answers: &mut Vec<u8>) {
+        let head = &line[..line.len().min(80)];
+        let text = String::from_utf8_lossy(head);
+        let Some((_, behind)) = text.split_once("\"id\":") else {
+            return;
+        };
+        let Some((id, _)) = behind.split_once(',') else {
+            return;
+        };
+        let result = if text.contains("\"initialize\"") {
+            r#"{"protocol_version":1,"worker":{"name":"native","version":"1"}}"#
+        } else if text.contains("\"script/load\"") {
+            r#"{"hooks":[{"name":"guard","event":"pre_tool_use"}]}"#
+        } else {
+            "null"
+        };
+        writeln!(
+            answers,
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+        )
+        .unwrap();
+    }
+
+    /// The same process, without anything between it and a thread that waits.
+    struct Pipes {
         child: Child,
         stdin: ChildStdin,
         stdout: BufReader<ChildStdout>,
     }
 
-    impl Drop for Echo {
+    impl Drop for Pipes {
         fn drop(&mut self) {
             self.child.kill().ok();
             self.child.wait().ok();
         }
     }
 
-    impl Echo {
+    impl Pipes {
         fn start() -> Self {
-            let mut child = Command::new("python3")
-                .args(["-I", "-c", PYTHON_ECHO])
+            let mut child = std::process::Command::new(this_program())
+                .arg(ECHO)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -203,11 +345,15 @@ mod unix {
         }
 
         fn measure(&mut self, event: &[u8]) -> Duration {
-            let mut line = event.to_vec();
-            line.push(b'\n');
+            let mut line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"event\":".to_vec();
+            line.extend_from_slice(event);
+            line.extend_from_slice(b"}\n");
             let mut back = Vec::new();
-            let start = Instant::now();
-            for _ in 0..CALLS {
+            let mut start = Instant::now();
+            for call in 0..AGAIN + CALLS {
+                if call == AGAIN {
+                    start = Instant::now();
+                }
                 self.stdin.write_all(&line).unwrap();
                 back.clear();
                 self.stdout.read_until(b'\n', &mut back).unwrap();

@@ -287,9 +287,8 @@ impl Worker {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let mut params = format!("{{\"script\":{script},\"hook\":{hook},\"event\":").into_bytes();
-        params.extend_from_slice(event);
-        params.push(b'}');
+        let head = format!("{{\"script\":{script},\"hook\":{hook},\"event\":");
+        let params = [head.as_bytes(), event, b"}"];
         self.call("event/handle", script, &params, within, cancel)
             .await
     }
@@ -308,7 +307,7 @@ impl Worker {
         let params = json!({ "script": script, "tool": tool, "tool_use_id": call, "input": input });
         let params = params.to_string();
         let answer = self
-            .call("tool/run", script, params.as_bytes(), within, cancel)
+            .call("tool/run", script, &[params.as_bytes()], within, cancel)
             .await?;
         serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
             message: format!("the answer of tool `{tool}` is none: {error}"),
@@ -328,15 +327,16 @@ impl Worker {
     ) -> Result<(), WorkerError> {
         let params = json!({ "script": script, "command": command, "args": args });
         let params = params.to_string();
-        let answer = self.call("command/run", script, params.as_bytes(), within, cancel);
-        answer.await.map(drop)
+        self.call("command/run", script, &[params.as_bytes()], within, cancel)
+            .await
+            .map(drop)
     }
 
     async fn call(
         &self,
         method: &str,
         script: usize,
-        params: &[u8],
+        params: &[&[u8]],
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {

@@ -22,12 +22,21 @@ pub(crate) fn child(dir: &Path) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
-/// Runs the rows in turns and prints their medians. The first row is the floor.
+/// Runs the rows in turns, prints their medians and lower quartiles and returns the medians. The first row is the floor.
 pub(crate) fn compare(
     title: &str,
     rounds: usize,
     rows: &mut [(&str, &mut dyn FnMut() -> Duration)],
 ) -> Vec<f64> {
+    compare_both(title, rounds, rows).0
+}
+
+/// Does that, and returns the lower quartiles too.
+pub(crate) fn compare_both(
+    title: &str,
+    rounds: usize,
+    rows: &mut [(&str, &mut dyn FnMut() -> Duration)],
+) -> (Vec<f64>, Vec<f64>) {
     let mut times = vec![Vec::with_capacity(rounds); rows.len()];
     let warm_up = rounds.div_ceil(20);
     for round in 0..rounds + warm_up {
@@ -54,7 +63,7 @@ pub(crate) fn compare(
         );
     }
     println!();
-    medians
+    (medians, lower)
 }
 
 /// Returns a quartile in microseconds: the second is the median.

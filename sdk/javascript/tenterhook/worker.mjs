@@ -5,13 +5,17 @@
 
 import fs from 'node:fs';
 import module from 'node:module';
+import net from 'node:net';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
 
 const VERSION = 1;
 /** How long an answer of the host is waited for that a handler needs at once, in milliseconds. */
 const HOST_ANSWERS = 10_000;
+/** The longest text that every system's pipes take as a whole or not at all, whatever its letters are: 512 bytes, in UTF-16 units. */
+const WHOLE = Math.floor(512 / 3);
 
 // `SOURCES` are the modules beside this one; it stands before this text.
 const address = (name) => `data:text/javascript;base64,${Buffer.from(SOURCES[name]).toString('base64')}`;
@@ -28,6 +32,13 @@ process.setSourceMapsEnabled(true);
 // What handlers print is no message.
 for (const name of ['log', 'info', 'debug']) console[name] = console.error;
 process.stdout.write = process.stderr.write.bind(process.stderr);
+// What the host says is nothing for handlers to read.
+let nothing;
+Object.defineProperty(process, 'stdin', {
+  configurable: true,
+  enumerable: true,
+  get: () => (nothing ??= Readable.from([])),
+});
 
 const scripts = new Map();
 const running = new Map();
@@ -43,15 +54,28 @@ function send(text) {
 
 function flush() {
   if (outgoing.length === 0) return;
-  let data = Buffer.from(outgoing.join(''));
+  const text = outgoing.length === 1 ? outgoing[0] : outgoing.join('');
   outgoing = [];
+  if (text.length > WHOLE || !wrote(text)) writeAll(Buffer.from(text));
+}
+
+/** Writes, and returns how many bytes that were: none where the host reads too slowly. */
+function wrote(data) {
+  try {
+    return fs.writeSync(1, data);
+  } catch (error) {
+    if (error.code === 'EAGAIN') return 0;
+    return leave();
+  }
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+function writeAll(data) {
   while (data.length > 0) {
-    try {
-      data = data.subarray(fs.writeSync(1, data));
-    } catch (error) {
-      if (error.code === 'EAGAIN') continue;
-      leave();
-    }
+    const written = wrote(data);
+    if (written === 0) Atomics.wait(pause, 0, 0, 1);
+    data = data.subarray(written);
   }
 }
 
@@ -327,27 +351,33 @@ function takeLine(line) {
 // A rejection that nobody caught is a handler's, not the worker's end.
 process.on('unhandledRejection', (error) => console.error(error));
 
-// What was read and is not taken yet: the end of a chunk, pieces of a line whose end is still to come, and lines that came while the
-// host was asked something.
+// What was read and is not taken yet: a chunk from a place on, pieces of a line whose end is still to come, and lines that came while
+// the host was asked something.
 let chunk = Buffer.alloc(0);
+let at = 0;
 let pieces = [];
 const later = [];
 
 /** Returns the next line that is there as a whole. */
 function nextLine() {
-  for (;;) {
-    const end = chunk.indexOf(10);
+  while (at < chunk.length) {
+    const end = chunk.indexOf(10, at);
     if (end < 0) {
-      if (chunk.length > 0) pieces.push(chunk);
-      chunk = chunk.subarray(chunk.length);
+      // The next read writes over it.
+      pieces.push(Buffer.from(chunk.subarray(at)));
+      at = chunk.length;
       return undefined;
     }
-    const piece = chunk.subarray(0, end);
-    chunk = chunk.subarray(end + 1);
-    const line = pieces.length > 0 ? Buffer.concat([...pieces, piece]) : piece;
-    pieces = [];
-    if (line.length > 0) return line.toString();
+    const begin = at;
+    at = end + 1;
+    if (pieces.length > 0) {
+      const line = Buffer.concat([...pieces, chunk.subarray(begin, end)]);
+      pieces = [];
+      return line.toString();
+    }
+    if (end > begin) return chunk.utf8Slice(begin, end);
   }
+  return undefined;
 }
 
 /** Waits for one answer of the host; what comes before it waits. */
@@ -362,8 +392,6 @@ function answerTo(id, until, method) {
   }
 }
 
-const pause = new Int32Array(new SharedArrayBuffer(4));
-
 /** Reads what comes next, while the event loop stands still. */
 function readMore(until, method) {
   const buffer = Buffer.allocUnsafe(64 << 10);
@@ -372,6 +400,7 @@ function readMore(until, method) {
       const read = fs.readSync(0, buffer);
       if (read === 0) leave();
       chunk = buffer.subarray(0, read);
+      at = 0;
       return;
     } catch (error) {
       if (error.code !== 'EAGAIN') throw error;
@@ -393,8 +422,23 @@ function takeLines() {
   flush();
 }
 
-process.stdin.on('data', (data) => {
-  chunk = chunk.length > 0 ? Buffer.concat([chunk, data]) : data;
-  takeLines();
+// `process.stdin` would do as well, but it takes as long for a chunk as everything else together.
+const room = Buffer.allocUnsafe(64 << 10);
+const incoming = new net.Socket({
+  fd: 0,
+  readable: true,
+  writable: false,
+  onread: {
+    buffer: room,
+    callback(read) {
+      const data = room.subarray(0, read);
+      chunk = at < chunk.length ? Buffer.concat([chunk.subarray(at), data]) : data;
+      at = 0;
+      takeLines();
+      return true;
+    },
+  },
 });
-process.stdin.on('end', leave);
+incoming.on('end', leave);
+incoming.on('close', leave);
+incoming.on('error', leave);

@@ -522,7 +522,7 @@ async fn handlers_of_pi_are_called_in_the_order_of_loading() {
 }
 
 /// A worker in one file: asked `hook` it says that it is one, and run as one it speaks the protocol.
-const OWN_WORKER: &str = r#"#!/usr/bin/env python3
+const OWN_WORKER: &str = r"#!/usr/bin/env python3
 import json, sys
 if sys.argv[1] == 'hook':
     print('worker')
@@ -542,7 +542,7 @@ for line in sys.stdin:
         print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)
     if method == 'shutdown':
         sys.exit()
-"#;
+";
 
 #[tokio::test]
 async fn an_executable_may_be_a_worker_in_any_language() {

@@ -146,7 +146,7 @@ async fn ask(connection: &Connection, method: &str, params: &Value) -> Result<Va
     let params = params.to_string();
     let deadline = Instant::now() + STEP;
     match connection
-        .call(method, params.as_bytes(), deadline, &never)
+        .call(method, &[params.as_bytes()], deadline, &never)
         .await
     {
         Ok(answer) => serde_json::from_slice(&answer).map_err(|error| error.to_string()),

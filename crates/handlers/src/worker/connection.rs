@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -254,11 +255,11 @@ impl Connection {
         made.saturating_sub(heard) > 1
     }
 
-    /// Makes one call and waits for its answer.
+    /// Makes one call, whose parameters may come in parts, and waits for its answer.
     pub(super) async fn call(
         &self,
         method: &str,
-        params: &[u8],
+        params: &[&[u8]],
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
@@ -272,15 +273,12 @@ impl Connection {
         if self.ended.is_cancelled() {
             return Err(self.over_error());
         }
-        let frame = self.shared.wire.framing.frame(&[
-            b"{\"jsonrpc\":\"2.0\",\"id\":",
-            id.to_string().as_bytes(),
-            b",\"method\":\"",
-            method.as_bytes(),
-            b"\",\"params\":",
-            params,
-            b"}",
-        ]);
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":");
+        let frame = self
+            .shared
+            .wire
+            .framing
+            .frame(&[&[head.as_bytes()], params, &[b"}"]]);
         let asked = async {
             self.stdin.send(&frame).await;
             match receiver.await {
@@ -311,7 +309,7 @@ impl Connection {
         } = self.shared.wire;
         let message =
             format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{cancel}\",\"params\":{{\"id\":{id}}}}}");
-        let frame = framing.frame(&[message.as_bytes()]);
+        let frame = framing.frame(&[&[message.as_bytes()]]);
         // Where there is no room the worker does not read, and needs not be told.
         let _told = self.stdin.send_now(&frame);
     }
@@ -323,7 +321,7 @@ impl Connection {
         };
         let never = CancellationToken::new();
         let deadline = Instant::now() + within;
-        let answer = self.call(method, b"{}", deadline, &never).await;
+        let answer = self.call(method, &[b"{}"], deadline, &never).await;
         answer.map(drop).map_err(|error| error.to_string())
     }
 
@@ -482,7 +480,7 @@ async fn read(pipe: Receiver, child: Companion, shared: Arc<Shared>, stdin: Arc<
         biased;
         // Nobody needs it any more: dropping the child kills its group.
         () = shared.ended.cancelled() => return,
-        problem = read_messages(&pipe, &shared, &stdin) => problem,
+        problem = read_messages(pipe, &shared, &stdin) => problem,
     };
     let problem = match problem {
         Some(problem) => problem,
@@ -502,7 +500,7 @@ fn ended(end: End) -> String {
 
 /// Reads messages; returns what is wrong with one, or nothing at the end of the output.
 async fn read_messages(
-    pipe: &Receiver,
+    mut pipe: Receiver,
     shared: &Arc<Shared>,
     stdin: &Arc<Input>,
 ) -> Option<String> {
@@ -518,14 +516,10 @@ async fn read_messages(
                 return Some(problem);
             }
         }
-        if pipe.readable().await.is_err() {
-            return None;
-        }
-        match pipe.try_read_buf(messages.room(CHUNK)) {
-            Ok(0) => return None,
+        // Unlike `try_read_buf` this knows an emptied pipe from a short read, and does not ask once more before who waits is woken.
+        match pipe.read_buf(messages.room(CHUNK)).await {
+            Ok(0) | Err(_) => return None,
             Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(_) => return None,
         }
     }
 }
@@ -539,7 +533,7 @@ async fn serve((id, method, params): (u64, String, Value), shared: Arc<Shared>, 
         answer = shared.desk.answer(id, &method, params) => answer,
     };
     drop(question);
-    let message = shared.wire.framing.frame(&[&answer]);
+    let message = shared.wire.framing.frame(&[&[&answer]]);
     tokio::select! {
         biased;
         () = shared.ended.cancelled() => {}

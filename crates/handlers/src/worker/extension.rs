@@ -380,7 +380,7 @@ impl Extension {
         let deadline = Instant::now() + within;
         let connection = self.inner.connected(deadline, cancel).await?;
         self.inner
-            .call(&connection, (method, params), deadline, cancel)
+            .call(&connection, (method, &[params]), deadline, cancel)
             .await
     }
 

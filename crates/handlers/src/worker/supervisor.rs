@@ -76,6 +76,11 @@ impl<P: Peer> Supervisor<P> {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Arc<Connection>, WorkerError> {
+        // Mostly it runs, and there is nothing to wait for.
+        let at_once = self.state.try_lock().ok().and_then(|it| it.running());
+        if let Some(connection) = at_once {
+            return Ok(connection);
+        }
         let connected = async {
             let running = self.state().await.running();
             if let Some(connection) = running {
@@ -97,11 +102,11 @@ impl<P: Peer> Supervisor<P> {
         }
     }
 
-    /// Makes one call, and notes whether there is an answer.
+    /// Makes one call, whose parameters may come in parts, and notes whether there is an answer.
     pub(super) async fn call(
         &self,
         connection: &Connection,
-        (method, params): (&str, &[u8]),
+        (method, params): (&str, &[&[u8]]),
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
@@ -219,7 +224,8 @@ pub(super) async fn ask(
     let never = CancellationToken::new();
     let params = params.to_string();
     let deadline = Instant::now() + START;
-    let answer = connection.call(method, params.as_bytes(), deadline, &never);
+    let params = [params.as_bytes()];
+    let answer = connection.call(method, &params, deadline, &never);
     match timeout(START, answer).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(WorkerError::TimedOut)) | Err(_) => Err(format!(

@@ -8,6 +8,8 @@ use super::LONGEST_LINE;
 
 /// The longest head of a message, in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
+/// The part of the room for a read that has to be there.
+const LEAST_ROOM: usize = 8;
 /// How much a frame adds to a message.
 const FRAME: usize = 48;
 
@@ -55,9 +57,10 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// Puts a message together from its parts.
-    pub(super) fn frame(self, parts: &[&[u8]]) -> Vec<u8> {
-        let length: usize = parts.iter().map(|part| part.len()).sum();
+    /// Puts a message together from the parts of its parts.
+    pub(super) fn frame(self, parts: &[&[&[u8]]]) -> Vec<u8> {
+        let parts = parts.iter().copied().flatten();
+        let length: usize = parts.clone().map(|part| part.len()).sum();
         let mut frame = Vec::with_capacity(length + FRAME);
         if self == Self::ContentLength {
             frame.extend_from_slice(format!("Content-Length: {length}\r\n\r\n").as_bytes());
@@ -100,9 +103,11 @@ impl Messages {
         }
     }
 
-    /// Returns where to read to, with room for some more.
+    /// Returns where to read to, with room for some more. As much as that is made at once, for many short messages.
     pub(super) fn room(&mut self, more: usize) -> &mut BytesMut {
-        self.buffer.reserve(more);
+        if self.buffer.capacity() - self.buffer.len() < more / LEAST_ROOM {
+            self.buffer.reserve(more);
+        }
         &mut self.buffer
     }
 
@@ -199,7 +204,7 @@ mod tests {
         for framing in [Framing::Lines, Framing::ContentLength] {
             let bytes: Vec<u8> = sent
                 .iter()
-                .flat_map(|message| framing.frame(&[&message[..1], &message[1..]]))
+                .flat_map(|message| framing.frame(&[&[&message[..1]], &[&message[1..]]]))
                 .collect();
             for size in 1..=bytes.len() {
                 let mut messages = Messages::new(framing, 16);

@@ -370,6 +370,48 @@ async fn what_a_handler_prints_and_reads_is_no_message() {
 }
 
 #[tokio::test]
+async fn what_a_node_handler_prints_and_reads_is_no_message() {
+    let bench = Bench::new();
+    let worker = node(bench.dir.path());
+    let text = "import { on } from 'tenterhook';\non('stop', async () => {\n  console.log('x'.repeat(100000));\n  \
+                process.stdout.write('{}\\n');\n  let heard = '';\n  for await (const part of process.stdin) heard += part;\n  \
+                return { heard };\n});\n";
+    worker.load(&bench.script("a.mjs", text)).await.unwrap();
+    for _ in 0..2 {
+        let answer = handle(&worker, 0, &json!({})).await.unwrap();
+        assert_eq!(answer, json!({"heard": ""}));
+    }
+}
+
+#[tokio::test]
+async fn events_and_answers_have_any_size_and_any_letters() {
+    let bench = Bench::new();
+    let (python_echo, node_echo) = (
+        "from tenterhook import on\n@on('stop')\ndef echo(event):\n    return {'text': event.text}\n",
+        "import { on } from 'tenterhook';\non('stop', ({ text }) => ({ text }));\n",
+    );
+    for (worker, name, text) in [
+        (bench.python(), "a.py", python_echo),
+        (node(bench.dir.path()), "a.mjs", node_echo),
+    ] {
+        worker.load(&bench.script(name, text)).await.unwrap();
+        let calls = [0, 1, 100, 4 << 10, (64 << 10) - 90, 64 << 10, 1 << 20].map(|size| {
+            let worker = &worker;
+            async move {
+                for letter in ["x", "\u{e4}", "\u{1f9f5}", "\r\n\u{2028}"] {
+                    let event = json!({ "text": letter.repeat(size) });
+                    assert!(
+                        handle(worker, 0, &event).await.unwrap() == event,
+                        "{size} {letter}"
+                    );
+                }
+            }
+        });
+        futures_util::future::join_all(calls).await;
+    }
+}
+
+#[tokio::test]
 async fn many_calls_are_under_way_at_once() {
     let bench = Bench::new();
     let worker = bench.python();

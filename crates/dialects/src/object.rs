@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use tenterhook::event::{PostToolUse, SessionStart};
 use tenterhook::{EventKind, EventRef, WriteError};
 use tenterhook_protocol::JsonObject;
+use tenterhook_protocol::event::SessionSource;
 
 /// One field of an event.
 #[derive(Debug)]
@@ -26,6 +28,22 @@ pub(crate) enum From {
     Directory,
     /// What a function makes of the event.
     Made(fn(Source<'_>) -> Option<Value>),
+}
+
+/// Why a session starts, in the words of systems that know no clearing.
+pub(crate) const START_REASONS: &[(&str, &str)] = &[("clear", "new")];
+/// Why a session ends, in the words of systems that know no clearing and no errors.
+pub(crate) const END_REASONS: &[(&str, &str)] = &[("clear", "new"), ("error", "quit")];
+
+/// Says whether Operator and pi have this occurrence of an event: a call that was denied has no result there, and a session goes on
+/// through a compaction.
+pub(crate) fn has(event: &EventRef) -> bool {
+    if let Some(event) = event.downcast::<PostToolUse>() {
+        return !event.blocked;
+    }
+    event
+        .downcast::<SessionStart>()
+        .is_none_or(|event| event.source != SessionSource::Compact)
 }
 
 /// What fields are made of.

@@ -77,7 +77,7 @@ impl Dialect for Operator {
     }
 
     fn has_event(&self, event: &EventRef) -> bool {
-        event::has(event)
+        object::has(event)
     }
 
     fn read(

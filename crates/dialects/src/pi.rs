@@ -92,7 +92,7 @@ impl Dialect for Pi {
     }
 
     fn has_event(&self, event: &EventRef) -> bool {
-        event::has(event)
+        object::has(event)
     }
 
     fn read(

@@ -7,6 +7,15 @@ use tenterhook_protocol::AnyEffect;
 /// The reason of a stop whose handler gave none.
 pub(crate) const NO_REASON: &str = "stopped by a hook";
 
+/// Returns the reason of a stop. A reason that is no text does not take the stop back.
+pub(crate) fn reason(given: Option<&Value>) -> String {
+    match given {
+        Some(Value::String(reason)) if !reason.is_empty() => reason.clone(),
+        None | Some(Value::Null | Value::String(_)) => NO_REASON.to_owned(),
+        Some(other) => other.to_string(),
+    }
+}
+
 /// Rewrites a field of the payload where there is a value.
 pub(crate) fn rewrite(effect: &mut AnyEffect, field: &str, value: Option<&Value>) {
     let value = value.cloned();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tenterhook_handlers::worker::{Host, Refusal};
+use tenterhook_handlers::worker::{Host, NoHost, Refusal};
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::{NotificationLevel, SessionEntry};
 use tokio_util::sync::CancellationToken;
@@ -124,7 +124,7 @@ impl ScriptHost {
     async fn serve(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
         let view = self.view().clone();
         let Some(view) = view else {
-            return no_agent(method);
+            return NoHost.answer(method, params).await;
         };
         match method {
             "ui/notify" => {
@@ -288,15 +288,6 @@ impl Host for ScriptHost {
         params: &'a Value,
     ) -> BoxFuture<'a, Result<Value, Refusal>> {
         Box::pin(self.serve(method, params))
-    }
-}
-
-/// Says what is answered while there is no agent: nothing is known, and nobody answers.
-fn no_agent(method: &str) -> Result<Value, Refusal> {
-    match method {
-        "ui/notify" | "ui/confirm" | "ui/select" | "ui/input" | "session/read" => Ok(json!({})),
-        _ if method.starts_with("session/") => Err(Refusal::no_session(method)),
-        _ => Err(Refusal::NoMethod),
     }
 }
 

@@ -1,11 +1,9 @@
 //! Operator's events: their names, their fields, and what their handlers may return.
 
-use tenterhook::event::{PostToolUse, SessionStart};
-use tenterhook::{EventKind, EventRef};
-use tenterhook_protocol::event::SessionSource;
+use tenterhook::EventKind;
 
 use super::write;
-use crate::object::{Field, directory, made, renamed, same, worded};
+use crate::object::{END_REASONS, Field, START_REASONS, directory, made, renamed, same, worded};
 
 /// An event of Operator.
 #[derive(Debug)]
@@ -83,10 +81,6 @@ const fn answered(
     }
 }
 
-/// Why a session starts, where the words differ.
-const START_REASONS: &[(&str, &str)] = &[("clear", "new")];
-/// Why a session ends, where the words differ.
-const END_REASONS: &[(&str, &str)] = &[("clear", "new"), ("error", "quit")];
 const QUEUES: &[(&str, &str)] = &[("follow_up", "followup")];
 
 const MESSAGE: &[Field] = &[same("message")];
@@ -397,14 +391,3 @@ pub const EVENTS: &[OperatorEvent] = &[
         )
     },
 ];
-
-/// Says whether Operator has this occurrence of an event: a call that was denied has no result there, and a session
-/// goes on through a compaction.
-pub(super) fn has(event: &EventRef) -> bool {
-    if let Some(event) = event.downcast::<PostToolUse>() {
-        return !event.blocked;
-    }
-    event
-        .downcast::<SessionStart>()
-        .is_none_or(|event| event.source != SessionSource::Compact)
-}

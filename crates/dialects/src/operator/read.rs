@@ -7,7 +7,7 @@ use tenterhook_protocol::{AnyEffect, JsonObject};
 
 use super::event::{Answer, OperatorEvent};
 use super::part;
-use crate::returned::{NO_REASON, collect, rewrite, summary};
+use crate::returned::{self, collect, rewrite, summary};
 
 /// What the worker says of an object that a handler returned.
 #[derive(Deserialize)]
@@ -89,13 +89,8 @@ impl Fields {
         }
     }
 
-    /// Returns the reason of a stop. A reason that is no text does not take the stop back.
     fn reason(&self) -> String {
-        match self.get("reason") {
-            Some(Value::String(reason)) if !reason.is_empty() => reason.clone(),
-            Some(Value::String(_)) | None => NO_REASON.to_owned(),
-            Some(other) => other.to_string(),
-        }
+        returned::reason(self.get("reason"))
     }
 
     /// Returns one of the words that `action` may be.

@@ -1,11 +1,9 @@
 //! pi's events: their names, their fields, and what their handlers may return.
 
-use tenterhook::event::{PostToolUse, SessionStart};
-use tenterhook::{EventKind, EventRef};
-use tenterhook_protocol::event::SessionSource;
+use tenterhook::EventKind;
 
 use super::write;
-use crate::object::{Field, directory, made, renamed, same, worded};
+use crate::object::{END_REASONS, Field, START_REASONS, directory, made, renamed, same, worded};
 
 /// An event of pi.
 #[derive(Debug)]
@@ -57,10 +55,6 @@ const fn answered(
     }
 }
 
-/// Why a session starts, where the words differ.
-const START_REASONS: &[(&str, &str)] = &[("clear", "new")];
-/// Why a session ends, where the words differ.
-const END_REASONS: &[(&str, &str)] = &[("clear", "new"), ("error", "quit")];
 /// Where input comes from, where pi has no word for it.
 const INPUT_SOURCES: &[(&str, &str)] = &[
     ("cron", "extension"),
@@ -328,14 +322,3 @@ pub const EVENTS: &[PiEvent] = &[
         &[same("name")],
     ),
 ];
-
-/// Says whether pi has this occurrence of an event: a call that was denied has no result there, and a session goes on through a
-/// compaction.
-pub(super) fn has(event: &EventRef) -> bool {
-    if let Some(event) = event.downcast::<PostToolUse>() {
-        return !event.blocked;
-    }
-    event
-        .downcast::<SessionStart>()
-        .is_none_or(|event| event.source != SessionSource::Compact)
-}

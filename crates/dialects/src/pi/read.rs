@@ -8,7 +8,7 @@ use tenterhook_protocol::JsonObject;
 
 use super::event::{Answer, PiEvent};
 use super::{message, tool};
-use crate::returned::{NO_REASON, collect, rewrite, summary};
+use crate::returned::{self, NO_REASON, collect, rewrite, summary};
 
 /// What the worker says of a handler that answered.
 #[derive(Deserialize)]
@@ -150,13 +150,8 @@ impl Fields {
         effect.block = self.is_set("cancel").then(|| NO_REASON.to_owned());
     }
 
-    /// Returns the reason of a stop. A reason that is no text does not take the stop back.
     fn reason(&self) -> String {
-        match self.get("reason") {
-            Some(Value::String(reason)) if !reason.is_empty() => reason.clone(),
-            Some(Value::String(_)) | None => NO_REASON.to_owned(),
-            Some(other) => other.to_string(),
-        }
+        returned::reason(self.get("reason"))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenterhook_protocol::event::{QueueKind, QueueUpdate};
+use tenterhook_protocol::event::{InputSource, QueueKind, QueueUpdate, UserInput};
 
 use crate::hooks::Hooks;
 
@@ -49,9 +49,9 @@ impl Queues {
         hooks.tell(build).await;
     }
 
-    fn has_waiting(&self) -> bool {
+    fn waiting(&self) -> usize {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        !(waiting.steering.is_empty() && waiting.follow_up.is_empty())
+        waiting.steering.len() + waiting.follow_up.len()
     }
 
     /// Takes all steering messages.
@@ -100,9 +100,24 @@ impl AgentHandle {
         Self { queues, hooks }
     }
 
-    /// Says whether a message waits for the agent.
-    pub fn has_waiting(&self) -> bool {
-        self.queues.has_waiting()
+    /// Returns how many messages wait for the agent.
+    pub fn waiting(&self) -> usize {
+        self.queues.waiting()
+    }
+
+    /// Lets hooks judge a message of a script as they judge every input, and returns what they made of it; nothing where they
+    /// dealt with it or do not want it.
+    pub(crate) async fn submit_for_script(&self, text: String) -> Option<String> {
+        let build = || UserInput {
+            text: text.clone(),
+            images: None,
+            source: InputSource::Extension,
+        };
+        let outcome = self.hooks.fire(build).await;
+        if outcome.is_handled() || outcome.stopped().is_some() {
+            return None;
+        }
+        Some(outcome.into_rewritten().map_or(text, |event| event.text))
     }
 
     /// Gives the agent a message for its next step.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use tenterhook::event::{SessionEndReason, SessionSource};
+use tenterhook::event::{InputSource, SessionEndReason, SessionSource};
 use tenterhook::{SessionId, Usage};
 use tenterhook_agent::extension::{CommandEnd, ForeignCommand, ScriptHost};
-use tenterhook_agent::{Agent, Frontend as _, RunEnd, RunReport};
+use tenterhook_agent::{Agent, Frontend as _, Prompt, RunEnd, RunReport};
 use tenterhook_config::{ChangeKind, Reloader};
 
+use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
@@ -168,11 +169,17 @@ impl Conversation<'_> {
                 return;
             };
             self.terminal.line(&format!("> {}", inset(&prompt, 2)));
-            self.ask(&prompt, record).await;
+            let prompt = Prompt {
+                source: InputSource::Extension,
+                ..Prompt::from(prompt)
+            };
+            self.ask(prompt, record).await;
         }
-        if self.scripts.take_prompt().is_some() {
+        let forgotten = self.scripts.forget_prompts();
+        if forgotten > 0 {
+            let prompts = count(forgotten, "prompt");
             warn(format_args!(
-                "scripts kept the agent going {MOST_IN_A_ROW} times in a row; it stops now"
+                "scripts kept the agent going {MOST_IN_A_ROW} times in a row; it stops now, and {prompts} of theirs are dropped"
             ));
         }
     }
@@ -184,7 +191,7 @@ impl Conversation<'_> {
         let end = command.run(line, place, &cancel).await;
         self.terminal.settle();
         match end {
-            Ok(CommandEnd::Prompt(prompt)) => self.ask(&prompt, record).await,
+            Ok(CommandEnd::Prompt(prompt)) => self.ask(prompt, record).await,
             Ok(CommandEnd::Passed) => self.ask(line, record).await,
             Ok(CommandEnd::Respond(text)) => {
                 self.terminal
@@ -262,7 +269,9 @@ impl Conversation<'_> {
     }
 
     /// Works on a prompt. An interrupt cancels it, and everything that it started.
-    async fn ask(&mut self, prompt: &str, record: &mut Record) {
+    async fn ask(&mut self, prompt: impl Into<Prompt>, record: &mut Record) {
+        let prompt = prompt.into();
+        let text = prompt.text.clone();
         self.terminal.take_error();
         self.terminal.wait_for("waiting for the model");
         let cancel = self.interrupts.token();
@@ -277,7 +286,7 @@ impl Conversation<'_> {
         {
             output::note(format_args!("The run ended: {}", inset(reason, 4)));
         }
-        record.runs.push(run(prompt, ending, report));
+        record.runs.push(run(&text, ending, report));
     }
 
     async fn compact(&mut self, record: &mut Record) {

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use tenterhook_agent::Toolbox;
 use tenterhook_agent::extension::{ForeignCommand, ForeignTool, ScriptHost, Spelling};
+use tenterhook_agent::{Tool as _, Toolbox};
 use tenterhook_config::{FoundExtension, FoundScript};
 use tenterhook_dialects::pi;
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::hooks::warn;
+use crate::safe::safe_line;
 
 /// How extensions of pi name and write what the agent has.
 const SPELLING: Spelling = Spelling {
@@ -64,9 +66,17 @@ impl Extras {
             let tools = found.tools.iter();
             tools.map(|tool| ForeignTool::of_process(found.extension.clone(), tool.clone()))
         });
-        of_scripts
-            .chain(of_processes)
-            .fold(Toolbox::standard(), Toolbox::with)
+        let standard = Toolbox::standard();
+        let tools: Vec<ForeignTool> = of_scripts.chain(of_processes).collect();
+        for tool in &tools {
+            if standard.get(tool.name()).is_some() {
+                let name = safe_line(tool.name());
+                warn(format_args!(
+                    "an extension takes the place of the tool `{name}`"
+                ));
+            }
+        }
+        tools.into_iter().fold(standard, Toolbox::with)
     }
 
     /// Returns the commands of scripts and extensions.

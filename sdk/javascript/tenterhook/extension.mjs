@@ -52,9 +52,9 @@ export function describe({ hooks, tools, commands, declared, warnings }) {
   const told = (map, tell) => [...map].map(([name, value]) => ({ name, ...tell(value) }));
   return {
     hooks: hooks.map(({ name, event }) => ({ name, event })),
-    tools: told(tools, ({ description, parameters }) => ({ description: description ?? '', parameters })),
-    commands: told(commands, ({ description }) => ({ description: description ?? '' })),
-    flags: told(declared, ({ type, description }) => ({ type, description: description ?? '' })),
+    tools: told(tools, ({ description, parameters }) => ({ description: String(description ?? ''), parameters })),
+    commands: told(commands, ({ description }) => ({ description: String(description ?? '') })),
+    flags: told(declared, ({ type, description }) => ({ type, description: String(description ?? '') })),
     warnings,
   };
 }
@@ -84,12 +84,14 @@ function api(extension) {
   return {
     on(event, handler) {
       registers('pi.on');
+      has('pi.on', typeof event === 'string', `a ${typeof event} as the name of an event, expected a text`);
       has(`pi.on('${event}')`, typeof handler === 'function', `a ${typeof handler} as its handler, expected a function`);
       extension.hooks.push({ name: handler.name || event, event, handler });
     },
     registerTool(tool) {
       registers('pi.registerTool');
       has('pi.registerTool', typeof tool?.name === 'string', 'a tool without a name');
+      has(`tool \`${tool.name}\``, tool.parameters === undefined || typeof tool.parameters === 'object', `parameters that are a ${typeof tool.parameters}, expected a JSON Schema`);
       has(`tool \`${tool.name}\``, typeof tool.execute === 'function', 'no function `execute`');
       extension.tools.set(tool.name, tool);
     },
@@ -160,7 +162,7 @@ const NOTHING_TO_DRAW = [
 ];
 
 function interfaceOf(host, call) {
-  const ask = async (what, params) => (await host.ask(`ui/${what}`, { ...params, call: call.id }))?.answer;
+  const ask = async (what, params) => (await host.ask(`ui/${what}`, { ...params, call: call.id, behind: call.turn && [...call.turn] }))?.answer;
   const ui = {
     select: (title, options) => ask('select', { title, options }),
     confirm: async (title, message) => (await ask('confirm', { title, message })) === true,
@@ -304,6 +306,9 @@ export function callHandler(extension, hook, event, call) {
       if (JSON.stringify(event[key]) !== before[place]) changed[key] = event[key] ?? null;
     });
     if (event.type === 'user_bash' && result?.operations) return runOperations(result.operations, event, call);
+    if (typeof result === 'function' || typeof result === 'symbol') {
+      throw new TypeError(`a handler of \`${event.type}\` returned a ${typeof result}, expected an object or nothing`);
+    }
     if (result === undefined && Object.keys(changed).length === 0) return null;
     return { result: result ?? null, changed, tool };
   };

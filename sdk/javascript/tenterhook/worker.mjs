@@ -1,5 +1,5 @@
 // The worker that runs hooks written in JavaScript and TypeScript. It speaks the protocol of docs/worker-protocol.md over standard input and
-// output.
+// output, which whoever starts it has put aside: what handlers and their children read and print is nothing of the host's.
 //
 // Handlers share one thread; one that computes for long keeps the others waiting. What they print goes to standard error.
 
@@ -7,11 +7,14 @@ import fs from 'node:fs';
 import module from 'node:module';
 import net from 'node:net';
 import path from 'node:path';
-import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
 
 const VERSION = 1;
+/** Where the host writes, and where it reads. */
+const [FROM_HOST, TO_HOST] = [4, 3];
+/** How often the memory is looked at, in milliseconds. */
+const MEMORY_LOOKS = 250;
 /** How long an answer of the host is waited for that a handler needs at once, in milliseconds. */
 const HOST_ANSWERS = 10_000;
 /** The longest text that every system's pipes take as a whole or not at all, whatever its letters are: 512 bytes, in UTF-16 units. */
@@ -24,21 +27,15 @@ const own = { tenterhook: address('index.mjs'), '@mariozechner/pi-coding-agent':
 const instead = { '@sinclair/typebox': typebox, '@mariozechner/pi-ai': typebox };
 const { port1: loader, port2: port } = new MessageChannel();
 module.register(address('loader.mjs'), { data: { own, instead, port }, transferList: [port] });
-const { Effect, take } = await import(own.tenterhook);
+const api = await import(own.tenterhook);
+const { Effect, take } = api;
+// Modules of the older kind ask for the API by name, too.
+const required = { tenterhook: api, '@mariozechner/pi-coding-agent': await import(own['@mariozechner/pi-coding-agent']) };
+const loadModule = module._load;
+module._load = (name, ...rest) => (Object.hasOwn(required, name) ? required[name] : loadModule(name, ...rest));
 
 // Errors name the lines that people wrote.
 process.setSourceMapsEnabled(true);
-
-// What handlers print is no message.
-for (const name of ['log', 'info', 'debug']) console[name] = console.error;
-process.stdout.write = process.stderr.write.bind(process.stderr);
-// What the host says is nothing for handlers to read.
-let nothing;
-Object.defineProperty(process, 'stdin', {
-  configurable: true,
-  enumerable: true,
-  get: () => (nothing ??= Readable.from([])),
-});
 
 const scripts = new Map();
 const running = new Map();
@@ -62,7 +59,7 @@ function flush() {
 /** Writes, and returns how many bytes that were: none where the host reads too slowly. */
 function wrote(data) {
   try {
-    return fs.writeSync(1, data);
+    return fs.writeSync(TO_HOST, data);
   } catch (error) {
     if (error.code === 'EAGAIN') return 0;
     return leave();
@@ -92,9 +89,16 @@ function leave() {
 const asked = new Map();
 let questions = 0;
 
+/** Writes JSON that every reader takes: half of a character, which a cut text may end with, is none. */
+function json(value) {
+  const text = JSON.stringify(value);
+  if (!text?.includes('\\ud')) return text;
+  return text.replace(/(\\\\)|\\ud[89a-f][0-9a-f]{2}/g, (_, backslashes) => backslashes ?? '\\ufffd');
+}
+
 function question(method, params) {
   questions += 1;
-  send(`${JSON.stringify({ jsonrpc: '2.0', id: questions, method, params })}\n`);
+  send(`${json({ jsonrpc: '2.0', id: questions, method, params })}\n`);
   return questions;
 }
 
@@ -190,9 +194,11 @@ async function load({ script: number, path: file, api, flags }) {
   if (!read) throw new Refused(`this worker has no API \`${api}\`, expected \`tenterhook\` or \`pi\``);
   loads += 1;
   // Another address is another module: a file that changed is read again.
-  const script = { path: file, url: `${pathToFileURL(file).href}?load=${loads}&api=${api}`, hooks: [] };
+  const real = fs.realpathSync(file);
+  delete module._cache[real];
+  const script = { path: real, url: `${pathToFileURL(real).href}?load=${loads}&api=${api}`, hooks: [] };
   try {
-    fs.accessSync(file, fs.constants.R_OK);
+    fs.accessSync(real, fs.constants.R_OK);
     const registered = await read(script, flags ?? {});
     scripts.set(number, script);
     return registered;
@@ -211,11 +217,11 @@ function judged(effect) {
 }
 
 function answered(id, result) {
-  send(`{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}\n`);
+  send(`{"jsonrpc":"2.0","id":${id},"result":${json(result)}}\n`);
 }
 
 function failed(id, message) {
-  send(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: -32000, message })}}\n`);
+  send(`{"jsonrpc":"2.0","id":${id},"error":${json({ code: -32000, message })}}\n`);
 }
 
 /** A call under way. */
@@ -262,10 +268,15 @@ function answer(id, script, work) {
 
 /** The last handler of each event that is told to several at once: in pi they run one after the other. */
 const lasts = new Map();
+/** The calls of each such event that are not done. */
+const turns = new Map();
 
 /** Calls a handler of an extension, behind those of the same event that were called before it. */
 function inTurn(extension, hook, event, call) {
-  const start = () => extensions.callHandler(extension, hook, event, call);
+  const start = () => {
+    if (call.isCancelled) throw new Error('cancelled');
+    return extensions.callHandler(extension, hook, event, call);
+  };
   const key = event.turn;
   delete event.turn;
   if (key === undefined) return start();
@@ -274,13 +285,21 @@ function inTurn(extension, hook, event, call) {
     call.settled = resolve;
   });
   lasts.set(key, settled);
+  if (!turns.has(key)) turns.set(key, new Set());
+  const turn = turns.get(key);
+  turn.add(call.id);
+  call.turn = turn;
   const run = async () => {
     try {
       await before;
       return await start();
     } finally {
       call.settled();
-      if (lasts.get(key) === settled) lasts.delete(key);
+      turn.delete(call.id);
+      if (lasts.get(key) === settled) {
+        lasts.delete(key);
+        turns.delete(key);
+      }
     }
   };
   return run();
@@ -309,6 +328,7 @@ async function other(id, method, params) {
   try {
     if (method === 'initialize') {
       host.hasUI = params.host?.ui === true;
+      if (params.limits?.memory_bytes) watchMemory(params.limits.memory_bytes);
       answered(id, { protocol_version: VERSION, worker: { name: 'node', version: process.versions.node } });
     } else if (method === 'script/load') {
       answered(id, await load(params));
@@ -329,14 +349,13 @@ async function other(id, method, params) {
   }
 }
 
-/** Gives a call up; the host hears that its handler holds nobody up, whatever still comes of it. */
+/** Tells a handler that nobody waits for it. One that goes on all the same ends with this worker. */
 function cancel(id) {
   const call = running.get(id);
   if (!call) return;
-  running.delete(id);
+  call.isCancelled = true;
   call.abort();
   call.settled?.();
-  failed(id, 'cancelled');
 }
 
 function takeLine(line) {
@@ -348,8 +367,19 @@ function takeLine(line) {
   else if (id !== undefined) other(id, method, params ?? {});
 }
 
-// A rejection that nobody caught is a handler's, not the worker's end.
+// What nobody caught is a handler's failure, not the worker's end.
 process.on('unhandledRejection', (error) => console.error(error));
+process.on('uncaughtException', (error) => console.error(error));
+
+/** Ends the worker when it has taken more memory than it may: the limit of the engine counts no buffers. */
+function watchMemory(limit) {
+  const look = () => {
+    if (process.memoryUsage.rss() <= limit) return;
+    fs.writeSync(2, `it took more than ${Math.floor(limit / 2 ** 20)} MiB of memory\n`);
+    leave();
+  };
+  setInterval(look, MEMORY_LOOKS).unref();
+}
 
 // What was read and is not taken yet: a chunk from a place on, pieces of a line whose end is still to come, and lines that came while
 // the host was asked something.
@@ -397,7 +427,7 @@ function readMore(until, method) {
   const buffer = Buffer.allocUnsafe(64 << 10);
   for (;;) {
     try {
-      const read = fs.readSync(0, buffer);
+      const read = fs.readSync(FROM_HOST, buffer);
       if (read === 0) leave();
       chunk = buffer.subarray(0, read);
       at = 0;
@@ -425,7 +455,7 @@ function takeLines() {
 // `process.stdin` would do as well, but it takes as long for a chunk as everything else together.
 const room = Buffer.allocUnsafe(64 << 10);
 const incoming = new net.Socket({
-  fd: 0,
+  fd: FROM_HOST,
   readable: true,
   writable: false,
   onread: {

@@ -102,6 +102,11 @@ impl ScriptHost {
         self.prompts().pop_front()
     }
 
+    /// Forgets what scripts want the agent to work on, and returns how many prompts that were.
+    pub fn forget_prompts(&self) -> usize {
+        self.prompts().drain(..).count()
+    }
+
     /// Says whether a script wants the program to end.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
@@ -199,7 +204,7 @@ impl ScriptHost {
             }
             "system_prompt" => view.identity.instruction.as_str().into(),
             "is_idle" => (!view.is_working()).into(),
-            "has_pending_messages" => view.handle.has_waiting().into(),
+            "has_pending_messages" => (view.handle.waiting() > 0).into(),
             "usage" => {
                 let tokens = view.session.with_entries(|entries| {
                     estimate_tokens(entries.iter().filter_map(|entry| entry.message.as_ref()))
@@ -232,6 +237,11 @@ impl ScriptHost {
             trigger,
         } = read(params)?;
         let text = text_of(&content);
+        if view.handle.waiting() >= MOST_PROMPTS {
+            return Err(Refusal::Failed(format!(
+                "{MOST_PROMPTS} messages wait already"
+            )));
+        }
         if !view.is_working() && trigger {
             let mut prompts = self.prompts();
             if prompts.len() == MOST_PROMPTS {
@@ -240,10 +250,12 @@ impl ScriptHost {
                 )));
             }
             prompts.push_back(text);
-        } else if deliver_as == "followUp" {
-            view.handle.follow_up(text).await;
-        } else {
-            view.handle.steer(text).await;
+        } else if let Some(text) = view.handle.submit_for_script(text).await {
+            if deliver_as == "followUp" {
+                view.handle.follow_up(text).await;
+            } else {
+                view.handle.steer(text).await;
+            }
         }
         Ok(json!({}))
     }

@@ -307,3 +307,43 @@ async fn a_handler_of_tool_call_sees_the_message_that_asks_for_it() {
     let seen = std::fs::read_to_string(stage.path().join("seen")).unwrap();
     assert_eq!(seen, "assistant c7 c7\n");
 }
+
+const TALKS: &str = r#"
+export default function (pi: any) {
+  pi.on("input", (event: any) => event.source === "extension" && event.text === "quietly" ? { action: "handled" } : undefined);
+  pi.on("turn_end", async (event: any) => {
+    if (event.turnIndex > 0) return;
+    for (const text of ["a SECRET", "quietly", "louder"]) await pi.sendUserMessage(text, { deliverAs: "followUp" });
+  });
+}
+"#;
+
+// What a script says on behalf of the user is judged as everything that the user says.
+#[tokio::test]
+async fn messages_of_scripts_pass_the_gates_of_input() {
+    let stage = Stage::empty();
+    stage.engine.on(|event: &tenterhook::event::UserInput| {
+        if event.text.contains("SECRET") {
+            tenterhook::Effect::<tenterhook::event::UserInput>::block("no secrets")
+        } else {
+            tenterhook::Effect::none()
+        }
+    });
+    let loaded = Loaded::new(&stage, false, TALKS).await;
+    let (agent, report) = stage
+        .play_with("turns: [{text: one}, {text: two}]", |builder| {
+            builder.scripts(Arc::clone(&loaded.host))
+        })
+        .await;
+    assert_eq!(report.response, "two");
+    let said = agent.session().messages().into_iter();
+    let said: Vec<String> = said
+        .filter(|message| message.role == Role::User)
+        .map(|message| message.content)
+        .collect();
+    assert_eq!(said, ["go", "louder"]);
+    assert_eq!(
+        stage.field("user_input", "source"),
+        ["interactive", "extension", "extension", "extension"]
+    );
+}

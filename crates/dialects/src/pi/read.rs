@@ -203,6 +203,18 @@ fn bash_result(result: &Value) -> Result<Value, ReadError> {
 }
 
 fn tool_call(fields: &Fields, own_tool: &str, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    let known = ["block", "reason", "input"];
+    let unknown = fields
+        .returned
+        .keys()
+        .find(|key| !known.contains(&key.as_str()));
+    if let Some(key) = unknown {
+        // A block that is spelled wrong should be seen.
+        return Err(ReadError::invalid(format!(
+            "a handler of `tool_call` returned the key `{}`, expected `block` and `reason`",
+            key.escape_debug()
+        )));
+    }
     if fields.is_set("block") {
         effect.block = Some(fields.reason());
         return Ok(());

@@ -75,6 +75,11 @@ fn what_is_no_result_of_an_event_is_a_failure() {
         ("tool_call", json!({"result": 7}), "returned 7"),
         (
             "tool_call",
+            json!({"result": {"blocked": true}}),
+            "the key `blocked`",
+        ),
+        (
+            "tool_call",
             json!({"result": null, "changed": {"input": 7}}),
             "was made 7",
         ),

@@ -1,6 +1,7 @@
 //! One worker that runs: who writes to it, who reads from it, and which calls wait for its answers.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::future;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::WorkerError;
@@ -28,6 +29,8 @@ const CHUNK: usize = 64 << 10;
 const LAST_MOMENT: Duration = Duration::from_millis(500);
 /// How many lines of stderr are kept, and how much of each.
 const LINES: (usize, usize) = (20, 500);
+/// How many calls may wait behind one that asks the user something.
+const MOST_BEHIND: usize = 1_024;
 
 type Reply = Result<Bytes, String>;
 
@@ -54,6 +57,8 @@ struct Shared {
     asking: Mutex<HashMap<u64, u32>>,
     /// The user has answered.
     told: Notify,
+    /// A call is over whose script asks the user something.
+    call_over: Notify,
     desk: Desk,
     next_id: AtomicU64,
     /// When a message came last, in calls that were made by then.
@@ -74,6 +79,25 @@ impl Shared {
 
     fn asking(&self) -> MutexGuard<'_, HashMap<u64, u32>> {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody waits for a call any more.
+    async fn call_is_over(&self, id: u64) {
+        loop {
+            let mut over = std::pin::pin!(self.call_over.notified());
+            over.as_mut().enable();
+            if !self.pending().contains_key(&id) {
+                return;
+            }
+            over.await;
+        }
+    }
+
+    /// Notes that a call is over.
+    fn end_questions_of(&self, id: u64) {
+        if self.asking().contains_key(&id) {
+            self.call_over.notify_waiters();
+        }
     }
 
     /// Waits until the time of a call is over. The time in which its script asks the user something does not count: when that is
@@ -184,6 +208,7 @@ impl Connection {
             given_up: Mutex::default(),
             asking: Mutex::default(),
             told: Notify::new(),
+            call_over: Notify::new(),
             desk: desk.clone(),
             next_id: AtomicU64::new(1),
             heard_at: AtomicU64::new(0),
@@ -359,6 +384,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let was_waiting = self.connection.shared.pending().remove(&self.id).is_some();
+        self.connection.shared.end_questions_of(self.id);
         if was_waiting && !self.connection.ended.is_cancelled() {
             self.connection.shared.expect_end_of(self.id);
             self.connection.cancel(self.id);
@@ -525,14 +551,27 @@ async fn read_messages(
 }
 
 /// Answers a request of the worker.
-async fn serve((id, method, params): (u64, String, Value), shared: Arc<Shared>, stdin: Arc<Input>) {
+async fn serve(
+    (id, method, params): (u64, String, Value),
+    shared: Arc<Shared>,
+    stdin: Arc<Input>,
+    place: OwnedSemaphorePermit,
+) {
     let question = Question::of(&method, &params, &shared);
+    let given_up = async {
+        match &question {
+            // Who is not waited for asks nobody any more.
+            Some(question) => shared.call_is_over(question.call).await,
+            None => future::pending().await,
+        }
+    };
     let answer = tokio::select! {
         biased;
         () = shared.ended.cancelled() => return,
+        () = given_up => Desk::unanswered(id),
         answer = shared.desk.answer(id, &method, params) => answer,
     };
-    drop(question);
+    drop((question, place));
     let message = shared.wire.framing.frame(&[&[&answer]]);
     tokio::select! {
         biased;
@@ -541,10 +580,11 @@ async fn serve((id, method, params): (u64, String, Value), shared: Arc<Shared>, 
     }
 }
 
-/// The user is asked something on behalf of a call: its time does not pass meanwhile.
+/// The user is asked something on behalf of a call: its time does not pass meanwhile, and that of the calls which wait behind it.
 struct Question<'a> {
     shared: &'a Shared,
     call: u64,
+    behind: Vec<u64>,
 }
 
 impl<'a> Question<'a> {
@@ -553,21 +593,36 @@ impl<'a> Question<'a> {
         if !["ui/confirm", "ui/select", "ui/input"].contains(&method) {
             return None;
         }
-        *shared.asking().entry(call).or_default() += 1;
-        Some(Self { shared, call })
+        let behind = params.get("behind").and_then(Value::as_array);
+        let behind = behind.into_iter().flatten().filter_map(Value::as_u64);
+        let mut behind: Vec<u64> = behind.take(MOST_BEHIND).collect();
+        behind.push(call);
+        behind.sort_unstable();
+        behind.dedup();
+        let mut asking = shared.asking();
+        for call in &behind {
+            *asking.entry(*call).or_default() += 1;
+        }
+        Some(Self {
+            shared,
+            call,
+            behind,
+        })
     }
 }
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
         let mut asking = self.shared.asking();
-        if let Some(questions) = asking.get_mut(&self.call) {
-            *questions -= 1;
-            if *questions == 0 {
-                asking.remove(&self.call);
-                self.shared.told.notify_waiters();
+        for call in &self.behind {
+            if let Some(questions) = asking.get_mut(call) {
+                *questions -= 1;
+                if *questions == 0 {
+                    asking.remove(call);
+                }
             }
         }
+        self.shared.told.notify_waiters();
     }
 }
 
@@ -582,11 +637,15 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
         .map_err(|error| format!("it said what is no message: {error}"))?;
     match (message.id, message.method) {
         (Some(id), Some(method)) => {
-            tokio::spawn(serve(
-                (id, method, message.params),
-                Arc::clone(shared),
-                Arc::clone(stdin),
-            ));
+            let request = (id, method, message.params);
+            if let Some(place) = shared.desk.place() {
+                let (shared, stdin) = (Arc::clone(shared), Arc::clone(stdin));
+                tokio::spawn(serve(request, shared, stdin, place));
+            } else {
+                let refusal = shared.wire.framing.frame(&[&[&Desk::refusal(id)]]);
+                // Where there is no room the worker does not read, and needs not be told.
+                let _told = stdin.send_now(&refusal);
+            }
             Ok(())
         }
         // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.
@@ -596,7 +655,8 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
         }
         (Some(id), None) => {
             // A late answer, or a second one, has nobody who waits for it.
-            if let Some(waiting) = shared.pending().remove(&id) {
+            let waiting = shared.pending().remove(&id);
+            if let Some(waiting) = waiting {
                 let reply = match (message.error, message.result) {
                     (Some(failure), _) => Err(failure.message),
                     (None, Some(result)) => Ok(line.slice_ref(result.get().as_bytes())),

@@ -7,12 +7,14 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_protocol::JsonObject;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::script;
 
 /// The most requests of one worker that are under way at once. More are refused.
 const MOST_REQUESTS: usize = 64;
+/// The stack of the thread that takes the types out of a source, in bytes. What of it is not used is not taken.
+const STACK: usize = 512 << 20;
 /// What is said of a method that there is none of.
 const NO_METHOD: &str = "the host has no such method";
 
@@ -110,33 +112,53 @@ impl Desk {
         }
     }
 
-    /// Answers a request, as a message.
-    pub(super) async fn answer(&self, id: u64, method: &str, params: Value) -> Vec<u8> {
-        let answer = match self.places.try_acquire() {
-            Ok(_place) => self.ask(method, params).await,
-            Err(_) => Err(Refusal::Failed(format!(
-                "more than {MOST_REQUESTS} requests at once"
-            ))),
-        };
-        let message = match answer {
-            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-            Err(refusal) => json!({
-                "jsonrpc": "2.0", "id": id,
-                "error": { "code": refusal.code(), "message": refusal.to_string() },
-            }),
-        };
-        message.to_string().into_bytes()
+    /// Returns a place for a request, if there is one.
+    pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
+    /// Says, as a message, that there is no place for a request.
+    pub(super) fn refusal(id: u64) -> Vec<u8> {
+        let problem = format!("more than {MOST_REQUESTS} requests at once");
+        message(id, Err(Refusal::Failed(problem)))
+    }
+
+    /// Says, as a message, that nobody answers a question.
+    pub(super) fn unanswered(id: u64) -> Vec<u8> {
+        message(id, Ok(json!({})))
+    }
+
+    /// Answers a request, as a message.
+    pub(super) async fn answer(&self, id: u64, method: &str, params: Value) -> Vec<u8> {
+        message(id, self.ask(method, params).await)
+    }
     async fn ask(&self, method: &str, params: Value) -> Result<Value, Refusal> {
         if method != "source/strip" {
             return self.host.answer(method, &params).await;
         }
         let Source { path, text } =
             Source::deserialize(params).map_err(|error| Refusal::Failed(error.to_string()))?;
-        // Large sources take their time.
-        let stripped = tokio::task::spawn_blocking(move || script::strip_types(&path, &text)).await;
+        // Deep sources take more stack than a thread has, and large ones their time.
+        let (sender, receiver) = oneshot::channel();
+        let work = move || drop(sender.send(script::strip_types(&path, &text)));
+        std::thread::Builder::new()
+            .name("strip-types".to_owned())
+            .stack_size(STACK)
+            .spawn(work)
+            .map_err(|error| Refusal::Failed(error.to_string()))?;
+        let stripped = receiver.await;
         let code = stripped.map_err(|error| Refusal::Failed(error.to_string()))??;
         Ok(json!({ "code": code }))
     }
+}
+
+fn message(id: u64, answer: Result<Value, Refusal>) -> Vec<u8> {
+    let message = match answer {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(refusal) => json!({
+            "jsonrpc": "2.0", "id": id,
+            "error": { "code": refusal.code(), "message": refusal.to_string() },
+        }),
+    };
+    message.to_string().into_bytes()
 }

@@ -43,7 +43,12 @@ pub fn node(dir: &Path) -> Worker {
     let sources = serde_json::Value::from(sources);
     let program = format!("const SOURCES = {sources};\n{RUNTIME}");
     let memory = format!("--max-old-space-size={}", MEMORY >> 20);
+    // What handlers and their children read and print is kept apart from what the host says and hears.
+    let aside = "exec \"$0\" \"$@\" 3>&1 4<&0 0</dev/null 1>&2";
     let command = Command::new(Program::exec([
+        "/bin/sh",
+        "-c",
+        aside,
         "node",
         &memory,
         "--no-warnings",

@@ -1,7 +1,7 @@
 //! pi's extensions: the examples of its document, and its conformance cases.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tenterhook::event::{
     ToolExecutionEnd, TreePreparation, TurnEnd, UserBash, UserInput,
 };
 use tenterhook::{ContentBlock, Image, JsonObject, Message, Role, ToolCall, ToolResult};
-use tenterhook_handlers::worker::{Host, Refusal};
+use tenterhook_handlers::worker::{Host, Refusal, WorkerError};
 use tenterhook_process::CancellationToken;
 
 use crate::stage::Stage;
@@ -869,4 +869,172 @@ async fn tools_and_commands_of_an_extension_run() {
     assert!(error.contains("to whom?"), "{error}");
     let asked = host.asked.lock().unwrap();
     assert!(asked[0].contains("hello ada"), "{asked:?}");
+}
+
+// What a handler starts, prints or leaves half is its own affair: the worker goes on, and keeps what its scripts know.
+#[tokio::test]
+async fn what_handlers_do_to_their_process_is_none_of_the_protocol_s() {
+    for body in [
+        "require('node:child_process').execSync('echo hi; cat', { stdio: 'inherit' })",
+        "process.stdout.write('hi'); console.log('hi'); setTimeout(() => { throw new Error('later') }, 0)",
+        "process.stdin.on('data', () => { throw new Error('what?') }).resume()",
+        "Promise.reject(new Error('nobody looks'))",
+    ] {
+        let counts = format!(
+            "globalThis.calls = (globalThis.calls ?? 0) + 1; {body}; return {{ block: true, reason: `${{globalThis.calls}} ${{'\u{1F600}'.slice(0, 1)}}` }}"
+        );
+        let stage = stage("tool_call", &[&counts]).await;
+        for round in 1..=3 {
+            let outcome = stage.hooks().dispatch(shell("ls")).await;
+            let expected = format!("{round} \u{FFFD}");
+            assert_eq!(outcome.stopped(), Some(&*expected), "{body}: {outcome:?}");
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_goes_on_after_its_time_ends_with_its_worker() {
+    let body = "for (;;) { await new Promise((r) => setTimeout(r, 20)); fs.appendFileSync('DIR/ticks', 'x'); }";
+    let stage = stage("tool_call", &[body]).await;
+    let pid = stage.worker.pid().await.unwrap();
+    let event = json!({ "type": "tool_call", "toolName": "bash", "input": {} }).to_string();
+    let never = CancellationToken::new();
+    let within = Duration::from_millis(200);
+    let answer = stage
+        .worker
+        .handle((0, 0), event.as_bytes(), within, &never)
+        .await;
+    assert_eq!(answer.unwrap_err(), WorkerError::TimedOut);
+    let began = Instant::now();
+    let process = format!("/proc/{pid}");
+    while std::path::Path::new(&process).exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it still runs");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_ends_with_the_call_that_asks_it() {
+    #[derive(Debug, Default)]
+    struct Patient(Arc<std::sync::atomic::AtomicU32>);
+    impl Host for Patient {
+        fn has_ui(&self) -> bool {
+            true
+        }
+        fn answer<'a>(
+            &'a self,
+            method: &'a str,
+            _params: &'a Value,
+        ) -> BoxFuture<'a, Result<Value, Refusal>> {
+            struct Asked(Arc<std::sync::atomic::AtomicU32>);
+            impl Drop for Asked {
+                fn drop(&mut self) {
+                    self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                }
+            }
+            Box::pin(async move {
+                let _asked = (method == "ui/confirm").then(|| Asked(Arc::clone(&self.0)));
+                std::future::pending().await
+            })
+        }
+    }
+    let given_up = Arc::default();
+    let stage = Stage::of_node().hosted_by(Arc::new(Patient(Arc::clone(&given_up))));
+    let awaits = "await ctx.ui.confirm('Sure?'); ";
+    let leaves = "void ctx.ui.confirm('Sure?')";
+    stage
+        .add(API, "a.js", &extension("tool_call", &[awaits, leaves]))
+        .await;
+    let event = json!({ "type": "tool_call", "toolName": "bash", "input": {} }).to_string();
+    let cancel = CancellationToken::new();
+    let within = Duration::from_secs(20);
+    let call = stage
+        .worker
+        .handle((0, 0), event.as_bytes(), within, &cancel);
+    let cancels = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cancel.cancel();
+    };
+    let (answer, ()) = tokio::join!(call, cancels);
+    assert_eq!(answer.unwrap_err(), WorkerError::Cancelled);
+    let never = CancellationToken::new();
+    let answer = stage
+        .worker
+        .handle((0, 1), event.as_bytes(), within, &never)
+        .await;
+    assert!(answer.is_ok());
+    let began = Instant::now();
+    while given_up.load(std::sync::atomic::Ordering::SeqCst) < 2 {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "somebody is still asked"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn sources_that_are_deep_are_read_or_refused_and_nothing_else() {
+    let stage = Stage::of_node();
+    let deep = format!("{}1{}", "(".repeat(3_000), ")".repeat(3_000));
+    let chain = "\"a\"+".repeat(20_000);
+    let ladder = "if (x) {} else ".repeat(5_000);
+    for (name, source) in [
+        ("a.ts", format!("const y: any = () => {deep};")),
+        ("b.ts", format!("const y: any = () => {chain}\"a\";")),
+        (
+            "c.ts",
+            format!("const y: any = (x: any) => {{ {ladder} ; }};"),
+        ),
+    ] {
+        let text = format!("{source}\nexport default (pi: any) => {{}};");
+        let _read_or_refused = stage.load(API, name, &text).await;
+    }
+    stage.add(API, "good.ts", TOOL_CALLS).await;
+    let outcome = stage.hooks().dispatch(shell("sudo ls")).await;
+    assert_eq!(outcome.stopped(), Some("Not allowed in read-only mode"));
+}
+
+#[tokio::test]
+async fn modules_of_the_older_kind_load_and_load_again() {
+    let stage = Stage::of_node();
+    let text = |word: &str| {
+        format!(
+            "const {{ isToolCallEventType }} = require('@mariozechner/pi-coding-agent');\n\
+             module.exports = (pi) => pi.on('tool_call', (event) => isToolCallEventType('bash', event) && {{ block: true, reason: '{word}' }});"
+        )
+    };
+    for word in ["one", "two"] {
+        let (number, _) = stage.load(API, "old.cjs", &text(word)).await.unwrap();
+        let event = json!({ "type": "tool_call", "toolName": "bash", "input": {} }).to_string();
+        let answer = stage
+            .worker
+            .handle(
+                (number, 0),
+                event.as_bytes(),
+                Duration::from_secs(20),
+                &CancellationToken::new(),
+            )
+            .await
+            .unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["result"]["reason"], word);
+    }
+    let own =
+        "const { deny, on } = require('tenterhook');\non('pre_tool_use', () => deny('old'));\n";
+    let (_, registered) = stage.load("tenterhook", "own.cjs", own).await.unwrap();
+    assert_eq!(registered.hooks.len(), 1);
+}
+
+#[tokio::test]
+async fn a_worker_for_node_that_takes_too_much_memory_is_ended() {
+    let body = "globalThis.kept = []; for (;;) { kept.push(Buffer.alloc(100 << 20, 1)); await new Promise((r) => setTimeout(r, 30)); }";
+    let stage = stage("tool_call", &[body]).await;
+    let outcome = stage.hooks().dispatch(shell("ls")).await;
+    let reason = outcome.stopped().unwrap();
+    assert!(
+        reason.contains("it took more than 2048 MiB of memory"),
+        "{reason}"
+    );
 }

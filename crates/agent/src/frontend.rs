@@ -44,6 +44,9 @@ pub trait Frontend: Send + Sync {
     /// The agent wants something known: a warning, an error, a retry.
     fn notification(&self, _level: NotificationLevel, _text: &str) {}
 
+    /// A script printed a line; `worker` is the process that it runs in.
+    fn script_output(&self, _worker: &str, _line: &str) {}
+
     /// Says whether somebody is there to answer. If not, what would be asked is denied.
     fn is_interactive(&self) -> bool;
 

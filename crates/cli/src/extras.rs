@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tenterhook_agent::extension::{ForeignCommand, ForeignTool, ScriptHost, Spelling};
 use tenterhook_agent::{Tool as _, Toolbox};
 use tenterhook_config::{FoundExtension, FoundScript};
 use tenterhook_dialects::pi;
+use tenterhook_handlers::worker::{Host, NoHost, Refusal};
 
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
+use crate::output;
 use crate::safe::safe_line;
+use crate::terminal::script_line;
 
 /// How extensions of pi name and write what the agent has.
 const SPELLING: Spelling = Spelling {
@@ -18,6 +23,24 @@ const SPELLING: Spelling = Spelling {
     tool: pi::tool_name,
     own_tool: pi::own_tool_name,
 };
+
+/// A program without a session, which shows what scripts print.
+#[derive(Debug)]
+pub(crate) struct Listener;
+
+impl Host for Listener {
+    fn said(&self, worker: &str, line: &str) {
+        output::note(script_line(worker, line));
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>> {
+        NoHost.answer(method, params)
+    }
+}
 
 /// What scripts and extensions have beside hooks.
 #[derive(Debug, Default)]

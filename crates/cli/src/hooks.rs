@@ -11,7 +11,6 @@ use tenterhook_config::{
     Sources, Trust, gone, load_files, load_lines,
 };
 use tenterhook_handlers::Services;
-use tenterhook_handlers::worker::NoHost;
 
 use crate::approval;
 use crate::args::{HookArgs, LineArgs};
@@ -19,7 +18,7 @@ use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::extras::Extras;
+use crate::extras::{Extras, Listener};
 use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
 use crate::safe::safe_line;
@@ -115,7 +114,7 @@ pub(crate) async fn load_quietly(
             .workspace(workspace.clone())
             .operator_profile(config_dir::operator_profile(&args.place)?)
             .extensions(args.extensions.iter().cloned())
-            .host(host.unwrap_or_else(|| Arc::new(NoHost)))
+            .host(host.unwrap_or_else(|| Arc::new(Listener)))
             .data_dir(data_dir());
         let loaded = load_named(&args.files, &layers, &options)?;
         let lines = load_lines(lines.lines(), &options)?;

@@ -15,7 +15,7 @@ use tenterhook_handlers::secret::Redactor;
 use crate::check::count;
 use crate::output::{self, style, styled};
 use crate::progress::Progress;
-use crate::safe::{inset, safe};
+use crate::safe::{inset, safe, safe_line};
 use crate::stdin::Lines;
 
 /// The most lines of a tool's result that are shown.
@@ -265,6 +265,12 @@ impl State {
     }
 }
 
+/// Returns a line that a script printed, as people see it.
+pub(crate) fn script_line(worker: &str, line: &str) -> String {
+    let before = styled(style::QUIET, format_args!("{}:", safe_line(worker)));
+    format!("  {before} {}", safe_line(&without_secrets(line)))
+}
+
 /// Returns what hooks and processes say of themselves, without secrets: no hook has looked at it.
 fn without_secrets(text: &str) -> Cow<'_, str> {
     Redactor::shared().redact(text)
@@ -389,6 +395,12 @@ impl Frontend for Terminal {
         let text = without_secrets(text);
         self.note(&format!("{} {}", styled(look, word), inset(&text, 4)));
         self.state().has_error |= level == NotificationLevel::Error;
+    }
+
+    fn script_output(&self, worker: &str, line: &str) {
+        if self.shown == Shown::Everything {
+            self.note(&script_line(worker, line));
+        }
     }
 
     fn is_interactive(&self) -> bool {

@@ -51,6 +51,8 @@ class Wire:
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
+        # What is printed is seen when it is printed.
+        sys.stdout.reconfigure(line_buffering=True)
         self.lock = threading.Lock()
         self.parts = []
         if hasattr(os, "register_at_fork"):

@@ -294,6 +294,13 @@ impl Host for ScriptHost {
         self.flags.clone()
     }
 
+    fn said(&self, worker: &str, line: &str) {
+        let view = self.view().clone();
+        if let Some(view) = view {
+            view.frontend.script_output(worker, line);
+        }
+    }
+
     fn answer<'a>(
         &'a self,
         method: &'a str,

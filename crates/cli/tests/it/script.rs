@@ -413,3 +413,25 @@ fn a_flag_that_no_script_has_is_refused() {
     assert_eq!(status, 64);
     assert!(run(&[]).0.contains("no script has any"));
 }
+
+#[test]
+fn what_scripts_print_is_shown() {
+    let test = scripts().file(
+        "../config/hooks/talk.py",
+        "from tenterhook import on\n\n@on('pre_tool_use')\ndef talk(event):\n    print('python \\x1b[31mhere')\n",
+    );
+    let test = test.file(
+        "../config/hooks/talk.mjs",
+        "import { on } from 'tenterhook';\non('pre_tool_use', async () => { console.log('node here'); });\n",
+    );
+    let ran = test
+        .args(["run", "go", "--yes", "--no-journal"])
+        .script(
+            "turns: [{tool_calls: [{name: shell, arguments: {cmd: 'sleep 0.5'}}]}, {text: done}]",
+        )
+        .run();
+    for line in ["  python: python", "  node: node here"] {
+        assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
+}

@@ -29,6 +29,8 @@ const CHUNK: usize = 64 << 10;
 const LAST_MOMENT: Duration = Duration::from_millis(500);
 /// How many lines of stderr are kept, and how much of each.
 const LINES: (usize, usize) = (20, 500);
+/// How many lines of stderr the host hears of one process.
+const MOST_HEARD: u32 = 10_000;
 /// How many calls may wait behind one that asks the user something.
 const MOST_BEHIND: usize = 1_024;
 
@@ -680,6 +682,7 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
 async fn listen(pipe: Receiver, shared: Arc<Shared>) {
     let (most, longest) = LINES;
     let mut line: Vec<u8> = Vec::new();
+    let mut heard = 0;
     let mut chunk = [0; 4 << 10];
     loop {
         let readable = tokio::select! {
@@ -704,6 +707,10 @@ async fn listen(pipe: Receiver, shared: Arc<Shared>) {
             line.clear();
             if text.is_empty() {
                 continue;
+            }
+            if heard < MOST_HEARD {
+                heard += 1;
+                shared.desk.host.said(&shared.name, &text);
             }
             let mut kept = shared.stderr.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() == most {

@@ -60,6 +60,10 @@ pub trait Host: Send + Sync + fmt::Debug {
         JsonObject::new()
     }
 
+    /// Hears a line that a worker, or one of its scripts, printed. The default is to pass over it; the last lines are kept for
+    /// the message of a worker that ends.
+    fn said(&self, _worker: &str, _line: &str) {}
+
     /// Answers a request of a script.
     ///
     /// # Errors

@@ -254,10 +254,10 @@ class Context {
     return this.#read('system_prompt');
   }
   abort() {
-    void this.#host.ask('session/stop', { what: 'run' }).catch(console.error);
+    this.#host.askNow('session/stop', { what: 'run' });
   }
   shutdown() {
-    void this.#host.ask('session/stop', { what: 'program' }).catch(console.error);
+    this.#host.askNow('session/stop', { what: 'program' });
   }
   compact(options) {
     const asked = this.#host.ask('session/compact', { custom_instructions: options?.customInstructions });

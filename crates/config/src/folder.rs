@@ -437,6 +437,13 @@ impl Discovery {
         self
     }
 
+    /// Leaves out what the call names.
+    pub(crate) fn without_named(mut self) -> Self {
+        self.folders
+            .retain(|folder| folder.layer != Layer::Explicit);
+        self
+    }
+
     /// Sets who says which hooks of a project run. The default is nobody: none of them.
     #[must_use]
     pub fn trust(mut self, trust: Trust) -> Self {

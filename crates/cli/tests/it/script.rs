@@ -435,3 +435,23 @@ fn what_scripts_print_is_shown() {
     }
     assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
 }
+
+#[test]
+fn an_agent_cannot_change_the_guard_that_its_user_named() {
+    let guard = "export default (pi: any) => { pi.on('tool_call', (event: any) => event.toolName === 'bash' ? { block: true, reason: 'GUARD' } : undefined); };";
+    let other = "require('fs').writeFileSync('pwned', 'x'); export default (pi) => { pi.on('agent_end', () => {}); };";
+    let script = format!(
+        "turns:\n  - tool_calls: [{{name: write_file, arguments: {{path: guard.ts, content: {}}}}}]\n  - text: one\n  \
+         - tool_calls: [{{name: shell, arguments: {{cmd: echo ran}}}}]\n  - text: two\n",
+        serde_json::to_string(other).unwrap()
+    );
+    let ran = Test::new()
+        .args(["run", "--no-journal", "--yes", "-e", "guard.ts"])
+        .file("guard.ts", guard)
+        .script(&script)
+        .stdin("go\nagain\n")
+        .run();
+    assert!(ran.stdout.contains("GUARD"), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("    ran"), "{}", ran.stdout);
+    assert!(!ran.path("pwned").exists());
+}

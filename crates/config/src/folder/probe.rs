@@ -77,7 +77,7 @@ impl<'a> Probes<'a> {
         let mut answers = Vec::with_capacity(asked.len());
         let mut running = JoinSet::new();
         let mut starting = JoinSet::new();
-        let mut places = HashMap::new();
+        let mut asked_by = HashMap::new();
         for (index, candidate) in asked {
             if candidate.found.speaks == Speaks::KodeletExtension {
                 // What it registers is asked of the process that is called later, never remembered.
@@ -86,18 +86,14 @@ impl<'a> Probes<'a> {
                 continue;
             }
             let key = Cache::key(&candidate.found.path, &candidate.sha256);
-            // What a file has beside it that was named by itself is not known.
-            let is_whole = !candidate.found.is_named();
-            if let Some(declared) = self.cache.find(&key).filter(|_| is_whole) {
-                answers.push((index, Ok(declared)));
+            if let Some(language) = candidate.language {
+                // What a script registers may depend on anything, so it is asked every time.
+                let answer = self.workers.ask(language, candidate).await;
+                answers.push((index, answer.map(Declared)));
                 continue;
             }
-            if let Some(language) = candidate.language {
-                let answer = self.ask_worker(language, candidate).await;
-                if let Ok(declared) = &answer {
-                    self.cache.remember(key, declared);
-                }
-                answers.push((index, answer));
+            if let Some(declared) = self.cache.find(&key) {
+                answers.push((index, self.served(candidate, Ok(declared)).await));
                 continue;
             }
             let command = Command::new(Program::exec([candidate.run.as_os_str(), "hook".as_ref()]));
@@ -110,22 +106,18 @@ impl<'a> Probes<'a> {
                 Some(dir) => command.working_dir(dir.to_owned()),
                 None => command,
             };
-            let may_serve = candidate.found.speaks == Speaks::Tenterhook;
-            places.insert(index, candidate);
-            running.spawn(async move { (index, key, probe(&command).await, may_serve) });
+            asked_by.insert(index, candidate);
+            running.spawn(async move { (index, key, probe(&command).await) });
         }
         while let Some(joined) = running.join_next().await {
-            let Ok((index, key, mut answer, may_serve)) = joined else {
+            let Ok((index, key, mut answer)) = joined else {
                 continue;
             };
-            if may_serve
-                && answer.as_ref().is_ok_and(|declared| declared.0 == WORKER)
-                && let Some(candidate) = places.get(&index)
-            {
-                answer = self.ask_worker(Language::Program, candidate).await;
-            }
             if let Ok(declared) = &answer {
                 self.cache.remember(key, declared);
+            }
+            if let Some(candidate) = asked_by.get(&index) {
+                answer = self.served(candidate, answer).await;
             }
             answers.push((index, answer));
         }
@@ -135,11 +127,15 @@ impl<'a> Probes<'a> {
         answers
     }
 
-    /// Asks the worker of a file what the file registers.
-    async fn ask_worker(&self, language: Language, candidate: &Candidate) -> Answer {
-        let asked = tokio::time::timeout(TIMEOUT, self.workers.ask(language, candidate)).await;
-        let late = || format!("no answer within {} seconds", TIMEOUT.as_secs());
-        asked.unwrap_or_else(|_| Err(late())).map(Declared)
+    /// Asks an executable that says that it is a worker what it registers.
+    async fn served(&self, candidate: &Candidate, answer: Answer) -> Answer {
+        let is_worker = candidate.found.speaks == Speaks::Tenterhook
+            && answer.as_ref().is_ok_and(|declared| declared.0 == WORKER);
+        if !is_worker {
+            return answer;
+        }
+        let asked = self.workers.ask(Language::Program, candidate).await;
+        asked.map(Declared)
     }
 
     /// Keeps what was learned for the next time.
@@ -182,6 +178,9 @@ async fn probe(command: &Command) -> Answer {
     let name = text.trim();
     if name.is_empty() {
         return Err("it prints nothing, expected the name of an event".to_owned());
+    }
+    if name.starts_with('{') {
+        return Err("it prints JSON, expected the name of one event".to_owned());
     }
     if name.contains(char::is_whitespace) {
         return Err("it prints more than one word, expected the name of one event".to_owned());

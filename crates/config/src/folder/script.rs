@@ -1,9 +1,10 @@
 //! Scripts of a folder: which worker serves them, and the hooks that they have.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tenterhook::{Dialect, EventName, HookId, HookSpec, Layer, Matcher, native_policy};
 use tenterhook_dialects::docker_agent::DockerAgent;
@@ -15,6 +16,7 @@ use tenterhook_handlers::worker::{
     WorkerHandler, node, python,
 };
 use tenterhook_process::{Command, Program};
+use tokio::time::timeout;
 
 use super::scan::Candidate;
 use super::{Discovered, FileState, FoundHook, Speaks, spec};
@@ -190,6 +192,21 @@ struct Known {
     versions: HashMap<(Seat, PathBuf), String>,
     /// What the sources beside each script were when they were seen first.
     beside: HashMap<PathBuf, String>,
+    /// Scripts that share their worker with no other, since one was lost with them.
+    alone: HashSet<PathBuf>,
+    /// What each script registered, and what it was then: it is asked once as long as these workers are kept.
+    registered: HashMap<(Layer, PathBuf), (String, String)>,
+}
+
+/// How long a script may take to say what it registers.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Why a script did not say what it registers.
+enum Unanswered {
+    /// The worker says so.
+    Refused(String),
+    /// There is no worker any more that could.
+    Lost(String),
 }
 
 /// What a worker is for: a language, a layer, the project whose layer it is, the only script that it serves where that shares it with no
@@ -208,7 +225,7 @@ impl Workers {
 
     /// Lets go of workers that nobody needs any more.
     pub(super) fn drop_unused(&self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         let Known { made, versions, .. } = &mut *known;
         made.retain(|_, worker| worker.is_shared());
         versions.retain(|(seat, _), _| made.contains_key(seat));
@@ -217,20 +234,24 @@ impl Workers {
     /// Returns the worker of a script, and whether the script is another one than it was.
     fn seat(&self, language: Language, candidate: &Candidate) -> (Worker, bool) {
         let project = candidate.project().map(|project| project.dir.clone());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         let Known {
             made,
             versions,
             beside,
+            alone,
+            ..
         } = &mut *known;
         let first = beside
             .entry(candidate.found.path.clone())
             .or_insert_with(|| candidate.beside.clone());
         let changed = Some(&candidate.beside).filter(|now| *now != first);
         let changed = changed.cloned().unwrap_or_default();
-        let is_alone = candidate.is_isolated || language == Language::Program;
-        let alone = is_alone.then(|| candidate.run.clone());
-        let seat: Seat = (language, candidate.found.layer, project, alone, changed);
+        let is_alone = candidate.is_isolated
+            || language == Language::Program
+            || alone.contains(&candidate.run);
+        let own = is_alone.then(|| candidate.run.clone());
+        let seat: Seat = (language, candidate.found.layer, project, own, changed);
         let worker = made.entry(seat.clone()).or_insert_with(|| {
             let worker = match language {
                 Language::Python => python(&self.directory),
@@ -266,19 +287,75 @@ impl Workers {
         worker
     }
 
-    /// Loads a script and returns what it registers as text.
+    /// Loads a script and returns what it registers as text. Where the worker is lost over it, whoever's fault that is, the script is
+    /// asked once more in a worker of its own, and the next one in a new worker.
     pub(super) async fn ask(
         &self,
         language: Language,
         candidate: &Candidate,
     ) -> Result<String, String> {
+        let key = (candidate.found.layer, candidate.run.clone());
+        let version = format!("{}{}", candidate.sha256, candidate.beside);
+        if let Some((before, registered)) = self.known().registered.get(&key)
+            && *before == version
+        {
+            return Ok(registered.clone());
+        }
+        let asked = match self.ask_once(language, candidate).await {
+            Err(Unanswered::Lost(_)) => {
+                self.set_apart(candidate);
+                self.ask_once(language, candidate).await
+            }
+            asked => asked,
+        };
+        let registered = asked.map_err(|unanswered| match unanswered {
+            Unanswered::Refused(problem) => problem,
+            Unanswered::Lost(problem) => {
+                self.set_apart(candidate);
+                problem
+            }
+        })?;
+        let known = (version, registered.clone());
+        self.known().registered.insert(key, known);
+        Ok(registered)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask_once(
+        &self,
+        language: Language,
+        candidate: &Candidate,
+    ) -> Result<String, Unanswered> {
         let script = script(candidate);
         let worker = self.of(language, candidate).await;
-        let (_, registered) = worker
-            .load(&script)
-            .await
-            .map_err(|error| error.to_string())?;
-        serde_json::to_string(&registered).map_err(|error| error.to_string())
+        match timeout(ANSWER, worker.load(&script)).await {
+            Ok(Ok((_, registered))) => serde_json::to_string(&registered)
+                .map_err(|error| Unanswered::Refused(error.to_string())),
+            Ok(Err(error)) if worker.pid().await.is_some() => {
+                Err(Unanswered::Refused(error.to_string()))
+            }
+            Ok(Err(error)) => Err(Unanswered::Lost(error.to_string())),
+            Err(_) => Err(Unanswered::Lost(format!(
+                "no answer within {} seconds",
+                ANSWER.as_secs()
+            ))),
+        }
+    }
+
+    /// Gives a script a worker of its own from now on, and lets go of the one that it was asked in: those of its scripts that are
+    /// in use keep it.
+    fn set_apart(&self, candidate: &Candidate) {
+        let mut known = self.known();
+        let project = candidate.project().map(|project| &project.dir);
+        let (layer, run) = (candidate.found.layer, &candidate.run);
+        known.made.retain(|(_, of, dir, own, _), _| {
+            let is_same = *of == layer && dir.as_ref() == project;
+            !(is_same && own.as_ref().is_none_or(|own| own == run))
+        });
+        known.alone.insert(run.clone());
     }
 }
 

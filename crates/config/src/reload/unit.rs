@@ -139,7 +139,11 @@ pub(super) fn merge(
     for unit in now {
         let place = places.find(&unit.path, unit.layer);
         let old = place.and_then(|place| before.get_mut(place)?.take());
-        let (unit, kind) = unit.after(old, rules);
+        let named = |old: &Unit| old.layer == Layer::Explicit;
+        let (unit, kind) = match old {
+            Some(old) if named(&old) => (old, None),
+            old => unit.after(old, rules),
+        };
         changes.extend(kind.map(|kind| unit.change(kind)));
         merged.push(unit);
     }
@@ -147,7 +151,9 @@ pub(super) fn merge(
         let Some(mut old) = old else {
             continue;
         };
-        if !old.is_empty() && is_in_force(&old.path) && old.is_still_approved(rules) {
+        if old.layer == Layer::Explicit {
+            merged.insert(place.min(merged.len()), old);
+        } else if !old.is_empty() && is_in_force(&old.path) && old.is_still_approved(rules) {
             if !old.version.is_empty() {
                 old.version = String::new();
                 changes.push(old.change(ChangeKind::Waits { goes_on: true }));

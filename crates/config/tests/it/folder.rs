@@ -607,41 +607,6 @@ async fn a_script_of_the_own_folder_has_the_hooks_that_it_registers() {
 }
 
 #[tokio::test]
-async fn a_script_is_not_loaded_before_its_first_event_if_its_hooks_are_known() {
-    let place = Place::new();
-    let own = place.home.join("config/hooks");
-    fs::create_dir_all(&own).unwrap();
-    let mark = place.home.join("loaded");
-    let text = format!(
-        "open({:?}, 'a').write('x')\n{SCRIPT}",
-        mark.display().to_string()
-    );
-    fs::write(own.join("guard.py"), text).unwrap();
-    let discover = || async {
-        let search = Discovery::of_layers(&place.layers()).data_dir(Some(place.data()));
-        search.discover().await
-    };
-    let loads = || fs::read_to_string(&mark).unwrap_or_default().len();
-    assert_eq!(discover().await.specs.len(), 3);
-    assert_eq!(loads(), 1);
-    let discovered = discover().await;
-    assert_eq!(loads(), 1);
-    let engine = tenterhook::Engine::builder().build();
-    engine
-        .scope(tenterhook::Scope::Global)
-        .replace(discovered.specs);
-    let dispatcher = engine.dispatcher(tenterhook::Origin::default());
-    let event = || tenterhook_protocol::event::PreToolUse {
-        tool_name: "shell".to_owned(),
-        ..tenterhook_protocol::event::PreToolUse::default()
-    };
-    for _ in 0..3 {
-        assert_eq!(dispatcher.dispatch(event()).await.stopped(), Some("no"));
-    }
-    assert_eq!(loads(), 2);
-}
-
-#[tokio::test]
 async fn a_script_of_a_project_is_loaded_once_it_is_approved() {
     let place = Place::new();
     let own = place.project.join(".tenterhook/hooks");

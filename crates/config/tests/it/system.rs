@@ -603,3 +603,86 @@ async fn a_script_that_says_so_has_a_worker_of_its_own() {
     let others: std::collections::BTreeSet<&String> = pids.iter().collect();
     assert_eq!(others.len(), 3, "{pids:?}");
 }
+
+fn denied() -> PreToolUse {
+    PreToolUse {
+        tool_name: "shell".to_owned(),
+        ..PreToolUse::default()
+    }
+}
+
+// A file that hangs, exits or breaks later takes no guard with it.
+#[tokio::test]
+async fn a_guard_is_in_force_whatever_stands_beside_it() {
+    let guard = "export default (pi: any) => { pi.on('tool_call', async () => ({ block: true, reason: 'GUARD' })); };";
+    let slow = format!("await new Promise((r) => setTimeout(r, 50));\n{guard}");
+    for (name, bad) in [
+        ("hang", "export default (pi: any) => { for (;;); };"),
+        ("exit", "process.exit(3);"),
+        (
+            "throw",
+            "export default (pi: any) => { setTimeout(() => { throw new Error('later'); }, 0); };",
+        ),
+    ] {
+        let place = Place::new();
+        let dir = place.home.join(".pi/agent/extensions");
+        write(
+            &dir,
+            &[
+                ("a.ts", bad),
+                ("b.ts", bad),
+                ("c.ts", bad),
+                ("guard.ts", &slow),
+                ("next.ts", guard),
+            ],
+        );
+        let discovered = search(&place).discover().await;
+        let hooks: Vec<String> = discovered
+            .specs
+            .iter()
+            .map(|spec| spec.id.to_string())
+            .collect();
+        assert_eq!(hooks, ["guard.ts:tool_call", "next.ts:tool_call"], "{name}");
+        for spec in discovered.specs {
+            let engine = Engine::new();
+            engine.register(spec);
+            let hooks = engine.dispatcher(Origin::default());
+            let outcome = hooks.dispatch(denied()).await;
+            assert_eq!(outcome.stopped(), Some("GUARD"), "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn scripts_are_asked_at_every_start() {
+    let place = Place::new();
+    let dir = place.home.join("config/hooks");
+    let text = "import os\nfrom tenterhook import deny, on\n\n@on('stop')\ndef stop(event):\n    pass\n\nif os.path.exists('FLAG'):\n    \
+                @on('pre_tool_use')\n    def guard(event):\n        return deny('GUARD')\n";
+    let flag = place.home.join("flag");
+    write(
+        &dir,
+        &[("a.py", &text.replace("FLAG", flag.to_str().unwrap()))],
+    );
+    for expected in [1, 2] {
+        let discovered = search(&place).data_dir(Some(place.data())).discover().await;
+        assert_eq!(discovered.specs.len(), expected);
+        fs::write(&flag, "").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_executable_that_prints_json_is_no_worker() {
+    let place = Place::new();
+    let dir = place.home.join("config/hooks");
+    let text = "#!/bin/sh\necho '{\"hooks\":[{\"name\":\"a\",\"event\":\"stop\"}]}'\n";
+    write(&dir, &[("mine", text)]);
+    mode(&dir.join("mine"), 0o755);
+    let discovered = search(&place).discover().await;
+    assert!(discovered.specs.is_empty());
+    assert!(
+        discovered.warnings[0].contains("it prints JSON"),
+        "{:?}",
+        discovered.warnings
+    );
+}

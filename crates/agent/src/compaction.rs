@@ -124,8 +124,11 @@ impl Life {
         cancel: &CancellationToken,
     ) -> Result<Compacted, CompactionError> {
         let hooks = self.hooks.for_run(cancel);
-        self.compact(&Order::for_user(instructions), &hooks, cancel)
-            .await
+        let compacted = self
+            .compact(&Order::for_user(instructions), &hooks, cancel)
+            .await?;
+        self.save().await;
+        Ok(compacted)
     }
 
     pub(crate) async fn compact(

@@ -97,6 +97,15 @@ impl Agent {
         Ok(())
     }
 
+    /// Returns the stored session of that id, or the only one whose id begins so.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none, or several.
+    pub fn find_session(&self, id: &str) -> Result<SessionId, PassageError> {
+        Ok(self.stored()?.find(id)?)
+    }
+
     /// Goes on with a stored session in the place of this one. Returns what of its file was not written to its end.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use self::file::SessionFile;
 pub use self::file::{SessionError, Torn};
-pub use self::folder::{Listed, Opened, Sessions};
+pub use self::folder::{About, Listed, Opened, Sessions};
 pub(crate) use self::view::SessionView;
 
 /// The kind of an entry that is a message.

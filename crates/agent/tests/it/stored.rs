@@ -266,6 +266,7 @@ async fn a_hook_labels_the_entry_that_the_user_goes_to() {
     assert_eq!(read.session.labels()[&EntryId::from("1")], "start");
 }
 
+// O26: a resumption that is vetoed ends no session.
 #[tokio::test]
 async fn what_a_hook_blocks_leaves_everything_as_it_was() {
     let stage = Stage::empty();

@@ -596,6 +596,7 @@ impl Agent {
         let target = next.id().clone();
         self.stint.life.end(reason, Some(target)).await;
         let provider = Arc::clone(&self.stint.life.setup.provider);
+        self.parts.permissions = self.parts.permissions.for_new_session();
         // Scripts see one agent at a time.
         #[cfg(unix)]
         drop(self.stint.attached.take());

@@ -195,8 +195,9 @@ impl Agent {
         }
         life.reset_gauge();
         life.save().await;
+        let new_leaf = life.session.leaf().cloned();
         let build = || SessionTree {
-            new_leaf_id: cut.leaf.unwrap_or_default(),
+            new_leaf_id: new_leaf.unwrap_or_default(),
             old_leaf_id: old_leaf,
             summary_entry: None,
             from_hook: false,

@@ -46,6 +46,9 @@ pub const LABEL: &str = "label";
 const SUMMARY_INTRODUCTION: &str =
     "The conversation so far was replaced by this summary of it:\n\n";
 
+/// The result of a call whose own stayed on another branch.
+const CUT_OFF: &str = "the conversation went on from here without the result of this call";
+
 /// Bytes of text that make a token, roughly, where nobody counted.
 const BYTES_PER_TOKEN: usize = 4;
 
@@ -256,6 +259,7 @@ impl Session {
         self.store_notes();
         self.move_leaf(leaf);
         self.note_aside(LEAF, json!({ "entry": leaf }));
+        self.answer_open_calls();
         if let Some(view) = &self.view {
             view.show_anew(&self.branch);
         }
@@ -296,7 +300,30 @@ impl Session {
             fork.made = number(&entry.id).unwrap_or(fork.made);
             fork.grow(entry);
         }
+        fork.answer_open_calls();
         Ok(fork)
+    }
+
+    /// Answers the calls of tools that a branch was cut off from the results of: no model takes a call without one.
+    fn answer_open_calls(&mut self) {
+        let newest = self.branch.iter().rev();
+        let mut results = Vec::new();
+        let mut calls = Vec::new();
+        for message in newest.filter_map(|entry| entry.message.as_ref()) {
+            match message.role {
+                Role::Tool => results.extend(message.tool_call_id.clone()),
+                Role::Assistant => {
+                    calls.clone_from(&message.tool_calls);
+                    break;
+                }
+                Role::User => break,
+                Role::System | _ => {}
+            }
+        }
+        calls.retain(|call| !results.contains(&call.id));
+        for call in calls {
+            self.push(Message::tool(call.id, CUT_OFF, true));
+        }
     }
 
     /// Takes an entry as it was written. It has to be the next one.
@@ -623,6 +650,8 @@ fn bytes_of(message: &Message) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use tenterhook_protocol::ToolCall;
+
     use super::*;
 
     fn texts(session: &Session) -> Vec<String> {
@@ -726,6 +755,32 @@ mod tests {
         session.go_to(Some(&other)).unwrap();
         assert_eq!(texts(&session), ["rules", "one", "other"]);
         assert_eq!(session.go_to(Some(&"99".into())), Err(NoEntry("99".into())));
+    }
+
+    #[test]
+    fn a_branch_that_is_cut_off_from_results_of_tools_gets_others() {
+        let mut session = Session::new("s".into());
+        session.push(Message::user("one"));
+        let call = |id: &str| ToolCall {
+            id: id.into(),
+            ..ToolCall::default()
+        };
+        let asked = session.push(Message {
+            tool_calls: vec![call("a"), call("b")],
+            ..Message::assistant("")
+        });
+        let first = session.push(Message::tool("a".into(), "done", false));
+        let both = session.push(Message::tool("b".into(), "done", false));
+        for (leaf, expected) in [
+            (&asked, ["one", "", CUT_OFF, CUT_OFF]),
+            (&first, ["one", "", "done", CUT_OFF]),
+            (&both, ["one", "", "done", "done"]),
+        ] {
+            session.go_to(Some(leaf)).unwrap();
+            assert_eq!(texts(&session), expected);
+            let fork = session.fork("f".into(), Some(leaf)).unwrap();
+            assert_eq!(texts(&fork), expected);
+        }
     }
 
     #[test]

@@ -361,7 +361,11 @@ fn create(path: &Path, lines: &[u8]) -> Result<File, SessionError> {
         fs::remove_file(&unfinished).ok();
         return Err(error);
     }
-    sync_folder(folder).map_err(refused)?;
+    if let Err(error) = sync_folder(folder) {
+        // Nothing was said to be saved, and it is tried again.
+        fs::remove_file(path).ok();
+        return Err(refused(error));
+    }
     Ok(file)
 }
 

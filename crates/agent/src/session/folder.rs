@@ -189,15 +189,24 @@ impl Sessions {
         Ok(ids)
     }
 
+    /// Returns where a session is kept. An id is no way out of the folder.
     fn path(&self, id: &SessionId) -> PathBuf {
-        self.folder.join(format!("{id}.{EXTENSION}"))
+        let id = id.as_str();
+        let is_name = id.chars().all(is_plain) && !id.is_empty();
+        let name = if is_name {
+            id.to_owned()
+        } else {
+            digest(id.as_bytes())
+        };
+        self.folder.join(name).with_extension(EXTENSION)
     }
 
-    /// Returns the file of a session that there is. An id is no way out of the folder.
+    /// Returns the file of a session that there is.
     fn existing(&self, id: &SessionId) -> Result<PathBuf, SessionError> {
-        let is_known = self.ids()?.contains(id);
-        is_known
-            .then(|| self.path(id))
+        let path = self.path(id);
+        let is_file = path.is_file();
+        is_file
+            .then_some(path)
             .ok_or_else(|| self.unknown(id.as_str()))
     }
 
@@ -234,18 +243,23 @@ fn about(contents: Contents) -> About {
 
 /// Returns the name of a project's folder: one that a person knows again, and that no other project has.
 fn project(cwd: &Path) -> String {
-    let digest = Sha256::digest(cwd.as_os_str().as_encoded_bytes());
-    let digest: Vec<String> = digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
     let name = cwd.file_name().unwrap_or_default().to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let name: String = name
         .chars()
         .map(|c| if is_plain(c) { c } else { '-' })
         .take(MOST_NAME)
         .collect();
-    format!("{name}-{}", digest.concat())
+    format!("{name}-{}", digest(cwd.as_os_str().as_encoded_bytes()))
+}
+
+/// Says whether a character may stand in the name of a file everywhere.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+/// Returns a short name that no other bytes have.
+fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let digits = digest.iter().take(8).map(|byte| format!("{byte:02x}"));
+    digits.collect()
 }

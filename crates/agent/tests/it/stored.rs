@@ -10,6 +10,7 @@ use tenterhook::event::{
     SessionStart, TurnEnd,
 };
 use tenterhook::{Effect, EntryId, SessionId};
+use tenterhook_agent::frontend::Approval;
 use tenterhook_agent::session::SessionError;
 use tenterhook_agent::{Agent, CancellationToken, Moved, PassageError, Sessions};
 
@@ -293,6 +294,20 @@ async fn what_a_hook_blocks_leaves_everything_as_it_was() {
     }
     assert_eq!(passages(&stage, from).len(), 4);
     assert_eq!((files(&stage), agent.session()), (before, &session));
+}
+
+#[tokio::test]
+async fn what_the_user_allowed_for_a_session_is_asked_again_in_the_next() {
+    let stage = Stage::attended([Approval::AllowSession, Approval::AllowSession]);
+    let call = "{tool_calls: [{name: shell, arguments: {cmd: echo hi}}]}, {text: done}";
+    let script = format!("turns: [{call}, {call}, {call}]");
+    let mut agent = stage.builder(&script).build().unwrap();
+    say(&mut agent, "one").await;
+    say(&mut agent, "two").await;
+    assert_eq!(stage.human.asked().len(), 1);
+    agent.new_session(&never()).await.unwrap();
+    say(&mut agent, "three").await;
+    assert_eq!(stage.human.asked().len(), 2);
 }
 
 #[tokio::test]

@@ -228,6 +228,19 @@ async fn what_cannot_be_written_leaves_the_file_as_it_was_and_is_written_later()
 }
 
 #[tokio::test]
+async fn an_id_is_no_way_out_of_the_folder() {
+    let (_dir, sessions) = project();
+    for id in ["../s", "/s", "a/b", "..", "a.b", ""] {
+        let mut session = Session::new(id.into());
+        sessions.begin(&mut session);
+        session.push(Message::assistant("hi"));
+        assert!(session.save().await.unwrap());
+        assert_eq!(sessions.read(session.id()).unwrap().session, session);
+    }
+    assert_eq!(fs::read_dir(sessions.folder()).unwrap().count(), 6);
+}
+
+#[tokio::test]
 async fn a_session_is_found_by_the_beginning_of_its_id() {
     let (_dir, sessions) = project();
     for id in ["abc", "abd", "ab"] {

@@ -70,7 +70,7 @@ pub use crate::agent::{Agent, AgentBuilder, AgentSpec, BuildError, Prompt, RunEn
 pub use crate::compaction::{Compacted, CompactionError};
 pub use crate::frontend::Frontend;
 pub use crate::limit::{Limits, RetryPolicy};
-pub use crate::passage::{Moved, PassageError};
+pub use crate::passage::{Leaving, Moved, PassageError};
 pub use crate::permission::{Permissions, Rule, RuleProblem};
 pub use crate::queue::AgentHandle;
 pub use crate::session::{Session, Sessions};

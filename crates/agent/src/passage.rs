@@ -12,11 +12,12 @@ use tenterhook_protocol::event::{
     SessionEntry, SessionFork, SessionSource, SessionSwitch, SessionTree, SwitchReason,
     TreePreparation,
 };
-use tenterhook_protocol::{EntryId, Event, Outcome, Role, SessionId};
+use tenterhook_protocol::{EntryId, Event, Message, Outcome, Role, SessionId};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, fresh_session};
+use crate::compaction::{CompactionError, INSTRUCTION, Source};
 use crate::hooks::reason_or_none;
 use crate::session::{NoEntry, Session, SessionError, Sessions, Torn};
 
@@ -44,6 +45,9 @@ pub enum PassageError {
     /// The session to go to is the one that is led.
     #[error("`{0}` is the session that is led already")]
     Current(SessionId),
+    /// The branch that would be left could not be summarised.
+    #[error("the branch is not summarised")]
+    Summary(#[source] CompactionError),
     /// There are no stored sessions to go to.
     #[error("sessions are not stored here")]
     NotStored,
@@ -54,6 +58,15 @@ pub enum PassageError {
 pub struct Moved {
     /// The words of the user that the conversation stands before now, to be said anew.
     pub words: Option<String>,
+}
+
+/// How a branch of the conversation is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// The model is told nothing of it.
+    AsItIs,
+    /// The model is told a summary of it.
+    Summarised,
 }
 
 /// Where a conversation goes on: behind an entry, or before words of the user.
@@ -166,14 +179,15 @@ impl Agent {
     }
 
     /// Goes on at another entry of the session: after it, or before it, if it is what the user said. The branch that
-    /// is left stays in the tree.
+    /// is left stays in the tree; where the user wants it, the model is told a summary of it.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such entry, and if a hook does not want it.
+    /// Fails if there is no such entry, if a hook does not want it, and if the summary cannot be made.
     pub async fn go_to(
         &mut self,
         entry: &EntryId,
+        leaving: Leaving,
         cancel: &CancellationToken,
     ) -> Result<Moved, PassageError> {
         self.start_session(SessionSource::Startup).await;
@@ -182,16 +196,29 @@ impl Agent {
         if old_leaf.as_ref() == Some(entry) {
             return Ok(Moved::default());
         }
+        let preparation = self.preparation(entry, leaving);
         let build = || SessionBeforeTree {
-            preparation: self.preparation(entry),
+            preparation: preparation.clone(),
         };
         let outcome = self.ask(build, cancel).await?;
-        let rewritten = outcome.into_rewritten();
-        let label = rewritten.and_then(|event| event.preparation.label);
+        let supplied = outcome.supplied().filter(|summary| !summary.is_empty());
+        let preparation = outcome
+            .into_rewritten()
+            .map_or(preparation, |event| event.preparation);
+        let from_hook = supplied.is_some() && leaving == Leaving::Summarised;
+        let summary = match leaving {
+            Leaving::AsItIs => None,
+            Leaving::Summarised if from_hook => supplied,
+            Leaving::Summarised => self.summarise(&preparation, cancel).await?,
+        };
         let life = &mut self.stint.life;
+        let known = life.session.labels().remove(entry);
         life.session.go_to(cut.leaf.as_ref())?;
-        if let Some(label) = label {
-            life.session.label(entry, Some(&label))?;
+        let written =
+            summary.map(|summary| life.session.remember_branch(&summary, old_leaf.as_ref()));
+        if preparation.label != known {
+            let labelled = written.as_ref().map_or(entry, |written| &written.id);
+            life.session.label(labelled, preparation.label.as_deref())?;
         }
         life.reset_gauge();
         life.save().await;
@@ -199,14 +226,45 @@ impl Agent {
         let build = || SessionTree {
             new_leaf_id: new_leaf.unwrap_or_default(),
             old_leaf_id: old_leaf,
-            summary_entry: None,
-            from_hook: false,
+            summary_entry: written,
+            from_hook,
         };
         life.hooks.tell(build).await;
         Ok(Moved { words: cut.words })
     }
 
-    fn preparation(&self, target: &EntryId) -> TreePreparation {
+    /// Has a model summarise the branch that is left. `None` is a branch that says nothing.
+    async fn summarise(
+        &self,
+        preparation: &TreePreparation,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>, PassageError> {
+        let left = preparation.entries_to_summarize.iter();
+        let messages: Vec<Message> = left.filter_map(|entry| entry.message.clone()).collect();
+        if messages.is_empty() {
+            return Ok(None);
+        }
+        let own = preparation.custom_instructions.as_deref();
+        let (instruction, guidance) = match own {
+            Some(own) if preparation.replace_instructions => (own, None),
+            own => (INSTRUCTION, own.map(str::to_owned)),
+        };
+        let source = Source {
+            messages: &messages,
+            instruction,
+        };
+        let life = &self.stint.life;
+        let hooks = life.hooks.for_run(cancel);
+        let guidance: Vec<String> = guidance.into_iter().collect();
+        let summary = life.summarise(source, &guidance, &hooks, cancel).await;
+        summary.map(Some).map_err(|error| match error {
+            CompactionError::Canceled => PassageError::Canceled,
+            CompactionError::Blocked { event, reason } => PassageError::Blocked { event, reason },
+            CompactionError::Nothing | CompactionError::Model(_) => PassageError::Summary(error),
+        })
+    }
+
+    fn preparation(&self, target: &EntryId, leaving: Leaving) -> TreePreparation {
         let session = self.session();
         let common = session.common_ancestor(target);
         let left = session.entries().iter().rev();
@@ -220,6 +278,7 @@ impl Agent {
             old_leaf_id: session.leaf().cloned(),
             common_ancestor_id: common,
             entries_to_summarize: left,
+            user_wants_summary: leaving == Leaving::Summarised,
             label: session.labels().remove(target),
             ..TreePreparation::default()
         }

@@ -33,6 +33,9 @@ pub const CONTEXT: &str = "context";
 /// The kind of an entry that holds the summary of what stands before it.
 pub const COMPACTION: &str = "compaction";
 
+/// The kind of an entry that holds the summary of a branch that was left.
+pub const BRANCH_SUMMARY: &str = "branch_summary";
+
 /// The kind of an entry that a script keeps for itself.
 pub const CUSTOM: &str = "custom";
 
@@ -45,6 +48,10 @@ pub const LABEL: &str = "label";
 /// What introduces a summary to the model.
 const SUMMARY_INTRODUCTION: &str =
     "The conversation so far was replaced by this summary of it:\n\n";
+
+/// What introduces the summary of a branch to the model.
+const BRANCH_INTRODUCTION: &str =
+    "The conversation went another way from here before. This is a summary of it:\n\n";
 
 /// The result of a call whose own stayed on another branch.
 const CUT_OFF: &str = "the conversation went on from here without the result of this call";
@@ -456,6 +463,18 @@ impl Session {
         self.branch.last().cloned().unwrap_or_default()
     }
 
+    /// Lets the conversation go on with the summary of a branch that it left, which ended with `left`.
+    pub(crate) fn remember_branch(
+        &mut self,
+        summary: &str,
+        left: Option<&EntryId>,
+    ) -> SessionEntry {
+        let message = Message::user(format!("{BRANCH_INTRODUCTION}{summary}"));
+        let data = json!({ "summary": summary, "left": left });
+        self.append(BRANCH_SUMMARY, Some(message), Some(data));
+        self.branch.last().cloned().unwrap_or_default()
+    }
+
     /// Lets the conversation go on with nothing but `summary`, as a message of the user, and what the user said since
     /// the model answered.
     pub(crate) fn swap(&mut self, summary: String, tokens_before: u64) {
@@ -550,7 +569,8 @@ impl Session {
             kept.unwrap_or(position)
         });
         let live = self.branch.get(start..).unwrap_or_default();
-        live.iter().filter(|entry| entry.kind == MESSAGE)
+        live.iter()
+            .filter(|entry| entry.kind == MESSAGE || entry.kind == BRANCH_SUMMARY)
     }
 
     fn last_compaction(&self) -> Option<(usize, &SessionEntry)> {

@@ -367,7 +367,7 @@ pub(crate) struct SessionArgs {
 #[command(override_usage = "tenterhook run [OPTIONS] [PROMPT]")]
 pub(crate) struct RunArgs {
     /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/new`, `/resume ID`,
-    /// `/fork ENTRY` and `/tree [ENTRY]` go from session to session and in them, `/quit` ends, and scripts may have
+    /// `/fork ENTRY` and `/tree [ENTRY [summary]]` go from session to session and in them, `/quit` ends, and scripts may have
     /// commands of their own.
     pub(crate) prompt: Option<String>,
 

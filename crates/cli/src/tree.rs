@@ -6,6 +6,7 @@ use std::iter;
 use tenterhook::EntryId;
 use tenterhook::event::SessionEntry;
 use tenterhook_agent::Session;
+use tenterhook_agent::session::MESSAGE;
 
 use crate::output::{style, styled};
 use crate::safe::safe_line;
@@ -92,7 +93,7 @@ fn line(entry: &SessionEntry, depth: usize, is_on_path: bool, label: Option<&str
 /// Returns who spoke, or what else the entry is.
 pub(crate) fn kind_of(entry: &SessionEntry) -> String {
     match &entry.message {
-        Some(message) if entry.kind == "message" => message.role.as_str().to_owned(),
+        Some(message) if entry.kind == MESSAGE => message.role.as_str().to_owned(),
         _ => safe_line(&entry.kind),
     }
 }
@@ -108,7 +109,7 @@ fn text_of(entry: &SessionEntry) -> String {
             message.content.clone()
         }
     });
-    let text = said.or_else(|| summary().map(str::to_owned));
+    let text = summary().map(str::to_owned).or(said);
     beginning(&text.unwrap_or_default())
 }
 

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tenterhook::event::{
     SessionBeforeFork, SessionBeforeSwitch, SessionBeforeTree, SessionEndReason, SessionSource,
-    SessionStart, TurnEnd,
+    SessionStart, SessionTree, TurnEnd,
 };
 use tenterhook::{Effect, EntryId, SessionId};
 use tenterhook_agent::frontend::Approval;
 use tenterhook_agent::session::SessionError;
-use tenterhook_agent::{Agent, CancellationToken, Moved, PassageError, Sessions};
+use tenterhook_agent::{Agent, CancellationToken, Leaving, Moved, PassageError, Sessions};
 
 use crate::stage::Stage;
 
@@ -225,7 +225,10 @@ async fn the_conversation_goes_on_at_another_entry_and_the_branch_that_is_left_s
     let mut agent = stored(&stage).await;
     say(&mut agent, "two").await;
     let from = stage.heard().len();
-    let moved = agent.go_to(&"3".into(), &never()).await.unwrap();
+    let moved = agent
+        .go_to(&"3".into(), Leaving::AsItIs, &never())
+        .await
+        .unwrap();
     assert_eq!(moved.words.as_deref(), Some("two"));
     say(&mut agent, "other").await;
     assert_eq!(texts(&agent), ["one", "hello", "other", "hello"]);
@@ -251,8 +254,82 @@ async fn the_conversation_goes_on_at_another_entry_and_the_branch_that_is_left_s
     assert_eq!(stage.field("session_tree", "new_leaf_id"), ["2"]);
     let read = sessions(&stage).read(agent.session().id()).unwrap();
     assert_eq!(&read.session, agent.session());
-    agent.go_to(&"4".into(), &never()).await.unwrap();
+    agent
+        .go_to(&"4".into(), Leaving::AsItIs, &never())
+        .await
+        .unwrap();
     assert_eq!(texts(&agent), ["one", "hello", "two", "hello"]);
+}
+
+#[tokio::test]
+async fn a_branch_that_is_left_is_summarised_where_the_user_wants_it() {
+    let stage = Stage::empty();
+    let script =
+        "turns: [{text: hello}, {text: bye}, {summary: They said bye.}, {text: hello again}]";
+    let builder = stage.builder(script).sessions(sessions(&stage));
+    let mut agent = builder.build().unwrap();
+    say(&mut agent, "one").await;
+    say(&mut agent, "two").await;
+    let entry = EntryId::from("2");
+    agent
+        .go_to(&entry, Leaving::Summarised, &never())
+        .await
+        .unwrap();
+    let told = texts(&agent);
+    assert_eq!(told.len(), 3);
+    assert!(
+        told[2].ends_with("This is a summary of it:\n\nThey said bye."),
+        "{told:?}"
+    );
+    let moved: SessionTree = stage.only();
+    assert_eq!(
+        (moved.from_hook, moved.old_leaf_id),
+        (false, Some("4".into()))
+    );
+    assert_eq!(
+        moved.summary_entry.map(|entry| entry.id),
+        Some(moved.new_leaf_id)
+    );
+    assert!(
+        stage
+            .only::<SessionBeforeTree>()
+            .preparation
+            .user_wants_summary
+    );
+    let read = sessions(&stage).read(agent.session().id()).unwrap();
+    assert_eq!(&read.session, agent.session());
+}
+
+#[tokio::test]
+async fn a_hooks_summary_of_a_branch_counts_if_the_user_wants_one() {
+    for (leaving, expected) in [(Leaving::AsItIs, 2), (Leaving::Summarised, 3)] {
+        let stage = Stage::empty();
+        stage.engine.on(|_: &SessionBeforeTree| {
+            Effect::<SessionBeforeTree>::supply(&"They said bye.".to_owned())
+        });
+        let mut agent = stored(&stage).await;
+        say(&mut agent, "two").await;
+        agent.go_to(&"2".into(), leaving, &never()).await.unwrap();
+        assert_eq!(texts(&agent).len(), expected);
+        let moved: SessionTree = stage.only();
+        assert_eq!(moved.from_hook, leaving == Leaving::Summarised);
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_cannot_be_made_leaves_everything_as_it_was() {
+    let stage = Stage::empty();
+    let script = "turns: [{text: hello}, {text: bye}, {error: the service is gone}]";
+    let builder = stage.builder(script).sessions(sessions(&stage));
+    let mut agent = builder.build().unwrap();
+    say(&mut agent, "one").await;
+    say(&mut agent, "two").await;
+    let (before, session) = (files(&stage), agent.session().clone());
+    let done = agent
+        .go_to(&"2".into(), Leaving::Summarised, &never())
+        .await;
+    assert!(matches!(done, Err(PassageError::Summary(_))), "{done:?}");
+    assert_eq!((files(&stage), agent.session()), (before, &session));
 }
 
 #[tokio::test]
@@ -262,7 +339,10 @@ async fn a_hook_labels_the_entry_that_the_user_goes_to() {
         .engine
         .on(|_: &SessionBeforeTree| Effect::none().label(Some("start".to_owned())));
     let mut agent = stored(&stage).await;
-    agent.go_to(&"1".into(), &never()).await.unwrap();
+    agent
+        .go_to(&"1".into(), Leaving::AsItIs, &never())
+        .await
+        .unwrap();
     let read = sessions(&stage).read(agent.session().id()).unwrap();
     assert_eq!(read.session.labels()[&EntryId::from("1")], "start");
 }
@@ -286,7 +366,10 @@ async fn what_a_hook_blocks_leaves_everything_as_it_was() {
         agent.new_session(&never).await.unwrap_err(),
         agent.resume(&other, &never).await.unwrap_err(),
         agent.fork(&"1".into(), &never).await.unwrap_err(),
-        agent.go_to(&"1".into(), &never).await.unwrap_err(),
+        agent
+            .go_to(&"1".into(), Leaving::AsItIs, &never)
+            .await
+            .unwrap_err(),
     ];
     for (refusal, event) in refusals.iter().zip(["switch", "switch", "fork", "tree"]) {
         let expected = format!("a session_before_{event} hook does not want it: stay");
@@ -331,14 +414,20 @@ async fn a_passage_to_what_is_not_there_asks_no_hook() {
             "the session has no entry `9`",
         ),
         (
-            agent.go_to(&"9".into(), &never).await.unwrap_err(),
+            agent
+                .go_to(&"9".into(), Leaving::AsItIs, &never)
+                .await
+                .unwrap_err(),
             "the session has no entry `9`",
         ),
     ] {
         assert!(error.to_string().contains(expected), "{error}");
     }
     assert_eq!(
-        agent.go_to(&"2".into(), &never).await.unwrap(),
+        agent
+            .go_to(&"2".into(), Leaving::AsItIs, &never)
+            .await
+            .unwrap(),
         Moved::default()
     );
     assert!(passages(&stage, from).is_empty());

@@ -1,7 +1,7 @@
 //! The commands by which a user goes from session to session, and from branch to branch.
 
 use tenterhook::EntryId;
-use tenterhook_agent::{Frontend as _, Moved, PassageError};
+use tenterhook_agent::{Frontend as _, Leaving, Moved, PassageError};
 
 use super::{Conversation, Record};
 use crate::exit::Exit;
@@ -23,10 +23,15 @@ impl Conversation<'_> {
             ("/resume", Some(id), None) => self.resume(id, record).await,
             ("/fork", Some(entry), None) => self.fork(&entry.into(), record).await,
             ("/tree", None, None) => self.terminal.lines(tree::lines(self.agent.session())),
-            ("/tree", Some(entry), None) => self.go_to(&entry.into(), record).await,
+            ("/tree", Some(entry), None) => {
+                self.go_to(&entry.into(), Leaving::AsItIs, record).await;
+            }
+            ("/tree", Some(entry), Some("summary")) if words.next().is_none() => {
+                self.go_to(&entry.into(), Leaving::Summarised, record).await;
+            }
             _ => {
                 output::note(
-                    "Expected `/new`, `/resume ID`, `/fork ENTRY`, `/tree` or `/tree ENTRY`; `/tree` shows the entries",
+                    "Expected `/new`, `/resume ID`, `/fork ENTRY`, `/tree` or `/tree ENTRY [summary]`; `/tree` shows the entries",
                 );
                 self.fail(record, Exit::Usage);
             }
@@ -66,9 +71,12 @@ impl Conversation<'_> {
         }
     }
 
-    async fn go_to(&mut self, entry: &EntryId, record: &mut Record) {
+    async fn go_to(&mut self, entry: &EntryId, leaving: Leaving, record: &mut Record) {
+        if leaving == Leaving::Summarised {
+            self.terminal.wait_for("waiting for the summary");
+        }
         let cancel = self.interrupts.token();
-        let done = self.agent.go_to(entry, &cancel).await;
+        let done = self.agent.go_to(entry, leaving, &cancel).await;
         if let Some(moved) = self.is_done(done, record) {
             let entry = safe_line(entry.as_str());
             self.terminal
@@ -109,6 +117,7 @@ impl Conversation<'_> {
                     Exit::Usage
                 }
                 PassageError::Session(error) => sessions::exit_of(&error),
+                PassageError::Summary(_) => Exit::Run,
                 _ => Exit::Failed,
             },
         );

@@ -141,6 +141,20 @@ fn a_conversation_goes_from_session_to_session_and_in_them() {
 }
 
 #[test]
+fn a_branch_that_is_left_is_summarised_where_the_user_wants_it() {
+    let script = "turns: [{text: hello}, {summary: They said hello.}, {text: bye}]";
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .script(script)
+        .stdin("one\n/tree 1 summary\ntwo\n/tree\n")
+        .run();
+    let tree = "○ 1 user: one\n○ 2 assistant: hello\n●   4 branch_summary: They said hello.\n●   5 user: two\n\
+                ●   6 assistant: bye\n";
+    assert!(ran.stdout.ends_with(tree), "{}", ran.stdout);
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}
+
+#[test]
 fn a_command_that_a_hook_blocks_leaves_the_files_as_they_were() {
     let ran = talk("one\n").run();
     let files = files(&ran.path("home"));
@@ -175,7 +189,7 @@ fn what_is_not_there_is_refused_with_a_way_out() {
     for text in [
         "Nothing is changed: there is no session `x` in `",
         "Nothing is changed: the session has no entry `9`\n",
-        "Expected `/new`, `/resume ID`, `/fork ENTRY`, `/tree` or `/tree ENTRY`; ",
+        "Expected `/new`, `/resume ID`, `/fork ENTRY`, `/tree` or `/tree ENTRY [summary]`; ",
     ] {
         assert!(ran.stderr.contains(text), "{}", ran.stderr);
     }

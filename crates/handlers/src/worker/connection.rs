@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -588,11 +589,16 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
         .map_err(|error| format!("it said what is no message: {error}"))?;
     match (message.id, message.method) {
         (Some(id), Some(method)) => {
-            tokio::spawn(serve(
+            let mut served = Box::pin(serve(
                 (id, method, message.params),
                 Arc::clone(shared),
                 Arc::clone(stdin),
             ));
+            // What needs no wait is done before the next message is taken: a script that wants the program to end, and
+            // then answers, has ended it.
+            if (&mut served).now_or_never().is_none() {
+                tokio::spawn(served);
+            }
             Ok(())
         }
         // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.

@@ -22,7 +22,7 @@ use crate::limit::{Limits, RetryPolicy};
 use crate::permission::{Permissions, RuleProblem};
 use crate::provider::Provider;
 use crate::queue::{AgentHandle, Queues};
-use crate::session::Session;
+use crate::session::{Session, Sessions};
 use crate::swap::{ContextSwaps, Seat};
 use crate::tool::{TRANSFER_TASK, Toolbox, TransferTask};
 
@@ -77,12 +77,19 @@ pub enum BuildError {
 /// Collects what an agent is made of.
 #[derive(Debug)]
 pub struct AgentBuilder {
-    engine: Engine,
     provider: Option<Arc<dyn Provider>>,
+    session: Option<Session>,
+    parts: Parts,
+}
+
+/// What every session of an agent is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    engine: Engine,
     name: String,
     instruction: String,
     cwd: PathBuf,
-    session: Option<Session>,
+    sessions: Option<Sessions>,
     toolbox: Toolbox,
     tools: Option<Vec<String>>,
     permissions: Permissions,
@@ -109,14 +116,14 @@ impl AgentBuilder {
     /// Sets the name. The default is `root`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.parts.name = name.into();
         self
     }
 
     /// Sets the system prompt. The default is a general one.
     #[must_use]
     pub fn instruction(mut self, instruction: impl Into<String>) -> Self {
-        self.instruction = instruction.into();
+        self.parts.instruction = instruction.into();
         self
     }
 
@@ -124,63 +131,70 @@ impl AgentBuilder {
     /// of when the agent is made; the default is that directory itself.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
-        self.cwd = cwd.into();
+        self.parts.cwd = cwd.into();
         self
     }
 
-    /// Goes on with a session instead of a fresh one.
+    /// Goes on with a session instead of a fresh one. One that was [opened](Sessions::open) is written on.
     #[must_use]
     pub fn session(mut self, session: Session) -> Self {
         self.session = Some(session);
         self
     }
 
+    /// Stores sessions here. The default is that they are only memory.
+    #[must_use]
+    pub fn sessions(mut self, sessions: Sessions) -> Self {
+        self.parts.sessions = Some(sessions);
+        self
+    }
+
     /// Sets the tools that exist. The default is [`Toolbox::standard`].
     #[must_use]
     pub fn toolbox(mut self, toolbox: Toolbox) -> Self {
-        self.toolbox = toolbox;
+        self.parts.toolbox = toolbox;
         self
     }
 
     /// Gives the main agent only these tools. The default is all.
     #[must_use]
     pub fn tools(mut self, names: impl IntoIterator<Item = String>) -> Self {
-        self.tools = Some(names.into_iter().collect());
+        self.parts.tools = Some(names.into_iter().collect());
         self
     }
 
     /// Sets the permission rules. The default is none.
     #[must_use]
     pub fn permissions(mut self, permissions: Permissions) -> Self {
-        self.permissions = permissions;
+        self.parts.permissions = permissions;
         self
     }
 
     /// Sets who is shown things and asked. The default is [`NonInteractive`].
     #[must_use]
     pub fn frontend(mut self, frontend: Arc<dyn Frontend>) -> Self {
-        self.frontend = frontend;
+        self.parts.frontend = frontend;
         self
     }
 
     /// Adds agents that tasks can be given to.
     #[must_use]
     pub fn agents(mut self, agents: impl IntoIterator<Item = AgentSpec>) -> Self {
-        self.agents.extend(agents);
+        self.parts.agents.extend(agents);
         self
     }
 
     /// Sets the bounds of a run.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.parts.limits = limits;
         self
     }
 
     /// Sets how failed model calls are tried again.
     #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
+        self.parts.retry = retry;
         self
     }
 
@@ -188,28 +202,28 @@ impl AgentBuilder {
     /// fills it. The default is none.
     #[must_use]
     pub fn responses(mut self, responses: ResponseCache) -> Self {
-        self.responses = Some(responses);
+        self.parts.responses = Some(responses);
         self
     }
 
     /// Takes the summaries that handlers of recipes put in the place of the conversation. The default is to take none.
     #[must_use]
     pub fn context_swaps(mut self, swaps: Arc<ContextSwaps>) -> Self {
-        self.swaps = Some(swaps);
+        self.parts.swaps = Some(swaps);
         self
     }
 
     /// Names the recipe that the agent runs; hooks are told. The default is none.
     #[must_use]
     pub fn recipe(mut self, name: impl Into<String>) -> Self {
-        self.recipe = Some(name.into());
+        self.parts.recipe = Some(name.into());
         self
     }
 
     /// Names the workspace that the agent works in; hooks are told. The default is none.
     #[must_use]
     pub fn workspace(mut self, name: impl Into<String>) -> Self {
-        self.workspace = Some(name.into());
+        self.parts.workspace = Some(name.into());
         self
     }
 
@@ -217,7 +231,7 @@ impl AgentBuilder {
     #[cfg(unix)]
     #[must_use]
     pub fn scripts(mut self, host: Arc<ScriptHost>) -> Self {
-        self.scripts = Some(host);
+        self.parts.scripts = Some(host);
         self
     }
 
@@ -228,61 +242,92 @@ impl AgentBuilder {
     /// Fails without a model, with two agents of one name, where a list names an unknown tool, and where
     /// `max_iterations` or `compact_at` is 0.
     pub fn build(self) -> Result<Agent, BuildError> {
-        let provider = self.provider.clone().ok_or(BuildError::NoModel)?;
-        self.check_names()?;
-        self.check_limits()?;
-        let cwd = path::absolute(&self.cwd).unwrap_or(self.cwd);
-        let mut toolbox = self.toolbox;
-        if !self.agents.is_empty() {
-            let named = self
+        let provider = self.provider.ok_or(BuildError::NoModel)?;
+        let mut parts = self.parts;
+        parts.check_names()?;
+        parts.check_limits()?;
+        if let Ok(cwd) = path::absolute(&parts.cwd) {
+            parts.cwd = cwd;
+        }
+        if !parts.agents.is_empty() {
+            let named = parts
                 .agents
                 .iter()
                 .map(|agent| (agent.name.clone(), agent.description.clone()));
-            toolbox = toolbox.with(TransferTask::new(named));
+            let transfer = TransferTask::new(named);
+            parts.toolbox = parts.toolbox.with(transfer);
         }
-        #[cfg_attr(not(unix), expect(unused_mut, reason = "only scripts are shown it"))]
-        let mut session = self
-            .session
-            .unwrap_or_else(|| Session::new(SessionId::generate()));
+        let session = self.session.unwrap_or_else(fresh_session);
+        Ok(Agent {
+            stint: parts.begin(provider, session),
+            parts,
+            is_started: false,
+        })
+    }
+}
+
+/// Makes a session that no other is like.
+pub(crate) fn fresh_session() -> Session {
+    Session::new(SessionId::generate())
+}
+
+/// The agent with one session.
+#[derive(Debug)]
+pub(crate) struct Stint {
+    pub(crate) life: Life,
+    #[cfg(unix)]
+    attached: Option<Attached>,
+}
+
+impl Parts {
+    pub(crate) fn sessions(&self) -> Option<&Sessions> {
+        self.sessions.as_ref()
+    }
+
+    /// Puts an agent together that leads `session`.
+    fn begin(&self, provider: Arc<dyn Provider>, mut session: Session) -> Stint {
+        if let Some(sessions) = &self.sessions
+            && !session.is_kept()
+        {
+            sessions.begin(&mut session);
+        }
         let origin = Origin {
             session_id: session.id().clone(),
-            cwd: cwd.clone(),
+            cwd: self.cwd.clone(),
             agent: AgentRef {
                 name: self.name.clone(),
                 id: fresh_agent_id(),
                 parent_id: None,
             },
             invoked_by: InvokedBy::Main,
-            workspace: self.workspace,
-            recipe: self.recipe,
+            workspace: self.workspace.clone(),
+            recipe: self.recipe.clone(),
         };
-        let hooks = Hooks::new(self.engine.dispatcher(origin), self.frontend);
+        let hooks = Hooks::new(self.engine.dispatcher(origin), Arc::clone(&self.frontend));
         let identity = Identity {
-            name: self.name,
-            instruction: self.instruction,
-            tools: self.tools,
+            name: self.name.clone(),
+            instruction: self.instruction.clone(),
+            tools: self.tools.clone(),
             depth: 0,
         };
-        let setup = Setup {
+        let swaps = self.swaps.clone();
+        let setup = Arc::new(Setup {
             provider,
-            toolbox,
-            permissions: self.permissions,
-            cwd,
-            agents: self.agents,
+            toolbox: self.toolbox.clone(),
+            permissions: self.permissions.clone(),
+            cwd: self.cwd.clone(),
+            agents: self.agents.clone(),
             limits: self.limits,
             retry: self.retry,
-            responses: self.responses,
-            swaps: self
-                .swaps
-                .map(|swaps| Seat::new(swaps, session.id().clone())),
+            responses: self.responses.clone(),
+            swaps: swaps.map(|swaps| Seat::new(swaps, session.id().clone())),
             queues: Queues::default(),
             spent: AtomicU64::new(0),
             question: Mutex::default(),
             active_tools: std::sync::Mutex::default(),
-        };
-        let setup = Arc::new(setup);
+        });
         #[cfg(unix)]
-        let attached = self.scripts.map(|host| {
+        let attached = self.scripts.as_ref().map(|host| {
             host.attach(View {
                 setup: Arc::clone(&setup),
                 identity: identity.clone(),
@@ -292,12 +337,11 @@ impl AgentBuilder {
                 run: std::sync::Mutex::default(),
             })
         });
-        Ok(Agent {
+        Stint {
             life: Life::new(setup, identity, hooks, session),
-            is_started: false,
             #[cfg(unix)]
             attached,
-        })
+        }
     }
 
     fn check_limits(&self) -> Result<(), BuildError> {
@@ -426,10 +470,9 @@ impl From<String> for Prompt {
 /// that close it fire.
 #[derive(Debug)]
 pub struct Agent {
-    life: Life,
+    pub(crate) parts: Parts,
+    pub(crate) stint: Stint,
     is_started: bool,
-    #[cfg(unix)]
-    attached: Option<Attached>,
 }
 
 impl Agent {
@@ -439,37 +482,40 @@ impl Agent {
     /// Starts an agent whose life runs through the hooks of `engine`.
     pub fn builder(engine: Engine) -> AgentBuilder {
         AgentBuilder {
-            engine,
             provider: None,
-            name: Self::DEFAULT_NAME.to_owned(),
-            instruction: DEFAULT_INSTRUCTION.to_owned(),
-            cwd: PathBuf::from("."),
             session: None,
-            toolbox: Toolbox::standard(),
-            tools: None,
-            permissions: Permissions::new(),
-            frontend: Arc::new(NonInteractive),
-            agents: Vec::new(),
-            limits: Limits::default(),
-            retry: RetryPolicy::default(),
-            responses: None,
-            swaps: None,
-            recipe: None,
-            workspace: None,
-            #[cfg(unix)]
-            scripts: None,
+            parts: Parts {
+                engine,
+                name: Self::DEFAULT_NAME.to_owned(),
+                instruction: DEFAULT_INSTRUCTION.to_owned(),
+                cwd: PathBuf::from("."),
+                sessions: None,
+                toolbox: Toolbox::standard(),
+                tools: None,
+                permissions: Permissions::new(),
+                frontend: Arc::new(NonInteractive),
+                agents: Vec::new(),
+                limits: Limits::default(),
+                retry: RetryPolicy::default(),
+                responses: None,
+                swaps: None,
+                recipe: None,
+                workspace: None,
+                #[cfg(unix)]
+                scripts: None,
+            },
         }
     }
 
     /// Returns the name. What a [`Frontend`] hears of an agent of another name is a subagent's.
     pub fn name(&self) -> &str {
-        &self.life.identity.name
+        &self.stint.life.identity.name
     }
 
     /// Returns the permission rules that no call of any tool can match. `transfer_task` counts as a tool
     /// also where there is no agent to give tasks to.
     pub fn unmatched_rules(&self) -> Vec<RuleProblem> {
-        let setup = &self.life.setup;
+        let setup = &self.stint.life.setup;
         let is_missing = setup.toolbox.get(TRANSFER_TASK).is_none();
         let also = is_missing.then_some(TRANSFER_TASK);
         setup.permissions.unmatched(&setup.toolbox, also)
@@ -477,22 +523,25 @@ impl Agent {
 
     /// Returns the session.
     pub fn session(&self) -> &Session {
-        &self.life.session
+        &self.stint.life.session
     }
 
     /// Returns the directory that the agent works in.
     pub fn cwd(&self) -> &Path {
-        &self.life.setup.cwd
+        &self.stint.life.setup.cwd
     }
 
     /// Returns the model's context in tokens: as the provider counted it last, and what came since.
     pub fn context_tokens(&self) -> u64 {
-        self.life.context_tokens()
+        self.stint.life.context_tokens()
     }
 
     /// Returns the means to speak to the agent while it works.
     pub fn handle(&self) -> AgentHandle {
-        AgentHandle::new(self.life.setup.queues.clone(), self.life.hooks.clone())
+        AgentHandle::new(
+            self.stint.life.setup.queues.clone(),
+            self.stint.life.hooks.clone(),
+        )
     }
 
     /// Begins the session. What hooks say of it stays in it as system messages.
@@ -500,7 +549,7 @@ impl Agent {
     /// A session begins once; later calls do nothing. The first prompt begins it if nobody did.
     pub async fn start_session(&mut self, source: SessionSource) {
         if !std::mem::replace(&mut self.is_started, true) {
-            self.life.start(source).await;
+            self.stint.life.start(source, None).await;
         }
     }
 
@@ -514,10 +563,11 @@ impl Agent {
         let run = cancel.child_token();
         #[cfg(unix)]
         let _working = self
+            .stint
             .attached
             .as_ref()
             .map(|attached| attached.working(run.clone()));
-        Box::pin(self.life.prompt(prompt.into(), &run)).await
+        Box::pin(self.stint.life.prompt(prompt.into(), &run)).await
     }
 
     /// Replaces the conversation by a summary of it, as the user asked for.
@@ -531,13 +581,26 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Compacted, CompactionError> {
         self.start_session(SessionSource::Startup).await;
-        Box::pin(self.life.compact_for_user(instructions, cancel)).await
+        Box::pin(self.stint.life.compact_for_user(instructions, cancel)).await
     }
 
     /// Ends the session. Its hooks run even after a cancellation.
-    pub async fn end_session(self, reason: SessionEndReason) {
+    pub async fn end_session(mut self, reason: SessionEndReason) {
         if self.is_started {
-            self.life.end(reason).await;
+            self.stint.life.end(reason, None).await;
         }
+    }
+
+    /// Ends the session and leads `next` in its place; returns the id of the one that ended.
+    pub(crate) async fn replace(&mut self, next: Session, reason: SessionEndReason) -> SessionId {
+        let target = next.id().clone();
+        self.stint.life.end(reason, Some(target)).await;
+        let provider = Arc::clone(&self.stint.life.setup.provider);
+        self.parts.permissions = self.parts.permissions.for_new_session();
+        // Scripts see one agent at a time.
+        #[cfg(unix)]
+        drop(self.stint.attached.take());
+        let ended = std::mem::replace(&mut self.stint, self.parts.begin(provider, next));
+        ended.life.session.id().clone()
     }
 }

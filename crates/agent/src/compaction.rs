@@ -28,7 +28,7 @@ use crate::provider::{ModelError, ModelErrorKind, ModelRequest, Purpose};
 use crate::session::Session;
 
 /// What the summarising model is told.
-const INSTRUCTION: &str = "You summarise a conversation between a user and an agent, so that the agent can go on with the summary alone. Keep the user's goals and wishes, decisions and their reasons, names of files and commands, results, errors, and what is still to do. Write the summary only.";
+pub(crate) const INSTRUCTION: &str = "You summarise a conversation between a user and an agent, so that the agent can go on with the summary alone. Keep the user's goals and wishes, decisions and their reasons, names of files and commands, results, errors, and what is still to do. Write the summary only.";
 
 /// A compaction that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,6 +116,23 @@ struct Plan {
     tokens: u64,
 }
 
+impl Plan {
+    fn source(&self) -> Source<'_> {
+        Source {
+            messages: &self.messages,
+            instruction: INSTRUCTION,
+        }
+    }
+}
+
+/// What a summary is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) messages: &'a [Message],
+    /// What the model is told to do.
+    pub(crate) instruction: &'a str,
+}
+
 impl Life {
     /// Compacts because the user asked for it.
     pub(crate) async fn compact_for_user(
@@ -124,8 +141,11 @@ impl Life {
         cancel: &CancellationToken,
     ) -> Result<Compacted, CompactionError> {
         let hooks = self.hooks.for_run(cancel);
-        self.compact(&Order::for_user(instructions), &hooks, cancel)
-            .await
+        let compacted = self
+            .compact(&Order::for_user(instructions), &hooks, cancel)
+            .await?;
+        self.save().await;
+        Ok(compacted)
     }
 
     pub(crate) async fn compact(
@@ -146,7 +166,10 @@ impl Life {
         let from_hook = supplied.is_some();
         let summary = match supplied {
             Some(summary) => summary,
-            None => match self.summarise(&plan, &guidance, hooks, cancel).await {
+            None => match self
+                .summarise(plan.source(), &guidance, hooks, cancel)
+                .await
+            {
                 Ok(summary) => summary,
                 Err(error) => return Err(fail(error, hooks).await),
             },
@@ -252,21 +275,22 @@ impl Life {
         }
     }
 
-    async fn summarise(
+    /// Has a model summarise a part of the conversation.
+    pub(crate) async fn summarise(
         &self,
-        plan: &Plan,
+        source: Source<'_>,
         guidance: &[String],
         hooks: &Hooks,
         cancel: &CancellationToken,
     ) -> Result<String, CompactionError> {
-        let mut text = quote(&plan.messages, self.setup.context_window());
+        let mut text = quote(source.messages, self.setup.context_window());
         for fragment in guidance {
             text.push_str("\n\n");
             text.push_str(fragment);
         }
         let messages = self
             .pass_before_llm_call(
-                vec![Message::system(INSTRUCTION), Message::user(text)],
+                vec![Message::system(source.instruction), Message::user(text)],
                 hooks,
                 cancel,
             )

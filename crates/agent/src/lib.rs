@@ -54,6 +54,7 @@ mod glob;
 mod hooks;
 mod life;
 mod limit;
+mod passage;
 pub mod permission;
 pub mod provider;
 mod queue;
@@ -69,8 +70,9 @@ pub use crate::agent::{Agent, AgentBuilder, AgentSpec, BuildError, Prompt, RunEn
 pub use crate::compaction::{Compacted, CompactionError};
 pub use crate::frontend::Frontend;
 pub use crate::limit::{Limits, RetryPolicy};
+pub use crate::passage::{Leaving, Moved, PassageError};
 pub use crate::permission::{Permissions, Rule, RuleProblem};
 pub use crate::queue::AgentHandle;
-pub use crate::session::Session;
+pub use crate::session::{Session, Sessions};
 pub use crate::swap::ContextSwaps;
 pub use crate::tool::{Tool, Toolbox};

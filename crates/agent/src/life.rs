@@ -1,12 +1,15 @@
 //! One agent with one session: what a main agent and a subagent have in common.
 
+use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenterhook_handlers::ResponseCache;
-use tenterhook_protocol::event::{SessionEnd, SessionEndReason, SessionSource, SessionStart};
-use tenterhook_protocol::{Message, Usage};
+use tenterhook_protocol::event::{
+    NotificationLevel, SavePoint, SessionEnd, SessionEndReason, SessionSource, SessionStart,
+};
+use tenterhook_protocol::{Message, SessionId, Usage};
 use tokio::sync::Mutex;
 
 use crate::agent::AgentSpec;
@@ -109,6 +112,8 @@ pub(crate) struct Life {
     pub(crate) gauge: Gauge,
     /// The context's size from which a compaction that did not come about is tried again.
     put_off_until: Option<u64>,
+    /// Something could not be stored, and the user knows.
+    is_behind: bool,
 }
 
 impl Life {
@@ -119,21 +124,22 @@ impl Life {
         session: Session,
     ) -> Self {
         Self {
+            turns: session.answers(),
             setup,
             identity,
             hooks,
             session,
-            turns: 0,
             gauge: Gauge::default(),
             put_off_until: None,
+            is_behind: false,
         }
     }
 
     /// Begins the session.
-    pub(crate) async fn start(&mut self, source: SessionSource) {
+    pub(crate) async fn start(&mut self, source: SessionSource, previous: Option<SessionId>) {
         let build = || SessionStart {
             source,
-            previous_session: None,
+            previous_session: previous,
         };
         let outcome = self.hooks.fire_always(build).await;
         for text in outcome.context() {
@@ -152,14 +158,44 @@ impl Life {
         self.reset_gauge();
     }
 
+    /// Stores what is new in the session, where it is stored at all.
+    pub(crate) async fn save(&mut self) {
+        if self.write().await {
+            self.hooks.tell(|| SavePoint {}).await;
+        }
+    }
+
+    /// Says whether there was something to store. What could not be stored is stored with what comes next.
+    async fn write(&mut self) -> bool {
+        let error = match self.session.save().await {
+            Ok(is_written) => {
+                self.is_behind &= !is_written;
+                return is_written;
+            }
+            Err(error) => error,
+        };
+        // Once is enough: a full disk stays full.
+        if !std::mem::replace(&mut self.is_behind, true) {
+            let cause = error.source().map(|cause| format!(": {cause}"));
+            let cause = cause.unwrap_or_default();
+            let text = format!("the session is not stored: {error}{cause}");
+            self.hooks
+                .notify(NotificationLevel::Error, "session_not_stored", &text)
+                .await;
+        }
+        false
+    }
+
     /// Ends the session.
-    pub(crate) async fn end(mut self, reason: SessionEndReason) {
-        self.session.store_notes();
+    pub(crate) async fn end(&mut self, reason: SessionEndReason, target: Option<SessionId>) {
+        self.save().await;
         let build = || SessionEnd {
             reason,
-            target_session: None,
+            target_session: target,
         };
         self.hooks.tell(build).await;
+        // Hooks of the end may have added something.
+        self.write().await;
     }
 
     /// Says whether the agent may have the tool of that name at all.

@@ -301,6 +301,14 @@ impl Permissions {
         Self::default()
     }
 
+    /// Returns the same rules for another session, in which the user allowed nothing yet.
+    pub(crate) fn for_new_session(&self) -> Self {
+        Self {
+            grants: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Adds a rule for calls that run without a question.
     #[must_use]
     pub fn allow(mut self, rule: Rule) -> Self {

@@ -9,8 +9,8 @@ mod tally;
 mod turn;
 
 use tenterhook_protocol::event::{
-    AgentEnd, AgentEndReason, AgentStart, BeforeAgentStart, MaxIterations, MessageEnd,
-    MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
+    AgentEnd, AgentEndReason, AgentSettled, AgentStart, BeforeAgentStart, MaxIterations,
+    MessageEnd, MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
     UserPromptSubmit, UserSteeringSubmit, WaitReason, WaitingForUser,
 };
 use tenterhook_protocol::{EntryId, Event, Image, Message, Outcome, Role};
@@ -58,7 +58,11 @@ impl Life {
     pub(crate) async fn prompt(&mut self, prompt: Prompt, cancel: &CancellationToken) -> RunReport {
         let mut run = Run::new(self, cancel);
         let end = match run.take_input(prompt).await {
-            Ok(Some((text, images))) => run.lead(text, images).await,
+            Ok(Some((text, images))) => {
+                let end = run.lead(text, images).await;
+                run.hooks.tell(|| AgentSettled {}).await;
+                end
+            }
             Ok(None) => RunEnd::Handled,
             Err(interrupt) => run.conclude(interrupt).await,
         };
@@ -167,6 +171,7 @@ impl<'a> Run<'a> {
             },
         };
         self.hooks.tell(ended).await;
+        self.life.save().await;
         end
     }
 

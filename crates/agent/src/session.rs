@@ -1,13 +1,28 @@
-//! The conversation: a chain of entries from which the messages for the model are made.
+//! The conversation: a tree of entries, of which one path is what the model is told.
 //!
-//! A session is only memory. It serialises as its id and its entries, which is all there is to store.
+//! Entries are numbered in the order in which they are made, and an entry's parent is the leaf of that moment. The path
+//! from the root to the leaf is the branch; what stands on other branches stays. A move of the leaf and a label are
+//! entries of their own, beside the tree, so that a session is written by appending to it.
+//!
+//! A session that knows its [file](SessionFile) is kept there; any other is only memory.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod file;
+mod folder;
+mod view;
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tenterhook_protocol::event::SessionEntry;
 use tenterhook_protocol::{EntryId, Message, Role, SessionId};
+use thiserror::Error;
+
+use self::file::SessionFile;
+pub use self::file::{SessionError, Torn};
+pub use self::folder::{About, Listed, Opened, Sessions};
+pub(crate) use self::view::SessionView;
 
 /// The kind of an entry that is a message.
 pub const MESSAGE: &str = "message";
@@ -18,81 +33,106 @@ pub const CONTEXT: &str = "context";
 /// The kind of an entry that holds the summary of what stands before it.
 pub const COMPACTION: &str = "compaction";
 
+/// The kind of an entry that holds the summary of a branch that was left.
+pub const BRANCH_SUMMARY: &str = "branch_summary";
+
 /// The kind of an entry that a script keeps for itself.
 pub const CUSTOM: &str = "custom";
+
+/// The kind of an entry that is no part of the tree: the leaf went where it says.
+pub const LEAF: &str = "leaf";
+
+/// The kind of an entry that is no part of the tree: an entry has the label that it says.
+pub const LABEL: &str = "label";
 
 /// What introduces a summary to the model.
 const SUMMARY_INTRODUCTION: &str =
     "The conversation so far was replaced by this summary of it:\n\n";
 
+/// What introduces the summary of a branch to the model.
+const BRANCH_INTRODUCTION: &str =
+    "The conversation went another way from here before. This is a summary of it:\n\n";
+
+/// The result of a call whose own stayed on another branch.
+const CUT_OFF: &str = "the conversation went on from here without the result of this call";
+
 /// Bytes of text that make a token, roughly, where nobody counted.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// One conversation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Session {
     id: SessionId,
-    entries: Vec<SessionEntry>,
-    /// How many entries were made, those that were taken back included.
+    forked_from: Option<SessionId>,
+    /// The path from the root to the leaf.
+    branch: Vec<SessionEntry>,
+    /// What is not on the path, by its number.
+    aside: BTreeMap<u64, SessionEntry>,
+    /// Where context stands on the branch.
+    contexts: Vec<usize>,
+    /// Where summaries stand on the branch.
+    compactions: Vec<usize>,
+    /// The number of the newest entry that was made, those that were taken back included.
     made: u64,
-    #[serde(skip)]
+    keeper: Keeper,
     view: Option<SessionView>,
 }
 
-/// What others see of a session while its agent works with it, and what they add to it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SessionView(Arc<Mutex<Viewed>>);
-
+/// Where a session is kept. A copy of a session is only memory: two writers would spoil the file.
 #[derive(Debug, Default)]
-struct Viewed {
-    id: SessionId,
-    entries: Vec<SessionEntry>,
-    /// What was added and is not in the session yet.
-    notes: Vec<Value>,
+struct Keeper {
+    file: Option<Arc<Mutex<SessionFile>>>,
+    /// The number of the newest entry that the file has.
+    saved: u64,
 }
 
-/// A session is the same whoever looks at it.
-impl PartialEq for SessionView {
+impl Clone for Keeper {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// A session is the same wherever it is kept.
+impl PartialEq for Keeper {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-impl SessionView {
-    fn viewed(&self) -> MutexGuard<'_, Viewed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// An entry that a session does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the session has no entry `{0}`")]
+pub struct NoEntry(pub EntryId);
 
-    /// Returns the session's id.
-    pub(crate) fn id(&self) -> SessionId {
-        self.viewed().id.clone()
-    }
+/// Why an entry cannot be the next one of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+enum Misplaced {
+    #[error("has the id `{found}`, expected a number above {last}")]
+    Id { found: EntryId, last: u64 },
+    #[error("names {found} as its parent, expected {expected}, the leaf")]
+    Parent { found: String, expected: String },
+    #[error("is about {0}, which is no entry above it")]
+    Target(String),
+}
 
-    /// Shows all entries, with those that are still to be stored at the end.
-    pub(crate) fn with_entries<T>(&self, see: impl FnOnce(&[SessionEntry]) -> T) -> T {
-        let mut viewed = self.viewed();
-        let stored = viewed.entries.len();
-        for (place, note) in viewed.notes.clone().into_iter().enumerate() {
-            let parent = viewed.entries.last().map(|entry| entry.id.clone());
-            viewed.entries.push(SessionEntry {
-                id: EntryId::new(format!("note-{}", place + 1)),
-                parent_id: parent,
-                kind: CUSTOM.to_owned(),
-                message: None,
-                data: Some(note),
-            });
-        }
-        let seen = see(&viewed.entries);
-        viewed.entries.truncate(stored);
-        seen
-    }
+/// Returns the number of an entry.
+fn number(id: &EntryId) -> Option<u64> {
+    id.as_str().parse().ok()
+}
 
-    /// Adds an entry for a script, which the model does not see.
-    pub(crate) fn note(&self, kind: &str, data: &Value) {
-        let note = json!({ "customType": kind, "data": data });
-        self.viewed().notes.push(note);
-    }
+/// Says whether an entry is a part of the tree.
+fn is_node(entry: &SessionEntry) -> bool {
+    entry.kind != LEAF && entry.kind != LABEL
+}
+
+/// Writes an id that there may not be.
+fn named(id: Option<&EntryId>) -> String {
+    id.map_or_else(|| "none".to_owned(), |id| format!("`{id}`"))
+}
+
+/// Returns the entry that a leaf or label is about.
+fn target_of(entry: &SessionEntry) -> Option<EntryId> {
+    Some(entry.data.as_ref()?.get("entry")?.as_str()?.into())
 }
 
 impl Session {
@@ -109,21 +149,21 @@ impl Session {
         &self.id
     }
 
+    /// Returns the session that this one was forked from.
+    pub fn forked_from(&self) -> Option<&SessionId> {
+        self.forked_from.as_ref()
+    }
+
     /// Lets others see the session from now on.
     pub(crate) fn share(&mut self) -> SessionView {
-        let view = SessionView(Arc::new(Mutex::new(Viewed {
-            id: self.id.clone(),
-            entries: self.entries.clone(),
-            notes: Vec::new(),
-        })));
+        let view = SessionView::of(self);
         self.view = Some(view.clone());
         view
     }
 
     /// Stores what others added.
     pub(crate) fn store_notes(&mut self) {
-        let view = self.view.as_ref();
-        let notes = view.map(|view| std::mem::take(&mut view.viewed().notes));
+        let notes = self.view.as_ref().map(SessionView::take_notes);
         for note in notes.unwrap_or_default() {
             self.add(CUSTOM, None, Some(note));
         }
@@ -132,18 +172,250 @@ impl Session {
     /// Shows others what became of the entries.
     fn show(&self) {
         if let Some(view) = &self.view {
-            let mut viewed = view.viewed();
-            let stored = viewed.entries.len();
-            viewed.entries.truncate(self.entries.len());
-            viewed
-                .entries
-                .extend(self.entries.iter().skip(stored).cloned());
+            view.show(&self.branch);
         }
     }
 
-    /// Returns the entries, oldest first; each but the first names the one before it as its parent.
+    /// Returns the entries from the root to the leaf; each but the first names the one before it as its parent.
     pub fn entries(&self) -> &[SessionEntry] {
-        &self.entries
+        &self.branch
+    }
+
+    /// Returns the entries of all branches, oldest first.
+    pub fn tree(&self) -> Vec<&SessionEntry> {
+        self.since(0).filter(|entry| is_node(entry)).collect()
+    }
+
+    /// Returns the newest entry of the branch.
+    pub fn leaf(&self) -> Option<&EntryId> {
+        self.branch.last().map(|entry| &entry.id)
+    }
+
+    /// Returns the entry of that id, on whatever branch.
+    pub fn entry(&self, id: &EntryId) -> Option<&SessionEntry> {
+        match self.position(id) {
+            Some(position) => self.branch.get(position),
+            None => self.aside.get(&number(id)?),
+        }
+        .filter(|entry| is_node(entry) && entry.id == *id)
+    }
+
+    /// Returns the labels of entries.
+    pub fn labels(&self) -> BTreeMap<EntryId, String> {
+        let mut labels = BTreeMap::new();
+        for record in self.aside.values().filter(|entry| entry.kind == LABEL) {
+            let text = record.data.as_ref().and_then(|data| data.get("label"));
+            let Some(target) = target_of(record) else {
+                continue;
+            };
+            match text.and_then(Value::as_str) {
+                Some(text) => labels.insert(target, text.to_owned()),
+                None => labels.remove(&target),
+            };
+        }
+        labels
+    }
+
+    /// Returns all entries with a number above `number`, oldest first.
+    fn since(&self, last: u64) -> impl Iterator<Item = &SessionEntry> {
+        let start = self
+            .branch
+            .partition_point(|entry| number(&entry.id) <= Some(last));
+        let mut branch = self.branch.iter().skip(start).peekable();
+        let mut aside = self.aside.range(last.saturating_add(1)..).peekable();
+        std::iter::from_fn(move || {
+            let on_branch = branch.peek().and_then(|entry| number(&entry.id));
+            match (on_branch, aside.peek()) {
+                (Some(first), Some((second, _))) if first > **second => {
+                    aside.next().map(|(_, entry)| entry)
+                }
+                (Some(_), _) => branch.next(),
+                (None, _) => aside.next().map(|(_, entry)| entry),
+            }
+        })
+    }
+
+    /// Returns where an entry stands on the branch.
+    fn position(&self, id: &EntryId) -> Option<usize> {
+        let wanted = number(id)?;
+        self.branch
+            .binary_search_by_key(&Some(wanted), |entry| number(&entry.id))
+            .ok()
+    }
+
+    /// Returns the newest entry that both the branch and the path to `id` have.
+    pub(crate) fn common_ancestor(&self, id: &EntryId) -> Option<EntryId> {
+        let mut id = id.clone();
+        while self.position(&id).is_none() {
+            id = self.entry(&id)?.parent_id.clone()?;
+        }
+        Some(id)
+    }
+
+    /// Lets the conversation go on after an entry, or from nothing. The branch that is left stays in the tree.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such entry; nothing is changed then.
+    pub(crate) fn go_to(&mut self, leaf: Option<&EntryId>) -> Result<(), NoEntry> {
+        if let Some(leaf) = leaf
+            && self.entry(leaf).is_none()
+        {
+            return Err(NoEntry(leaf.clone()));
+        }
+        self.store_notes();
+        self.move_leaf(leaf);
+        self.note_aside(LEAF, json!({ "entry": leaf }));
+        self.answer_open_calls();
+        if let Some(view) = &self.view {
+            view.show_anew(&self.branch);
+        }
+        Ok(())
+    }
+
+    /// Gives an entry a label, or takes it away.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such entry; nothing is changed then.
+    pub(crate) fn label(&mut self, entry: &EntryId, label: Option<&str>) -> Result<(), NoEntry> {
+        if self.entry(entry).is_none() {
+            return Err(NoEntry(entry.clone()));
+        }
+        self.note_aside(LABEL, json!({ "entry": entry, "label": label }));
+        Ok(())
+    }
+
+    /// Makes a session of that id from the path to an entry; `None` is no path.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such entry.
+    pub(crate) fn fork(&self, id: SessionId, leaf: Option<&EntryId>) -> Result<Self, NoEntry> {
+        let mut fork = Self {
+            forked_from: Some(self.id.clone()),
+            ..Self::new(id)
+        };
+        let mut path = Vec::new();
+        let mut next = leaf;
+        while let Some(id) = next {
+            let entry = self.entry(id).ok_or_else(|| NoEntry(id.clone()))?;
+            path.push(entry.clone());
+            next = entry.parent_id.as_ref();
+        }
+        for entry in path.into_iter().rev() {
+            fork.made = number(&entry.id).unwrap_or(fork.made);
+            fork.grow(entry);
+        }
+        fork.answer_open_calls();
+        Ok(fork)
+    }
+
+    /// Answers the calls of tools that a branch was cut off from the results of: no model takes a call without one.
+    fn answer_open_calls(&mut self) {
+        let newest = self.branch.iter().rev();
+        let mut results = Vec::new();
+        let mut calls = Vec::new();
+        for message in newest.filter_map(|entry| entry.message.as_ref()) {
+            match message.role {
+                Role::Tool => results.extend(message.tool_call_id.clone()),
+                Role::Assistant => {
+                    calls.clone_from(&message.tool_calls);
+                    break;
+                }
+                Role::User => break,
+                Role::System | _ => {}
+            }
+        }
+        calls.retain(|call| !results.contains(&call.id));
+        for call in calls {
+            self.push(Message::tool(call.id, CUT_OFF, true));
+        }
+    }
+
+    /// Takes an entry as it was written. It has to be the next one.
+    fn take(&mut self, entry: SessionEntry) -> Result<(), Misplaced> {
+        let misplaced = || Misplaced::Id {
+            found: entry.id.clone(),
+            last: self.made,
+        };
+        let number = number(&entry.id).ok_or_else(misplaced)?;
+        if number <= self.made || entry.id.as_str().starts_with(['0', '+']) {
+            return Err(misplaced());
+        }
+        if is_node(&entry) {
+            if entry.parent_id.as_ref() != self.leaf() {
+                return Err(Misplaced::Parent {
+                    found: named(entry.parent_id.as_ref()),
+                    expected: named(self.leaf()),
+                });
+            }
+            self.grow(entry);
+        } else {
+            let target = target_of(&entry);
+            let is_known = target.as_ref().is_some_and(|id| self.entry(id).is_some());
+            let goes_to_nothing = entry.kind == LEAF && target.is_none();
+            if !is_known && !goes_to_nothing {
+                return Err(Misplaced::Target(named(target.as_ref())));
+            }
+            if entry.kind == LEAF {
+                self.move_leaf(target.as_ref());
+            }
+            self.aside.insert(number, entry);
+        }
+        self.made = number;
+        Ok(())
+    }
+
+    /// Moves the leaf to an entry that there is, or to nothing.
+    fn move_leaf(&mut self, leaf: Option<&EntryId>) {
+        let mut path = Vec::new();
+        let mut next = leaf.cloned();
+        let kept = loop {
+            let Some(id) = &next else { break 0 };
+            if let Some(position) = self.position(id) {
+                break position + 1;
+            }
+            let Some(entry) = number(id).and_then(|number| self.aside.remove(&number)) else {
+                break 0;
+            };
+            next.clone_from(&entry.parent_id);
+            path.push(entry);
+        };
+        while self.branch.len() > kept {
+            self.put_aside();
+        }
+        for entry in path.into_iter().rev() {
+            self.grow(entry);
+        }
+    }
+
+    /// Takes the newest entry off the branch.
+    fn shrink(&mut self) -> Option<SessionEntry> {
+        let entry = self.branch.pop()?;
+        let end = self.branch.len();
+        for marks in [&mut self.contexts, &mut self.compactions] {
+            marks.pop_if(|mark| *mark == end);
+        }
+        Some(entry)
+    }
+
+    fn put_aside(&mut self) {
+        if let Some(entry) = self.shrink()
+            && let Some(number) = number(&entry.id)
+        {
+            self.aside.insert(number, entry);
+        }
+    }
+
+    /// Puts an entry on the branch.
+    fn grow(&mut self, entry: SessionEntry) {
+        match entry.kind.as_str() {
+            CONTEXT => self.contexts.push(self.branch.len()),
+            COMPACTION => self.compactions.push(self.branch.len()),
+            _ => {}
+        }
+        self.branch.push(entry);
     }
 
     /// Appends a message.
@@ -155,21 +427,24 @@ impl Session {
     /// said twice.
     pub(crate) fn push_context(&mut self, text: String) {
         let message = Message::system(text);
-        if !self
-            .entries
-            .iter()
-            .any(|entry| entry.kind == CONTEXT && entry.message.as_ref() == Some(&message))
-        {
+        if !self.contexts().contains(&message) {
             self.append(CONTEXT, Some(message), None);
         }
     }
 
     /// Takes the newest entry back, if it is `id`.
     pub(crate) fn take_back(&mut self, id: &EntryId) {
-        if self.entries.last().is_some_and(|entry| entry.id == *id) {
-            self.entries.pop();
-            self.show();
+        if self.leaf() != Some(id) {
+            return;
         }
+        if number(id).is_some_and(|number| number <= self.keeper.saved) {
+            self.put_aside();
+            let leaf = self.leaf().cloned();
+            self.note_aside(LEAF, json!({ "entry": leaf }));
+        } else {
+            self.shrink();
+        }
+        self.show();
     }
 
     /// Puts a summary in the place of all messages before `kept`; `None` keeps no message.
@@ -185,7 +460,19 @@ impl Session {
             "tokens_before": tokens_before,
         });
         self.append(COMPACTION, None, Some(data));
-        self.entries.last().cloned().unwrap_or_default()
+        self.branch.last().cloned().unwrap_or_default()
+    }
+
+    /// Lets the conversation go on with the summary of a branch that it left, which ended with `left`.
+    pub(crate) fn remember_branch(
+        &mut self,
+        summary: &str,
+        left: Option<&EntryId>,
+    ) -> SessionEntry {
+        let message = Message::user(format!("{BRANCH_INTRODUCTION}{summary}"));
+        let data = json!({ "summary": summary, "left": left });
+        self.append(BRANCH_SUMMARY, Some(message), Some(data));
+        self.branch.last().cloned().unwrap_or_default()
     }
 
     /// Lets the conversation go on with nothing but `summary`, as a message of the user, and what the user said since
@@ -212,16 +499,31 @@ impl Session {
     }
 
     fn add(&mut self, kind: &str, message: Option<Message>, data: Option<Value>) -> EntryId {
-        self.made += 1;
-        let id = EntryId::new(self.made.to_string());
-        self.entries.push(SessionEntry {
-            id: id.clone(),
-            parent_id: self.entries.last().map(|entry| entry.id.clone()),
-            kind: kind.to_owned(),
+        let entry = SessionEntry {
+            parent_id: self.leaf().cloned(),
             message,
-            data,
-        });
+            ..self.make(kind, data)
+        };
+        let id = entry.id.clone();
+        self.grow(entry);
         id
+    }
+
+    /// Adds an entry that is no part of the tree.
+    fn note_aside(&mut self, kind: &str, data: Value) {
+        let entry = self.make(kind, Some(data));
+        self.aside.insert(self.made, entry);
+    }
+
+    fn make(&mut self, kind: &str, data: Option<Value>) -> SessionEntry {
+        self.made += 1;
+        SessionEntry {
+            id: EntryId::new(self.made.to_string()),
+            time: Some(Timestamp::now()),
+            kind: kind.to_owned(),
+            data,
+            ..SessionEntry::default()
+        }
     }
 
     /// Returns the messages for the model: context of the session, the last summary, and what is newer.
@@ -233,7 +535,7 @@ impl Session {
 
     /// Returns the context of the whole session.
     pub(crate) fn contexts(&self) -> Vec<Message> {
-        let context = self.entries.iter().filter(|entry| entry.kind == CONTEXT);
+        let context = marked(&self.branch, &self.contexts);
         context.filter_map(|entry| entry.message.clone()).collect()
     }
 
@@ -263,35 +565,93 @@ impl Session {
                 .data
                 .as_ref()
                 .and_then(|data| data.get("first_kept_entry_id")?.as_str());
-            let kept = kept.and_then(|kept| {
-                self.entries
-                    .iter()
-                    .position(|entry| entry.id.as_str() == kept)
-            });
+            let kept = kept.and_then(|kept| self.position(&kept.into()));
             kept.unwrap_or(position)
         });
-        self.entries
-            .iter()
-            .skip(start)
-            .filter(|entry| entry.kind == MESSAGE)
+        let live = self.branch.get(start..).unwrap_or_default();
+        live.iter()
+            .filter(|entry| entry.kind == MESSAGE || entry.kind == BRANCH_SUMMARY)
     }
 
     fn last_compaction(&self) -> Option<(usize, &SessionEntry)> {
-        self.entries
-            .iter()
-            .enumerate()
-            .rfind(|(_, entry)| entry.kind == COMPACTION)
+        let position = *self.compactions.last()?;
+        Some((position, self.branch.get(position)?))
     }
 
     /// Returns the last message of that role.
     pub(crate) fn last_of(&self, role: Role) -> Option<&Message> {
         let messages = self
-            .entries
+            .branch
             .iter()
             .rev()
             .filter_map(|entry| entry.message.as_ref());
         messages.into_iter().find(|message| message.role == role)
     }
+
+    /// Says whether the session is kept in a file, or will be.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.keeper.file.is_some()
+    }
+
+    /// Returns how many times a model answered on the branch.
+    pub(crate) fn answers(&self) -> u32 {
+        let messages = self
+            .branch
+            .iter()
+            .filter_map(|entry| entry.message.as_ref());
+        let answers = messages.filter(|message| message.role == Role::Assistant);
+        u32::try_from(answers.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Keeps the session in that file from now on, which has its entries up to now if `is_saved`.
+    fn keep(&mut self, file: SessionFile, is_saved: bool) {
+        self.keeper = Keeper {
+            file: Some(Arc::new(Mutex::new(file))),
+            saved: if is_saved { self.made } else { 0 },
+        };
+    }
+
+    /// Writes what is new to the session's file and waits until it is on the disk. Says whether there was anything
+    /// and a file: there is none before the first answer of a model.
+    pub(crate) async fn save(&mut self) -> Result<bool, SessionError> {
+        self.store_notes();
+        let Some(file) = self.keeper.file.clone() else {
+            return Ok(false);
+        };
+        if self.keeper.saved == self.made || (self.keeper.saved == 0 && !self.has_answer()) {
+            return Ok(false);
+        }
+        let mut lines = Vec::new();
+        for entry in self.since(self.keeper.saved) {
+            file::write_line(&mut lines, entry);
+        }
+        let made = self.made;
+        if lines.is_empty() {
+            // What was new was taken back.
+            self.keeper.saved = made;
+            return Ok(false);
+        }
+        let writing = tokio::task::spawn_blocking(move || {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.append(&lines)
+        });
+        writing.await.map_err(SessionError::interrupted)??;
+        self.keeper.saved = made;
+        Ok(true)
+    }
+
+    fn has_answer(&self) -> bool {
+        let messages = self.since(0).filter_map(|entry| entry.message.as_ref());
+        let mut roles = messages.map(|message| message.role);
+        roles.any(|role| role == Role::Assistant)
+    }
+}
+
+fn marked<'a>(
+    branch: &'a [SessionEntry],
+    marks: &'a [usize],
+) -> impl Iterator<Item = &'a SessionEntry> {
+    marks.iter().filter_map(|mark| branch.get(*mark))
 }
 
 /// Estimates the tokens of messages from their length.
@@ -310,6 +670,8 @@ fn bytes_of(message: &Message) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use tenterhook_protocol::ToolCall;
+
     use super::*;
 
     fn texts(session: &Session) -> Vec<String> {
@@ -321,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_form_a_chain_and_survive_json() {
+    fn entries_form_a_chain() {
         let mut session = Session::new("s".into());
         session.push_context("rules".to_owned());
         session.push(Message::user("hello"));
@@ -331,8 +693,6 @@ mod tests {
             .map(|entry| entry.parent_id.as_ref().map(EntryId::as_str))
             .collect();
         assert_eq!(parents, [None, Some("1")]);
-        let json = serde_json::to_string(&session).unwrap();
-        assert_eq!(serde_json::from_str::<Session>(&json).unwrap(), session);
     }
 
     #[test]
@@ -389,5 +749,144 @@ mod tests {
             estimate_tokens(&[Message::user("12345678"), Message::user("1")]),
             3
         );
+    }
+
+    #[test]
+    fn the_leaf_moves_in_the_tree_and_other_branches_stay() {
+        let mut session = Session::new("s".into());
+        session.push_context("rules".to_owned());
+        let one = session.push(Message::user("one"));
+        let two = session.push(Message::assistant("two"));
+        session.compact("short", None, 9);
+        session.go_to(Some(&one)).unwrap();
+        assert_eq!(texts(&session), ["rules", "one"]);
+        let other = session.push(Message::assistant("other"));
+        assert_eq!(session.common_ancestor(&two), Some(one.clone()));
+        let parents: Vec<_> = session
+            .tree()
+            .into_iter()
+            .map(|entry| named(entry.parent_id.as_ref()))
+            .collect();
+        assert_eq!(parents, ["none", "`1`", "`2`", "`3`", "`2`"]);
+        session.go_to(Some(&two)).unwrap();
+        assert_eq!(texts(&session), ["rules", "one", "two"]);
+        session.go_to(None).unwrap();
+        assert_eq!(texts(&session), [""; 0]);
+        session.go_to(Some(&other)).unwrap();
+        assert_eq!(texts(&session), ["rules", "one", "other"]);
+        assert_eq!(session.go_to(Some(&"99".into())), Err(NoEntry("99".into())));
+    }
+
+    #[test]
+    fn a_branch_that_is_cut_off_from_results_of_tools_gets_others() {
+        let mut session = Session::new("s".into());
+        session.push(Message::user("one"));
+        let call = |id: &str| ToolCall {
+            id: id.into(),
+            ..ToolCall::default()
+        };
+        let asked = session.push(Message {
+            tool_calls: vec![call("a"), call("b")],
+            ..Message::assistant("")
+        });
+        let first = session.push(Message::tool("a".into(), "done", false));
+        let both = session.push(Message::tool("b".into(), "done", false));
+        for (leaf, expected) in [
+            (&asked, ["one", "", CUT_OFF, CUT_OFF]),
+            (&first, ["one", "", "done", CUT_OFF]),
+            (&both, ["one", "", "done", "done"]),
+        ] {
+            session.go_to(Some(leaf)).unwrap();
+            assert_eq!(texts(&session), expected);
+            let fork = session.fork("f".into(), Some(leaf)).unwrap();
+            assert_eq!(texts(&fork), expected);
+        }
+    }
+
+    #[test]
+    fn a_fork_has_the_path_to_its_entry_and_an_id_of_its_own() {
+        let mut session = Session::new("s".into());
+        session.push(Message::user("one"));
+        let two = session.push(Message::assistant("two"));
+        session.push(Message::user("three"));
+        let mut fork = session.fork("f".into(), Some(&two)).unwrap();
+        assert_eq!(texts(&fork), ["one", "two"]);
+        assert_eq!(fork.forked_from(), Some(session.id()));
+        assert_eq!(fork.push(Message::user("four")).as_str(), "3");
+        assert_eq!(texts(&session), ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn the_newest_label_of_an_entry_is_its_label() {
+        let mut session = Session::new("s".into());
+        let one = session.push(Message::user("one"));
+        let two = session.push(Message::user("two"));
+        session.label(&one, Some("first")).unwrap();
+        session.label(&one, Some("start")).unwrap();
+        session.label(&two, Some("gone")).unwrap();
+        session.label(&two, None).unwrap();
+        assert_eq!(
+            session.labels(),
+            BTreeMap::from([(one, "start".to_owned())])
+        );
+    }
+
+    #[test]
+    fn entries_are_taken_as_they_were_made_and_no_others() {
+        let mut session = Session::new("s".into());
+        let one = session.push(Message::user("one"));
+        session.push(Message::assistant("two"));
+        session.label(&one, Some("start")).unwrap();
+        session.go_to(Some(&one)).unwrap();
+        session.push(Message::assistant("other"));
+        let mut read = Session::new("s".into());
+        for entry in session.since(0) {
+            read.take(entry.clone()).unwrap();
+        }
+        assert_eq!(read, session);
+        let entry = |id: &str, parent: Option<&str>, kind: &str, target: Value| SessionEntry {
+            id: id.into(),
+            parent_id: parent.map(EntryId::from),
+            kind: kind.to_owned(),
+            data: Some(json!({ "entry": target })),
+            ..SessionEntry::default()
+        };
+        for (entry, expected) in [
+            (
+                entry("x", Some("5"), MESSAGE, Value::Null),
+                "has the id `x`, expected a number above 5",
+            ),
+            (
+                entry("5", Some("5"), MESSAGE, Value::Null),
+                "has the id `5`, expected a number above 5",
+            ),
+            (
+                entry("06", Some("5"), MESSAGE, Value::Null),
+                "has the id `06`, expected a number above 5",
+            ),
+            (
+                entry("6", Some("2"), MESSAGE, Value::Null),
+                "names `2` as its parent, expected `5`, the leaf",
+            ),
+            (
+                entry("6", None, MESSAGE, Value::Null),
+                "names none as its parent, expected `5`, the leaf",
+            ),
+            (
+                entry("6", None, LEAF, "9".into()),
+                "is about `9`, which is no entry above it",
+            ),
+            (
+                entry("6", None, LEAF, "4".into()),
+                "is about `4`, which is no entry above it",
+            ),
+            (
+                entry("6", None, LABEL, Value::Null),
+                "is about none, which is no entry above it",
+            ),
+        ] {
+            assert_eq!(read.take(entry).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(read, session);
     }
 }

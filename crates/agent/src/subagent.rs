@@ -106,7 +106,7 @@ impl Delegation<'_> {
             hooks,
             Session::new(id.clone()),
         );
-        life.start(SessionSource::Startup).await;
+        life.start(SessionSource::Startup, None).await;
         let report = Box::pin(life.work_on_task(task, self.cancel)).await;
         let has_failed = matches!(report.end, RunEnd::Error { .. });
         let reason = if has_failed {
@@ -114,7 +114,7 @@ impl Delegation<'_> {
         } else {
             SessionEndReason::Quit
         };
-        life.end(reason).await;
+        life.end(reason, None).await;
         (id, report)
     }
 

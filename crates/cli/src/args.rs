@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
     /// Show and take back what agents changed in the files of a work tree.
     Snapshot(SnapshotArgs),
+    /// Look at the stored sessions of a folder.
+    Sessions(SessionsArgs),
 }
 
 #[cfg(unix)]
@@ -153,6 +155,38 @@ pub(crate) struct RestoreArgs {
     /// Change nothing; show what would be changed.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+
+    /// The folder that the agent worked in.
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
+
+    /// Print one JSON object.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions, the one that was written to last first.
+    List,
+    /// Show the tree of a session, an entry a line.
+    Show {
+        /// The session: its id, or how the id begins.
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Print the conversation of a session in full, as Markdown.
+    Export {
+        /// The session: its id, or how the id begins.
+        #[arg(value_name = "ID")]
+        id: String,
+    },
 }
 
 #[derive(Debug, Parser)]
@@ -316,12 +350,29 @@ pub(crate) struct WorkArgs {
     pub(crate) recipe: Option<String>,
 }
 
+/// Which session the agent leads.
+#[derive(Debug, Clone, Parser)]
+pub(crate) struct SessionArgs {
+    /// Go on with a stored session of the folder that the agent works in: the one of that id, or whose id begins so.
+    /// Without ID, the one that was written to last.
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "no_session")]
+    pub(crate) resume: Option<String>,
+
+    /// Do not store the session.
+    #[arg(long)]
+    pub(crate) no_session: bool,
+}
+
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook run [OPTIONS] [PROMPT]")]
 pub(crate) struct RunArgs {
-    /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/quit` ends, and
-    /// scripts may have commands of their own.
+    /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/new`, `/resume ID`,
+    /// `/fork ENTRY` and `/tree [ENTRY [summary]]` go from session to session and in them, `/quit` ends, and scripts may have
+    /// commands of their own.
     pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
 
     #[command(flatten)]
     pub(crate) hooks: HookArgs,

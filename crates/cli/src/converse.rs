@@ -1,5 +1,7 @@
 //! The conversation of `tenterhook run`: prompts in, runs and a report out.
 
+mod passage;
+
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -24,6 +26,8 @@ const MOST_IN_A_ROW: usize = 8;
 /// Who talks.
 pub(crate) struct Conversation<'a> {
     pub(crate) agent: Agent,
+    /// Why its first session starts.
+    pub(crate) source: SessionSource,
     /// The commands that extensions bring.
     pub(crate) commands: Vec<ForeignCommand>,
     /// What scripts see of the agent, and want it to do.
@@ -95,7 +99,7 @@ impl Conversation<'_> {
         let is_started = tokio::select! {
             biased;
             () = cancel.cancelled() => false,
-            () = self.agent.start_session(SessionSource::Startup) => true,
+            () = self.agent.start_session(self.source) => true,
         };
         match prompt {
             _ if !is_started => record.note(Exit::Interrupted),
@@ -153,6 +157,7 @@ impl Conversation<'_> {
         match (line, self.commands.iter().find(has).cloned()) {
             ("/quit", _) => return,
             ("/compact", _) => self.compact(record).await,
+            _ if passage::COMMANDS.contains(&name) => self.pass(line, record).await,
             (_, Some(command)) => self.run(&command, line, record).await,
             (_, None) => self.refuse(name, record),
         }
@@ -209,8 +214,9 @@ impl Conversation<'_> {
     /// Says that there is no such command.
     fn refuse(&self, name: &str, record: &mut Record) {
         let brought = self.commands.iter().map(ToString::to_string);
+        let own = ["compact"].into_iter().chain(passage::COMMANDS);
         let others: Vec<String> = brought
-            .chain(["/compact".to_owned()])
+            .chain(own.map(|name| format!("/{name}")))
             .map(|name| format!("`{}`", safe(&name)))
             .collect();
         output::note(format_args!(

@@ -26,11 +26,13 @@ mod recipe;
 mod rules;
 mod run;
 mod safe;
+mod sessions;
 mod snapshot;
 mod stdin;
 mod table;
 mod terminal;
 mod timeline;
+mod tree;
 mod trust;
 #[cfg(unix)]
 mod worker;
@@ -112,5 +114,6 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         #[cfg(unix)]
         Command::Worker(args) => worker::worker(args, interrupts).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,
+        Command::Sessions(args) => sessions::sessions(&args),
     }
 }

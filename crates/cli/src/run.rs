@@ -21,7 +21,7 @@ use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
-use crate::{config_dir, hooks, recipe, rules};
+use crate::{config_dir, hooks, recipe, rules, sessions};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     if args
@@ -74,11 +74,14 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         .toolbox(extras.toolbox())
         .scripts(Arc::clone(&scripts));
     let builder = with_recipe(builder, &loaded, recipe.as_ref());
+    let stored = sessions::of_run(&args)?;
+    let (source, builder) = stored.give(builder, args.json);
     let agent = build(&args, builder)?;
     // Scripts stay in their workers as long as somebody has their hooks.
     drop(loaded);
     let conversation = Conversation {
         agent,
+        source,
         commands: extras.commands(),
         scripts,
         reloader: followed.map(|followed| followed.follow(scope, of_recipe)),
@@ -176,9 +179,7 @@ fn agent(
     provider: Arc<dyn Provider>,
     terminal: Arc<Terminal>,
 ) -> Result<AgentBuilder, CliError> {
-    let cwd = std::path::absolute(&args.cwd).map_err(|error| {
-        CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
-    })?;
+    let cwd = sessions::absolute(&args.cwd)?;
     if !cwd.is_dir() {
         let message = format!("`{}` is no directory", cwd.display());
         return Err(

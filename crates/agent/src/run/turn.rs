@@ -67,6 +67,7 @@ impl Run<'_> {
         };
         self.hooks.tell(ended).await;
         self.life.swap_context();
+        self.life.save().await;
         next
     }
 

@@ -5,7 +5,7 @@ use tenterhook::event::{
     SessionSource, SessionStart, ToolSelection, TurnStart, UserInput, UserPromptSubmit,
 };
 use tenterhook::{Effect, EventKind, HookSpec, Message, Role};
-use tenterhook_agent::{CancellationToken, RunEnd, Session};
+use tenterhook_agent::{CancellationToken, RunEnd};
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::builtin::{Setup, builtin};
 use tenterhook_handlers::{ResponseCache, Services};
@@ -63,6 +63,7 @@ async fn a_whole_session_fires_its_events_in_order() {
         "stop",
         "turn_end",
         "agent_end",
+        "agent_settled",
         "waiting_for_user",
         "session_end",
     ];
@@ -145,8 +146,7 @@ async fn a_resumed_session_goes_on_and_says_nothing_twice() {
         .engine
         .on(|_: &SessionStart| Effect::none().context("rules"));
     let (agent, _) = stage.play(SAY).await;
-    let stored = serde_json::to_string(agent.session()).unwrap();
-    let session: Session = serde_json::from_str(&stored).unwrap();
+    let session = agent.session().clone();
     let mut resumed = stage.builder(SAY).session(session).build().unwrap();
     resumed.start_session(SessionSource::Resume).await;
     resumed.prompt("and", &CancellationToken::new()).await;

@@ -21,6 +21,7 @@ mod recipe;
 mod remote;
 mod result;
 mod stage;
+mod stored;
 mod subagent;
 
 use std::fs;

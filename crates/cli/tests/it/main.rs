@@ -35,6 +35,7 @@ mod session;
 mod snapshot;
 mod source;
 mod stage;
+mod stored;
 mod trust;
 
 use std::fs;

@@ -212,7 +212,7 @@ fn an_unknown_command_is_no_prompt() {
         ran.all(),
         (
             "first\n",
-            "There is no command `/compct`; there are `/compact` and `/quit`.\n",
+            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree` and `/quit`.\n",
             64
         )
     );

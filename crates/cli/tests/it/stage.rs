@@ -1,10 +1,10 @@
 //! One run of the program in a folder of its own, with nothing of the user's environment but `PATH`.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -112,6 +112,10 @@ impl Test {
         self.folder.path().join("work")
     }
 
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
     /// Runs the program to its end.
     pub(crate) fn run(self) -> Ran {
         self.start().finish()
@@ -160,17 +164,10 @@ impl Test {
             }
             None => Command::new(program),
         };
-        let folder = self.folder.path();
+        set_place(&mut command, self.folder.path());
         command
             .args(&self.args)
             .args(&self.files)
-            .current_dir(self.work())
-            .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-            .env("HOME", folder.join("home"))
-            .env("XDG_STATE_HOME", folder.join("state"))
-            .env("TENTERHOOK_CONFIG_DIR", folder.join("config"))
-            .env("TMPDIR", folder.join("tmp"))
             .envs(self.variables.clone())
             .stdin(if self.stdin.is_some() {
                 Stdio::piped()
@@ -187,6 +184,18 @@ impl Test {
             .stderr(Stdio::piped());
         command
     }
+}
+
+/// Lets the program know nothing but the folders of the test.
+fn set_place(command: &mut Command, folder: &Path) {
+    command
+        .current_dir(folder.join("work"))
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+        .env("HOME", folder.join("home"))
+        .env("XDG_STATE_HOME", folder.join("state"))
+        .env("TENTERHOOK_CONFIG_DIR", folder.join("config"))
+        .env("TMPDIR", folder.join("tmp"));
 }
 
 /// The program at work.
@@ -212,6 +221,19 @@ impl Running {
                     .to_owned(),
             )
         })
+    }
+
+    /// Returns what the program prints, while it prints it.
+    pub(crate) fn stdout(&mut self) -> BufReader<ChildStdout> {
+        BufReader::new(self.child.stdout.take().unwrap())
+    }
+
+    /// Makes another call in the same folders, while the program is at work.
+    pub(crate) fn beside<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenterhook"));
+        command.args(args).stdin(Stdio::null());
+        set_place(&mut command, self.folder.path());
+        command.output().unwrap()
     }
 
     /// Sends the program what Ctrl-C sends.

@@ -1,5 +1,6 @@
 //! What fields of pi's events are made of where the payload has them otherwise.
 
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenterhook::{JsonObject, Message, ToolResult};
@@ -139,14 +140,18 @@ fn written_entry(entry: &SessionEntry, timestamp: i64) -> Value {
     }
     written.insert("id".to_owned(), json!(entry.id));
     written.insert("parentId".to_owned(), json!(entry.parent_id));
+    if let Some(time) = entry.time {
+        written.insert("timestamp".to_owned(), json!(time));
+    }
     if let Some(message) = &entry.message {
+        let timestamp = entry.time.map_or(timestamp, Timestamp::as_millisecond);
         let message = message::written(message, None, timestamp);
         written.insert("message".to_owned(), message);
     }
     Value::Object(written)
 }
 
-/// Writes an entry of a session as extensions read it. When it was made is not known.
+/// Writes an entry of a session as extensions read it.
 pub fn entry(entry: &SessionEntry) -> Value {
     written_entry(entry, 0)
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,6 +91,10 @@ pub struct SessionEntry {
     /// The entry before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<EntryId>,
+    /// When it was made, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub time: Option<Timestamp>,
     /// What it is: `message`, `compaction`, `context` …
     pub kind: String,
     /// The message, if it is one.

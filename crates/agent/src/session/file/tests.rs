@@ -1,0 +1,267 @@
+use std::fs::OpenOptions;
+
+use tempfile::TempDir;
+use tenterhook_protocol::Message;
+
+use super::super::{MESSAGE, Sessions};
+use super::*;
+
+/// Returns the sessions of a project in a folder of its own.
+fn project() -> (TempDir, Sessions) {
+    let dir = TempDir::new().unwrap();
+    let sessions = Sessions::of_project(dir.path(), Path::new("/work/my project"));
+    (dir, sessions)
+}
+
+/// Stores a session of a question and its answer.
+async fn stored(sessions: &Sessions) -> Session {
+    let mut session = Session::new("s".into());
+    sessions.begin(&mut session);
+    session.push(Message::user("one"));
+    session.push(Message::assistant("two"));
+    assert!(session.save().await.unwrap());
+    session
+}
+
+fn path(sessions: &Sessions) -> PathBuf {
+    sessions.folder().join("s.jsonl")
+}
+
+fn add(sessions: &Sessions, bytes: &[u8]) {
+    let mut options = OpenOptions::new();
+    let mut file = options.append(true).open(path(sessions)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_session_is_read_as_it_was_written() {
+    let (_dir, sessions) = project();
+    let mut session = stored(&sessions).await;
+    let one = session.entries()[0].id.clone();
+    session.label(&one, Some("start")).unwrap();
+    session.go_to(Some(&one)).unwrap();
+    session.push(Message::assistant("other"));
+    assert!(session.save().await.unwrap());
+    assert!(!session.save().await.unwrap());
+    let read = sessions.read(session.id()).unwrap();
+    assert_eq!((&read.session, read.torn), (&session, None));
+    assert_eq!(read.cwd, Path::new("/work/my project"));
+}
+
+#[tokio::test]
+async fn there_is_no_file_before_the_first_answer() {
+    let (_dir, sessions) = project();
+    let mut session = Session::new("s".into());
+    sessions.begin(&mut session);
+    session.push(Message::user("one"));
+    assert!(!session.save().await.unwrap());
+    assert!(!sessions.folder().exists());
+    session.push(Message::assistant("two"));
+    assert!(session.save().await.unwrap());
+    assert_eq!(sessions.newest().unwrap(), Some("s".into()));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nobody_else_may_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_dir, sessions) = project();
+    let _session = stored(&sessions).await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path(&sessions)), 0o600);
+    assert_eq!(mode(sessions.folder()), 0o700);
+}
+
+#[tokio::test]
+async fn one_process_writes_and_all_may_read() {
+    let (_dir, sessions) = project();
+    let session = stored(&sessions).await;
+    let error = sessions.open(session.id()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "the session in `{}` is in use by another process",
+            path(&sessions).display()
+        )
+    );
+    assert_eq!(sessions.read(session.id()).unwrap().session, session);
+    drop(session);
+    let opened = sessions.open(&"s".into()).unwrap();
+    assert!(sessions.open(&"s".into()).is_err());
+    let copy = opened.session.clone();
+    drop(opened);
+    assert!(sessions.open(copy.id()).is_ok());
+}
+
+#[tokio::test]
+async fn what_was_not_written_to_its_end_is_cut_off_and_said() {
+    let (_dir, sessions) = project();
+    drop(stored(&sessions).await);
+    let whole = fs::read(path(&sessions)).unwrap();
+    let last = whole.trim_ascii_end().iter().rposition(|b| *b == b'\n');
+    let start = last.unwrap() + 1;
+    for end in start + 1..whole.len() - 1 {
+        fs::write(path(&sessions), &whole[..end]).unwrap();
+        let torn = Some(Torn {
+            line: 3,
+            bytes: end - start,
+        });
+        assert_eq!(sessions.read(&"s".into()).unwrap().torn, torn);
+        assert_eq!(fs::read(path(&sessions)).unwrap().len(), end);
+        let opened = sessions.open(&"s".into()).unwrap();
+        assert_eq!((opened.torn, opened.session.entries().len()), (torn, 1));
+        assert_eq!(fs::read(path(&sessions)).unwrap(), whole[..start]);
+    }
+}
+
+#[tokio::test]
+async fn a_last_line_that_is_whole_but_for_its_end_is_kept() {
+    let (_dir, sessions) = project();
+    drop(stored(&sessions).await);
+    let whole = fs::read(path(&sessions)).unwrap();
+    fs::write(path(&sessions), &whole[..whole.len() - 1]).unwrap();
+    let mut opened = sessions.open(&"s".into()).unwrap();
+    assert_eq!((opened.torn, opened.session.entries().len()), (None, 2));
+    opened.session.push(Message::user("three"));
+    assert!(opened.session.save().await.unwrap());
+    assert_eq!(sessions.read(&"s".into()).unwrap().session, opened.session);
+}
+
+#[tokio::test]
+async fn a_session_goes_on_where_it_was() {
+    let (_dir, sessions) = project();
+    drop(stored(&sessions).await);
+    let before = fs::read(path(&sessions)).unwrap();
+    let mut opened = sessions.open(&"s".into()).unwrap();
+    assert!(!opened.session.save().await.unwrap());
+    assert_eq!(fs::read(path(&sessions)).unwrap(), before);
+    let refused = opened.session.push(Message::user("refused"));
+    opened.session.take_back(&refused);
+    assert!(!opened.session.save().await.unwrap());
+    let two = opened.session.leaf().unwrap().clone();
+    opened.session.take_back(&two);
+    assert!(opened.session.save().await.unwrap());
+    let read = sessions.read(&"s".into()).unwrap().session;
+    assert_eq!(read.messages(), [Message::user("one")]);
+    assert_eq!(read.tree().len(), 2);
+    let after = fs::read(path(&sessions)).unwrap();
+    assert_eq!(after[..before.len()], before);
+}
+
+#[tokio::test]
+async fn a_damaged_line_is_an_error_that_names_it() {
+    let (_dir, sessions) = project();
+    drop(stored(&sessions).await);
+    let whole = fs::read_to_string(path(&sessions)).unwrap();
+    let entry = |id: &str, parent: &str| {
+        format!("{{\"id\":\"{id}\",\"parent_id\":\"{parent}\",\"kind\":\"{MESSAGE}\"}}\n")
+    };
+    for (added, expected) in [
+        ("nonsense\n".to_owned(), "which is no entry: expected ident"),
+        ("\n".to_owned(), "which is no entry: EOF"),
+        (
+            entry("2", "2"),
+            "which has the id `2`, expected a number above 2",
+        ),
+        (
+            entry("3", "1"),
+            "which names `1` as its parent, expected `2`, the leaf",
+        ),
+        (entry("x", "2"), "which has the id `x`"),
+    ] {
+        fs::write(path(&sessions), &whole).unwrap();
+        add(&sessions, added.as_bytes());
+        add(&sessions, entry("4", "3").as_bytes());
+        let before = fs::read(path(&sessions)).unwrap();
+        let error = sessions.open(&"s".into()).unwrap_err().to_string();
+        let place = format!("`{}` is damaged in line 4, ", path(&sessions).display());
+        assert!(error.starts_with(&(place + expected)), "{error}");
+        assert_eq!(fs::read(path(&sessions)).unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_session_or_of_another_version_is_refused() {
+    let (_dir, sessions) = project();
+    drop(stored(&sessions).await);
+    let whole = fs::read_to_string(path(&sessions)).unwrap();
+    let (first, _) = whole.split_once('\n').unwrap();
+    for (text, expected) in [
+        (String::new(), "says no format and version (EOF"),
+        (
+            "{}\n".to_owned(),
+            "says no format and version (missing field `format`",
+        ),
+        (
+            first.replace(FORMAT, "diary"),
+            "says the format `diary`, expected `tenterhook-session`",
+        ),
+        (
+            first.replace("\"version\":1", "\"version\":2,\"new\":1"),
+            "says version 2, expected 1; ",
+        ),
+        (
+            first.replace("cwd", "folder"),
+            "is wrong: unknown field `folder`",
+        ),
+    ] {
+        fs::write(path(&sessions), &text).unwrap();
+        let error = sessions.open(&"s".into()).unwrap_err().to_string();
+        let expected = format!("no session that can be read: its first line {expected}");
+        assert!(error.contains(&expected), "{error}");
+        assert_eq!(fs::read_to_string(path(&sessions)).unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_leaves_the_file_as_it_was_and_is_written_later() {
+    let (_dir, sessions) = project();
+    let mut session = stored(&sessions).await;
+    let before = fs::read(path(&sessions)).unwrap();
+    // Bytes of a write that failed half way and could not be undone.
+    add(&sessions, b"{\"id\":\"3\",\"par");
+    session.push(Message::user("three"));
+    assert!(session.save().await.unwrap());
+    let after = fs::read(path(&sessions)).unwrap();
+    assert_eq!(after[..before.len()], before);
+    assert_eq!(sessions.read(&"s".into()).unwrap().session, session);
+}
+
+#[tokio::test]
+async fn an_id_is_no_way_out_of_the_folder() {
+    let (_dir, sessions) = project();
+    for id in ["../s", "/s", "a/b", "..", "a.b", ""] {
+        let mut session = Session::new(id.into());
+        sessions.begin(&mut session);
+        session.push(Message::assistant("hi"));
+        assert!(session.save().await.unwrap());
+        assert_eq!(sessions.read(session.id()).unwrap().session, session);
+    }
+    assert_eq!(fs::read_dir(sessions.folder()).unwrap().count(), 6);
+}
+
+#[tokio::test]
+async fn a_session_is_found_by_the_beginning_of_its_id() {
+    let (_dir, sessions) = project();
+    for id in ["abc", "abd", "ab"] {
+        let mut session = Session::new(id.into());
+        sessions.begin(&mut session);
+        session.push(Message::assistant("hi"));
+        session.save().await.unwrap();
+    }
+    assert_eq!(sessions.find("abc").unwrap(), "abc".into());
+    assert_eq!(sessions.find("ab").unwrap(), "ab".into());
+    for (id, expected) in [
+        ("a", "several sessions begin with `a`: `ab`, `abc`, `abd`"),
+        ("x", "there is no session `x` in "),
+        ("", "there is no session `` in "),
+        ("../abc", "there is no session `../abc` in "),
+    ] {
+        let error = sessions.find(id).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    assert!(sessions.read(&"../abc".into()).is_err());
+    let listed = sessions.list().unwrap();
+    assert_eq!(listed[0].id, "ab".into());
+    assert_eq!(listed[0].about.as_ref().unwrap().messages, 1);
+}

@@ -286,7 +286,10 @@ fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
         let paths = extension.entries.clone();
         let dir = extension.folder.as_deref();
         let beside = match dir {
-            Some(dir) => Beside::new(Some(dir), |path| !paths.iter().any(|entry| entry == path)),
+            // One entry may load another.
+            Some(dir) => Beside::new(Some(dir), |path| {
+                paths.len() > 1 || !paths.iter().any(|entry| entry == path)
+            }),
             // What a file that was named by itself has beside it is anything.
             None if folder.is_named() && own.len() == 1 => Beside::new(None, |_| true),
             None => Beside::new(Some(&folder.dir), |path| {
@@ -427,7 +430,13 @@ fn read_brought(
     }
     candidate.sha256.clone_from(&own.sha256);
     candidate.beside = beside.digest(&project.dir)?;
-    files.extend(beside.files(&project.dir)?.iter().cloned());
+    let own = files.first().map(|file| file.path.clone());
+    let others = beside.files(&project.dir)?.iter();
+    files.extend(
+        others
+            .filter(|file| Some(&file.path) != own.as_ref())
+            .cloned(),
+    );
     let shown = below(&path, &project.dir);
     let item = Item {
         project: project.dir.clone(),

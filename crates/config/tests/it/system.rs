@@ -686,3 +686,26 @@ async fn an_executable_that_prints_json_is_no_worker() {
         discovered.warnings
     );
 }
+
+#[tokio::test]
+async fn an_entry_of_an_approved_extension_may_load_another_one() {
+    let place = Place::new();
+    let folder = place.project.join(".pi/extensions/ext");
+    let lists = r#"{"pi": {"extensions": ["a.ts", "b.ts"]}}"#;
+    let a = "import './b.ts';\nexport default (pi) => { pi.on('tool_call', () => {}); };\n";
+    write(
+        &folder,
+        &[("package.json", lists), ("a.ts", a), ("b.ts", PI)],
+    );
+    let search = || {
+        let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
+        search(&place).trust(Trust::Approved(approvals))
+    };
+    let brought = search().discover().await.brought;
+    let items: Vec<_> = brought.into_iter().map(|brought| brought.item).collect();
+    let mut approvals = Approvals::open(&place.data()).unwrap();
+    approvals.approve(&items).unwrap();
+    let discovered = search().discover().await;
+    assert_eq!(discovered.warnings, [""; 0]);
+    assert_eq!(discovered.specs.len(), 2);
+}

@@ -4,7 +4,7 @@
 //! from the root to the leaf is the branch; what stands on other branches stays. A move of the leaf and a label are
 //! entries of their own, beside the tree, so that a session is written by appending to it.
 //!
-//! A session that knows its [file](SessionFile) is kept there; any other is only memory.
+//! A session that knows its file is kept there; any other is only memory.
 
 mod file;
 mod folder;

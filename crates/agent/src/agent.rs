@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use tenterhook::Engine;
 use tenterhook_handlers::ResponseCache;
-use tenterhook_protocol::event::{InputSource, SessionEndReason, SessionSource};
+use tenterhook_protocol::event::{DiscoverReason, InputSource, SessionEndReason, SessionSource};
 use tenterhook_protocol::{AgentId, AgentRef, Image, InvokedBy, Origin, SessionId, Usage};
 use thiserror::Error;
 use tokio::sync::Mutex;
@@ -22,6 +22,7 @@ use crate::limit::{Limits, RetryPolicy};
 use crate::permission::{Permissions, RuleProblem};
 use crate::provider::Provider;
 use crate::queue::{AgentHandle, Queues};
+use crate::resource::{ResourcePlaces, Resources};
 use crate::session::{Session, Sessions};
 use crate::swap::{ContextSwaps, Seat};
 use crate::tool::{TRANSFER_TASK, Toolbox, TransferTask};
@@ -101,6 +102,7 @@ pub(crate) struct Parts {
     swaps: Option<Arc<ContextSwaps>>,
     recipe: Option<String>,
     workspace: Option<String>,
+    resources: ResourcePlaces,
     #[cfg(unix)]
     scripts: Option<Arc<ScriptHost>>,
 }
@@ -227,6 +229,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Looks for prompt templates and skills here, and where hooks of `resources_discover` say. The default is only there.
+    #[must_use]
+    pub fn resources(mut self, places: ResourcePlaces) -> Self {
+        self.parts.resources = places;
+        self
+    }
+
     /// Lets scripts see the agent. The default is that they see none.
     #[cfg(unix)]
     #[must_use]
@@ -325,6 +334,7 @@ impl Parts {
             spent: AtomicU64::new(0),
             question: Mutex::default(),
             active_tools: std::sync::Mutex::default(),
+            resources: std::sync::Mutex::default(),
         });
         #[cfg(unix)]
         let attached = self.scripts.as_ref().map(|host| {
@@ -501,6 +511,7 @@ impl Agent {
                 swaps: None,
                 recipe: None,
                 workspace: None,
+                resources: ResourcePlaces::default(),
                 #[cfg(unix)]
                 scripts: None,
             },
@@ -549,8 +560,25 @@ impl Agent {
     /// A session begins once; later calls do nothing. The first prompt begins it if nobody did.
     pub async fn start_session(&mut self, source: SessionSource) {
         if !std::mem::replace(&mut self.is_started, true) {
-            self.stint.life.start(source, None).await;
+            self.begin(source, None).await;
         }
+    }
+
+    /// Lets hooks know that the session begins, and looks for templates and skills.
+    pub(crate) async fn begin(&mut self, source: SessionSource, previous: Option<SessionId>) {
+        let reason = if source == SessionSource::Reload {
+            DiscoverReason::Reload
+        } else {
+            DiscoverReason::Startup
+        };
+        let life = &mut self.stint.life;
+        life.start(source, previous).await;
+        life.discover(reason, self.parts.resources.clone()).await;
+    }
+
+    /// Returns the templates and skills of the session: none before it begins.
+    pub fn resources(&self) -> Arc<Resources> {
+        self.stint.life.setup.resources()
     }
 
     /// Works on a prompt until the model has nothing left to do.

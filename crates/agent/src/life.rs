@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenterhook_handlers::ResponseCache;
 use tenterhook_protocol::event::{
-    NotificationLevel, SavePoint, SessionEnd, SessionEndReason, SessionSource, SessionStart,
+    DiscoverReason, NotificationLevel, ResourcesDiscover, SavePoint, SessionEnd, SessionEndReason,
+    SessionSource, SessionStart,
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
 use tokio::sync::Mutex;
@@ -18,9 +19,13 @@ use crate::limit::{Limits, RetryPolicy};
 use crate::permission::Permissions;
 use crate::provider::Provider;
 use crate::queue::Queues;
+use crate::resource::{ResourcePlaces, Resources};
 use crate::session::{Session, estimate_tokens};
 use crate::swap::Seat;
-use crate::tool::{TRANSFER_TASK, Toolbox};
+use crate::tool::{READ_FILE, TRANSFER_TASK, Toolbox};
+
+/// How many files that cannot be used are told of one by one.
+const MOST_TOLD: usize = 20;
 
 /// What the agents of one family share.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ pub(crate) struct Setup {
     pub(crate) question: Mutex<()>,
     /// The tools that scripts let the main agent have; `None` is all.
     pub(crate) active_tools: std::sync::Mutex<Option<Vec<String>>>,
+    /// The templates and skills of the main agent.
+    pub(crate) resources: std::sync::Mutex<Arc<Resources>>,
 }
 
 impl Setup {
@@ -65,6 +72,38 @@ impl Setup {
         self.active()
             .as_ref()
             .is_none_or(|names| names.iter().any(|active| active == name))
+    }
+
+    /// Returns the templates and skills.
+    pub(crate) fn resources(&self) -> Arc<Resources> {
+        let resources = self.resources.lock();
+        Arc::clone(&resources.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn take_resources(&self, resources: Resources) {
+        let held = self.resources.lock();
+        *held.unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(resources);
+    }
+
+    /// Returns what the model is told first, unless hooks tell it something else.
+    pub(crate) fn system_prompt(&self, identity: &Identity) -> String {
+        let instruction = &identity.instruction;
+        let reads = identity.depth == 0 && self.may_use(identity, READ_FILE);
+        match self.resources().introduce().filter(|_| reads) {
+            Some(skills) if instruction.is_empty() => skills,
+            Some(skills) => format!("{instruction}\n\n{skills}"),
+            None => instruction.clone(),
+        }
+    }
+
+    /// Says whether an agent may have the tool of that name at all.
+    fn may_use(&self, identity: &Identity, name: &str) -> bool {
+        let is_listed = identity
+            .tools
+            .as_ref()
+            .is_none_or(|tools| tools.iter().any(|tool| tool == name));
+        let is_active = identity.depth > 0 || self.is_active(name);
+        is_listed && is_active && (name != TRANSFER_TASK || identity.depth < self.limits.task_depth)
     }
 
     pub(crate) fn context_window(&self) -> Option<u64> {
@@ -147,6 +186,31 @@ impl Life {
         }
     }
 
+    /// Looks for templates and skills, in these places and where hooks say.
+    pub(crate) async fn discover(&mut self, reason: DiscoverReason, mut places: ResourcePlaces) {
+        let outcome = self
+            .hooks
+            .fire_always(|| ResourcesDiscover { reason })
+            .await;
+        let (prompts, skills) = (outcome.prompt_paths(), outcome.skill_paths());
+        places.add_of_hooks(prompts, skills, &self.setup.cwd);
+        let loading = tokio::task::spawn_blocking(move || Resources::load(&places));
+        let resources = loading.await.unwrap_or_default();
+        for problem in resources.problems().iter().take(MOST_TOLD) {
+            let text = problem.to_string();
+            self.hooks
+                .notify(NotificationLevel::Warning, "resource_problem", &text)
+                .await;
+        }
+        if let Some(more @ 1..) = resources.problems().len().checked_sub(MOST_TOLD) {
+            let text = format!("{more} more files of templates and skills cannot be used");
+            self.hooks
+                .notify(NotificationLevel::Warning, "resource_problem", &text)
+                .await;
+        }
+        self.setup.take_resources(resources);
+    }
+
     /// Puts the summary that a hook asked for in the place of the conversation.
     pub(crate) fn swap_context(&mut self) {
         let seat = self.setup.swaps.as_ref();
@@ -200,15 +264,7 @@ impl Life {
 
     /// Says whether the agent may have the tool of that name at all.
     pub(crate) fn may_use(&self, name: &str) -> bool {
-        let is_listed = self
-            .identity
-            .tools
-            .as_ref()
-            .is_none_or(|tools| tools.iter().any(|tool| tool == name));
-        let is_active = self.identity.depth > 0 || self.setup.is_active(name);
-        is_listed
-            && is_active
-            && (name != TRANSFER_TASK || self.identity.depth < self.setup.limits.task_depth)
+        self.setup.may_use(&self.identity, name)
     }
 
     /// Returns the names of the tools that it has, in the toolbox's order.

@@ -336,7 +336,7 @@ impl Agent {
     }
 
     async fn begin_anew(&mut self, source: SessionSource, previous: SessionId) {
-        self.stint.life.start(source, Some(previous)).await;
+        self.begin(source, Some(previous)).await;
         self.stint.life.save().await;
     }
 }

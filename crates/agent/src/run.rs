@@ -9,9 +9,10 @@ mod tally;
 mod turn;
 
 use tenterhook_protocol::event::{
-    AgentEnd, AgentEndReason, AgentSettled, AgentStart, BeforeAgentStart, MaxIterations,
-    MessageEnd, MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
-    UserPromptSubmit, UserSteeringSubmit, WaitReason, WaitingForUser,
+    AgentEnd, AgentEndReason, AgentSettled, AgentStart, BeforeAgentStart, InputSource,
+    MaxIterations, MessageEnd, MessageStart, NotificationLevel, SessionLimitResume,
+    UserFollowupSubmit, UserInput, UserPromptSubmit, UserSteeringSubmit, WaitReason,
+    WaitingForUser,
 };
 use tenterhook_protocol::{EntryId, Event, Image, Message, Outcome, Role};
 use tokio_util::sync::CancellationToken;
@@ -91,7 +92,7 @@ impl<'a> Run<'a> {
         Self {
             hooks: life.hooks.for_run(cancel),
             cancel,
-            system_prompt: life.identity.instruction.clone(),
+            system_prompt: life.setup.system_prompt(&life.identity),
             prompt_context: Vec::new(),
             tools: life.tool_names(),
             first_entry: life.session.entries().len(),
@@ -125,6 +126,12 @@ impl<'a> Run<'a> {
         if let Some(event) = outcome.into_rewritten() {
             text = event.text;
             images = event.images.unwrap_or(images);
+        }
+        // What a script says is meant as it is.
+        if source != InputSource::Extension
+            && let Some(expanded) = self.life.setup.resources().expand(&text)
+        {
+            text = expanded;
         }
         let message = Message {
             images: images.clone(),

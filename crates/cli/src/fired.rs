@@ -8,7 +8,6 @@ use tenterhook_config::Loaded;
 /// The events that the agent never fires.
 const NEVER: &[&str] = &[
     "session_directory_resolve",
-    "resources_discover",
     "session_info_change",
     "user_bash",
     "provider_request",

@@ -202,7 +202,7 @@ impl ScriptHost {
                 let (provider, name) = id.split_once([':', '/']).unwrap_or(("", &id));
                 json!({ "id": name, "name": name, "provider": provider })
             }
-            "system_prompt" => view.identity.instruction.as_str().into(),
+            "system_prompt" => setup.system_prompt(&view.identity).into(),
             "is_idle" => (!view.is_working()).into(),
             "has_pending_messages" => (view.handle.waiting() > 0).into(),
             "usage" => {

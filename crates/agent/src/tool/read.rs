@@ -15,7 +15,7 @@ use super::{
     InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
 };
 
-const NAME: &str = "read_file";
+pub(crate) const NAME: &str = "read_file";
 
 /// How much of a file is read at most, whatever its size.
 const LARGEST: u64 = 8 * 1024 * 1024;

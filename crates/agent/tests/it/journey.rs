@@ -37,6 +37,7 @@ async fn a_whole_session_fires_its_events_in_order() {
     assert_eq!((report.response.as_str(), report.turns), ("done", 2));
     let expected = [
         "session_start",
+        "resources_discover",
         "user_input",
         "user_prompt_submit",
         "before_agent_start",

@@ -14,6 +14,7 @@ mod ending;
 #[cfg(unix)]
 mod extension;
 mod gate;
+mod input;
 mod journey;
 mod judge;
 mod queue;

@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicU64;
 
 use tenterhook::Engine;
 use tenterhook_handlers::ResponseCache;
-use tenterhook_protocol::event::{DiscoverReason, InputSource, SessionEndReason, SessionSource};
-use tenterhook_protocol::{AgentId, AgentRef, Image, InvokedBy, Origin, SessionId, Usage};
+use tenterhook_protocol::event::{
+    DiscoverReason, InputSource, SessionDirectoryResolve, SessionEndReason, SessionSource,
+};
+use tenterhook_protocol::{AgentId, AgentRef, EntryId, Image, InvokedBy, Origin, SessionId, Usage};
 use thiserror::Error;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -23,9 +25,10 @@ use crate::permission::{Permissions, RuleProblem};
 use crate::provider::Provider;
 use crate::queue::{AgentHandle, Queues};
 use crate::resource::{ResourcePlaces, Resources};
-use crate::session::{Session, Sessions};
+use crate::session::{NoEntry, Session, Sessions};
 use crate::swap::{ContextSwaps, Seat};
 use crate::tool::{TRANSFER_TASK, Toolbox, TransferTask};
+use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
 
 /// The instruction of the main agent unless another is given.
 const DEFAULT_INSTRUCTION: &str = "You are a helpful assistant with tools for files and commands. Use them to do what the user asks, and say plainly what you did.";
@@ -244,6 +247,31 @@ impl AgentBuilder {
         self
     }
 
+    /// Lets hooks say in which folder sessions are stored, where they are stored at all: what is opened is looked for there
+    /// too. A relative path starts from the directory that the agent works in.
+    pub async fn resolve_sessions(mut self) -> Self {
+        let Some(sessions) = &self.parts.sessions else {
+            return self;
+        };
+        let session = self.session.get_or_insert_with(fresh_session);
+        let hooks = self.parts.hooks(session);
+        let default = sessions.folder().to_owned();
+        let build = || SessionDirectoryResolve {
+            default_directory: default,
+        };
+        let outcome = hooks.fire_always(build).await;
+        if let Some(event) = outcome.into_rewritten() {
+            let folder = self.parts.cwd.join(event.default_directory);
+            self.parts.sessions = Some(sessions.clone().in_folder(folder));
+        }
+        self
+    }
+
+    /// Returns where sessions are stored, if they are.
+    pub fn stored_sessions(&self) -> Option<&Sessions> {
+        self.parts.sessions()
+    }
+
     /// Makes the agent. Nothing is dispatched yet.
     ///
     /// # Errors
@@ -300,19 +328,7 @@ impl Parts {
         {
             sessions.begin(&mut session);
         }
-        let origin = Origin {
-            session_id: session.id().clone(),
-            cwd: self.cwd.clone(),
-            agent: AgentRef {
-                name: self.name.clone(),
-                id: fresh_agent_id(),
-                parent_id: None,
-            },
-            invoked_by: InvokedBy::Main,
-            workspace: self.workspace.clone(),
-            recipe: self.recipe.clone(),
-        };
-        let hooks = Hooks::new(self.engine.dispatcher(origin), Arc::clone(&self.frontend));
+        let hooks = self.hooks(&session);
         let identity = Identity {
             name: self.name.clone(),
             instruction: self.instruction.clone(),
@@ -352,6 +368,23 @@ impl Parts {
             #[cfg(unix)]
             attached,
         }
+    }
+
+    /// Returns the hooks of a session.
+    fn hooks(&self, session: &Session) -> Hooks {
+        let origin = Origin {
+            session_id: session.id().clone(),
+            cwd: self.cwd.clone(),
+            agent: AgentRef {
+                name: self.name.clone(),
+                id: fresh_agent_id(),
+                parent_id: None,
+            },
+            invoked_by: InvokedBy::Main,
+            workspace: self.workspace.clone(),
+            recipe: self.recipe.clone(),
+        };
+        Hooks::new(self.engine.dispatcher(origin), Arc::clone(&self.frontend))
     }
 
     fn check_limits(&self) -> Result<(), BuildError> {
@@ -610,6 +643,47 @@ impl Agent {
     ) -> Result<Compacted, CompactionError> {
         self.start_session(SessionSource::Startup).await;
         Box::pin(self.stint.life.compact_for_user(instructions, cancel)).await
+    }
+
+    /// Runs a command of the user. The model is told of it with the next prompt, unless the user does not want that.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no command, if a hook stops it, and if it cannot be started.
+    pub async fn run_command(
+        &mut self,
+        command: UserCommand,
+        cancel: &CancellationToken,
+    ) -> Result<UserCommandRun, UserCommandError> {
+        self.start_session(SessionSource::Startup).await;
+        Box::pin(self.stint.life.run_for_user(command, cancel)).await
+    }
+
+    /// Gives the session a name, which lists show. An empty one takes it away.
+    pub async fn name_session(&mut self, name: &str) {
+        self.start_session(SessionSource::Startup).await;
+        self.stint.life.name_session(name).await;
+    }
+
+    /// Gives an entry of the session a label, or takes it away.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such entry; nothing is changed then.
+    pub async fn label(&mut self, entry: &EntryId, label: Option<&str>) -> Result<(), NoEntry> {
+        self.stint.life.session.label(entry, label)?;
+        self.stint.life.save().await;
+        Ok(())
+    }
+
+    /// Lets hooks and whatever else `reloading` loads be loaded anew within the session: it ends for hooks before that, and
+    /// starts for those that there are then. Templates and skills are looked for anew too.
+    pub async fn reload<T>(&mut self, reloading: impl Future<Output = T>) -> T {
+        self.start_session(SessionSource::Startup).await;
+        self.stint.life.end(SessionEndReason::Reload, None).await;
+        let loaded = reloading.await;
+        self.begin(SessionSource::Reload, None).await;
+        loaded
     }
 
     /// Ends the session. Its hooks run even after a cancellation.

@@ -64,6 +64,7 @@ pub mod session;
 mod subagent;
 mod swap;
 pub mod tool;
+mod user_command;
 
 pub use tokio_util::sync::CancellationToken;
 
@@ -73,8 +74,9 @@ pub use crate::frontend::Frontend;
 pub use crate::limit::{Limits, RetryPolicy};
 pub use crate::passage::{Leaving, Moved, PassageError};
 pub use crate::permission::{Permissions, Rule, RuleProblem};
-pub use crate::queue::AgentHandle;
+pub use crate::queue::{AgentHandle, QueueFull};
 pub use crate::resource::{ResourcePlaces, Resources};
 pub use crate::session::{Session, Sessions};
 pub use crate::swap::ContextSwaps;
 pub use crate::tool::{Tool, Toolbox};
+pub use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};

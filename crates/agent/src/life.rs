@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenterhook_handlers::ResponseCache;
 use tenterhook_protocol::event::{
     DiscoverReason, NotificationLevel, ResourcesDiscover, SavePoint, SessionEnd, SessionEndReason,
-    SessionSource, SessionStart,
+    SessionInfoChange, SessionSource, SessionStart,
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
 use tokio::sync::Mutex;
@@ -26,6 +26,9 @@ use crate::tool::{READ_FILE, TRANSFER_TASK, Toolbox};
 
 /// How many files that cannot be used are told of one by one.
 const MOST_TOLD: usize = 20;
+
+/// The longest name of a session, in characters.
+const LONGEST_NAME: usize = 200;
 
 /// What the agents of one family share.
 #[derive(Debug)]
@@ -140,6 +143,14 @@ pub(crate) struct Gauge {
     covered: usize,
 }
 
+/// Returns a text as one line that is short enough for a list.
+pub(crate) fn one_line(text: &str) -> String {
+    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let plain: String = plain.collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    words.join(" ").chars().take(LONGEST_NAME).collect()
+}
+
 /// An agent and its session.
 #[derive(Debug)]
 pub(crate) struct Life {
@@ -220,6 +231,22 @@ impl Life {
         let tokens = self.context_tokens();
         self.session.swap(summary, tokens);
         self.reset_gauge();
+    }
+
+    /// Gives the session a name and lets hooks know.
+    pub(crate) async fn name_session(&mut self, name: &str) {
+        let name = one_line(name);
+        if !self.session.set_name(&name) {
+            return;
+        }
+        self.hooks.tell(|| SessionInfoChange { name }).await;
+        self.save().await;
+    }
+
+    /// Stores what the user said before a model is asked for an answer to it: a program that is killed then has lost
+    /// no words of the user.
+    pub(crate) async fn store_ahead(&mut self) {
+        self.write().await;
     }
 
     /// Stores what is new in the session, where it is stored at all.

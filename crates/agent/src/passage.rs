@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, fresh_session};
 use crate::compaction::{CompactionError, INSTRUCTION, Source};
 use crate::hooks::reason_or_none;
-use crate::session::{NoEntry, Session, SessionError, Sessions, Torn};
+use crate::session::{MESSAGE, NoEntry, Session, SessionError, Sessions, Torn};
 
 /// A passage to another session or branch that did not come about. Everything is as it was.
 #[derive(Debug, Error)]
@@ -60,13 +60,27 @@ pub struct Moved {
     pub words: Option<String>,
 }
 
-/// How a branch of the conversation is left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leaving {
-    /// The model is told nothing of it.
-    AsItIs,
-    /// The model is told a summary of it.
-    Summarised,
+/// How a branch of the conversation is left. The default is that the model is told nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Leaving {
+    /// The model is told a summary of the branch.
+    pub is_summarised: bool,
+    /// What the summary is to look at.
+    pub instructions: Option<String>,
+    /// The instructions take the place of the usual ones.
+    pub replaces_instructions: bool,
+    /// The label of where the conversation goes on. Without one the entry keeps its own.
+    pub label: Option<String>,
+}
+
+impl Leaving {
+    /// The model is told a summary of the branch.
+    pub fn summarised() -> Self {
+        Self {
+            is_summarised: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// Where a conversation goes on: behind an entry, or before words of the user.
@@ -78,7 +92,8 @@ struct Cut {
 
 impl Cut {
     fn at(entry: &SessionEntry) -> Self {
-        let message = entry.message.as_ref();
+        // Summaries and commands of the user are told as the user's words, and are none.
+        let message = entry.message.as_ref().filter(|_| entry.kind == MESSAGE);
         match message.filter(|message| message.role == Role::User) {
             Some(message) => Self {
                 position: ForkPosition::Before,
@@ -196,6 +211,7 @@ impl Agent {
         if old_leaf.as_ref() == Some(entry) {
             return Ok(Moved::default());
         }
+        let is_summarised = leaving.is_summarised;
         let preparation = self.preparation(entry, leaving);
         let build = || SessionBeforeTree {
             preparation: preparation.clone(),
@@ -205,11 +221,11 @@ impl Agent {
         let preparation = outcome
             .into_rewritten()
             .map_or(preparation, |event| event.preparation);
-        let from_hook = supplied.is_some() && leaving == Leaving::Summarised;
-        let summary = match leaving {
-            Leaving::AsItIs => None,
-            Leaving::Summarised if from_hook => supplied,
-            Leaving::Summarised => self.summarise(&preparation, cancel).await?,
+        let from_hook = supplied.is_some() && is_summarised;
+        let summary = match supplied {
+            _ if !is_summarised => None,
+            Some(supplied) => Some(supplied),
+            None => self.summarise(&preparation, cancel).await?,
         };
         let life = &mut self.stint.life;
         let known = life.session.labels().remove(entry);
@@ -278,9 +294,10 @@ impl Agent {
             old_leaf_id: session.leaf().cloned(),
             common_ancestor_id: common,
             entries_to_summarize: left,
-            user_wants_summary: leaving == Leaving::Summarised,
-            label: session.labels().remove(target),
-            ..TreePreparation::default()
+            user_wants_summary: leaving.is_summarised,
+            custom_instructions: leaving.instructions,
+            replace_instructions: leaving.replaces_instructions,
+            label: leaving.label.or_else(|| session.labels().remove(target)),
         }
     }
 

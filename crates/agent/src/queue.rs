@@ -4,8 +4,20 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenterhook_protocol::event::{InputSource, QueueKind, QueueUpdate, UserInput};
+use thiserror::Error;
 
 use crate::hooks::Hooks;
+
+/// The most messages of one queue.
+const MOST_WAITING: usize = 64;
+
+/// A message that was not taken: too many of its queue wait already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{MOST_WAITING} messages of the queue `{queue}` wait already")]
+pub struct QueueFull {
+    /// The queue.
+    pub queue: QueueKind,
+}
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -39,14 +51,24 @@ impl Queues {
         (result, queue.iter().cloned().collect())
     }
 
-    async fn add(&self, kind: QueueKind, text: String, hooks: &Hooks) {
-        let ((), messages) = self.change(kind, |queue| queue.push_back(text.clone()));
+    async fn add(&self, kind: QueueKind, text: String, hooks: &Hooks) -> Result<(), QueueFull> {
+        let (is_added, messages) = self.change(kind, |queue| {
+            let has_room = queue.len() < MOST_WAITING;
+            if has_room {
+                queue.push_back(text.clone());
+            }
+            has_room
+        });
+        if !is_added {
+            return Err(QueueFull { queue: kind });
+        }
         let build = || QueueUpdate {
             queue: kind,
             message: Some(text),
             messages,
         };
         hooks.tell(build).await;
+        Ok(())
     }
 
     fn waiting(&self) -> usize {
@@ -121,16 +143,24 @@ impl AgentHandle {
     }
 
     /// Gives the agent a message for its next step.
-    pub async fn steer(&self, text: impl Into<String>) {
+    ///
+    /// # Errors
+    ///
+    /// Fails if too many wait already; the message is not taken then.
+    pub async fn steer(&self, text: impl Into<String>) -> Result<(), QueueFull> {
         self.queues
             .add(QueueKind::Steering, text.into(), &self.hooks)
-            .await;
+            .await
     }
 
     /// Gives the agent a message for when it is done.
-    pub async fn follow_up(&self, text: impl Into<String>) {
+    ///
+    /// # Errors
+    ///
+    /// Fails if too many wait already; the message is not taken then.
+    pub async fn follow_up(&self, text: impl Into<String>) -> Result<(), QueueFull> {
         self.queues
             .add(QueueKind::FollowUp, text.into(), &self.hooks)
-            .await;
+            .await
     }
 }

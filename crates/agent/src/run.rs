@@ -216,6 +216,7 @@ impl<'a> Run<'a> {
         }
         self.compact_if_full().await?;
         self.take_steering().await?;
+        self.life.store_ahead().await;
         let next = self.turn().await;
         if matches!(next, Next::End(RunEnd::Completed)) && self.has_more_to_do().await? {
             return Ok(Next::Again);

@@ -36,6 +36,9 @@ pub const COMPACTION: &str = "compaction";
 /// The kind of an entry that holds the summary of a branch that was left.
 pub const BRANCH_SUMMARY: &str = "branch_summary";
 
+/// The kind of an entry that is a command which the user ran. The model is told of it if it has a message.
+pub const USER_BASH: &str = "user_bash";
+
 /// The kind of an entry that a script keeps for itself.
 pub const CUSTOM: &str = "custom";
 
@@ -44,6 +47,9 @@ pub const LEAF: &str = "leaf";
 
 /// The kind of an entry that is no part of the tree: an entry has the label that it says.
 pub const LABEL: &str = "label";
+
+/// The kind of an entry that is no part of the tree: the session has the name that it says.
+pub const NAME: &str = "name";
 
 /// What introduces a summary to the model.
 const SUMMARY_INTRODUCTION: &str =
@@ -122,7 +128,7 @@ fn number(id: &EntryId) -> Option<u64> {
 
 /// Says whether an entry is a part of the tree.
 fn is_node(entry: &SessionEntry) -> bool {
-    entry.kind != LEAF && entry.kind != LABEL
+    ![LEAF, LABEL, NAME].contains(&entry.kind.as_str())
 }
 
 /// Writes an id that there may not be.
@@ -214,6 +220,22 @@ impl Session {
             };
         }
         labels
+    }
+
+    /// Returns the name, if the session has one.
+    pub fn name(&self) -> Option<&str> {
+        let newest = self.aside.values().rfind(|entry| entry.kind == NAME)?;
+        let name = newest.data.as_ref()?.get("name")?.as_str()?;
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// Gives the session a name; an empty one takes it away. Says whether that is another one.
+    pub(crate) fn set_name(&mut self, name: &str) -> bool {
+        if self.name().unwrap_or_default() == name {
+            return false;
+        }
+        self.note_aside(NAME, json!({ "name": name }));
+        true
     }
 
     /// Returns all entries with a number above `number`, oldest first.
@@ -354,8 +376,8 @@ impl Session {
         } else {
             let target = target_of(&entry);
             let is_known = target.as_ref().is_some_and(|id| self.entry(id).is_some());
-            let goes_to_nothing = entry.kind == LEAF && target.is_none();
-            if !is_known && !goes_to_nothing {
+            let needs_none = entry.kind == NAME || (entry.kind == LEAF && target.is_none());
+            if !is_known && !needs_none {
                 return Err(Misplaced::Target(named(target.as_ref())));
             }
             if entry.kind == LEAF {
@@ -430,6 +452,11 @@ impl Session {
         if !self.contexts().contains(&message) {
             self.append(CONTEXT, Some(message), None);
         }
+    }
+
+    /// Appends a command of the user; without a message the model is not told of it.
+    pub(crate) fn push_run(&mut self, message: Option<Message>, data: Value) -> EntryId {
+        self.append(USER_BASH, message, Some(data))
     }
 
     /// Takes the newest entry back, if it is `id`.
@@ -569,8 +596,10 @@ impl Session {
             kept.unwrap_or(position)
         });
         let live = self.branch.get(start..).unwrap_or_default();
-        live.iter()
-            .filter(|entry| entry.kind == MESSAGE || entry.kind == BRANCH_SUMMARY)
+        live.iter().filter(|entry| {
+            let is_said = [MESSAGE, BRANCH_SUMMARY, USER_BASH].contains(&entry.kind.as_str());
+            is_said && entry.message.is_some()
+        })
     }
 
     fn last_compaction(&self) -> Option<(usize, &SessionEntry)> {
@@ -580,12 +609,11 @@ impl Session {
 
     /// Returns the last message of that role.
     pub(crate) fn last_of(&self, role: Role) -> Option<&Message> {
-        let messages = self
-            .branch
-            .iter()
-            .rev()
+        let entries = self.branch.iter().rev();
+        let mut messages = entries
+            .filter(|entry| entry.kind == MESSAGE)
             .filter_map(|entry| entry.message.as_ref());
-        messages.into_iter().find(|message| message.role == role)
+        messages.find(|message| message.role == role)
     }
 
     /// Says whether the session is kept in a file, or will be.
@@ -612,13 +640,13 @@ impl Session {
     }
 
     /// Writes what is new to the session's file and waits until it is on the disk. Says whether there was anything
-    /// and a file: there is none before the first answer of a model.
+    /// and a file: there is none before anybody said something.
     pub(crate) async fn save(&mut self) -> Result<bool, SessionError> {
         self.store_notes();
         let Some(file) = self.keeper.file.clone() else {
             return Ok(false);
         };
-        if self.keeper.saved == self.made || (self.keeper.saved == 0 && !self.has_answer()) {
+        if self.keeper.saved == self.made || (self.keeper.saved == 0 && !self.has_words()) {
             return Ok(false);
         }
         let mut lines = Vec::new();
@@ -640,10 +668,9 @@ impl Session {
         Ok(true)
     }
 
-    fn has_answer(&self) -> bool {
-        let messages = self.since(0).filter_map(|entry| entry.message.as_ref());
-        let mut roles = messages.map(|message| message.role);
-        roles.any(|role| role == Role::Assistant)
+    /// Says whether somebody said something: what hooks said of the session is no reason to keep it.
+    fn has_words(&self) -> bool {
+        self.tree().iter().any(|entry| entry.kind == MESSAGE)
     }
 }
 

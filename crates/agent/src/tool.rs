@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::directory::ListDirectory;
 pub use self::edit::EditFile;
+pub(crate) use self::excerpt::excerpt;
 pub(crate) use self::read::NAME as READ_FILE;
 pub use self::read::ReadFile;
 pub use self::search::Search;

@@ -183,10 +183,11 @@ impl Conversation<'_> {
             (Own::Fork, [entry]) => self.fork(&(*entry).into(), record).await,
             (Own::Tree, []) => self.terminal.lines(tree::lines(self.agent.session())),
             (Own::Tree, [entry]) => {
-                self.go_to(&(*entry).into(), Leaving::AsItIs, record).await;
+                self.go_to(&(*entry).into(), Leaving::default(), record)
+                    .await;
             }
             (Own::Tree, [entry, "summary"]) => {
-                self.go_to(&(*entry).into(), Leaving::Summarised, record)
+                self.go_to(&(*entry).into(), Leaving::summarised(), record)
                     .await;
             }
             (Own::Help, []) => self.help(),

@@ -7,9 +7,6 @@ use tenterhook_config::Loaded;
 
 /// The events that the agent never fires.
 const NEVER: &[&str] = &[
-    "session_directory_resolve",
-    "session_info_change",
-    "user_bash",
     "provider_request",
     "provider_response",
     "tool_execution_update",

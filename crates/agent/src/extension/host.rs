@@ -237,11 +237,6 @@ impl ScriptHost {
             trigger,
         } = read(params)?;
         let text = text_of(&content);
-        if view.handle.waiting() >= MOST_PROMPTS {
-            return Err(Refusal::Failed(format!(
-                "{MOST_PROMPTS} messages wait already"
-            )));
-        }
         if !view.is_working() && trigger {
             let mut prompts = self.prompts();
             if prompts.len() == MOST_PROMPTS {
@@ -251,11 +246,12 @@ impl ScriptHost {
             }
             prompts.push_back(text);
         } else if let Some(text) = view.handle.submit_for_script(text).await {
-            if deliver_as == "followUp" {
-                view.handle.follow_up(text).await;
+            let queued = if deliver_as == "followUp" {
+                view.handle.follow_up(text).await
             } else {
-                view.handle.steer(text).await;
-            }
+                view.handle.steer(text).await
+            };
+            queued.map_err(|full| Refusal::Failed(full.to_string()))?;
         }
         Ok(json!({}))
     }

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use tenterhook_protocol::{Role, SessionId};
 
-use super::Session;
 use super::file::{self, Contents, Header, SessionError, SessionFile, Torn};
+use super::{MESSAGE, Session};
 
 /// How the name of a session's file ends.
 const EXTENSION: &str = "jsonl";
@@ -64,6 +64,8 @@ pub struct About {
     pub messages: usize,
     /// What the user said first on the branch.
     pub begins: Option<String>,
+    /// The name that the user gave it.
+    pub name: Option<String>,
 }
 
 impl Sessions {
@@ -75,12 +77,18 @@ impl Sessions {
         }
     }
 
+    /// Returns the sessions of the same agents that are kept in another folder.
+    #[must_use]
+    pub fn in_folder(self, folder: PathBuf) -> Self {
+        Self { folder, ..self }
+    }
+
     /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Begins a session. Its file is made when a model has answered.
+    /// Begins a session. Its file is made when the user's first words go to a model.
     pub(crate) fn begin(&self, session: &mut Session) {
         let header = Header::new(session, &self.cwd);
         let file = SessionFile::plan(self.path(session.id()), header);
@@ -229,13 +237,15 @@ fn opened(contents: Contents) -> Opened {
 
 fn about(contents: Contents) -> About {
     let entries = contents.session.entries();
-    let messages = entries.iter().filter_map(|entry| entry.message.as_ref());
+    let said = entries.iter().filter(|entry| entry.kind == MESSAGE);
+    let messages = said.filter_map(|entry| entry.message.as_ref());
     let mut of_user = messages
         .clone()
         .filter(|message| message.role == Role::User);
     About {
         created: contents.header.created,
         forked_from: contents.header.forked_from,
+        name: contents.session.name().map(str::to_owned),
         begins: of_user.next().map(|message| message.content.clone()),
         messages: messages.count(),
     }

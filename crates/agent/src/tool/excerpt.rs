@@ -7,7 +7,7 @@ pub(super) const LONGEST: usize = 48 * 1024;
 const HEAD: usize = 32 * 1024;
 
 /// Cuts a text that is too long, between characters, and says how much is missing.
-pub(super) fn excerpt(text: String) -> String {
+pub(crate) fn excerpt(text: String) -> String {
     if text.len() <= LONGEST {
         return text;
     }

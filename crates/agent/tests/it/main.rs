@@ -8,6 +8,8 @@
 )]
 
 mod approval;
+#[cfg(unix)]
+mod command;
 mod compaction;
 mod contract;
 mod ending;

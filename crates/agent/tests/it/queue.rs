@@ -32,7 +32,7 @@ async fn a_steering_message_is_heard_after_the_tools() {
     stage.engine.on_async(move |_: &PostToolUse| {
         let handle = in_hook.get().unwrap().clone();
         Box::pin(async move {
-            handle.steer("look elsewhere").await;
+            handle.steer("look elsewhere").await.unwrap();
             Effect::none()
         })
     });
@@ -63,7 +63,7 @@ async fn a_steering_message_is_heard_after_the_tools() {
 async fn a_follow_up_waits_until_the_agent_is_done() {
     let stage = Stage::empty();
     let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
-    agent.handle().follow_up("and then").await;
+    agent.handle().follow_up("and then").await.unwrap();
     agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(
         stage.field("turn_end", "reason"),
@@ -77,6 +77,23 @@ async fn a_follow_up_waits_until_the_agent_is_done() {
 }
 
 #[tokio::test]
+async fn a_queue_has_an_end() {
+    let stage = Stage::empty();
+    let agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    let handle = agent.handle();
+    for _ in 0..64 {
+        handle.steer("more").await.unwrap();
+        handle.follow_up("more").await.unwrap();
+    }
+    let full = handle.steer("more").await.unwrap_err().to_string();
+    assert_eq!(full, "64 messages of the queue `steering` wait already");
+    let full = handle.follow_up("more").await.unwrap_err().to_string();
+    assert_eq!(full, "64 messages of the queue `follow_up` wait already");
+    assert_eq!(handle.waiting(), 128);
+    assert_eq!(stage.field("queue_update", "queue").len(), 128);
+}
+
+#[tokio::test]
 async fn refused_messages_end_the_run_and_leave_the_session() {
     // D-112
     let stage = Stage::empty();
@@ -84,7 +101,7 @@ async fn refused_messages_end_the_run_and_leave_the_session() {
         .engine
         .on(|_: &UserFollowupSubmit| Effect::<UserFollowupSubmit>::block("no more"));
     let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
-    agent.handle().follow_up("and then").await;
+    agent.handle().follow_up("and then").await.unwrap();
     let report = agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(
         report.end,
@@ -104,8 +121,8 @@ async fn refused_messages_end_the_run_and_leave_the_session() {
         .engine
         .on(|_: &UserSteeringSubmit| Effect::<UserSteeringSubmit>::block("no"));
     let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
-    agent.handle().steer("one").await;
-    agent.handle().steer("two").await;
+    agent.handle().steer("one").await.unwrap();
+    agent.handle().steer("two").await.unwrap();
     let report = agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(
         report.end,

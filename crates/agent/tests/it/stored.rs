@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tenterhook::event::{
-    SessionBeforeFork, SessionBeforeSwitch, SessionBeforeTree, SessionEndReason, SessionSource,
-    SessionStart, SessionTree, TurnEnd,
+    BeforeLlmCall, SessionBeforeFork, SessionBeforeSwitch, SessionBeforeTree,
+    SessionDirectoryResolve, SessionEndReason, SessionSource, SessionStart, SessionTree, TurnEnd,
+    UserPromptSubmit,
 };
 use tenterhook::{Effect, EntryId, SessionId};
 use tenterhook_agent::frontend::Approval;
@@ -226,7 +227,7 @@ async fn the_conversation_goes_on_at_another_entry_and_the_branch_that_is_left_s
     say(&mut agent, "two").await;
     let from = stage.heard().len();
     let moved = agent
-        .go_to(&"3".into(), Leaving::AsItIs, &never())
+        .go_to(&"3".into(), Leaving::default(), &never())
         .await
         .unwrap();
     assert_eq!(moved.words.as_deref(), Some("two"));
@@ -255,7 +256,7 @@ async fn the_conversation_goes_on_at_another_entry_and_the_branch_that_is_left_s
     let read = sessions(&stage).read(agent.session().id()).unwrap();
     assert_eq!(&read.session, agent.session());
     agent
-        .go_to(&"4".into(), Leaving::AsItIs, &never())
+        .go_to(&"4".into(), Leaving::default(), &never())
         .await
         .unwrap();
     assert_eq!(texts(&agent), ["one", "hello", "two", "hello"]);
@@ -272,7 +273,7 @@ async fn a_branch_that_is_left_is_summarised_where_the_user_wants_it() {
     say(&mut agent, "two").await;
     let entry = EntryId::from("2");
     agent
-        .go_to(&entry, Leaving::Summarised, &never())
+        .go_to(&entry, Leaving::summarised(), &never())
         .await
         .unwrap();
     let told = texts(&agent);
@@ -302,17 +303,18 @@ async fn a_branch_that_is_left_is_summarised_where_the_user_wants_it() {
 
 #[tokio::test]
 async fn a_hooks_summary_of_a_branch_counts_if_the_user_wants_one() {
-    for (leaving, expected) in [(Leaving::AsItIs, 2), (Leaving::Summarised, 3)] {
+    for (leaving, expected) in [(Leaving::default(), 2), (Leaving::summarised(), 3)] {
         let stage = Stage::empty();
         stage.engine.on(|_: &SessionBeforeTree| {
             Effect::<SessionBeforeTree>::supply(&"They said bye.".to_owned())
         });
         let mut agent = stored(&stage).await;
         say(&mut agent, "two").await;
+        let is_wanted = leaving.is_summarised;
         agent.go_to(&"2".into(), leaving, &never()).await.unwrap();
         assert_eq!(texts(&agent).len(), expected);
         let moved: SessionTree = stage.only();
-        assert_eq!(moved.from_hook, leaving == Leaving::Summarised);
+        assert_eq!(moved.from_hook, is_wanted);
     }
 }
 
@@ -326,7 +328,7 @@ async fn a_summary_that_cannot_be_made_leaves_everything_as_it_was() {
     say(&mut agent, "two").await;
     let (before, session) = (files(&stage), agent.session().clone());
     let done = agent
-        .go_to(&"2".into(), Leaving::Summarised, &never())
+        .go_to(&"2".into(), Leaving::summarised(), &never())
         .await;
     assert!(matches!(done, Err(PassageError::Summary(_))), "{done:?}");
     assert_eq!((files(&stage), agent.session()), (before, &session));
@@ -340,11 +342,200 @@ async fn a_hook_labels_the_entry_that_the_user_goes_to() {
         .on(|_: &SessionBeforeTree| Effect::none().label(Some("start".to_owned())));
     let mut agent = stored(&stage).await;
     agent
-        .go_to(&"1".into(), Leaving::AsItIs, &never())
+        .go_to(&"1".into(), Leaving::default(), &never())
         .await
         .unwrap();
     let read = sessions(&stage).read(agent.session().id()).unwrap();
     assert_eq!(read.session.labels()[&EntryId::from("1")], "start");
+}
+
+#[tokio::test]
+async fn the_user_says_what_a_summary_of_a_branch_looks_at_and_labels_it() {
+    for (replaces, is_usual) in [(false, true), (true, false)] {
+        let stage = Stage::empty();
+        let script = "turns: [{text: hello}, {text: bye}, {summary: They said bye.}]";
+        let mut agent = stage.builder(script).build().unwrap();
+        say(&mut agent, "one").await;
+        say(&mut agent, "two").await;
+        let leaving = Leaving {
+            instructions: Some("Only names.".to_owned()),
+            replaces_instructions: replaces,
+            label: Some("names".to_owned()),
+            ..Leaving::summarised()
+        };
+        agent.go_to(&"2".into(), leaving, &never()).await.unwrap();
+        let preparation = stage.only::<SessionBeforeTree>().preparation;
+        assert_eq!(
+            preparation.custom_instructions.as_deref(),
+            Some("Only names.")
+        );
+        assert_eq!(preparation.replace_instructions, replaces);
+        let asked = stage.all::<BeforeLlmCall>().pop().unwrap().messages;
+        assert_eq!(asked[0].content.contains("You summarise"), is_usual);
+        assert!(
+            asked
+                .iter()
+                .any(|message| message.content.contains("Only names."))
+        );
+        let written = stage.only::<SessionTree>().summary_entry.unwrap();
+        let labels = agent.session().labels();
+        assert_eq!(labels.get(&written.id).map(String::as_str), Some("names"));
+    }
+}
+
+// P35: an aborted move is no move.
+#[tokio::test]
+async fn a_move_in_the_tree_that_is_cancelled_leaves_everything_as_it_was() {
+    let stage = Stage::empty();
+    let mut agent = stored(&stage).await;
+    say(&mut agent, "two").await;
+    let cancel = never();
+    let in_hook = cancel.clone();
+    stage.engine.on(move |_: &SessionBeforeTree| {
+        in_hook.cancel();
+        Effect::none()
+    });
+    let (before, session) = (files(&stage), agent.session().clone());
+    let done = agent
+        .go_to(&"2".into(), Leaving::summarised(), &cancel)
+        .await;
+    assert!(matches!(done, Err(PassageError::Canceled)), "{done:?}");
+    assert_eq!((files(&stage), agent.session()), (before, &session));
+    assert!(stage.all::<SessionTree>().is_empty());
+}
+
+// P35: who goes to where the conversation is goes nowhere.
+#[tokio::test]
+async fn a_move_to_the_leaf_asks_no_hook() {
+    let stage = Stage::empty();
+    let mut agent = stored(&stage).await;
+    let moved = agent
+        .go_to(&"2".into(), Leaving::summarised(), &never())
+        .await;
+    assert_eq!(moved.unwrap(), Moved::default());
+    assert!(stage.all::<SessionBeforeTree>().is_empty());
+}
+
+#[tokio::test]
+async fn a_summary_of_a_branch_is_no_word_of_the_user() {
+    let stage = Stage::empty();
+    let script = "turns: [{text: hello}, {text: bye}, {summary: They said bye.}, {text: so}]";
+    let mut agent = stage.builder(script).build().unwrap();
+    say(&mut agent, "one").await;
+    say(&mut agent, "two").await;
+    agent
+        .go_to(&"2".into(), Leaving::summarised(), &never())
+        .await
+        .unwrap();
+    let summary = agent.session().leaf().unwrap().clone();
+    say(&mut agent, "three").await;
+    let moved = agent
+        .go_to(&summary, Leaving::default(), &never())
+        .await
+        .unwrap();
+    assert_eq!(moved, Moved::default());
+    assert_eq!(agent.session().leaf(), Some(&summary));
+}
+
+#[tokio::test]
+async fn what_the_user_said_is_on_the_disk_before_a_model_is_asked() {
+    let stage = Stage::empty();
+    let folder = sessions(&stage);
+    let log: Arc<Mutex<Vec<usize>>> = Arc::default();
+    let counts = Arc::clone(&log);
+    stage.engine.subscribe(move |event| {
+        if event.event().name() == "before_llm_call" {
+            let id = &event.envelope().origin.session_id;
+            let read = folder.read(id).unwrap().session;
+            log.lock().unwrap().push(read.entries().len());
+        }
+    });
+    let mut agent = stored(&stage).await;
+    agent.handle().steer("and two").await.unwrap();
+    say(&mut agent, "two").await;
+    assert_eq!(*counts.lock().unwrap(), [1, 4]);
+    // What is stored ahead is no turn's end.
+    assert_eq!(stage.field("save_point", "x").len(), 2);
+}
+
+#[tokio::test]
+async fn a_prompt_that_a_hook_refuses_makes_no_file() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|_: &UserPromptSubmit| Effect::<UserPromptSubmit>::block("no"));
+    let agent = stored(&stage).await;
+    agent.end_session(SessionEndReason::Quit).await;
+    assert!(files(&stage).is_empty());
+}
+
+#[tokio::test]
+async fn a_session_has_a_name_that_hooks_are_told_and_lists_show() {
+    let stage = Stage::empty();
+    let mut agent = stored(&stage).await;
+    agent.name_session(" the \u{1b}parser\n").await;
+    agent.name_session("the parser").await;
+    assert_eq!(stage.field("session_info_change", "name"), ["the parser"]);
+    let listed = sessions(&stage).list().unwrap().remove(0).about.unwrap();
+    assert_eq!(listed.name.as_deref(), Some("the parser"));
+    agent
+        .go_to(&"1".into(), Leaving::default(), &never())
+        .await
+        .unwrap();
+    assert_eq!(agent.session().name(), Some("the parser"));
+    agent.name_session("").await;
+    let read = sessions(&stage).read(agent.session().id()).unwrap();
+    assert_eq!(
+        (read.session.name(), &read.session),
+        (None, agent.session())
+    );
+}
+
+#[tokio::test]
+async fn hooks_say_where_sessions_are_stored() {
+    let stage = Stage::empty();
+    stage.engine.on(|event: &SessionDirectoryResolve| {
+        assert!(event.default_directory.ends_with("sessions/x"));
+        Effect::none().replace_directory("elsewhere".into())
+    });
+    let default = sessions(&stage).in_folder(stage.path().join("sessions/x"));
+    let builder = stage.builder(TALK).sessions(default);
+    let builder = builder.resolve_sessions().await;
+    let folder = stage.path().join("elsewhere");
+    assert_eq!(builder.stored_sessions().unwrap().folder(), folder);
+    let mut agent = builder.build().unwrap();
+    say(&mut agent, "one").await;
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    let resolved = &stage.heard()[0];
+    assert_eq!(resolved.name, "session_directory_resolve");
+    assert_eq!(resolved.session, agent.session().id().as_str());
+
+    let stage = Stage::empty();
+    let builder = stage.builder(TALK).resolve_sessions().await;
+    assert!(builder.stored_sessions().is_none());
+    assert!(stage.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_reload_ends_the_session_for_the_old_hooks_and_starts_it_for_the_new_ones() {
+    let stage = Stage::empty();
+    let mut agent = stored(&stage).await;
+    let (id, from) = (agent.session().id().clone(), stage.heard().len());
+    let engine = stage.engine.clone();
+    let reloading = async move {
+        engine.on(|_: &SessionStart| Effect::none().context("new rules"));
+    };
+    agent.reload(reloading).await;
+    assert_eq!(
+        passages(&stage, from),
+        ["session_end reload", "session_start reload"]
+    );
+    assert_eq!(
+        stage.field("resources_discover", "reason"),
+        ["startup", "reload"]
+    );
+    assert_eq!(agent.session().id(), &id);
+    assert_eq!(texts(&agent), ["new rules", "one", "hello"]);
 }
 
 // O26: a resumption that is vetoed ends no session.
@@ -367,7 +558,7 @@ async fn what_a_hook_blocks_leaves_everything_as_it_was() {
         agent.resume(&other, &never).await.unwrap_err(),
         agent.fork(&"1".into(), &never).await.unwrap_err(),
         agent
-            .go_to(&"1".into(), Leaving::AsItIs, &never)
+            .go_to(&"1".into(), Leaving::default(), &never)
             .await
             .unwrap_err(),
     ];
@@ -415,7 +606,7 @@ async fn a_passage_to_what_is_not_there_asks_no_hook() {
         ),
         (
             agent
-                .go_to(&"9".into(), Leaving::AsItIs, &never)
+                .go_to(&"9".into(), Leaving::default(), &never)
                 .await
                 .unwrap_err(),
             "the session has no entry `9`",
@@ -425,7 +616,7 @@ async fn a_passage_to_what_is_not_there_asks_no_hook() {
     }
     assert_eq!(
         agent
-            .go_to(&"2".into(), Leaving::AsItIs, &never)
+            .go_to(&"2".into(), Leaving::default(), &never)
             .await
             .unwrap(),
         Moved::default()

@@ -44,7 +44,7 @@ impl Conversation<'_> {
     }
 
     pub(super) async fn go_to(&mut self, entry: &EntryId, leaving: Leaving, record: &mut Record) {
-        if leaving == Leaving::Summarised {
+        if leaving.is_summarised {
             self.terminal.wait_for("waiting for the summary");
         }
         let cancel = self.interrupts.token();

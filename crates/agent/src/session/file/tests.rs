@@ -49,14 +49,15 @@ async fn a_session_is_read_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn there_is_no_file_before_the_first_answer() {
+async fn there_is_no_file_before_somebody_said_something() {
     let (_dir, sessions) = project();
     let mut session = Session::new("s".into());
     sessions.begin(&mut session);
-    session.push(Message::user("one"));
+    session.push_context("rules".to_owned());
+    session.set_name("n");
     assert!(!session.save().await.unwrap());
     assert!(!sessions.folder().exists());
-    session.push(Message::assistant("two"));
+    session.push(Message::user("one"));
     assert!(session.save().await.unwrap());
     assert_eq!(sessions.newest().unwrap(), Some("s".into()));
 }

@@ -166,6 +166,9 @@ pub(crate) struct SessionsArgs {
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
+    #[command(flatten)]
+    pub(crate) dir: SessionDirArgs,
+
     /// Print one JSON object.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -344,6 +347,11 @@ pub(crate) struct WorkArgs {
     ])]
     pub(crate) no_hooks: bool,
 
+    /// Run what stands behind `!` at the beginning of a prompt as a shell command of yours, also where prompts do not come
+    /// from a terminal. No rule and no gate of tools judges it.
+    #[arg(long)]
+    pub(crate) shell_lines: bool,
+
     /// Work on a recipe: a Markdown file by its path, or by its name in `.tenterhook/recipes`, `.kodelet/recipes` or the
     /// user's folder. PROMPT is added to the recipe's own.
     #[arg(long, value_name = "NAME")]
@@ -361,6 +369,17 @@ pub(crate) struct SessionArgs {
     /// Do not store the session.
     #[arg(long)]
     pub(crate) no_session: bool,
+
+    #[command(flatten)]
+    pub(crate) dir: SessionDirArgs,
+}
+
+/// Where sessions are stored.
+#[derive(Debug, Clone, Parser)]
+pub(crate) struct SessionDirArgs {
+    /// The folder that sessions are stored in, whatever hooks say.
+    #[arg(long = "session-dir", global = true, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Parser)]

@@ -1,16 +1,17 @@
 //! The conversation of `tenterhook run`: prompts in, runs and a report out.
 
 mod command;
+mod own;
 mod passage;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use tenterhook::event::{InputSource, SessionEndReason, SessionSource};
-use tenterhook::{SessionId, Usage};
+use tenterhook::{Engine, SessionId, Usage};
 use tenterhook_agent::extension::{CommandEnd, ForeignCommand, ScriptHost};
-use tenterhook_agent::{Agent, Frontend as _, Leaving, Prompt, RunEnd, RunReport};
-use tenterhook_config::{ChangeKind, Reloader};
+use tenterhook_agent::{Agent, Frontend as _, Leaving, Prompt, RunEnd, RunReport, UserCommand};
+use tenterhook_config::{ChangeKind, Reloaded, Reloader};
 
 use self::command::{Own, Row, TABLE};
 use crate::check::count;
@@ -38,12 +39,16 @@ pub(crate) struct Conversation<'a> {
     pub(crate) scripts: Arc<ScriptHost>,
     /// Keeps the hooks as their files are.
     pub(crate) reloader: Option<Reloader>,
+    /// Where the hooks are registered.
+    pub(crate) engine: Engine,
     pub(crate) terminal: &'a Terminal,
     pub(crate) interrupts: &'a Interrupts,
     /// The user wants the session to end.
     pub(crate) is_over: bool,
     /// The report is one JSON object on stdout.
     pub(crate) is_json: bool,
+    /// A line that begins with `!` is a command of the user.
+    pub(crate) has_shell: bool,
 }
 
 /// What came of the prompts of a session.
@@ -108,6 +113,7 @@ impl Conversation<'_> {
             () = cancel.cancelled() => false,
             () = self.agent.start_session(self.source) => true,
         };
+        self.tell_resources();
         match prompt {
             _ if !is_started => record.note(Exit::Interrupted),
             Some(prompt) => self.take(prompt, &mut record).await,
@@ -137,7 +143,10 @@ impl Conversation<'_> {
             match line.as_str() {
                 "" => {}
                 line => {
-                    self.reload().await;
+                    // The session ends for the hooks that there are before others are loaded.
+                    if command_name(line) != Some("reload") {
+                        self.reload().await;
+                    }
                     self.take(line, record).await;
                 }
             }
@@ -155,6 +164,10 @@ impl Conversation<'_> {
 
     /// Takes a line that is a prompt or a command, and what scripts want the agent to do then.
     async fn take(&mut self, line: &str, record: &mut Record) {
+        if let Some(command) = UserCommand::read(line).filter(|_| self.has_shell) {
+            self.run_for_user(command, record).await;
+            return self.go_on(record).await;
+        }
         let Some(name) = command_name(line) else {
             self.ask(line, record).await;
             return self.go_on(record).await;
@@ -165,6 +178,7 @@ impl Conversation<'_> {
             let has = |command: &&ForeignCommand| command.names.iter().any(|own| own == name);
             match self.commands.iter().find(has).cloned() {
                 Some(command) => self.run(&command, line, record).await,
+                None if self.agent.resources().has(name) => self.ask(line, record).await,
                 None => self.refuse(name, record),
             }
         }
@@ -177,7 +191,9 @@ impl Conversation<'_> {
     async fn carry_out(&mut self, row: &Row, line: &str, record: &mut Record) {
         let words: Vec<&str> = line.split_whitespace().skip(1).collect();
         match (row.own, words.as_slice()) {
-            (Own::Compact, []) => self.compact(record).await,
+            (Own::Compact, instructions) => {
+                self.compact(text_of(instructions), record).await;
+            }
             (Own::New, []) => self.begin_anew(record).await,
             (Own::Resume, [id]) => self.resume(id, record).await,
             (Own::Fork, [entry]) => self.fork(&(*entry).into(), record).await,
@@ -186,10 +202,20 @@ impl Conversation<'_> {
                 self.go_to(&(*entry).into(), Leaving::default(), record)
                     .await;
             }
-            (Own::Tree, [entry, "summary"]) => {
-                self.go_to(&(*entry).into(), Leaving::summarised(), record)
+            (Own::Tree, [entry, "summary", instructions @ ..]) => {
+                let leaving = Leaving {
+                    instructions: text_of(instructions),
+                    ..Leaving::summarised()
+                };
+                self.go_to(&(*entry).into(), leaving, record).await;
+            }
+            (Own::Label, [entry, label @ ..]) => {
+                self.label(&(*entry).into(), text_of(label).as_deref(), record)
                     .await;
             }
+            (Own::Name, [_, ..]) => self.name(&words.join(" ")).await,
+            (Own::Hooks, []) => self.show_hooks(),
+            (Own::Reload, []) => self.reload_all().await,
             (Own::Help, []) => self.help(),
             (Own::Quit, []) => self.is_over = true,
             _ => self.correct(row, record),
@@ -200,9 +226,15 @@ impl Conversation<'_> {
     fn correct(&self, row: &Row, record: &mut Record) {
         let ways: Vec<String> = row.ways().map(|way| format!("`{way}`")).collect();
         let hint = match row.own {
-            Own::Fork | Own::Tree => "; `/tree` shows the entries",
+            Own::Fork | Own::Tree | Own::Label => "; `/tree` shows the entries",
             Own::Resume => "; `tenterhook sessions list` shows the sessions",
-            Own::Compact | Own::New | Own::Help | Own::Quit => "",
+            Own::Compact
+            | Own::New
+            | Own::Name
+            | Own::Hooks
+            | Own::Reload
+            | Own::Help
+            | Own::Quit => "",
         };
         output::note(format_args!("Expected {}{hint}", ways.join(" or ")));
         self.fail(record, Exit::Usage);
@@ -222,6 +254,7 @@ impl Conversation<'_> {
         });
         let rows: Vec<Vec<Cell>> = own
             .chain(brought)
+            .chain(self.resource_rows())
             .map(|(way, does)| vec![(way, style::NAME), table::plain(does)])
             .collect();
         self.terminal.lines(table::lines(&rows));
@@ -279,6 +312,7 @@ impl Conversation<'_> {
         let brought = self.commands.iter().map(ToString::to_string);
         let own = TABLE.iter().map(|row| format!("/{}", row.name));
         let names: Vec<String> = brought
+            .chain(self.resource_names())
             .chain(own)
             .map(|name| format!("`{}`", safe(&name)))
             .collect();
@@ -329,13 +363,12 @@ impl Conversation<'_> {
 
     /// Takes the hooks as their files are now, and says what has changed.
     async fn reload(&mut self) {
-        let Some(reloader) = &mut self.reloader else {
-            return;
-        };
-        let cancel = self.interrupts.token();
-        let Some(news) = cancel.run_until_cancelled(reloader.reload()).await else {
-            return;
-        };
+        if let Some(news) = load_anew(&mut self.reloader, self.interrupts).await {
+            self.tell(news);
+        }
+    }
+
+    fn tell(&self, news: Reloaded) {
         for problem in &news.problems {
             warn(safe_line(problem));
         }
@@ -374,11 +407,11 @@ impl Conversation<'_> {
         record.runs.push(run(&text, ending, report));
     }
 
-    async fn compact(&mut self, record: &mut Record) {
+    async fn compact(&mut self, instructions: Option<String>, record: &mut Record) {
         let before = self.agent.context_tokens();
         self.terminal.wait_for("waiting for the summary");
         let cancel = self.interrupts.token();
-        let compacted = self.agent.compact(None, &cancel).await;
+        let compacted = self.agent.compact(instructions, &cancel).await;
         self.terminal.settle();
         match compacted {
             _ if cancel.is_cancelled() => {
@@ -394,6 +427,18 @@ impl Conversation<'_> {
             }
         }
     }
+}
+
+/// Looks at the files of the hooks again.
+async fn load_anew(reloader: &mut Option<Reloader>, interrupts: &Interrupts) -> Option<Reloaded> {
+    let cancel = interrupts.token();
+    let reloading = reloader.as_mut()?.reload();
+    cancel.run_until_cancelled(reloading).await
+}
+
+/// Returns the words of a line as a text, if there are any.
+fn text_of(words: &[&str]) -> Option<String> {
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// Returns the name of the command that a line is meant as. A path is none.

@@ -23,6 +23,7 @@ mod list;
 mod output;
 mod progress;
 mod recipe;
+mod resources;
 mod rules;
 mod run;
 mod safe;

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
-use crate::{config_dir, hooks, recipe, rules, sessions};
+use crate::{config_dir, hooks, recipe, resources, rules, sessions};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     if args
@@ -62,20 +62,27 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     };
     let name = root(&loaded).map_or(Agent::DEFAULT_NAME, |root| &root.name);
     let terminal = Arc::new(Terminal::new(shown).root(name));
+    let has_shell = args.work.shell_lines || (args.prompt.is_none() && stdin().is_terminal());
     let engine = hooks::engine(
         &loaded,
         args.hooks.strict,
         sink(&args, &loaded, file.as_ref(), &terminal),
     );
     let scope = engine.scope(Scope::Global);
-    let builder = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
+    let builder = agent(
+        &args,
+        &loaded,
+        engine.clone(),
+        provider,
+        Arc::clone(&terminal),
+    )?;
     let builder = builder
         .context_swaps(swaps)
         .toolbox(extras.toolbox())
+        .resources(resources::places(&args.hooks.config, &args.cwd)?)
         .scripts(Arc::clone(&scripts));
     let builder = with_recipe(builder, &loaded, recipe.as_ref());
-    let stored = sessions::of_run(&args)?;
-    let (source, builder) = stored.give(builder, args.json);
+    let (source, builder) = sessions::of_run(&args, builder, interrupts).await?;
     let agent = build(&args, builder)?;
     // Scripts stay in their workers as long as somebody has their hooks.
     drop(loaded);
@@ -83,12 +90,14 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         agent,
         source,
         commands: extras.commands(),
+        engine,
         scripts,
         reloader: followed.map(|followed| followed.follow(scope, of_recipe)),
         terminal: &terminal,
         interrupts,
         is_over: false,
         is_json: args.json,
+        has_shell,
     };
     let prompt = recipe::prompt(recipe.as_ref(), args.prompt.as_deref());
     let result = conversation.lead(prompt.as_deref()).await;

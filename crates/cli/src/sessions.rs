@@ -9,70 +9,73 @@ use tenterhook::event::SessionSource;
 use tenterhook_agent::session::{About, Listed, Opened, SessionError, Torn};
 use tenterhook_agent::{AgentBuilder, Session, Sessions};
 
-use crate::args::{RunArgs, SessionsArgs, SessionsCommand};
+use crate::args::{RunArgs, SessionDirArgs, SessionsArgs, SessionsCommand};
 use crate::check::count;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
+use crate::interrupt::Interrupts;
 use crate::output::{self, style};
 use crate::safe::{safe, safe_line};
 use crate::table::{self, Cell, plain};
 use crate::tree;
 
-/// Where the session of a run comes from, and where it goes.
-pub(crate) struct Stored {
-    sessions: Option<Sessions>,
-    opened: Option<Opened>,
+/// Gives an agent the session that a run leads, and says why it starts.
+pub(crate) async fn of_run(
+    args: &RunArgs,
+    builder: AgentBuilder,
+    interrupts: &Interrupts,
+) -> Result<(SessionSource, AgentBuilder), CliError> {
+    let Some(resume) = &args.session.resume else {
+        if args.session.no_session || (data_dir().is_none() && args.session.dir.dir.is_none()) {
+            return Ok((SessionSource::Startup, builder));
+        }
+        let builder = builder.sessions(stored(&args.cwd, &args.session.dir)?);
+        let builder = resolved(args, builder, interrupts).await?;
+        return Ok((SessionSource::Startup, builder));
+    };
+    let builder = builder.sessions(stored(&args.cwd, &args.session.dir)?);
+    let builder = resolved(args, builder, interrupts).await?;
+    let opened = match builder.stored_sessions() {
+        Some(sessions) => open(sessions, resume).map_err(|error| refusal(&error))?,
+        None => return Ok((SessionSource::Startup, builder)),
+    };
+    warn_of(opened.torn.as_ref());
+    if !args.json {
+        output::note(format_args!(
+            "Session {} goes on after {}.",
+            opened.session.id(),
+            count(opened.session.messages().len(), "message")
+        ));
+    }
+    Ok((SessionSource::Resume, builder.session(opened.session)))
 }
 
-/// Finds the session that a run leads.
-pub(crate) fn of_run(args: &RunArgs) -> Result<Stored, CliError> {
-    let Some(resume) = &args.session.resume else {
-        let data = data_dir().filter(|_| !args.session.no_session);
-        let cwd = absolute(&args.cwd)?;
-        return Ok(Stored {
-            sessions: data.map(|data| Sessions::of_project(&data, &cwd)),
-            opened: None,
-        });
-    };
-    let sessions = stored(&args.cwd)?;
+/// Lets hooks say where sessions are stored, unless the user does.
+async fn resolved(
+    args: &RunArgs,
+    builder: AgentBuilder,
+    interrupts: &Interrupts,
+) -> Result<AgentBuilder, CliError> {
+    if args.session.dir.dir.is_some() {
+        return Ok(builder);
+    }
+    let resolving = builder.resolve_sessions();
+    let token = interrupts.token();
+    let resolved = token.run_until_cancelled(resolving).await;
+    resolved.ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))
+}
+
+/// Opens the session that a run goes on with; the newest where none is named.
+fn open(sessions: &Sessions, resume: &str) -> Result<Opened, SessionError> {
     let newest = if resume.is_empty() {
-        sessions.newest().map_err(|error| refusal(&error))?
+        sessions.newest()?
     } else {
         None
     };
-    let id = newest.map_or_else(|| sessions.find(resume), Ok);
-    let opened = id.and_then(|id| sessions.open(&id));
-    Ok(Stored {
-        opened: Some(opened.map_err(|error| refusal(&error))?),
-        sessions: Some(sessions),
-    })
-}
-
-impl Stored {
-    /// Gives the session to an agent; says why it starts.
-    pub(crate) fn give(
-        self,
-        mut builder: AgentBuilder,
-        is_json: bool,
-    ) -> (SessionSource, AgentBuilder) {
-        if let Some(sessions) = self.sessions {
-            builder = builder.sessions(sessions);
-        }
-        let Some(opened) = self.opened else {
-            return (SessionSource::Startup, builder);
-        };
-        warn_of(opened.torn.as_ref());
-        if !is_json {
-            output::note(format_args!(
-                "Session {} goes on after {}.",
-                opened.session.id(),
-                count(opened.session.messages().len(), "message")
-            ));
-        }
-        (SessionSource::Resume, builder.session(opened.session))
-    }
+    let id = newest.map_or_else(|| sessions.find(resume), Ok)?;
+    sessions.open(&id)
 }
 
 /// Says what of a session was lost.
@@ -93,12 +96,17 @@ pub(crate) fn absolute(folder: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
-fn stored(cwd: &Path) -> Result<Sessions, CliError> {
+fn stored(cwd: &Path, dir: &SessionDirArgs) -> Result<Sessions, CliError> {
+    let cwd = absolute(cwd)?;
+    if let Some(dir) = &dir.dir {
+        let folder = absolute(dir)?;
+        return Ok(Sessions::of_project(&folder, &cwd).in_folder(folder));
+    }
     let data = data_dir().ok_or_else(|| {
         CliError::new(Exit::Failed, "there is no home folder to keep sessions in")
             .hint("name a folder with the variable `TENTERHOOK_DATA_DIR`")
     })?;
-    Ok(Sessions::of_project(&data, &absolute(cwd)?))
+    Ok(Sessions::of_project(&data, &cwd))
 }
 
 /// Returns the status of a session that cannot be used.
@@ -137,7 +145,7 @@ fn refusal(error: &SessionError) -> CliError {
 }
 
 pub(crate) fn sessions(args: &SessionsArgs) -> Result<Exit, CliError> {
-    let sessions = stored(&args.cwd)?;
+    let sessions = stored(&args.cwd, &args.dir)?;
     let done = match &args.command {
         SessionsCommand::List => list(&sessions, args.json),
         SessionsCommand::Show { id } => show(&sessions, id, args.json),
@@ -168,6 +176,7 @@ fn listed_json(listed: &Listed) -> Value {
         "changed": listed.changed,
         "created": about.map(|about| about.created),
         "forked_from": about.and_then(|about| about.forked_from.as_ref()),
+        "name": about.and_then(|about| about.name.as_ref()),
         "messages": about.map(|about| about.messages),
         "begins": about.and_then(|about| about.begins.as_ref()),
         "problem": listed.about.as_ref().err().map(ToString::to_string),
@@ -177,10 +186,15 @@ fn listed_json(listed: &Listed) -> Value {
 fn row(listed: &Listed) -> Vec<Cell> {
     let (messages, text) = match &listed.about {
         Ok(About {
-            messages, begins, ..
+            messages,
+            begins,
+            name,
+            ..
         }) => {
-            let begins = begins.as_deref().unwrap_or_default();
-            let text = plain(tree::beginning(begins));
+            let text = match (name, begins) {
+                (Some(name), _) => (tree::beginning(name), style::STRONG),
+                (None, begins) => plain(tree::beginning(begins.as_deref().unwrap_or_default())),
+            };
             (count(*messages, "message"), text)
         }
         Err(problem) => (String::new(), (safe_line(&problem.to_string()), style::BAD)),
@@ -225,6 +239,7 @@ fn whole(opened: &Opened) -> Value {
         "cwd": opened.cwd.to_string_lossy(),
         "created": opened.created,
         "forked_from": session.forked_from(),
+        "name": session.name(),
         "leaf": session.leaf(),
         "labels": session.labels(),
         "entries": session.tree(),

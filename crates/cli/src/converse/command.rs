@@ -8,6 +8,10 @@ pub(crate) enum Own {
     Fork,
     Tree,
     Compact,
+    Name,
+    Label,
+    Hooks,
+    Reload,
     Help,
     Quit,
 }
@@ -43,7 +47,7 @@ pub(crate) const TABLE: &[Row] = &[
     row(
         Own::Compact,
         "compact",
-        &[""],
+        &["[INSTRUCTIONS]"],
         "summarises the conversation so far",
     ),
     row(Own::New, "new", &[""], "begins another session"),
@@ -62,8 +66,27 @@ pub(crate) const TABLE: &[Row] = &[
     row(
         Own::Tree,
         "tree",
-        &["", "ENTRY [summary]"],
+        &["", "ENTRY [summary [INSTRUCTIONS]]"],
         "shows the entries, or goes to one of them",
+    ),
+    row(
+        Own::Label,
+        "label",
+        &["ENTRY [TEXT]"],
+        "labels an entry, or takes its label away",
+    ),
+    row(Own::Name, "name", &["NAME"], "names the session"),
+    row(
+        Own::Hooks,
+        "hooks",
+        &[""],
+        "shows the hooks that are in force",
+    ),
+    row(
+        Own::Reload,
+        "reload",
+        &[""],
+        "loads hooks, templates and skills anew",
     ),
     row(Own::Help, "help", &[""], "shows this"),
     row(Own::Quit, "quit", &[""], "ends the session"),
@@ -103,6 +126,6 @@ mod tests {
             );
         }
         let ways: Vec<String> = find("tree").unwrap().ways().collect();
-        assert_eq!(ways, ["/tree", "/tree ENTRY [summary]"]);
+        assert_eq!(ways, ["/tree", "/tree ENTRY [summary [INSTRUCTIONS]]"]);
     }
 }

@@ -175,7 +175,7 @@ fn an_event_that_the_agent_never_fires_is_worth_a_warning() {
             .args(args.iter().copied())
             .file(
                 "hooks.yaml",
-                "hooks: [{event: [user_bash, stop], command: cat}, {event: user_bash, command: ls}]",
+                "hooks: [{event: [file_change, stop], command: cat}, {event: file_change, command: ls}]",
             )
             .run()
     };
@@ -183,13 +183,13 @@ fn an_event_that_the_agent_never_fires_is_worth_a_warning() {
         test(&[]).all(),
         (
             "ok: `hooks.yaml`: 3 hooks for 2 events, 1 warning.\n",
-            "warning: `tenterhook run` never fires `user_bash`; its hooks wait for a program that does\n",
+            "warning: `tenterhook run` never fires `file_change`; its hooks wait for a program that does\n",
             0
         )
     );
     assert_eq!(
         test(&["--json"]).json()["never_fired"],
-        json!(["user_bash"])
+        json!(["file_change"])
     );
 }
 

@@ -26,6 +26,7 @@ mod list;
 mod model;
 mod outcome;
 mod permission;
+mod prompt;
 mod recipe;
 mod record;
 mod script;

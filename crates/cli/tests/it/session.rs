@@ -209,7 +209,12 @@ fn help_names_every_command_and_a_wrong_form_is_corrected() {
         .script("turns: []")
         .run();
     let (stdout, stderr, status) = ran.all();
-    for way in ["/compact", "/resume ID", "/tree ENTRY [summary]", "/quit"] {
+    for way in [
+        "/compact [INSTRUCTIONS]",
+        "/resume ID",
+        "/tree ENTRY [summary [INSTRUCTIONS]]",
+        "/quit",
+    ] {
         assert!(
             stdout.contains(&format!("{way}  ")) || stdout.contains(&format!("{way}\n")),
             "{stdout}"
@@ -218,7 +223,7 @@ fn help_names_every_command_and_a_wrong_form_is_corrected() {
     assert_eq!(
         (stderr, status),
         (
-            "Expected `/tree` or `/tree ENTRY [summary]`; `/tree` shows the entries\n",
+            "Expected `/tree` or `/tree ENTRY [summary [INSTRUCTIONS]]`; `/tree` shows the entries\n",
             64
         )
     );
@@ -235,7 +240,7 @@ fn an_unknown_command_is_no_prompt() {
         ran.all(),
         (
             "first\n",
-            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/help`, `/quit`.\n",
+            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/label`, `/name`, `/hooks`, `/reload`, `/help`, `/quit`.\n",
             64
         )
     );

@@ -1,6 +1,7 @@
 //! What extensions bring beside hooks: tools for the model and commands for the user, served by the processes that serve their hooks.
 
 mod host;
+mod wish;
 
 use std::fmt;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::host::{Attached, View};
 pub use self::host::{Question, ScriptHost, Spelling};
+pub use self::wish::{PendingWish, Wish, WishError};
 use crate::tool::{InvalidInput, Tool, ToolContext, ToolFailure};
 
 /// How long a tool or a command of a script may take that says nothing of it; kodelet's.

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenterhook_protocol::event::{InputSource, QueueKind, QueueUpdate, UserInput};
+use tenterhook_protocol::event::{
+    InputSource, QueueKind, QueueUpdate, SessionInfoChange, UserInput,
+};
 use thiserror::Error;
 
 use crate::hooks::Hooks;
@@ -140,6 +142,11 @@ impl AgentHandle {
             return None;
         }
         Some(outcome.into_rewritten().map_or(text, |event| event.text))
+    }
+
+    /// Lets hooks know the session's new name.
+    pub(crate) async fn announce_name(&self, name: String) {
+        self.hooks.tell(|| SessionInfoChange { name }).await;
     }
 
     /// Gives the agent a message for its next step.

@@ -22,6 +22,7 @@ use thiserror::Error;
 use self::file::SessionFile;
 pub use self::file::{SessionError, Torn};
 pub use self::folder::{About, Listed, Opened, Sessions};
+use self::view::Note;
 pub(crate) use self::view::SessionView;
 
 /// The kind of an entry that is a message.
@@ -171,7 +172,12 @@ impl Session {
     pub(crate) fn store_notes(&mut self) {
         let notes = self.view.as_ref().map(SessionView::take_notes);
         for note in notes.unwrap_or_default() {
-            self.add(CUSTOM, None, Some(note));
+            match note {
+                Note::Custom(data) => drop(self.add(CUSTOM, None, Some(data))),
+                Note::Name(name) => self.note_aside(NAME, json!({ "name": name })),
+                // A label of an entry that is not there labels nothing.
+                Note::Label(entry, label) => drop(self.label(&entry, label.as_deref())),
+            }
         }
     }
 
@@ -235,6 +241,9 @@ impl Session {
             return false;
         }
         self.note_aside(NAME, json!({ "name": name }));
+        if let Some(view) = &self.view {
+            view.show_name(name);
+        }
         true
     }
 

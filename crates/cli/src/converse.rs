@@ -1,6 +1,7 @@
 //! The conversation of `tenterhook run`: prompts in, runs and a report out.
 
 mod command;
+mod lead;
 mod own;
 mod passage;
 
@@ -266,6 +267,7 @@ impl Conversation<'_> {
             if self.scripts.is_over() || self.interrupts.is_interrupted() {
                 return;
             }
+            self.grant_all(record).await;
             let Some(prompt) = self.scripts.take_prompt() else {
                 return;
             };
@@ -288,8 +290,7 @@ impl Conversation<'_> {
     /// Runs a command of an extension.
     async fn run(&mut self, command: &ForeignCommand, line: &str, record: &mut Record) {
         let cancel = self.interrupts.token();
-        let place = (self.agent.session().id(), self.agent.cwd());
-        let end = command.run(line, place, &cancel).await;
+        let end = self.run_granting(command, line, &cancel, record).await;
         self.terminal.settle();
         match end {
             Ok(CommandEnd::Prompt(prompt)) => self.ask(prompt, record).await,

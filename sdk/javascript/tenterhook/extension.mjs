@@ -276,7 +276,8 @@ class CommandContext extends Context {
   waitForIdle() {
     return this.#host.ask('session/lead', { what: 'wait' });
   }
-  newSession() {
+  newSession(options) {
+    if (options?.setup) return Promise.reject(new Error('`setup` of `newSession` is not there: a session is written by its agent alone'));
     return this.#host.ask('session/lead', { what: 'new' });
   }
   fork(entry) {

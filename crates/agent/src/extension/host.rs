@@ -9,13 +9,16 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_handlers::worker::{Host, NoHost, Refusal};
-use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::{NotificationLevel, SessionEntry};
+use tenterhook_protocol::{EntryId, JsonObject};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::wish::{Lead, PendingWish, Wish, Wishes};
 use crate::frontend::Frontend;
-use crate::life::{Identity, Setup};
+use crate::life::{Identity, Setup, one_line};
 use crate::queue::AgentHandle;
+use crate::resource::Resources;
 use crate::session::{SessionView, estimate_tokens};
 
 /// The most prompts of scripts that wait for the agent.
@@ -79,6 +82,10 @@ pub struct ScriptHost {
     view: Mutex<Option<Arc<View>>>,
     /// What scripts want the agent to work on next.
     prompts: Mutex<VecDeque<String>>,
+    /// What scripts want done with the session.
+    wishes: Wishes,
+    /// Told when a run is over.
+    idle: Notify,
     /// A script wants the program to end.
     is_over: AtomicBool,
 }
@@ -93,6 +100,8 @@ impl ScriptHost {
             spelling,
             view: Mutex::default(),
             prompts: Mutex::default(),
+            wishes: Wishes::default(),
+            idle: Notify::new(),
             is_over: AtomicBool::new(false),
         }
     }
@@ -105,6 +114,17 @@ impl ScriptHost {
     /// Forgets what scripts want the agent to work on, and returns how many prompts that were.
     pub fn forget_prompts(&self) -> usize {
         self.prompts().drain(..).count()
+    }
+
+    /// Returns what a script wants done with the session, once.
+    pub fn take_wish(&self) -> Option<PendingWish> {
+        self.wishes.take()
+    }
+
+    /// Waits for what a script wants done with the session. A command that asks meanwhile waits until that is done, so grant
+    /// wishes while a command runs.
+    pub async fn next_wish(&self) -> PendingWish {
+        self.wishes.next().await
     }
 
     /// Says whether a script wants the program to end.
@@ -145,7 +165,21 @@ impl ScriptHost {
                 view.session.note(&custom_type, &data);
                 Ok(json!({}))
             }
-            "session/set" => self.set(&view, params),
+            "session/lead" => {
+                let lead: Lead = read(params)?;
+                if lead.what == "wait" {
+                    self.wait_for_idle(&view).await;
+                    return Ok(json!({}));
+                }
+                self.wishes.ask(lead.wish()?).await
+            }
+            "session/compact" => {
+                let Compaction {
+                    custom_instructions,
+                } = read(params)?;
+                self.wishes.ask(Wish::Compact(custom_instructions)).await
+            }
+            "session/set" => self.set(&view, params).await,
             "session/stop" => self.stop(&view, params),
             _ if method.starts_with("session/") => Err(Refusal::Failed(format!(
                 "this agent does not let scripts use `{method}`"
@@ -225,7 +259,8 @@ impl ScriptHost {
                 let active = names.filter(|name| setup.is_active(name));
                 active.map(tool).collect()
             }
-            "commands" => json!([]),
+            "name" => view.session.name().into(),
+            "commands" => commands(&setup.resources()),
             _ => return None,
         })
     }
@@ -256,19 +291,44 @@ impl ScriptHost {
         Ok(json!({}))
     }
 
-    fn set(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
+    async fn set(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
         let keys = params.as_object().into_iter().flatten();
         for (key, value) in keys {
-            if key != "active_tools" {
-                return Err(Refusal::Failed(format!(
-                    "this agent does not let scripts change `{key}`"
-                )));
+            match key.as_str() {
+                "active_tools" => {
+                    let names: Vec<String> = read(value)?;
+                    let own = |name: &String| (self.spelling.own_tool)(name).to_owned();
+                    view.setup.activate(names.iter().map(own).collect());
+                }
+                "name" => {
+                    let name = one_line(&read::<String>(value)?);
+                    if view.session.rename(&name) {
+                        view.handle.announce_name(name).await;
+                    }
+                }
+                "label" => {
+                    let Label { entry, label } = read(value)?;
+                    view.session.label(entry, label);
+                }
+                _ => {
+                    return Err(Refusal::Failed(format!(
+                        "this agent does not let scripts change `{key}`"
+                    )));
+                }
             }
-            let names: Vec<String> = read(value)?;
-            let own = |name: &String| (self.spelling.own_tool)(name).to_owned();
-            view.setup.activate(names.iter().map(own).collect());
         }
         Ok(json!({}))
+    }
+
+    /// Waits until no run is under way.
+    async fn wait_for_idle(&self, view: &View) {
+        loop {
+            let idle = self.idle.notified();
+            if !view.is_working() {
+                return;
+            }
+            idle.await;
+        }
     }
 
     fn stop(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
@@ -369,7 +429,20 @@ impl Drop for Working<'_> {
         if let Some(view) = &*self.0.view() {
             *view.run() = None;
         }
+        self.0.idle.notify_waiters();
     }
+}
+
+/// Returns what a user can call beside commands, as pi tells it.
+fn commands(resources: &Resources) -> Value {
+    let templates = resources.templates().iter().map(|template| {
+        json!({ "name": template.name, "description": template.description, "source": "prompt" })
+    });
+    let skills = resources.skills().iter().map(|skill| {
+        let name = format!("skill:{}", skill.name);
+        json!({ "name": name, "description": skill.description, "source": "skill" })
+    });
+    templates.chain(skills).collect()
 }
 
 fn read<'a, T: Deserialize<'a>>(params: &'a Value) -> Result<T, Refusal> {
@@ -412,6 +485,17 @@ struct Note {
     custom_type: String,
     #[serde(default)]
     data: Value,
+}
+
+#[derive(Deserialize)]
+struct Compaction {
+    custom_instructions: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Label {
+    entry: EntryId,
+    label: Option<String>,
 }
 
 #[derive(Deserialize)]

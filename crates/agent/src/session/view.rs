@@ -18,7 +18,19 @@ struct Viewed {
     id: SessionId,
     entries: Vec<SessionEntry>,
     /// What was added and is not in the session yet.
-    notes: Vec<Value>,
+    notes: Vec<Note>,
+    name: Option<String>,
+}
+
+/// What somebody else adds to a session.
+#[derive(Debug, Clone)]
+pub(super) enum Note {
+    /// An entry of a script's own.
+    Custom(Value),
+    /// The name of the session.
+    Name(String),
+    /// A label of an entry, or that it has none.
+    Label(EntryId, Option<String>),
 }
 
 /// A session is the same whoever looks at it.
@@ -34,6 +46,7 @@ impl SessionView {
             id: session.id().clone(),
             entries: session.entries().to_vec(),
             notes: Vec::new(),
+            name: session.name().map(str::to_owned),
         })))
     }
 
@@ -50,7 +63,12 @@ impl SessionView {
     pub(crate) fn with_entries<T>(&self, see: impl FnOnce(&[SessionEntry]) -> T) -> T {
         let mut viewed = self.viewed();
         let stored = viewed.entries.len();
-        for (place, note) in viewed.notes.clone().into_iter().enumerate() {
+        let notes = viewed.notes.clone().into_iter();
+        let custom = notes.filter_map(|note| match note {
+            Note::Custom(data) => Some(data),
+            Note::Name(_) | Note::Label(..) => None,
+        });
+        for (place, note) in custom.enumerate() {
             let parent = viewed.entries.last().map(|entry| entry.id.clone());
             viewed.entries.push(SessionEntry {
                 id: EntryId::new(format!("note-{}", place + 1)),
@@ -68,11 +86,37 @@ impl SessionView {
     /// Adds an entry for a script, which the model does not see.
     pub(crate) fn note(&self, kind: &str, data: &Value) {
         let note = json!({ "customType": kind, "data": data });
-        self.viewed().notes.push(note);
+        self.viewed().notes.push(Note::Custom(note));
+    }
+
+    /// Returns the session's name.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.viewed().name.clone()
+    }
+
+    /// Gives the session a name; says whether it is another one.
+    pub(crate) fn rename(&self, name: &str) -> bool {
+        let mut viewed = self.viewed();
+        if viewed.name.as_deref().unwrap_or_default() == name {
+            return false;
+        }
+        viewed.name = Some(name.to_owned()).filter(|name| !name.is_empty());
+        viewed.notes.push(Note::Name(name.to_owned()));
+        true
+    }
+
+    /// Gives an entry a label, or takes it away.
+    pub(crate) fn label(&self, entry: EntryId, label: Option<String>) {
+        self.viewed().notes.push(Note::Label(entry, label));
+    }
+
+    /// Takes over the session's name.
+    pub(super) fn show_name(&self, name: &str) {
+        self.viewed().name = Some(name.to_owned()).filter(|name| !name.is_empty());
     }
 
     /// Returns what was added, once.
-    pub(super) fn take_notes(&self) -> Vec<Value> {
+    pub(super) fn take_notes(&self) -> Vec<Note> {
         mem::take(&mut self.viewed().notes)
     }
 

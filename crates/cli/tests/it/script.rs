@@ -455,3 +455,72 @@ fn an_agent_cannot_change_the_guard_that_its_user_named() {
     assert!(!ran.stdout.contains("    ran"), "{}", ran.stdout);
     assert!(!ran.path("pwned").exists());
 }
+
+const LEADER: &str = r#"
+import * as fs from "node:fs";
+const say = (line: string) => fs.appendFileSync("said", line + "\n");
+export default function (pi: any) {
+  let blocks = false;
+  pi.on("session_before_switch", () => blocks ? { cancel: true } : undefined);
+  pi.on("session_start", (event: any) => say(`start ${event.reason}`));
+  pi.on("turn_end", (event: any, ctx: any) => {
+    if (pi.getSessionName() === "busy") ctx.compact({ customInstructions: "short", onComplete: (done: any) => say(`compacted ${done.summary}`) });
+  });
+  pi.registerCommand("lead", { handler: async (args: string, ctx: any) => {
+    await ctx.waitForIdle();
+    const first = ctx.sessionManager.getSessionId();
+    await pi.setSessionName("first");
+    say(`tree ${(await ctx.navigateTree("1", { label: "begin" })).cancelled} ${ctx.sessionManager.getEntries().length}`);
+    say(`fork ${(await ctx.fork("2")).cancelled} ${ctx.sessionManager.getSessionId() !== first} ${ctx.sessionManager.getEntries().length}`);
+    say(`new ${(await ctx.newSession()).cancelled} ${ctx.sessionManager.getEntries().length}`);
+    blocks = true;
+    say(`blocked ${(await ctx.newSession()).cancelled}`);
+    blocks = false;
+    say(`switch ${(await ctx.switchSession(first)).cancelled} ${ctx.sessionManager.getSessionId() === first} ${pi.getSessionName()}`);
+    await ctx.fork("99").catch((error: any) => say(`fork ${error.message}`));
+    await ctx.newSession({ setup: () => {} }).catch((error: any) => say("setup refused"));
+    await ctx.reload();
+    await pi.setSessionName("busy");
+    await pi.sendUserMessage("and now?");
+  } });
+}
+"#;
+
+#[test]
+fn commands_of_scripts_lead_the_session_while_they_run() {
+    let ran = Test::new()
+        .args(["run", "--no-journal", "-e", "kit.ts"])
+        .file("kit.ts", LEADER)
+        .script("turns: [{text: hello, repeat: true}, {summary: in short}]")
+        .stdin("hi\n/lead\n/tree\n")
+        .run();
+    let expected = "\
+start startup
+tree false 0
+start fork
+fork false true 2
+start new
+new false 0
+blocked true
+start resume
+switch false true first
+fork the session has no entry `99`
+setup refused
+start reload
+compacted in short
+";
+    assert_eq!(ran.file("said"), expected, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("[begin]"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("compaction: in short"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stderr
+            .contains("nothing is changed: a session_before_switch hook does not want it"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+}

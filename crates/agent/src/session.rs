@@ -11,6 +11,7 @@ mod folder;
 mod view;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
@@ -89,8 +90,17 @@ pub struct Session {
 #[derive(Debug, Default)]
 struct Keeper {
     file: Option<Arc<Mutex<SessionFile>>>,
-    /// The number of the newest entry that the file has.
-    saved: u64,
+    /// The number of the newest entry that the file has. Whoever writes sets it, so that it is right even where nobody waited
+    /// for the end of the writing.
+    saved: Arc<AtomicU64>,
+    /// The number of the newest entry that the file may have.
+    sent: u64,
+}
+
+impl Keeper {
+    fn saved(&self) -> u64 {
+        self.saved.load(Ordering::Acquire)
+    }
 }
 
 impl Clone for Keeper {
@@ -473,7 +483,7 @@ impl Session {
         if self.leaf() != Some(id) {
             return;
         }
-        if number(id).is_some_and(|number| number <= self.keeper.saved) {
+        if number(id).is_some_and(|number| number <= self.keeper.sent) {
             self.put_aside();
             let leaf = self.leaf().cloned();
             self.note_aside(LEAF, json!({ "entry": leaf }));
@@ -642,9 +652,11 @@ impl Session {
 
     /// Keeps the session in that file from now on, which has its entries up to now if `is_saved`.
     fn keep(&mut self, file: SessionFile, is_saved: bool) {
+        let saved = if is_saved { self.made } else { 0 };
         self.keeper = Keeper {
             file: Some(Arc::new(Mutex::new(file))),
-            saved: if is_saved { self.made } else { 0 },
+            saved: Arc::new(AtomicU64::new(saved)),
+            sent: saved,
         };
     }
 
@@ -655,25 +667,35 @@ impl Session {
         let Some(file) = self.keeper.file.clone() else {
             return Ok(false);
         };
-        if self.keeper.saved == self.made || (self.keeper.saved == 0 && !self.has_words()) {
+        let saved = self.keeper.saved();
+        if saved == self.made || (saved == 0 && !self.has_words()) {
             return Ok(false);
         }
         let mut lines = Vec::new();
-        for entry in self.since(self.keeper.saved) {
+        let mut ends = Vec::new();
+        for entry in self.since(saved) {
             file::write_line(&mut lines, entry);
+            ends.extend(number(&entry.id).map(|number| (number, lines.len())));
         }
         let made = self.made;
+        let counter = Arc::clone(&self.keeper.saved);
         if lines.is_empty() {
             // What was new was taken back.
-            self.keeper.saved = made;
+            counter.store(made, Ordering::Release);
             return Ok(false);
         }
+        self.keeper.sent = made;
         let writing = tokio::task::spawn_blocking(move || {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.append(&lines)
+            // A writing that nobody waited for may have come first.
+            let saved = counter.load(Ordering::Acquire);
+            let written = ends.iter().rev().find(|(number, _)| *number <= saved);
+            let start = written.map_or(0, |(_, end)| *end);
+            file.append(lines.get(start..).unwrap_or_default())?;
+            counter.store(made.max(saved), Ordering::Release);
+            Ok(())
         });
         writing.await.map_err(SessionError::interrupted)??;
-        self.keeper.saved = made;
         Ok(true)
     }
 

@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::SessionEntry;
 use thiserror::Error;
@@ -118,10 +118,16 @@ pub(super) struct Header {
     format: String,
     version: u32,
     pub(super) id: SessionId,
+    #[serde(serialize_with = "as_text")]
     pub(super) cwd: PathBuf,
     pub(super) created: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) forked_from: Option<SessionId>,
+}
+
+/// Writes a path that is no text as nearly as text can say it: a file without its first line would be lost.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// The keys of the first line that say whether it can be read.
@@ -345,7 +351,9 @@ fn create(path: &Path, lines: &[u8]) -> Result<File, SessionError> {
     make_folder(folder).map_err(|error| SessionError::file(folder, error))?;
     let unfinished = path.with_extension("new");
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(true);
+    // What another try left goes; a link that stands there instead is not followed.
+    options.read(true).write(true).create_new(true);
+    fs::remove_file(&unfinished).ok();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&unfinished).map_err(refused)?;

@@ -101,8 +101,9 @@ impl Sessions {
     ///
     /// Fails if there is no such session, if another process has it open, and if its file is damaged.
     pub fn open(&self, id: &SessionId) -> Result<Opened, SessionError> {
-        let (file, contents) = SessionFile::open(self.existing(id)?)?;
-        let mut opened = opened(contents);
+        let path = self.existing(id)?;
+        let (file, contents) = SessionFile::open(path.clone())?;
+        let mut opened = opened(self.checked(contents, &path)?);
         opened.session.keep(file, true);
         Ok(opened)
     }
@@ -113,7 +114,23 @@ impl Sessions {
     ///
     /// Fails if there is no such session, and if its file is damaged.
     pub fn read(&self, id: &SessionId) -> Result<Opened, SessionError> {
-        file::read(&self.existing(id)?).map(opened)
+        self.look(&self.existing(id)?).map(opened)
+    }
+
+    fn look(&self, path: &Path) -> Result<Contents, SessionError> {
+        self.checked(file::read(path)?, path)
+    }
+
+    /// A copy of a session under another name is no second session of its id.
+    fn checked(&self, contents: Contents, path: &Path) -> Result<Contents, SessionError> {
+        let id = &contents.header.id;
+        if self.path(id) == path {
+            return Ok(contents);
+        }
+        Err(SessionError::Header {
+            path: path.to_owned(),
+            problem: format!("says the session `{id}`, whose file has another name"),
+        })
     }
 
     /// Lists the sessions, the one that was written to last first.
@@ -130,7 +147,7 @@ impl Sessions {
                 let changed = fs::metadata(&path).and_then(|metadata| metadata.modified());
                 Listed {
                     changed: changed.ok().and_then(|time| time.try_into().ok()),
-                    about: file::read(&path).map(about),
+                    about: self.look(&path).map(about),
                     id,
                     path,
                 }
@@ -189,9 +206,13 @@ impl Sessions {
         let mut ids = Vec::new();
         for entry in entries {
             let path = entry.map_err(refused)?.path();
-            let is_session = path.extension().is_some_and(|found| found == EXTENSION);
-            if is_session && let Some(id) = path.file_stem().and_then(|stem| stem.to_str()) {
-                ids.push(id.into());
+            let Some(id) = path.file_stem().and_then(|stem| stem.to_str()) else {
+                continue;
+            };
+            // Whoever opens a pipe waits for its other end.
+            let id = SessionId::from(id);
+            if self.path(&id) == path && path.is_file() {
+                ids.push(id);
             }
         }
         Ok(ids)

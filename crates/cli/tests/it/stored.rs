@@ -260,6 +260,30 @@ fn what_was_not_written_to_its_end_is_said_and_a_damaged_line_is_named() {
     assert_eq!(ran.status, 0);
 }
 
+#[test]
+fn a_prompt_whose_run_is_killed_is_not_lost() {
+    let hooks = "hooks: [{event: before_llm_call, command: \"echo $$ > asked; exec sleep 600\", timeout: 600}]";
+    let running = talk("remember this\n").hooks(hooks).start();
+    let hook = running.line_of("asked");
+    running.signal("KILL");
+    let ran = running.finish();
+    std::process::Command::new("kill")
+        .args(["-KILL", &hook])
+        .status()
+        .unwrap();
+    let ran = ran.again(["sessions", "list"]).run();
+    assert!(
+        ran.stdout.contains("1 message  remember this"),
+        "{}",
+        ran.stdout
+    );
+    let ran = again(ran, &["--resume"], "go on\n/tree\n").run();
+    assert_eq!(
+        ran.stdout,
+        "hello\n● 1 user: remember this\n● 2 user: go on\n● 3 assistant: hello\n"
+    );
+}
+
 /// Numbers that are spread evenly enough.
 struct Dice(u64);
 

@@ -229,6 +229,73 @@ async fn what_cannot_be_written_leaves_the_file_as_it_was_and_is_written_later()
 }
 
 #[tokio::test]
+async fn what_nobody_waited_for_is_written_once_and_what_is_taken_back_then_stays_in_the_tree() {
+    let (_dir, sessions) = project();
+    let mut session = stored(&sessions).await;
+    for number in 0..20 {
+        let newest = session.push(Message::user(format!("more {number}")));
+        // The writing goes on when its future is dropped.
+        drop(futures_util::poll!(Box::pin(session.save())));
+        if number % 3 == 0 {
+            session.take_back(&newest);
+        }
+        if number % 5 == 0 {
+            session.save().await.unwrap();
+        }
+    }
+    session.save().await.unwrap();
+    assert_eq!(sessions.read(&"s".into()).unwrap().session, session);
+}
+
+#[tokio::test]
+async fn a_copy_of_a_session_is_no_session() {
+    let (_dir, sessions) = project();
+    drop(stored(&sessions).await);
+    fs::copy(path(&sessions), sessions.folder().join("t.jsonl")).unwrap();
+    fs::copy(path(&sessions), sessions.folder().join("a.b.jsonl")).unwrap();
+    for error in [
+        sessions.read(&"t".into()).unwrap_err(),
+        sessions.open(&"t".into()).unwrap_err(),
+    ] {
+        let expected = "its first line says the session `s`, whose file has another name";
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
+    let listed = sessions.list().unwrap();
+    let found: Vec<_> = listed
+        .iter()
+        .map(|one| (one.id.as_str(), one.about.is_ok()))
+        .collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found.contains(&("s", true)) && found.contains(&("t", false)),
+        "{found:?}"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn links_and_pipes_in_the_folder_do_no_harm() {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+    let dir = TempDir::new().unwrap();
+    let cwd = Path::new(std::ffi::OsStr::from_bytes(b"/work/\xff"));
+    let sessions = Sessions::of_project(dir.path(), cwd);
+    fs::create_dir_all(sessions.folder()).unwrap();
+    let own = dir.path().join("own");
+    fs::write(&own, "keep").unwrap();
+    symlink(&own, sessions.folder().join("s.new")).unwrap();
+    symlink("/dev/zero", sessions.folder().join("zero.jsonl")).unwrap();
+    symlink("nowhere", sessions.folder().join("gone.jsonl")).unwrap();
+    let session = stored(&sessions).await;
+    assert_eq!(fs::read_to_string(own).unwrap(), "keep");
+    let listed = sessions.list().unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    let read = sessions.read(session.id()).unwrap();
+    assert_eq!(read.session, session);
+    assert_eq!(read.cwd, Path::new("/work/\u{fffd}"));
+}
+
+#[tokio::test]
 async fn an_id_is_no_way_out_of_the_folder() {
     let (_dir, sessions) = project();
     for id in ["../s", "/s", "a/b", "..", "a.b", ""] {

@@ -385,9 +385,7 @@ pub(crate) struct SessionDirArgs {
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook run [OPTIONS] [PROMPT]")]
 pub(crate) struct RunArgs {
-    /// What to ask. Without it, prompts are read from stdin, one a line; `/compact` compacts, `/new`, `/resume ID`,
-    /// `/fork ENTRY` and `/tree [ENTRY [summary]]` go from session to session and in them, `/quit` ends, and scripts may have
-    /// commands of their own.
+    /// What to ask. Without it, prompts are read from stdin, one a line; `/help` shows the commands that may stand among them.
     pub(crate) prompt: Option<String>,
 
     #[command(flatten)]

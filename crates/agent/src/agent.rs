@@ -357,7 +357,7 @@ impl Parts {
             host.attach(View {
                 setup: Arc::clone(&setup),
                 identity: identity.clone(),
-                handle: AgentHandle::new(setup.queues.clone(), hooks.clone()),
+                handle: AgentHandle::new(Arc::clone(&setup), hooks.clone()),
                 session: session.share(),
                 frontend: Arc::clone(hooks.frontend()),
                 run: std::sync::Mutex::default(),
@@ -582,10 +582,8 @@ impl Agent {
 
     /// Returns the means to speak to the agent while it works.
     pub fn handle(&self) -> AgentHandle {
-        AgentHandle::new(
-            self.stint.life.setup.queues.clone(),
-            self.stint.life.hooks.clone(),
-        )
+        let life = &self.stint.life;
+        AgentHandle::new(Arc::clone(&life.setup), life.hooks.clone())
     }
 
     /// Begins the session. What hooks say of it stays in it as system messages.

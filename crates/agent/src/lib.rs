@@ -74,7 +74,7 @@ pub use crate::frontend::Frontend;
 pub use crate::limit::{Limits, RetryPolicy};
 pub use crate::passage::{Leaving, Moved, PassageError};
 pub use crate::permission::{Permissions, Rule, RuleProblem};
-pub use crate::queue::{AgentHandle, QueueFull};
+pub use crate::queue::{AgentHandle, QueueFull, Submitted};
 pub use crate::resource::{ResourcePlaces, Resources};
 pub use crate::session::{Session, Sessions};
 pub use crate::swap::ContextSwaps;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenterhook_handlers::ResponseCache;
 use tenterhook_protocol::event::{
-    DiscoverReason, NotificationLevel, ResourcesDiscover, SavePoint, SessionEnd, SessionEndReason,
-    SessionInfoChange, SessionSource, SessionStart,
+    DiscoverReason, InputSource, NotificationLevel, ResourcesDiscover, SavePoint, SessionEnd,
+    SessionEndReason, SessionInfoChange, SessionSource, SessionStart,
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
 use tokio::sync::Mutex;
@@ -81,6 +81,14 @@ impl Setup {
     pub(crate) fn resources(&self) -> Arc<Resources> {
         let resources = self.resources.lock();
         Arc::clone(&resources.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Returns what an input stands for: the template or skill that it names, or itself. What a script says is meant as it is.
+    pub(crate) fn expand(&self, text: String, source: InputSource) -> String {
+        if source == InputSource::Extension {
+            return text;
+        }
+        self.resources().expand(&text).unwrap_or(text)
     }
 
     fn take_resources(&self, resources: Resources) {

@@ -8,7 +8,8 @@ use tenterhook_protocol::event::{
 };
 use thiserror::Error;
 
-use crate::hooks::Hooks;
+use crate::hooks::{Hooks, reason_or_none};
+use crate::life::Setup;
 
 /// The most messages of one queue.
 const MOST_WAITING: usize = 64;
@@ -112,36 +113,68 @@ async fn announce_removal(
     hooks.tell(build).await;
 }
 
+/// What became of something that was said to an agent at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Submitted {
+    /// It waits for the agent.
+    Queued,
+    /// A hook dealt with it.
+    Handled,
+    /// A hook does not want it.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
 /// Speaks to an agent that is at work. Clones speak to the same one.
 #[derive(Debug, Clone)]
 pub struct AgentHandle {
-    queues: Queues,
+    setup: Arc<Setup>,
     hooks: Hooks,
 }
 
 impl AgentHandle {
-    pub(crate) fn new(queues: Queues, hooks: Hooks) -> Self {
-        Self { queues, hooks }
+    pub(crate) fn new(setup: Arc<Setup>, hooks: Hooks) -> Self {
+        Self { setup, hooks }
     }
 
     /// Returns how many messages wait for the agent.
     pub fn waiting(&self) -> usize {
-        self.queues.waiting()
+        self.setup.queues.waiting()
     }
 
-    /// Lets hooks judge a message of a script as they judge every input, and returns what they made of it; nothing where they
-    /// dealt with it or do not want it.
-    pub(crate) async fn submit_for_script(&self, text: String) -> Option<String> {
+    /// Takes what somebody says the way that every input goes: hooks of `user_input` judge it, a template or skill that it names
+    /// stands for it, and then it waits in a queue. What a script says is never taken for a template.
+    ///
+    /// # Errors
+    ///
+    /// Fails if too many wait already; the message is not taken then.
+    pub async fn submit(
+        &self,
+        text: impl Into<String>,
+        source: InputSource,
+        queue: QueueKind,
+    ) -> Result<Submitted, QueueFull> {
+        let text = text.into();
         let build = || UserInput {
             text: text.clone(),
             images: None,
-            source: InputSource::Extension,
+            source,
         };
         let outcome = self.hooks.fire(build).await;
-        if outcome.is_handled() || outcome.stopped().is_some() {
-            return None;
+        if outcome.is_handled() {
+            return Ok(Submitted::Handled);
         }
-        Some(outcome.into_rewritten().map_or(text, |event| event.text))
+        if let Some(reason) = outcome.stopped() {
+            let reason = reason_or_none(reason);
+            return Ok(Submitted::Refused { reason });
+        }
+        let text = outcome.into_rewritten().map_or(text, |event| event.text);
+        let text = self.setup.expand(text, source);
+        self.setup.queues.add(queue, text, &self.hooks).await?;
+        Ok(Submitted::Queued)
     }
 
     /// Lets hooks know the session's new name.
@@ -155,7 +188,8 @@ impl AgentHandle {
     ///
     /// Fails if too many wait already; the message is not taken then.
     pub async fn steer(&self, text: impl Into<String>) -> Result<(), QueueFull> {
-        self.queues
+        self.setup
+            .queues
             .add(QueueKind::Steering, text.into(), &self.hooks)
             .await
     }
@@ -166,7 +200,8 @@ impl AgentHandle {
     ///
     /// Fails if too many wait already; the message is not taken then.
     pub async fn follow_up(&self, text: impl Into<String>) -> Result<(), QueueFull> {
-        self.queues
+        self.setup
+            .queues
             .add(QueueKind::FollowUp, text.into(), &self.hooks)
             .await
     }

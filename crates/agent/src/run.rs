@@ -1,7 +1,7 @@
 //! One run: from an input until the model has nothing left to do.
 //!
 //! ```text
-//! user_input → user_prompt_submit → before_agent_start → agent_start
+//! user_input → templates and skills → user_prompt_submit → before_agent_start → agent_start
 //!   → turns, each with compaction and queued messages before it → agent_end → waiting_for_user
 //! ```
 
@@ -9,10 +9,9 @@ mod tally;
 mod turn;
 
 use tenterhook_protocol::event::{
-    AgentEnd, AgentEndReason, AgentSettled, AgentStart, BeforeAgentStart, InputSource,
-    MaxIterations, MessageEnd, MessageStart, NotificationLevel, SessionLimitResume,
-    UserFollowupSubmit, UserInput, UserPromptSubmit, UserSteeringSubmit, WaitReason,
-    WaitingForUser,
+    AgentEnd, AgentEndReason, AgentSettled, AgentStart, BeforeAgentStart, MaxIterations,
+    MessageEnd, MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
+    UserPromptSubmit, UserSteeringSubmit, WaitReason, WaitingForUser,
 };
 use tenterhook_protocol::{EntryId, Event, Image, Message, Outcome, Role};
 use tokio_util::sync::CancellationToken;
@@ -127,12 +126,7 @@ impl<'a> Run<'a> {
             text = event.text;
             images = event.images.unwrap_or(images);
         }
-        // What a script says is meant as it is.
-        if source != InputSource::Extension
-            && let Some(expanded) = self.life.setup.resources().expand(&text)
-        {
-            text = expanded;
-        }
+        text = self.life.setup.expand(text, source);
         let message = Message {
             images: images.clone(),
             ..Message::user(text.clone())

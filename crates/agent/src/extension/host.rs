@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_handlers::worker::{Host, NoHost, Refusal};
-use tenterhook_protocol::event::{NotificationLevel, SessionEntry};
+use tenterhook_protocol::event::{InputSource, NotificationLevel, QueueKind, SessionEntry};
 use tenterhook_protocol::{EntryId, JsonObject};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -280,13 +280,17 @@ impl ScriptHost {
                 )));
             }
             prompts.push_back(text);
-        } else if let Some(text) = view.handle.submit_for_script(text).await {
-            let queued = if deliver_as == "followUp" {
-                view.handle.follow_up(text).await
+        } else {
+            let queue = if deliver_as == "followUp" {
+                QueueKind::FollowUp
             } else {
-                view.handle.steer(text).await
+                QueueKind::Steering
             };
-            queued.map_err(|full| Refusal::Failed(full.to_string()))?;
+            let submitted = view
+                .handle
+                .submit(text, InputSource::Extension, queue)
+                .await;
+            submitted.map_err(|full| Refusal::Failed(full.to_string()))?;
         }
         Ok(json!({}))
     }

@@ -3,12 +3,12 @@
 use std::fs;
 
 use tenterhook::event::{
-    BeforeAgentStart, BeforeLlmCall, DiscoverReason, InputSource, ResourcesDiscover, UserInput,
-    UserPromptSubmit,
+    BeforeAgentStart, BeforeLlmCall, DiscoverReason, InputSource, QueueKind, ResourcesDiscover,
+    UserFollowupSubmit, UserInput, UserPromptSubmit,
 };
 use tenterhook::{Effect, Role};
 use tenterhook_agent::resource::{Bringer, Place};
-use tenterhook_agent::{Agent, CancellationToken, Prompt, ResourcePlaces, RunEnd};
+use tenterhook_agent::{Agent, CancellationToken, Prompt, ResourcePlaces, RunEnd, Submitted};
 
 use crate::stage::Stage;
 
@@ -153,4 +153,53 @@ async fn a_session_that_takes_the_place_of_another_looks_anew() {
     assert_eq!(agent.resources().templates().len(), 1);
     agent.new_session(&CancellationToken::new()).await.unwrap();
     assert_eq!(agent.resources().templates().len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_said_to_an_agent_at_work_goes_the_same_way_and_waits() {
+    for (text, source, expected, queued) in [
+        (
+            "/fix it",
+            InputSource::Rpc,
+            Submitted::Queued,
+            Some("Fix it with care."),
+        ),
+        (
+            "/fix it",
+            InputSource::Extension,
+            Submitted::Queued,
+            Some("/fix it"),
+        ),
+        ("mine", InputSource::Rpc, Submitted::Handled, None),
+        (
+            "never",
+            InputSource::Rpc,
+            Submitted::Refused {
+                reason: "not that".to_owned(),
+            },
+            None,
+        ),
+    ] {
+        let stage = Stage::empty();
+        stage
+            .engine
+            .on(|event: &UserInput| match event.text.as_str() {
+                "mine" => Effect::<UserInput>::handled(),
+                "never" => Effect::<UserInput>::block("not that"),
+                _ => Effect::none(),
+            });
+        let mut agent = agent(&stage, TALK);
+        agent
+            .start_session(tenterhook::event::SessionSource::Startup)
+            .await;
+        let handle = agent.handle();
+        let done = handle.submit(text, source, QueueKind::FollowUp).await;
+        assert_eq!(done, Ok(expected));
+        say(&mut agent, "go", InputSource::Interactive).await;
+        let submitted = stage.all::<UserFollowupSubmit>().pop();
+        assert_eq!(
+            submitted.as_ref().map(|event| event.prompt.as_str()),
+            queued
+        );
+    }
 }

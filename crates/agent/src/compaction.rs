@@ -16,7 +16,7 @@ use tenterhook_protocol::event::{
     CompactionPreparation, CompactionReason, CompactionSource, CompactionStart, NotificationLevel,
     PreCompact, SessionEntry,
 };
-use tenterhook_protocol::{EntryId, Event, Message, Role};
+use tenterhook_protocol::{EntryId, Event, Message, Messages, Role};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -290,7 +290,7 @@ impl Life {
         }
         let messages = self
             .pass_before_llm_call(
-                vec![Message::system(source.instruction), Message::user(text)],
+                vec![Message::system(source.instruction), Message::user(text)].into(),
                 hooks,
                 cancel,
             )
@@ -323,10 +323,10 @@ impl Life {
     /// A summary is a model call like any other: what keeps text from the model keeps it from this one.
     async fn pass_before_llm_call(
         &self,
-        messages: Vec<Message>,
+        messages: Messages,
         hooks: &Hooks,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Message>, CompactionError> {
+    ) -> Result<Messages, CompactionError> {
         let build = || BeforeLlmCall {
             model_id: self.setup.provider.id().to_string(),
             // The call is none of a turn's; it counts with the turn that it is made for or after.

@@ -341,7 +341,7 @@ impl Life {
     /// Charges a call that the provider did not count: a budget holds all the same.
     pub(crate) fn spend_estimate(&self, answer: &Message) {
         let usage = Usage {
-            input_tokens: estimate_tokens(&self.session.messages()),
+            input_tokens: self.session.estimated_tokens(),
             output_tokens: estimate_tokens([answer]),
             ..Usage::default()
         };
@@ -362,8 +362,7 @@ impl Life {
             .input_tokens
             .saturating_add(self.gauge.usage.output_tokens);
         if counted == 0 {
-            let messages: Vec<Message> = self.session.messages();
-            return estimate_tokens(&messages);
+            return self.session.estimated_tokens();
         }
         let newer = self
             .session

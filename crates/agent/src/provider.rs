@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 use tenterhook_handlers::model::ReplySchema;
-use tenterhook_protocol::{Message, ToolCall, Usage};
+use tenterhook_protocol::{Messages, ToolCall, Usage};
 use thiserror::Error;
 
 pub use self::judge::Judges;
@@ -169,7 +169,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
 #[derive(Debug, Clone, Default)]
 pub struct ModelRequest {
     /// The conversation, system messages included, in order.
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// The tools on offer.
     pub tools: Vec<ToolSpec>,
     /// What the answer is for.

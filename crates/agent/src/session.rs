@@ -579,6 +579,15 @@ impl Session {
         messages
     }
 
+    /// Returns the conversation's size in tokens, estimated.
+    pub(crate) fn estimated_tokens(&self) -> u64 {
+        let contexts = marked(&self.branch, &self.contexts);
+        let entries = contexts.chain(self.live());
+        let tokens = estimate_tokens(entries.filter_map(|entry| entry.message.as_ref()));
+        let summary = self.summary().map_or(0, str::len);
+        tokens.saturating_add(u64::try_from(summary.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX))
+    }
+
     /// Returns the context of the whole session.
     pub(crate) fn contexts(&self) -> Vec<Message> {
         let context = marked(&self.branch, &self.contexts);
@@ -722,8 +731,22 @@ fn bytes_of(message: &Message) -> usize {
     let calls = message
         .tool_calls
         .iter()
-        .map(|call| call.name.len() + call.arguments.to_string().len());
+        .map(|call| call.name.len() + json_bytes(&call.arguments));
     message.content.len() + calls.sum::<usize>()
+}
+
+/// Returns about how long a value is as JSON, without writing it.
+fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| json_bytes(item) + 1).sum::<usize>(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let bytes = fields.map(|(key, value)| key.len() + 4 + json_bytes(value));
+            2 + bytes.sum::<usize>()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -97,7 +97,8 @@ impl Judges {
             messages: vec![
                 Message::system(question.system),
                 Message::user(question.prompt),
-            ],
+            ]
+            .into(),
             purpose: Purpose::Judge,
             schema: question.schema,
             ..ModelRequest::default()

@@ -353,7 +353,7 @@ fn chat_request(request: ModelRequest, known: &KnownCalls) -> ChatRequest {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut results: Vec<ToolResponse> = Vec::new();
-    for message in request.messages {
+    for message in request.messages.into_vec() {
         if message.role != Role::Tool && !results.is_empty() {
             // A service wants all results of one answer in one message.
             messages.push(std::mem::take(&mut results).into());
@@ -717,7 +717,7 @@ mod tests {
         ];
         let chat = chat_request(
             ModelRequest {
-                messages,
+                messages: messages.into(),
                 ..ModelRequest::default()
             },
             &KnownCalls::default(),

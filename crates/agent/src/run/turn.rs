@@ -8,7 +8,7 @@ use tenterhook_protocol::event::{
     AfterLlmCall, BeforeLlmCall, Context, NotificationLevel, Stop, ToolSelection, TurnEnd,
     TurnEndReason, TurnStart,
 };
-use tenterhook_protocol::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
+use tenterhook_protocol::{ContentBlock, Image, Message, Messages, Role, ToolCall, ToolResult};
 
 use super::{Interrupt, Next, Run};
 use crate::agent::RunEnd;
@@ -127,12 +127,13 @@ impl Run<'_> {
         let transient = self.prompt_context.iter().chain(turn_context);
         messages.extend(transient.map(|text| Message::system(text.clone())));
         messages.extend(self.life.session.conversation());
+        let messages = Messages::from(messages);
         let build = || Context {
             messages: messages.clone(),
         };
         let outcome = self.hooks.fire(build).await;
         self.check(&outcome)?;
-        messages = outcome
+        let messages = outcome
             .into_rewritten()
             .map_or(messages, |event| event.messages);
         let messages = self.before_model(messages).await?;
@@ -151,7 +152,7 @@ impl Run<'_> {
         Ok((request, offered))
     }
 
-    async fn before_model(&self, messages: Vec<Message>) -> Result<Vec<Message>, Interrupt> {
+    async fn before_model(&self, messages: Messages) -> Result<Messages, Interrupt> {
         let build = || BeforeLlmCall {
             model_id: self.life.setup.provider.id().to_string(),
             iteration: self.tally.iterations,

@@ -218,7 +218,7 @@ async fn messages_are_replaced_for_one_call_only() {
         Effect::<Context>::none().replace_messages(event.messages[..1].to_vec())
     });
     stage.engine.on(|event: &BeforeLlmCall| {
-        let mut messages = event.messages.clone();
+        let mut messages = event.messages.clone().into_vec();
         messages.push(Message::user("last"));
         Effect::<BeforeLlmCall>::none().replace_messages(messages)
     });
@@ -226,7 +226,7 @@ async fn messages_are_replaced_for_one_call_only() {
         .play_with(SAY, |builder| builder.instruction("base"))
         .await;
     let sent = &stage.all::<BeforeLlmCall>()[0].messages;
-    assert_eq!(sent, &[Message::system("base"), Message::user("last")]);
+    assert_eq!(**sent, [Message::system("base"), Message::user("last")]);
     assert_eq!(
         agent.session().messages(),
         [Message::user("go"), Message::assistant("hello")]

@@ -215,6 +215,7 @@ async fn the_user_may_compact_with_instructions() {
         (before.reason, before.custom_instructions.as_deref()),
         (CompactionReason::Manual, Some("be short"))
     );
+    assert_eq!(stage.field("pre_compact", "source"), ["manual"]);
     assert_eq!(texts(&agent).len(), 1);
 }
 

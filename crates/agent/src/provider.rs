@@ -1,10 +1,12 @@
 //! Where answers come from: a model behind one streaming interface.
 //!
 //! A provider turns messages into a stream of [`ModelEvent`]s and keeps no conversation. It does not
-//! retry and does not know of hooks; both are the run's. Two kinds exist: [`Scripted`] reads a file of
+//! retry and does not know of hooks; both are the run's. What it sends and gets it tells the [`Exchange`] of a request. Two kinds exist: [`Scripted`] reads a file of
 //! turns and needs neither key nor network, [`Remote`] speaks to a model service.
 
+mod exchange;
 mod judge;
+mod relay;
 mod remote;
 mod scripted;
 
@@ -15,11 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{Message, ToolCall, Usage};
 use thiserror::Error;
 
+pub use self::exchange::Exchange;
+pub(crate) use self::exchange::Step;
 pub use self::judge::Judges;
 pub use self::remote::{ConnectError, Endpoint, Remote, Service};
 pub use self::scripted::{ScriptError, Scripted};
@@ -178,10 +183,13 @@ pub struct ModelRequest {
     pub subagent: Option<String>,
     /// The form that the text of the answer should have. A service that knows no such forms is not told.
     pub schema: Option<ReplySchema>,
+    /// Who hears of the exchange with the service. `None` is nobody: then nothing is built for it.
+    pub exchange: Option<Exchange>,
 }
 
 /// What the answer of a model is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// A turn of the conversation.
     #[default]
@@ -193,7 +201,7 @@ pub enum Purpose {
 }
 
 /// A tool as a model sees it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name to call it by.
     pub name: String,

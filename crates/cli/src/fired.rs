@@ -11,8 +11,6 @@ const NEVER: &[&str] = &[
     "resources_discover",
     "session_info_change",
     "user_bash",
-    "provider_request",
-    "provider_response",
     "tool_execution_update",
     "model_select",
     "thinking_level_select",

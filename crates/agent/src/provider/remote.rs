@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use futures_util::future;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use genai::adapter::AdapterKind;
 use genai::chat::{
     ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ChatStreamEvent, ContentPart,
@@ -24,8 +23,10 @@ use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{EventId, JsonObject, Message, Role, ToolCall, Usage};
 use thiserror::Error;
 
+use super::relay::{Relay, Route};
 use super::{
-    ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Provider, ToolSpec, is_overflow,
+    Exchange, ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Provider, ToolSpec,
+    is_overflow,
 };
 
 /// How long a connection may take to stand.
@@ -194,7 +195,11 @@ pub enum ConnectError {
 /// A model of a service.
 pub struct Remote {
     id: ModelId,
+    http: reqwest::Client,
     client: Client,
+    /// Reaches a relay; made when somebody first wants to see what is sent.
+    relayed: OnceLock<Client>,
+    url: Url,
     target: ServiceTarget,
     header_timeout: Duration,
     calls: KnownCalls,
@@ -236,16 +241,20 @@ impl Remote {
         let http = http_client(&url)?;
         Ok(Self {
             id: ModelId::new(service.as_str(), model),
-            client: Client::builder().with_reqwest(http).build().map_err(|_| {
-                ConnectError::BaseUrl {
+            client: Client::builder()
+                .with_reqwest(http.clone())
+                .build()
+                .map_err(|_| ConnectError::BaseUrl {
                     found: url.to_string(),
-                }
-            })?,
+                })?,
+            http,
+            relayed: OnceLock::new(),
             target: ServiceTarget {
                 endpoint: genai::resolver::Endpoint::from_owned(url.as_str()),
                 auth: AuthData::from_single(key),
                 model: ModelIden::new(service.adapter(), model.to_owned()),
             },
+            url,
             header_timeout: endpoint.header_timeout.unwrap_or(HEADER_TIMEOUT),
             calls: KnownCalls::default(),
         })
@@ -275,39 +284,86 @@ impl Provider for Remote {
         &self.id
     }
 
-    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+    fn stream(
+        &self,
+        mut request: ModelRequest,
+    ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let adapter = self.target.model.adapter_kind;
-        let format = request
-            .schema
-            .as_ref()
-            .map(|schema| reply_format(adapter, schema));
+        let route = request.exchange.take().map(|exchange| self.route(exchange));
+        let client = match &route {
+            Some(_) => self.relayed_client(),
+            None => Ok(self.client.clone()),
+        };
+        let mut options = Self::options();
+        if let Some(schema) = &request.schema {
+            options = options.with_response_format(reply_format(adapter, schema));
+        }
+        if route.is_none() {
+            options = options.with_stream_header_timeout(self.header_timeout);
+        }
         let chat = chat_request(request, &self.calls);
-        let (client, target) = (self.client.clone(), self.target.clone());
+        let mut target = self.target.clone();
         let reader = Reader {
             known: self.calls.clone(),
             names_its_end: adapter == AdapterKind::Gemini,
         };
-        let header_timeout = self.header_timeout;
         let opened = async move {
-            let options = ChatOptions::default()
-                .with_capture_usage(true)
-                .with_capture_tool_calls(true)
-                .with_capture_reasoning_content(true)
-                .with_stream_header_timeout(header_timeout)
-                .with_stream_read_timeout(READ_TIMEOUT);
-            let options = match format {
-                Some(format) => options.with_response_format(format),
-                None => options,
+            let relay = match route {
+                Some(route) => Some(Relay::open(route).await?),
+                None => None,
             };
-            match client.exec_chat_stream(target, chat, Some(&options)).await {
-                Ok(response) => response
-                    .stream
-                    .flat_map(move |event| stream::iter(reader.events(event)))
-                    .boxed(),
-                Err(error) => stream::once(future::ready(Err(model_error(&error)))).boxed(),
+            if let Some(relay) = &relay {
+                target.endpoint = genai::resolver::Endpoint::from_owned(relay.base_url.as_str());
             }
+            let response = client?.exec_chat_stream(target, chat, Some(&options)).await;
+            let events = response.map_err(|error| model_error(&error))?.stream;
+            let events = events.flat_map(move |event| stream::iter(reader.events(event)));
+            Ok(events.map(move |event| {
+                event.map_err(|error| {
+                    let cause = relay.as_ref().and_then(Relay::take_failure);
+                    cause.unwrap_or(error)
+                })
+            }))
         };
-        stream::once(opened).flatten().boxed()
+        stream::once(opened).try_flatten().boxed()
+    }
+}
+
+impl Remote {
+    fn options() -> ChatOptions {
+        ChatOptions::default()
+            .with_capture_usage(true)
+            .with_capture_tool_calls(true)
+            .with_capture_reasoning_content(true)
+            .with_stream_read_timeout(READ_TIMEOUT)
+    }
+
+    fn route(&self, exchange: Exchange) -> Route {
+        Route {
+            http: self.http.clone(),
+            service: self.url.clone(),
+            exchange,
+            header_timeout: self.header_timeout,
+            tell: |error| transport_error(error),
+        }
+    }
+
+    /// Returns the client that reaches a relay. It is on this machine and speaks no TLS: neither proxies nor
+    /// certificates are looked for.
+    fn relayed_client(&self) -> Result<Client, ModelError> {
+        if let Some(client) = self.relayed.get() {
+            return Ok(client.clone());
+        }
+        let refused = |error: &dyn fmt::Display| {
+            let message =
+                format!("cannot make the HTTP client that shows hooks the request: {error}");
+            ModelError::new(ModelErrorKind::Refused, message)
+        };
+        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]);
+        let http = http.build().map_err(|error| refused(&error))?;
+        let client = Client::builder().with_reqwest(http).build();
+        let client = client.map_err(|error| refused(&error))?;
+        Ok(self.relayed.get_or_init(|| client).clone())
     }
 }
 
@@ -575,7 +631,7 @@ fn event_error(body: &Value) -> ModelError {
     ModelError::new(kind, text)
 }
 
-fn transport_error(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ModelError {
+fn transport_error(error: &(dyn std::error::Error + 'static)) -> ModelError {
     let is_connect = error
         .downcast_ref::<reqwest::Error>()
         .is_some_and(reqwest::Error::is_connect);

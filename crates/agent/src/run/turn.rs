@@ -146,7 +146,7 @@ impl Run<'_> {
                 .collect(),
             purpose: Purpose::Turn,
             subagent: self.life.identity.subagent().map(str::to_owned),
-            schema: None,
+            ..ModelRequest::default()
         };
         Ok((request, offered))
     }

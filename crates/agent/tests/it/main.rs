@@ -11,6 +11,7 @@ mod approval;
 mod compaction;
 mod contract;
 mod ending;
+mod exchange;
 #[cfg(unix)]
 mod extension;
 mod gate;

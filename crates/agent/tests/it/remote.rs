@@ -26,6 +26,8 @@ pub(crate) enum Act {
     /// The stream ends after these lines, but the answer does not.
     Stop(Vec<String>),
     Status(StatusCode, &'static str, &'static str),
+    /// A refusal with a cookie.
+    Cookie,
     /// Nothing comes for ever.
     Hang,
 }
@@ -59,6 +61,10 @@ impl Service {
             .iter()
             .map(|(_, body)| body.clone())
             .collect()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.keys.lock().unwrap().clone()
     }
 }
 
@@ -111,6 +117,11 @@ async fn answer(
                 .body(Body::from(body))
                 .unwrap()
         }
+        Act::Cookie => Response::builder()
+            .status(StatusCode::BAD_REQUEST)
+            .header("set-cookie", "session=canary")
+            .body(Body::from("no"))
+            .unwrap(),
         Act::Hang => response
             .body(Body::from_stream(stream::pending::<
                 Result<String, std::io::Error>,
@@ -146,7 +157,11 @@ pub(crate) fn finish(mut lines: Vec<String>, reason: &str) -> Act {
     Act::Stream(lines)
 }
 
-async fn open(stage: &Stage, model: &str, acts: impl IntoIterator<Item = Act>) -> (Service, Agent) {
+pub(crate) async fn open(
+    stage: &Stage,
+    model: &str,
+    acts: impl IntoIterator<Item = Act>,
+) -> (Service, Agent) {
     let (service, url) = Service::start(acts).await;
     let choice: ModelChoice = model.parse().unwrap();
     let endpoint = Endpoint {

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hooks::Hooks;
 use crate::life::Setup;
+use crate::model::Selected;
 use crate::provider::{
     Exchange, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, Step,
 };
@@ -29,6 +30,8 @@ use crate::provider::{
 /// Who asks the model.
 pub(crate) struct Asker<'a> {
     pub(crate) setup: &'a Setup,
+    /// The model that is asked.
+    pub(crate) selected: &'a Selected,
     pub(crate) agent: &'a str,
     pub(crate) hooks: &'a Hooks,
     pub(crate) cancel: &'a CancellationToken,
@@ -128,8 +131,9 @@ impl Asker<'_> {
     async fn attempt(&self, request: &ModelRequest, draft: &mut Draft) -> Result<(), AskError> {
         let is_shown = request.purpose == Purpose::Turn;
         let (exchange, mut hearing) = self.exchange().unzip();
-        let mut stream = self.setup.provider.stream(ModelRequest {
+        let mut stream = self.selected.provider.stream(ModelRequest {
             exchange,
+            thinking: self.selected.thinking,
             ..request.clone()
         });
         loop {

@@ -23,6 +23,8 @@ use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{Message, ToolCall, Usage};
 use thiserror::Error;
 
+use crate::model::ThinkingLevel;
+
 pub use self::exchange::Exchange;
 pub(crate) use self::exchange::Step;
 pub use self::judge::Judges;
@@ -183,6 +185,8 @@ pub struct ModelRequest {
     pub subagent: Option<String>,
     /// The form that the text of the answer should have. A service that knows no such forms is not told.
     pub schema: Option<ReplySchema>,
+    /// How much the model should think; `None` leaves it to the service.
+    pub thinking: Option<ThinkingLevel>,
     /// Who hears of the exchange with the service. `None` is nobody: then nothing is built for it.
     pub exchange: Option<Exchange>,
 }

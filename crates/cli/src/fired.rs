@@ -12,8 +12,6 @@ const NEVER: &[&str] = &[
     "session_info_change",
     "user_bash",
     "tool_execution_update",
-    "model_select",
-    "thinking_level_select",
     "gateway_start",
     "gateway_stop",
     "channel_connect",

@@ -12,7 +12,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use genai::adapter::AdapterKind;
 use genai::chat::{
     ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ChatStreamEvent, ContentPart,
-    JsonSpec, MessageContent, StreamEnd, Tool, ToolResponse,
+    JsonSpec, MessageContent, ReasoningEffort, StreamEnd, Tool, ToolResponse,
 };
 use genai::resolver::AuthData;
 use genai::{Client, ModelIden, ServiceTarget};
@@ -22,6 +22,8 @@ use serde_json::Value;
 use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{EventId, JsonObject, Message, Role, ToolCall, Usage};
 use thiserror::Error;
+
+use crate::model::ThinkingLevel;
 
 use super::relay::{Relay, Route};
 use super::{
@@ -298,6 +300,9 @@ impl Provider for Remote {
         if let Some(schema) = &request.schema {
             options = options.with_response_format(reply_format(adapter, schema));
         }
+        if let Some(level) = request.thinking {
+            options = options.with_reasoning_effort(effort(level));
+        }
         if route.is_none() {
             options = options.with_stream_header_timeout(self.header_timeout);
         }
@@ -403,6 +408,17 @@ fn reply_format(adapter: AdapterKind, schema: &ReplySchema) -> ChatResponseForma
         return ChatResponseFormat::JsonMode;
     }
     JsonSpec::new(schema.name.clone(), schema.schema.clone()).into()
+}
+
+fn effort(level: ThinkingLevel) -> ReasoningEffort {
+    match level {
+        ThinkingLevel::Off => ReasoningEffort::Zero,
+        ThinkingLevel::Minimal => ReasoningEffort::Minimal,
+        ThinkingLevel::Low => ReasoningEffort::Low,
+        ThinkingLevel::Medium => ReasoningEffort::Medium,
+        ThinkingLevel::High => ReasoningEffort::High,
+        ThinkingLevel::XHigh => ReasoningEffort::XHigh,
+    }
 }
 
 fn chat_request(request: ModelRequest, known: &KnownCalls) -> ChatRequest {

@@ -42,7 +42,7 @@ pub(super) const PROVIDER: &str = "scripted";
 /// Beside `turns` stand `name` (the model's name, default the file's name) and `context_window` in
 /// tokens. An `error` whose text says that the context is too long counts as such.
 ///
-/// Hooks of `provider_request` see a request as `model`, `purpose` (`turn`, `summary`, `judge`), `subagent`, `messages`
+/// Hooks of `provider_request` see a request as `model`, `purpose` (`turn`, `summary`, `judge`), `subagent`, `thinking`, `messages`
 /// and `tools`, and what they put in its place is what the model reads: with another `purpose` or `subagent` the turn
 /// is of another order.
 ///
@@ -93,6 +93,8 @@ struct Payload {
     purpose: Purpose,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     subagent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thinking: Option<String>,
     messages: Vec<Message>,
     tools: Vec<ToolSpec>,
 }
@@ -355,6 +357,7 @@ impl Provider for Scripted {
             model: self.id.to_string(),
             purpose: request.purpose,
             subagent: request.subagent,
+            thinking: request.thinking.map(|level| level.to_string()),
             messages: request.messages,
             tools: request.tools,
         };

@@ -40,6 +40,10 @@ impl Run<'_> {
     }
 
     pub(super) async fn turn(&mut self) -> Next {
+        self.selected = self.life.setup.selected();
+        if self.life.identity.subagent().is_none() {
+            self.life.note_selection();
+        }
         let turn_index = self.tally.turns;
         self.tally.turns += 1;
         self.life.turns += 1;
@@ -153,7 +157,7 @@ impl Run<'_> {
 
     async fn before_model(&self, messages: Vec<Message>) -> Result<Vec<Message>, Interrupt> {
         let build = || BeforeLlmCall {
-            model_id: self.life.setup.provider.id().to_string(),
+            model_id: self.selected.id(),
             iteration: self.tally.iterations,
             messages: messages.clone(),
         };
@@ -180,6 +184,7 @@ impl Run<'_> {
     async fn ask_model(&mut self, request: &ModelRequest) -> Result<Answer, Interrupt> {
         let asker = Asker {
             setup: &self.life.setup,
+            selected: &self.selected,
             agent: &self.life.identity.name,
             hooks: &self.hooks,
             cancel: self.cancel,
@@ -189,7 +194,7 @@ impl Run<'_> {
             AskError::Failed(error) => Interrupt::Failed(error),
         })?;
         let answered = || AfterLlmCall {
-            model_id: self.life.setup.provider.id().to_string(),
+            model_id: self.selected.id(),
             response: answer.message.content.clone(),
             last_user_message: self.last_user_message(),
             usage: answer.usage,

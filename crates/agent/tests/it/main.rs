@@ -8,6 +8,7 @@
 )]
 
 mod approval;
+mod choice;
 mod compaction;
 mod contract;
 mod ending;

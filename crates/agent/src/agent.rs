@@ -474,7 +474,7 @@ pub enum RunEnd {
 }
 
 /// What came of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
     /// How the run ended.
     pub end: RunEnd,
@@ -484,6 +484,8 @@ pub struct RunReport {
     pub turns: u32,
     /// The tokens of the run's model calls, as far as the provider counted them.
     pub usage: Usage,
+    /// What these calls cost in US dollars; `None` where the price of one of them is not known.
+    pub cost: Option<f64>,
 }
 
 /// What a user says.

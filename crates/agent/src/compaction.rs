@@ -362,7 +362,7 @@ impl Life {
                 .last_of(Role::User)
                 .map(|message| message.content.clone()),
             usage: answer.usage,
-            cost: None,
+            cost: selected.cost(answer.usage.as_ref()),
         };
         hooks.tell(build).await;
     }

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
+use tenterhook_protocol::Usage;
 use tenterhook_protocol::event::{
     ModelSelect, ModelSelectSource, NotificationLevel, SessionEntry, ThinkingLevelSelect,
 };
@@ -208,6 +209,11 @@ impl Selected {
     /// Returns `provider/model`.
     pub(crate) fn id(&self) -> String {
         self.provider.id().to_string()
+    }
+
+    /// Returns what a call of the model costs, where that is known.
+    pub(crate) fn cost(&self, usage: Option<&Usage>) -> Option<f64> {
+        self.provider.price()?.cost(usage?)
     }
 
     fn model_change(&self) -> Value {

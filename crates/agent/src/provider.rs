@@ -5,7 +5,9 @@
 //! turns and needs neither key nor network, [`Remote`] speaks to a model service.
 
 mod exchange;
+mod facts;
 mod judge;
+mod providers;
 mod relay;
 mod remote;
 mod scripted;
@@ -27,7 +29,9 @@ use crate::model::ThinkingLevel;
 
 pub use self::exchange::Exchange;
 pub(crate) use self::exchange::Step;
+pub use self::facts::{Facts, Price};
 pub use self::judge::Judges;
+pub use self::providers::{KeyError, Providers, ProvidersError};
 pub use self::remote::{ConnectError, Endpoint, Remote, Service};
 pub use self::scripted::{ScriptError, Scripted};
 
@@ -83,13 +87,21 @@ pub enum ModelChoice {
 /// The text names no model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{found}` names no model: expected `scripted:FILE` or one of {services} followed by `:MODEL`"
+    "`{found}` names no model: expected `scripted:FILE` or one of {services} followed by `:MODEL`{}",
+    or_names(names)
 )]
 pub struct InvalidModel {
     /// What was given.
     pub found: String,
     /// The services that exist.
     pub services: String,
+    /// The names that the user has for models.
+    pub names: Vec<String>,
+}
+
+fn or_names(names: &[String]) -> String {
+    let names = names.iter().map(|name| format!(", or `{name}`"));
+    names.collect()
 }
 
 impl FromStr for ModelChoice {
@@ -101,6 +113,7 @@ impl FromStr for ModelChoice {
             services: Service::ALL
                 .map(|service| format!("`{service}`"))
                 .join(", "),
+            names: Vec::new(),
         };
         let (provider, name) = text.split_once([':', '/']).ok_or_else(invalid)?;
         if name.is_empty() {
@@ -140,6 +153,12 @@ impl ModelChoice {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// The text names no model.
+    #[error(transparent)]
+    Name(#[from] InvalidModel),
+    /// The key cannot be had.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The script is not usable.
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -156,6 +175,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// Returns the model's context window in tokens, where the provider knows it. The default is that
     /// it does not.
     fn context_window(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns what the model costs, where the provider knows it. The default is that it does not.
+    fn price(&self) -> Option<Price> {
         None
     }
 

@@ -406,6 +406,7 @@ impl<'a> Run<'a> {
             response: response.unwrap_or_default(),
             turns: self.tally.turns,
             usage: self.tally.usage,
+            cost: self.tally.cost(),
         }
     }
 }

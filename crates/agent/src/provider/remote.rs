@@ -27,8 +27,8 @@ use crate::model::ThinkingLevel;
 
 use super::relay::{Relay, Route};
 use super::{
-    Exchange, ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Provider, ToolSpec,
-    is_overflow,
+    Exchange, Facts, ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Price,
+    Provider, ToolSpec, is_overflow,
 };
 
 /// How long a connection may take to stand.
@@ -202,6 +202,9 @@ pub struct Remote {
     /// Reaches a relay; made when somebody first wants to see what is sent.
     relayed: OnceLock<Client>,
     url: Url,
+    /// The key, if there is one: it may stand in what the service says of a request that it refuses.
+    key: Option<Arc<str>>,
+    facts: Facts,
     target: ServiceTarget,
     header_timeout: Duration,
     calls: KnownCalls,
@@ -227,12 +230,18 @@ impl Remote {
         model: &str,
         endpoint: Endpoint,
     ) -> Result<Self, ConnectError> {
+        let secret = endpoint.api_key.as_deref().map(Arc::from);
         let key = match (endpoint.api_key, service.key_variable()) {
             (Some(key), _) => key,
             (None, Some(variable)) if endpoint.base_url.is_none() => {
                 return Err(ConnectError::NoKey { service, variable });
             }
             (None, _) => "none".to_owned(),
+        };
+        let facts = match &endpoint.base_url {
+            // Who else answers under that name has prices and limits of its own.
+            Some(_) => Facts::default(),
+            None => Facts::known(service, model),
         };
         let url = service.complete_url(
             endpoint
@@ -257,6 +266,8 @@ impl Remote {
                 model: ModelIden::new(service.adapter(), model.to_owned()),
             },
             url,
+            key: secret,
+            facts,
             header_timeout: endpoint.header_timeout.unwrap_or(HEADER_TIMEOUT),
             calls: KnownCalls::default(),
         })
@@ -286,6 +297,14 @@ impl Provider for Remote {
         &self.id
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.facts.context_window
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.facts.price
+    }
+
     fn stream(
         &self,
         mut request: ModelRequest,
@@ -308,6 +327,7 @@ impl Provider for Remote {
         }
         let chat = chat_request(request, &self.calls);
         let mut target = self.target.clone();
+        let key = self.key.clone();
         let reader = Reader {
             known: self.calls.clone(),
             names_its_end: adapter == AdapterKind::Gemini,
@@ -326,7 +346,7 @@ impl Provider for Remote {
             Ok(events.map(move |event| {
                 event.map_err(|error| {
                     let cause = relay.as_ref().and_then(Relay::take_failure);
-                    cause.unwrap_or(error)
+                    without_key(cause.unwrap_or(error), key.as_deref())
                 })
             }))
         };
@@ -335,6 +355,20 @@ impl Provider for Remote {
 }
 
 impl Remote {
+    /// Calls the provider by another name than the service's.
+    #[must_use]
+    pub fn named(mut self, provider: &str) -> Self {
+        provider.clone_into(&mut self.id.provider);
+        self
+    }
+
+    /// Says what is known of the model better than this crate does.
+    #[must_use]
+    pub fn with_facts(mut self, facts: Facts) -> Self {
+        self.facts = facts.or(self.facts);
+        self
+    }
+
     fn options() -> ChatOptions {
         ChatOptions::default()
             .with_capture_usage(true)
@@ -645,6 +679,17 @@ fn event_error(body: &Value) -> ModelError {
         ModelErrorKind::Refused
     };
     ModelError::new(kind, text)
+}
+
+/// Takes the key out of an error: services say which key they refuse.
+fn without_key(error: ModelError, key: Option<&str>) -> ModelError {
+    match key.filter(|key| !key.is_empty()) {
+        Some(key) => ModelError {
+            message: error.message.replace(key, "[the key]"),
+            ..error
+        },
+        None => error,
+    }
 }
 
 fn transport_error(error: &(dyn std::error::Error + 'static)) -> ModelError {

@@ -13,8 +13,8 @@ use tenterhook_protocol::{JsonObject, Message, ToolCall, Usage};
 use thiserror::Error;
 
 use super::{
-    Exchange, ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Provider, Purpose,
-    ToolSpec, is_overflow,
+    Exchange, ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Price, Provider,
+    Purpose, ToolSpec, is_overflow,
 };
 
 /// The provider's name in model ids and in the user's choice.
@@ -40,7 +40,7 @@ pub(super) const PROVIDER: &str = "scripted";
 /// | `repeat` | the turn is given for ever; only the last of its order may |
 ///
 /// Beside `turns` stand `name` (the model's name, default the file's name) and `context_window` in
-/// tokens. An `error` whose text says that the context is too long counts as such.
+/// tokens, and `price`, a [`Price`]. An `error` whose text says that the context is too long counts as such.
 ///
 /// Hooks of `provider_request` see a request as `model`, `purpose` (`turn`, `summary`, `judge`), `subagent`, `thinking`, `messages`
 /// and `tools`, and what they put in its place is what the model reads: with another `purpose` or `subagent` the turn
@@ -76,6 +76,7 @@ pub(super) const PROVIDER: &str = "scripted";
 pub struct Scripted {
     id: ModelId,
     context_window: Option<u64>,
+    price: Option<Price>,
     state: Arc<State>,
 }
 
@@ -164,6 +165,7 @@ pub enum TurnProblem {
 struct Script {
     name: Option<String>,
     context_window: Option<u64>,
+    price: Option<Price>,
     turns: Vec<Spanned<Turn>>,
 }
 
@@ -281,6 +283,7 @@ impl Scripted {
         Ok(Self {
             id: ModelId::new(PROVIDER, model),
             context_window: script.context_window,
+            price: script.price,
             state: Arc::new(State {
                 lanes: Mutex::new(lanes),
                 ..State::default()
@@ -342,6 +345,10 @@ impl Provider for Scripted {
 
     fn context_window(&self) -> Option<u64> {
         self.context_window
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.price
     }
 
     fn answers_hooks(&self) -> bool {

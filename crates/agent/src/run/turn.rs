@@ -198,13 +198,14 @@ impl Run<'_> {
             response: answer.message.content.clone(),
             last_user_message: self.last_user_message(),
             usage: answer.usage,
-            cost: None,
+            cost: self.selected.cost(answer.usage.as_ref()),
         };
         self.hooks.tell(answered).await;
         Ok(answer)
     }
 
     async fn store_answer(&mut self, answer: Answer) -> Message {
+        self.tally.charge(self.selected.cost(answer.usage.as_ref()));
         match answer.usage {
             Some(usage) => {
                 self.tally.add(&usage);

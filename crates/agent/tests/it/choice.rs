@@ -223,6 +223,37 @@ async fn services_are_told_the_level_and_nothing_where_there_is_none() {
     }
 }
 
+// D-114: what is not priced has no cost, what is free has one of nothing.
+#[tokio::test]
+async fn a_cost_is_told_where_the_price_is_known() {
+    const TURNS: &str = "turns: [{text: hi, usage: {input_tokens: 1000, output_tokens: 500}}]";
+    for (price, usage, expected) in [
+        ("price: {input: 2, output: 4}", TURNS, json!(0.004)),
+        ("price: {input: 0, output: 0}", TURNS, json!(0.0)),
+        ("name: play", TURNS, Value::Null),
+        (
+            "price: {input: 2, output: 4}",
+            "turns: [{text: hi}]",
+            Value::Null,
+        ),
+        (
+            "price: {input: 2, output: 4, up_to: 999}",
+            TURNS,
+            Value::Null,
+        ),
+    ] {
+        let stage = Stage::empty();
+        let (_, report) = stage.play(&format!("{price}\n{usage}")).await;
+        assert_eq!(json!(report.cost), expected, "{price}");
+        let told = stage.heard().into_iter();
+        let told = told.filter(|event| event.name == "after_llm_call");
+        let costs: Vec<Option<Value>> = told
+            .map(|event| event.payload.get("cost").cloned())
+            .collect();
+        assert_eq!(costs, [Some(expected).filter(|cost| !cost.is_null())]);
+    }
+}
+
 #[test]
 fn levels_are_read_as_they_are_written() {
     for level in ThinkingLevel::ALL {

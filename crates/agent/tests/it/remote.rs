@@ -286,10 +286,10 @@ async fn a_refusal_is_final_and_shows_no_key() {
     let refusal = Act::Status(
         StatusCode::UNAUTHORIZED,
         "0",
-        r#"{"error":{"message":"wrong key"}}"#,
+        r#"{"error":{"message":"wrong key: canary"}}"#,
     );
     let (service, mut agent) = open(&stage, "openai:m", [refusal]).await;
-    let message = "the model service answered with status 401: wrong key".to_owned();
+    let message = "the model service answered with status 401: wrong key: [the key]".to_owned();
     assert_eq!(prompt(&mut agent).await.end, RunEnd::Error { message });
     assert_eq!(service.bodies().len(), 1);
     assert!(!format!("{:?}", stage.heard()).contains("canary"));

@@ -23,6 +23,7 @@ use self::file::SessionFile;
 pub use self::file::{SessionError, Torn};
 pub use self::folder::{About, Listed, Opened, Sessions};
 pub(crate) use self::view::SessionView;
+use crate::model::noted_model;
 
 /// The kind of an entry that is a message.
 pub const MESSAGE: &str = "message";
@@ -35,6 +36,12 @@ pub const COMPACTION: &str = "compaction";
 
 /// The kind of an entry that holds the summary of a branch that was left.
 pub const BRANCH_SUMMARY: &str = "branch_summary";
+
+/// The kind of an entry that says which model was chosen: `model` is its id, `name` what it was chosen by.
+pub const MODEL_CHANGE: &str = "model_change";
+
+/// The kind of an entry that says which thinking level was chosen.
+pub const THINKING_LEVEL_CHANGE: &str = "thinking_level_change";
 
 /// The kind of an entry that a script keeps for itself.
 pub const CUSTOM: &str = "custom";
@@ -164,8 +171,8 @@ impl Session {
     /// Stores what others added.
     pub(crate) fn store_notes(&mut self) {
         let notes = self.view.as_ref().map(SessionView::take_notes);
-        for note in notes.unwrap_or_default() {
-            self.add(CUSTOM, None, Some(note));
+        for (kind, note) in notes.unwrap_or_default() {
+            self.add(kind, None, Some(note));
         }
     }
 
@@ -421,6 +428,16 @@ impl Session {
     /// Appends a message.
     pub(crate) fn push(&mut self, message: Message) -> EntryId {
         self.append(MESSAGE, Some(message), None)
+    }
+
+    /// Appends what the model is not told.
+    pub(crate) fn note(&mut self, kind: &str, data: Value) {
+        self.append(kind, None, Some(data));
+    }
+
+    /// Returns the name by which the session's model was chosen last, if it ever was.
+    pub fn model(&self) -> Option<String> {
+        noted_model(&self.branch)
     }
 
     /// Appends context that stays for the whole session. What a resumed session holds already is not

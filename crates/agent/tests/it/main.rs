@@ -8,9 +8,11 @@
 )]
 
 mod approval;
+mod choice;
 mod compaction;
 mod contract;
 mod ending;
+mod exchange;
 #[cfg(unix)]
 mod extension;
 mod gate;

@@ -16,8 +16,8 @@ use tokio::sync::Mutex;
 use crate::agent::AgentSpec;
 use crate::hooks::Hooks;
 use crate::limit::{Limits, RetryPolicy};
+use crate::model::{Models, Selected};
 use crate::permission::Permissions;
-use crate::provider::Provider;
 use crate::queue::Queues;
 use crate::resource::{ResourcePlaces, Resources};
 use crate::session::{Session, estimate_tokens};
@@ -33,7 +33,12 @@ const LONGEST_NAME: usize = 200;
 /// What the agents of one family share.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub(crate) provider: Arc<dyn Provider>,
+    /// The model that answers; a turn is led with the one of its beginning.
+    pub(crate) selected: std::sync::Mutex<Selected>,
+    /// What is chosen where nobody chose anything.
+    pub(crate) built_with: Selected,
+    /// The models that there are to choose from.
+    pub(crate) models: Models,
     pub(crate) toolbox: Toolbox,
     pub(crate) permissions: Permissions,
     pub(crate) cwd: PathBuf,
@@ -120,7 +125,7 @@ impl Setup {
     pub(crate) fn context_window(&self) -> Option<u64> {
         self.limits
             .context_window
-            .or_else(|| self.provider.context_window())
+            .or_else(|| self.selected().provider.context_window())
     }
 }
 

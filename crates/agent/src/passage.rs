@@ -354,6 +354,7 @@ impl Agent {
 
     async fn begin_anew(&mut self, source: SessionSource, previous: SessionId) {
         self.begin(source, Some(previous)).await;
+        self.stint.life.restore_selection().await;
         self.stint.life.save().await;
     }
 }

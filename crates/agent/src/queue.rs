@@ -140,6 +140,11 @@ impl AgentHandle {
         Self { setup, hooks }
     }
 
+    #[cfg(unix)]
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+
     /// Returns how many messages wait for the agent.
     pub fn waiting(&self) -> usize {
         self.setup.queues.waiting()

@@ -25,6 +25,7 @@ pub use self::file::{SessionError, Torn};
 pub use self::folder::{About, Listed, Opened, Sessions};
 use self::view::Note;
 pub(crate) use self::view::SessionView;
+use crate::model::noted_model;
 
 /// The kind of an entry that is a message.
 pub const MESSAGE: &str = "message";
@@ -40,6 +41,11 @@ pub const BRANCH_SUMMARY: &str = "branch_summary";
 
 /// The kind of an entry that is a command which the user ran. The model is told of it if it has a message.
 pub const USER_BASH: &str = "user_bash";
+/// The kind of an entry that says which model was chosen: `model` is its id, `name` what it was chosen by.
+pub const MODEL_CHANGE: &str = "model_change";
+
+/// The kind of an entry that says which thinking level was chosen.
+pub const THINKING_LEVEL_CHANGE: &str = "thinking_level_change";
 
 /// The kind of an entry that a script keeps for itself.
 pub const CUSTOM: &str = "custom";
@@ -183,7 +189,7 @@ impl Session {
         let notes = self.view.as_ref().map(SessionView::take_notes);
         for note in notes.unwrap_or_default() {
             match note {
-                Note::Custom(data) => drop(self.add(CUSTOM, None, Some(data))),
+                Note::Entry((kind, data)) => drop(self.add(kind, None, Some(data))),
                 Note::Name(name) => self.note_aside(NAME, json!({ "name": name })),
                 // A label of an entry that is not there labels nothing.
                 Note::Label(entry, label) => drop(self.label(&entry, label.as_deref())),
@@ -462,6 +468,16 @@ impl Session {
     /// Appends a message.
     pub(crate) fn push(&mut self, message: Message) -> EntryId {
         self.append(MESSAGE, Some(message), None)
+    }
+
+    /// Appends what the model is not told.
+    pub(crate) fn note(&mut self, kind: &str, data: Value) {
+        self.append(kind, None, Some(data));
+    }
+
+    /// Returns the name by which the session's model was chosen last, if it ever was.
+    pub fn model(&self) -> Option<String> {
+        noted_model(&self.branch)
     }
 
     /// Appends context that stays for the whole session. What a resumed session holds already is not

@@ -2,6 +2,7 @@
 
 mod command;
 mod lead;
+mod model;
 mod own;
 mod passage;
 
@@ -70,6 +71,7 @@ struct Run {
     response: String,
     turns: u32,
     usage: Usage,
+    cost: Option<f64>,
 }
 
 /// A session as a program reads it: its last run, and all of them.
@@ -81,6 +83,7 @@ struct Report<'a> {
     response: Option<&'a str>,
     turns: Option<u32>,
     usage: Option<&'a Usage>,
+    cost: Option<f64>,
     runs: &'a [Run],
 }
 
@@ -98,6 +101,7 @@ impl Record {
             response: last.map(|run| run.response.as_str()),
             turns: last.map(|run| run.turns),
             usage: last.map(|run| &run.usage),
+            cost: last.and_then(|run| run.cost),
             runs: &self.runs,
         }
     }
@@ -217,6 +221,10 @@ impl Conversation<'_> {
             (Own::Name, [_, ..]) => self.name(&words.join(" ")).await,
             (Own::Hooks, []) => self.show_hooks(),
             (Own::Reload, []) => self.reload_all().await,
+            (Own::Model, []) => self.show_models(),
+            (Own::Model, [name]) => self.choose_model(name, record).await,
+            (Own::Thinking, []) => self.show_thinking(),
+            (Own::Thinking, [level]) => self.choose_thinking(level, record).await,
             (Own::Help, []) => self.help(),
             (Own::Quit, []) => self.is_over = true,
             _ => self.correct(row, record),
@@ -229,6 +237,8 @@ impl Conversation<'_> {
         let hint = match row.own {
             Own::Fork | Own::Tree | Own::Label => "; `/tree` shows the entries",
             Own::Resume => "; `tenterhook sessions list` shows the sessions",
+            Own::Model => "; `/model` shows the models",
+            Own::Thinking => "; `/thinking` shows the levels",
             Own::Compact
             | Own::New
             | Own::Name
@@ -459,6 +469,7 @@ fn run(prompt: &str, ending: Ending, report: RunReport) -> Run {
         response: report.response,
         turns: report.turns,
         usage: report.usage,
+        cost: report.cost,
     }
 }
 

@@ -7,11 +7,7 @@ use tenterhook_config::Loaded;
 
 /// The events that the agent never fires.
 const NEVER: &[&str] = &[
-    "provider_request",
-    "provider_response",
     "tool_execution_update",
-    "model_select",
-    "thinking_level_select",
     "gateway_start",
     "gateway_stop",
     "channel_connect",

@@ -9,7 +9,9 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_handlers::worker::{Host, NoHost, Refusal};
-use tenterhook_protocol::event::{InputSource, NotificationLevel, QueueKind, SessionEntry};
+use tenterhook_protocol::event::{
+    InputSource, ModelSelectSource, NotificationLevel, QueueKind, SessionEntry,
+};
 use tenterhook_protocol::{EntryId, JsonObject};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::wish::{Lead, PendingWish, Wish, Wishes};
 use crate::frontend::Frontend;
 use crate::life::{Identity, Setup, one_line};
+use crate::model::{Change, Chooser, InvalidThinkingLevel, ThinkingLevel};
 use crate::queue::AgentHandle;
 use crate::resource::Resources;
 use crate::session::{SessionView, estimate_tokens};
@@ -232,9 +235,13 @@ impl ScriptHost {
                 .session
                 .with_entries(|entries| entries.iter().map(self.spelling.entry).collect::<Value>()),
             "model" => {
-                let id = setup.provider.id().to_string();
+                let id = setup.selected().id();
                 let (provider, name) = id.split_once([':', '/']).unwrap_or(("", &id));
                 json!({ "id": name, "name": name, "provider": provider })
+            }
+            "thinking_level" => {
+                let level = setup.selected().thinking;
+                level.unwrap_or(ThinkingLevel::Off).as_str().into()
             }
             "system_prompt" => setup.system_prompt(&view.identity).into(),
             "is_idle" => (!view.is_working()).into(),
@@ -303,6 +310,20 @@ impl ScriptHost {
                     let names: Vec<String> = read(value)?;
                     let own = |name: &String| (self.spelling.own_tool)(name).to_owned();
                     view.setup.activate(names.iter().map(own).collect());
+                }
+                "model" => {
+                    let name = model_name(value)?;
+                    let source = ModelSelectSource::Set;
+                    let chosen = view.chooser().model(Some(&name), source).await;
+                    chosen.map_err(|error| Refusal::Failed(error.to_string()))?;
+                }
+                "thinking_level" => {
+                    let level: String = read(value)?;
+                    let level = level.parse();
+                    let level = level.map_err(|error: InvalidThinkingLevel| {
+                        Refusal::Failed(error.to_string())
+                    })?;
+                    view.chooser().thinking(level, true).await;
                 }
                 "name" => {
                     let name = one_line(&read::<String>(value)?);
@@ -396,6 +417,14 @@ impl View {
 
     fn is_working(&self) -> bool {
         self.run().is_some()
+    }
+
+    fn chooser(&self) -> Chooser<'_, impl FnMut(Change)> {
+        Chooser {
+            setup: &self.setup,
+            hooks: self.handle.hooks(),
+            note: |change| self.session.add(change),
+        }
     }
 
     fn stop(&self) {
@@ -505,6 +534,22 @@ struct Label {
 #[derive(Deserialize)]
 struct Stop {
     what: String,
+}
+
+/// Returns the name of a model that a script means: a text, or `provider` and `id`.
+fn model_name(value: &Value) -> Result<String, Refusal> {
+    if let Value::String(name) = value {
+        return Ok(name.clone());
+    }
+    let part = |key: &str| value.get(key)?.as_str();
+    match (part("provider"), part("id")) {
+        (Some(provider), Some(id)) if !provider.is_empty() => Ok(format!("{provider}/{id}")),
+        (_, Some(id)) => Ok(id.to_owned()),
+        (_, None) => Err(Refusal::Failed(
+            "the model has no `id`, expected a name or an object with `provider` and `id`"
+                .to_owned(),
+        )),
+    }
 }
 
 fn level_of(word: &str) -> NotificationLevel {

@@ -8,6 +8,7 @@ use tenterhook_protocol::event::SessionEntry;
 use tenterhook_protocol::{EntryId, SessionId};
 
 use super::{CUSTOM, Session};
+use crate::model::Change;
 
 /// What others see of a session while its agent works with it, and what they add to it.
 #[derive(Debug, Clone, Default)]
@@ -25,8 +26,8 @@ struct Viewed {
 /// What somebody else adds to a session.
 #[derive(Debug, Clone)]
 pub(super) enum Note {
-    /// An entry of a script's own.
-    Custom(Value),
+    /// An entry of that kind, with what it holds.
+    Entry(Change),
     /// The name of the session.
     Name(String),
     /// A label of an entry, or that it has none.
@@ -64,16 +65,16 @@ impl SessionView {
         let mut viewed = self.viewed();
         let stored = viewed.entries.len();
         let notes = viewed.notes.clone().into_iter();
-        let custom = notes.filter_map(|note| match note {
-            Note::Custom(data) => Some(data),
+        let entries = notes.filter_map(|note| match note {
+            Note::Entry(entry) => Some(entry),
             Note::Name(_) | Note::Label(..) => None,
         });
-        for (place, note) in custom.enumerate() {
+        for (place, (kind, note)) in entries.enumerate() {
             let parent = viewed.entries.last().map(|entry| entry.id.clone());
             viewed.entries.push(SessionEntry {
                 id: EntryId::new(format!("note-{}", place + 1)),
                 parent_id: parent,
-                kind: CUSTOM.to_owned(),
+                kind: kind.to_owned(),
                 data: Some(note),
                 ..SessionEntry::default()
             });
@@ -86,7 +87,12 @@ impl SessionView {
     /// Adds an entry for a script, which the model does not see.
     pub(crate) fn note(&self, kind: &str, data: &Value) {
         let note = json!({ "customType": kind, "data": data });
-        self.viewed().notes.push(Note::Custom(note));
+        self.add((CUSTOM, note));
+    }
+
+    /// Adds an entry of that kind.
+    pub(crate) fn add(&self, note: Change) {
+        self.viewed().notes.push(Note::Entry(note));
     }
 
     /// Returns the session's name.

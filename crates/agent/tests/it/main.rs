@@ -8,11 +8,13 @@
 )]
 
 mod approval;
+mod choice;
 #[cfg(unix)]
 mod command;
 mod compaction;
 mod contract;
 mod ending;
+mod exchange;
 #[cfg(unix)]
 mod extension;
 mod gate;

@@ -240,7 +240,7 @@ fn an_unknown_command_is_no_prompt() {
         ran.all(),
         (
             "first\n",
-            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/label`, `/name`, `/hooks`, `/reload`, `/help`, `/quit`.\n",
+            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/model`, `/thinking`, `/label`, `/name`, `/hooks`, `/reload`, `/help`, `/quit`.\n",
             64
         )
     );

@@ -26,6 +26,7 @@ mod list;
 mod model;
 mod outcome;
 mod permission;
+mod program;
 mod recipe;
 mod record;
 mod script;
@@ -36,6 +37,7 @@ mod snapshot;
 mod source;
 mod stage;
 mod stored;
+mod terminal;
 mod trust;
 
 use std::fs;

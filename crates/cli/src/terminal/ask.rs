@@ -10,7 +10,7 @@ impl Terminal {
     /// Asks until the answer is one of those that there are.
     pub(super) async fn ask_approval(&self, suggestion: &str) -> Approval {
         self.line(&format!(
-            "  [y]es, [a]lways `{}` in this session, [n]o, or no and why: `n REASON`",
+            "  [y]es, [a]lways `{}` in this session, [n]o, `n REASON`",
             inset(suggestion, 4)
         ));
         loop {

@@ -50,7 +50,9 @@ struct Sitting {
     shown: Arc<(Mutex<Shown>, Condvar)>,
     child: Box<dyn Child + Send + Sync>,
     folder: TempDir,
-    _terminal: Box<dyn MasterPty + Send>,
+    terminal: Box<dyn MasterPty + Send>,
+    /// How the terminal was set before.
+    settings: String,
 }
 
 impl Sitting {
@@ -71,6 +73,7 @@ impl Sitting {
                 ..PtySize::default()
             })
             .unwrap();
+        let settings = settings(&*pair.master);
         let child = pair.slave.spawn_command(builder).unwrap();
         drop(pair.slave);
         let input: Input = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
@@ -99,7 +102,8 @@ impl Sitting {
             shown,
             child,
             folder,
-            _terminal: pair.master,
+            settings,
+            terminal: pair.master,
         }
     }
 
@@ -134,12 +138,21 @@ impl Sitting {
     /// Waits for the end; returns what the terminal shows then, and the exit status.
     fn end(mut self) -> (String, u32, TempDir) {
         let status = self.child.wait().unwrap();
+        assert_eq!(
+            settings(&*self.terminal),
+            self.settings,
+            "the terminal is not as it was"
+        );
         let (shown, changed) = &*self.shown;
         let (shown, _) = changed
             .wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| !shown.is_over)
             .unwrap();
         (contents(&shown), status.exit_code(), self.folder)
     }
+}
+
+fn settings(terminal: &(dyn MasterPty + Send)) -> String {
+    format!("{:?}", terminal.get_termios())
 }
 
 fn contents(shown: &Shown) -> String {
@@ -219,7 +232,7 @@ turns:
         - one
         + two
       hook `careful` (tool_guard) asks: look twice
-      [y]es, [a]lways `edit_file` in this session, [n]o, or no and why: `n REASON`
+      [y]es, [a]lways `edit_file` in this session, [n]o, `n REASON`
       run it?
     ");
     sitting.press("n not this file\r");
@@ -234,11 +247,11 @@ turns:
         - one
         + two
       hook `careful` (tool_guard) asks: look twice
-      [y]es, [a]lways `edit_file` in this session, [n]o, or no and why: `n REASON`
+      [y]es, [a]lways `edit_file` in this session, [n]o, `n REASON`
       run it? n not this file
       denied by you
     ● shell echo hi
-      [y]es, [a]lways `shell(cmd=echo hi)` in this session, [n]o, or no and why: `n REASON`
+      [y]es, [a]lways `shell(cmd=echo hi)` in this session, [n]o, `n REASON`
       run it? maybe
       answer y, a, n or `n REASON`
       run it? y
@@ -397,19 +410,56 @@ fn without_colour_text_stays_as_it_was_written() {
 
 #[test]
 fn what_is_printed_while_a_line_is_written_stands_above_it() {
+    let script = "\
+import fs from 'node:fs';
+export default function (pi) {
+  pi.registerCommand('later', {
+    description: 'prints something when there is a file',
+    handler: async () => {
+      const timer = setInterval(() => {
+        if (!fs.existsSync('go')) return;
+        console.log('something');
+        clearInterval(timer);
+      }, 10);
+    },
+  });
+}
+";
     let sitting = Sitting::start(
         run()
-            .args(["--yes"])
-            .script("turns: [{tool_calls: [{name: shell, arguments: {cmd: echo}}]}, {text: done}]")
-            .hooks("hooks: [{event: x-none.none, command: \"true\"}]"),
+            .args(["-e", "later.mjs"])
+            .file("later.mjs", script)
+            .script("turns: [{text: done}]"),
     );
+    sitting.until_prompt("");
+    sitting.press("/later\r");
+    sitting.until(|screen| screen.ends_with("> /later\n>"));
+    sitting.press("half a");
+    sitting.until_prompt("half a");
+    std::fs::write(sitting.folder.path().join("work/go"), "").unwrap();
+    insta::assert_snapshot!(sitting.until(|screen| screen.contains("something") && screen.ends_with("> half a")), @r"
+    `/help` shows the commands; Ctrl-D ends the session.
+    > /later
+      node: something
+    > half a
+    ");
+    sitting.press(" line\r");
+    sitting.until(|screen| screen.ends_with("> half a line\ndone\n>"));
+    sitting.press("\u{4}");
+    assert_eq!(sitting.end().1, 0);
+}
+
+#[test]
+fn a_signal_ends_a_session_in_which_a_line_is_written() {
+    let sitting = Sitting::start(run().script("turns: [{text: never}]").hooks(ENDED));
     sitting.until_prompt("");
     sitting.press("half");
     sitting.until_prompt("half");
-    // SIGTERM while a line is written: the terminal is as it was before, and the session ends.
     let killed = std::process::Command::new("kill")
         .args(["-TERM", &sitting.child.process_id().unwrap().to_string()])
         .status();
     assert!(killed.unwrap().success());
-    assert_eq!(sitting.end().1, 130);
+    let (_, status, folder) = sitting.end();
+    assert_eq!(status, 130);
+    assert!(folder.path().join("work/ended").exists());
 }

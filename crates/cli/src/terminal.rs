@@ -92,7 +92,7 @@ impl Terminal {
     pub(crate) fn new(shown: Shown, interrupts: &Interrupts) -> Self {
         let is_interactive = shown == Shown::Everything && io::stdin().is_terminal();
         let is_colourful = shown == Shown::Everything && output::is_colourful_terminal();
-        let input = if is_interactive && io::stdout().is_terminal() {
+        let input = if is_interactive && can_edit() {
             let history = data_dir().map(|data| data.join("history"));
             Input::Editor(Editor::start(history, is_colourful))
         } else {
@@ -263,6 +263,12 @@ impl State {
             output::line("");
         }
     }
+}
+
+/// Says whether stdout is a terminal on which a line can be edited: one that can move its cursor.
+fn can_edit() -> bool {
+    let name = std::env::var_os("TERM").unwrap_or_default();
+    io::stdout().is_terminal() && (cfg!(windows) || !(name.is_empty() || name == "dumb"))
 }
 
 /// Returns a hook as it is named to people.

@@ -34,6 +34,9 @@ const READ_AHEAD: usize = 16;
 /// How many requests may be under way beside the one that changes the conversation.
 const MOST_ASIDE: usize = 16;
 
+/// How many messages may wait for the agent.
+const MOST_WAITING: usize = 64;
+
 /// How much is read at once.
 const CHUNK: usize = 16 << 10;
 
@@ -170,7 +173,7 @@ impl Conversation<'_> {
         let method = match method.kind() {
             Kind::Aside(aside) => {
                 desk.state = self.state(false);
-                desk.begin(id, aside);
+                desk.begin(id, aside).await;
                 while let Some((id, result)) = desk.sides.next().await {
                     client.reply(&id, result).await;
                 }
@@ -235,12 +238,7 @@ impl Desk {
             Err(failure) => return self.client.send(&failure.message()).await,
         };
         match method.kind() {
-            Kind::Aside(aside) if self.sides.len() < MOST_ASIDE => self.begin(request.id, aside),
-            Kind::Aside(_) => {
-                let text = format!("{MOST_ASIDE} requests are under way; wait for one of them");
-                let failure = Failure::busy(&text).about(&request.id);
-                self.client.send(&failure.message()).await;
-            }
+            Kind::Aside(aside) => self.begin(request.id, aside).await,
             Kind::Alone(Method::Shutdown) => {
                 self.was_aborted = true;
                 self.ends = Some(request.id);
@@ -250,14 +248,27 @@ impl Desk {
                     "the agent is at work; until then there are {}",
                     method::names_aside()
                 );
-                let failure = Failure::busy(&text).about(&request.id);
-                self.client.send(&failure.message()).await;
+                self.refuse(&request.id, &text).await;
             }
         }
     }
 
+    async fn refuse(&self, id: &Value, text: &str) {
+        let failure = Failure::busy(text).about(id);
+        self.client.send(&failure.message()).await;
+    }
+
     /// Begins what is answered beside other things.
-    fn begin(&mut self, id: Value, aside: Aside) {
+    async fn begin(&mut self, id: Value, aside: Aside) {
+        let is_message = matches!(aside, Aside::Steer(_) | Aside::FollowUp(_));
+        if is_message && self.handle.waiting() >= MOST_WAITING {
+            let text = format!("{MOST_WAITING} messages wait for the agent; let it take some");
+            return self.refuse(&id, &text).await;
+        }
+        if self.sides.len() >= MOST_ASIDE && aside != Aside::Abort {
+            let text = format!("{MOST_ASIDE} requests are under way; wait for one of them");
+            return self.refuse(&id, &text).await;
+        }
         let handle = self.handle.clone();
         let mut state = self.state.clone();
         self.was_aborted |= aside == Aside::Abort;

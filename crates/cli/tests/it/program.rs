@@ -313,6 +313,34 @@ turns:
 }
 
 #[test]
+fn a_question_of_an_aborted_run_is_taken_back() {
+    let mut client = Client::start(run().script(CALL));
+    client.ask(1, "prompt", json!({"text": "go"}));
+    let asked = client.until(|message| message["method"] == "approve");
+    client.ask(2, "abort", json!({}));
+    let taken_back = client.until(|message| message["method"] == "cancel");
+    assert_eq!(taken_back["params"]["id"], asked["id"]);
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "canceled");
+    // An answer that comes too late is no answer to anything.
+    client.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"decision": "allow"}}));
+    let ran = client.end();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(!ran.path("work/made").exists());
+}
+
+#[test]
+fn so_many_messages_wait_for_an_agent_and_no_more() {
+    let mut client = Client::start(run().script("turns: [{text: hi}]"));
+    for id in 1..=64 {
+        client.ask(id, "steer", json!({"text": "left"}));
+        assert_eq!(client.answer_to(id)["result"]["waiting"], id);
+    }
+    client.ask(65, "follow_up", json!({"text": "then"}));
+    assert_eq!(client.answer_to(65)["error"]["code"], -32001);
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
 fn an_aborted_run_ends_and_the_session_goes_on() {
     let mut client = Client::start(run().args(["--yes"]).script(
         "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: sleep 300}}]\n  - text: back\n",

@@ -64,7 +64,9 @@ impl Sitting {
         for (name, value) in command.get_envs() {
             builder.env(name, value.unwrap());
         }
-        builder.env("TERM", "xterm-256color");
+        if builder.get_env("TERM").is_none() {
+            builder.env("TERM", "xterm-256color");
+        }
         builder.cwd(command.get_current_dir().unwrap());
         let pair = native_pty_system()
             .openpty(PtySize {
@@ -199,6 +201,41 @@ turns:
     ● shell rm -rf x
       denied by hook `no-rm` (pre_tool_use): not here
     So I do not.
+    >
+    ");
+    sitting.press("\u{4}");
+    assert_eq!(sitting.end().1, 0);
+}
+
+#[test]
+fn the_tree_of_a_session_is_shown_and_its_entries_complete_a_line() {
+    let sitting = Sitting::start(run().script("turns: [{text: first}, {text: second}]"));
+    for text in ["one", "two"] {
+        sitting.until_prompt("");
+        sitting.press(&format!("{text}\r"));
+    }
+    sitting.until(|screen| screen.contains("second"));
+    sitting.until_prompt("");
+    sitting.press("/tree 3\t");
+    sitting.until_prompt("/tree 3");
+    sitting.press("\r");
+    sitting.until(|screen| screen.contains("You said there: two"));
+    sitting.until_prompt("");
+    sitting.press("/tree\r");
+    insta::assert_snapshot!(sitting.until(|screen| screen.ends_with("second\n>")), @r"
+    `/help` shows the commands; Ctrl-D ends the session.
+    > one
+    first
+    > two
+    second
+    > /tree 3
+    The conversation goes on at entry 3.
+    You said there: two
+    > /tree
+    ● 1 user: one
+    ● 2 assistant: first
+    ○ 3 user: two
+    ○ 4 assistant: second
     >
     ");
     sitting.press("\u{4}");
@@ -391,6 +428,21 @@ fn lines_are_completed_remembered_and_may_be_several() {
         std::fs::read_to_string(history).unwrap(),
         "/help\none<\\n>two\n"
     );
+}
+
+#[test]
+fn a_terminal_that_cannot_move_its_cursor_is_asked_for_plain_lines() {
+    let sitting =
+        Sitting::start(run().variable("TERM", "dumb").script(
+            "turns: [{tool_calls: [{name: shell, arguments: {cmd: echo hi}}]}, {text: done}]",
+        ));
+    sitting.until_prompt("");
+    sitting.press("go\r");
+    sitting.until(|screen| screen.ends_with("run it?"));
+    sitting.press("y\r");
+    sitting.until(|screen| screen.ends_with("    hi\ndone\n>"));
+    sitting.press("\u{4}");
+    assert_eq!(sitting.end().1, 0);
 }
 
 #[test]

@@ -56,11 +56,16 @@ impl Stored {
         self.opened.as_ref()?.session.model()
     }
 
+    /// Returns where sessions are stored, if they are.
+    pub(crate) fn sessions(&self) -> Option<Sessions> {
+        self.sessions.clone()
+    }
+
     /// Gives the session to an agent; says why it starts.
     pub(crate) fn give(
         self,
         mut builder: AgentBuilder,
-        is_json: bool,
+        is_told: bool,
     ) -> (SessionSource, AgentBuilder) {
         if let Some(sessions) = self.sessions {
             builder = builder.sessions(sessions);
@@ -69,7 +74,7 @@ impl Stored {
             return (SessionSource::Startup, builder);
         };
         warn_of(opened.torn.as_ref());
-        if !is_json {
+        if is_told {
             output::note(format_args!(
                 "Session {} goes on after {}.",
                 opened.session.id(),

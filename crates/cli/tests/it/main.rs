@@ -27,6 +27,7 @@ mod model;
 mod models;
 mod outcome;
 mod permission;
+mod program;
 mod recipe;
 mod record;
 mod script;
@@ -37,6 +38,7 @@ mod snapshot;
 mod source;
 mod stage;
 mod stored;
+mod terminal;
 mod trust;
 
 use std::fs;

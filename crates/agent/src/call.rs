@@ -21,7 +21,7 @@ use serde_json::Value;
 use tenterhook_protocol::event::{
     DeniedBy, TokenBudgetExceeded, ToolExecutionEnd, ToolExecutionStart, ToolsDisabled,
 };
-use tenterhook_protocol::{JsonObject, ToolCall, ToolResult};
+use tenterhook_protocol::{HookId, JsonObject, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::Hooks;
@@ -99,6 +99,8 @@ struct Denied {
     by: DeniedBy,
     /// The event whose hook denied.
     event: Option<&'static str>,
+    /// That hook, where it is known.
+    hook: Option<HookId>,
     /// Why, without the words around it.
     reason: String,
     /// What decided, as `tool_approval_decision` names it.

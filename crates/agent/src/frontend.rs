@@ -75,6 +75,8 @@ pub struct Denial<'a> {
     pub call: &'a ToolCall,
     /// The event whose hook denied it, if a hook did.
     pub event: Option<&'static str>,
+    /// That hook, where it is known.
+    pub hook: Option<&'a str>,
     /// Why, in words for the human.
     pub reason: &'a str,
 }
@@ -101,10 +103,29 @@ pub struct ApprovalRequest<'a> {
     pub input: &'a JsonObject,
     /// Why it is asked: a hook's or a rule's words, if there are any.
     pub reason: Option<&'a str>,
+    /// Who wants it asked.
+    pub by: AskedBy<'a>,
     /// What hooks add to the question.
     pub metadata: &'a JsonObject,
     /// The rule that [`Approval::AllowSession`] stands for.
     pub suggestion: &'a str,
+}
+
+/// Who wants the user asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AskedBy<'a> {
+    /// A hook.
+    Hook {
+        /// Its event.
+        event: &'static str,
+        /// The hook, where it is known.
+        hook: Option<&'a str>,
+    },
+    /// A rule that asks.
+    Rule,
+    /// Nobody: no rule allows the call.
+    Default,
 }
 
 /// The answer.

@@ -455,9 +455,79 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) timeline: bool,
 
-    /// Print one JSON object at the end instead of text.
-    #[arg(long, conflicts_with = "timeline")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Who the output is for.
+#[derive(Debug, Clone, Copy, Parser)]
+pub(crate) struct OutputArgs {
+    /// Print the answer and nothing else. What the user should know goes to stderr; nobody is asked anything.
+    #[arg(short, long, conflicts_with = "timeline")]
+    print: bool,
+
+    /// What to print.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "timeline")]
+    output_format: Option<OutputFormat>,
+
+    /// The same as `--output-format json`.
+    #[arg(long, conflicts_with_all = ["timeline", "output_format"])]
+    json: bool,
+
+    /// Who talks: a person, or a program in JSON-RPC on stdin and stdout.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::Text, conflicts_with_all = [
+        "timeline", "print", "output_format", "json", "prompt", "recipe",
+    ])]
+    mode: Mode,
+}
+
+/// What a run prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    /// Text for people.
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// Every event as a JSON object in a line of its own while it happens, and the object of `json` at the end.
+    Jsonl,
+}
+
+/// Who talks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// A person, or lines of text.
+    Text,
+    /// A program, in JSON-RPC.
+    Rpc,
+}
+
+/// What a run prints, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Everything, for people.
+    Text,
+    /// The answers.
+    Answer,
+    /// The report.
+    Json,
+    /// Every event, then the report.
+    Jsonl,
+    /// Messages of JSON-RPC.
+    Rpc,
+}
+
+impl OutputArgs {
+    /// Returns what to print.
+    pub(crate) fn format(self) -> Format {
+        match (self.mode, self.output_format) {
+            (Mode::Rpc, _) => Format::Rpc,
+            (Mode::Text, Some(OutputFormat::Jsonl)) => Format::Jsonl,
+            (Mode::Text, Some(OutputFormat::Json)) => Format::Json,
+            (Mode::Text, _) if self.json => Format::Json,
+            (Mode::Text, _) if self.print => Format::Answer,
+            (Mode::Text, _) => Format::Text,
+        }
+    }
 }
 
 #[derive(Debug, Parser)]

@@ -5,7 +5,10 @@ mod lead;
 mod model;
 mod own;
 mod passage;
+mod program;
+mod rpc;
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -16,12 +19,15 @@ use tenterhook_agent::{Agent, Frontend as _, Leaving, Prompt, RunEnd, RunReport,
 use tenterhook_config::{ChangeKind, Reloaded, Reloader};
 
 use self::command::{Own, Row, TABLE};
+pub(crate) use self::program::Program;
+use crate::args::Format;
 use crate::check::count;
+use crate::editor::{Entered, Word};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
 use crate::interrupt::Interrupts;
-use crate::output::{self, style};
+use crate::output::{self, style, styled};
 use crate::safe::{inset, safe, safe_line};
 use crate::table::{self, Cell};
 use crate::terminal::Terminal;
@@ -29,6 +35,9 @@ use crate::tree;
 
 /// The most prompts of scripts that follow one line. Scripts that keep an agent going for ever are stopped.
 const MOST_IN_A_ROW: usize = 8;
+
+/// The most entries of a session that a line is completed to.
+const MOST_ENTRIES: usize = 100;
 
 /// Who talks.
 pub(crate) struct Conversation<'a> {
@@ -47,8 +56,10 @@ pub(crate) struct Conversation<'a> {
     pub(crate) interrupts: &'a Interrupts,
     /// The user wants the session to end.
     pub(crate) is_over: bool,
-    /// The report is one JSON object on stdout.
-    pub(crate) is_json: bool,
+    /// What is printed.
+    pub(crate) format: Format,
+    /// Whoever follows on stdout instead of a person.
+    pub(crate) program: Program,
     /// A line that begins with `!` is a command of the user.
     pub(crate) has_shell: bool,
 }
@@ -112,6 +123,9 @@ impl Conversation<'_> {
     pub(crate) async fn lead(mut self, prompt: Option<&str>) -> Result<Exit, CliError> {
         let mut record = Record::default();
         self.warn_of_hidden();
+        if self.terminal.is_interactive() && prompt.is_none() {
+            self.interrupts.outlive();
+        }
         let cancel = self.interrupts.token();
         let is_started = tokio::select! {
             biased;
@@ -119,18 +133,23 @@ impl Conversation<'_> {
             () = self.agent.start_session(self.source) => true,
         };
         self.tell_resources();
-        match prompt {
+        match (prompt, self.program.take_caller()) {
             _ if !is_started => record.note(Exit::Interrupted),
-            Some(prompt) => self.take(prompt, &mut record).await,
-            None => self.ask_all(&mut record).await,
+            (Some(prompt), _) => self.take(prompt, &mut record).await,
+            (None, Some(caller)) => Box::pin(self.serve(caller, &mut record)).await,
+            (None, None) => self.ask_all(&mut record).await,
         }
         let session = self.agent.session().id().clone();
         self.terminal.settle();
         self.agent.end_session(SessionEndReason::Quit).await;
         self.terminal.settle();
-        if self.is_json {
-            output::json(&record.report(&session));
+        let report = record.report(&session);
+        match self.format {
+            Format::Json => output::json(&report),
+            Format::Jsonl => self.program.report(&report).await,
+            Format::Text | Format::Answer | Format::Rpc => {}
         }
+        self.program.finish().await;
         match record.broken.or_else(|| self.terminal.take_broken()) {
             Some(error) => {
                 Err(CliError::new(Exit::Failed, "cannot read standard input").cause(&error))
@@ -141,6 +160,10 @@ impl Conversation<'_> {
 
     /// Takes every line of stdin as a prompt or a command.
     async fn ask_all(&mut self, record: &mut Record) {
+        if self.terminal.is_interactive() {
+            let text = "`/help` shows the commands; Ctrl-D ends the session.";
+            self.terminal.line(&styled(style::QUIET, text));
+        }
         loop {
             let Some(line) = self.next_line(record).await else {
                 return;
@@ -354,22 +377,79 @@ impl Conversation<'_> {
     }
 
     async fn next_line(&self, record: &mut Record) -> Option<String> {
-        if self.terminal.is_interactive() {
-            self.terminal.question("> ");
-        }
-        let cancel = self.interrupts.token();
-        let line = tokio::select! {
-            biased;
-            () = cancel.cancelled() => {
-                record.note(Exit::Interrupted);
-                return None;
+        self.offer_words();
+        let mut was_pressed = false;
+        loop {
+            let cancel = self.interrupts.token();
+            let entered = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    record.note(Exit::Interrupted);
+                    return None;
+                }
+                entered = self.terminal.prompt() => entered,
+            };
+            match entered {
+                Ok(Entered::Line(line)) => return Some(line.trim().to_owned()),
+                Ok(Entered::Cleared) => was_pressed = false,
+                Ok(Entered::Interrupted) if was_pressed => {
+                    record.note(Exit::Interrupted);
+                    return None;
+                }
+                Ok(Entered::Interrupted) => {
+                    was_pressed = true;
+                    self.terminal
+                        .line("Ctrl-C again ends the session; so does Ctrl-D.");
+                }
+                Ok(Entered::End) => return None,
+                Err(error) => {
+                    record.broken = Some(error);
+                    return None;
+                }
             }
-            line = self.terminal.next_line() => line,
-        };
-        line.unwrap_or_else(|error| {
-            record.broken = Some(error);
-            None
-        })
+        }
+    }
+
+    /// Lets lines be completed to what there is now.
+    fn offer_words(&self) {
+        self.terminal.complete(|words| {
+            self.agent.cwd().clone_into(&mut words.cwd);
+            words.commands = self.command_words();
+            let entries = self.agent.session().tree().into_iter().rev();
+            words.entries = entries
+                .take(MOST_ENTRIES)
+                .map(|entry| Word {
+                    text: entry.id.to_string(),
+                    about: format!("{}: {}", tree::kind_of(entry), tree::text_of(entry)),
+                    form: String::new(),
+                })
+                .collect();
+        });
+    }
+
+    /// Returns every command, with what may stand behind its name.
+    fn command_words(&self) -> Vec<Word> {
+        let own = TABLE.iter().map(|row| Word {
+            text: row.name.to_owned(),
+            about: row.does.to_owned(),
+            form: row.forms.last().copied().unwrap_or_default().to_owned(),
+        });
+        let brought = self.commands.iter().flat_map(|command| {
+            command.names.iter().map(|name| Word {
+                text: safe_line(name),
+                about: safe_line(&command.description),
+                form: String::new(),
+            })
+        });
+        let resources = self.resource_rows().into_iter().map(|(way, about)| {
+            let (name, form) = way.split_once(' ').unwrap_or((&way, ""));
+            Word {
+                text: name.trim_start_matches('/').to_owned(),
+                about,
+                form: form.to_owned(),
+            }
+        });
+        own.chain(brought).chain(resources).collect()
     }
 
     /// Takes the hooks as their files are now, and says what has changed.
@@ -391,7 +471,7 @@ impl Conversation<'_> {
             );
             if !is_wanted {
                 warn(line);
-            } else if !self.is_json {
+            } else if self.format == Format::Text {
                 output::note(line);
             }
         }
@@ -410,10 +490,19 @@ impl Conversation<'_> {
         record.note(ending.exit);
         let was_told = self.terminal.take_error() && ending.is_told;
         if let Some(reason) = &ending.reason
-            && !self.is_json
+            && matches!(self.format, Format::Text | Format::Answer)
             && !was_told
         {
             output::note(format_args!("The run ended: {}", inset(reason, 4)));
+        }
+        if self.format == Format::Answer && !report.response.is_empty() {
+            let is_shown = std::io::stdout().is_terminal();
+            let answer = report.response.trim_end_matches('\n');
+            output::line(if is_shown {
+                safe(answer)
+            } else {
+                answer.to_owned()
+            });
         }
         record.runs.push(run(&text, ending, report));
     }

@@ -115,11 +115,12 @@ async fn session(
 ) -> Result<(), CliError> {
     let script = Scripted::parse("demo/session.yaml", SESSION)
         .map_err(|error| CliError::of(Exit::Config, &error))?;
-    let terminal = Arc::new(Terminal::new(if quiet {
+    let shown = if quiet {
         Shown::Nothing
     } else {
         Shown::Everything
-    }));
+    };
+    let terminal = Arc::new(Terminal::new(shown, interrupts));
     let timeline: Arc<dyn JournalSink> =
         Arc::new(Timeline::new(Arc::clone(&terminal), &loaded.specs));
     let sinks = vec![Arc::clone(runs) as Arc<dyn JournalSink>, timeline];

@@ -1,21 +1,40 @@
 //! Ctrl-C, SIGTERM and SIGHUP: one task for the whole process.
 //!
 //! The first one cancels what is at work and lets it come to its end: process groups are killed, the hooks of
-//! that end run. Another one before that end was reached gives up on it.
+//! that end run. Another one before that end was reached gives up on it. While a person leads a conversation, the first
+//! Ctrl-C ends a run only, another one before its end the conversation, in good order, and a third gives up.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenterhook_agent::CancellationToken;
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::output;
 
 /// What the signals mean to the program.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupts {
     state: Arc<Mutex<State>>,
     give_up: CancellationToken,
+    echoes: Echoes,
+}
+
+/// The Ctrl-Cs that a terminal may have shown as `^C` in the line that it was at.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Echoes {
+    count: Arc<AtomicUsize>,
+    seen: usize,
+}
+
+impl Echoes {
+    /// Says whether there was one since this was called last.
+    pub(crate) fn is_new(&mut self) -> bool {
+        let count = self.count.load(Ordering::Relaxed);
+        std::mem::replace(&mut self.seen, count) != count
+    }
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +43,8 @@ struct State {
     current: CancellationToken,
     /// The program was asked to end, not only what it is doing.
     is_ending: bool,
+    /// A conversation outlives what is interrupted in it.
+    outlives: bool,
 }
 
 /// What a signal asks for.
@@ -41,6 +62,7 @@ impl Interrupts {
         let this = Self {
             state: Arc::default(),
             give_up: CancellationToken::new(),
+            echoes: Echoes::default(),
         };
         let mut signals = Signals::new().map_err(|error| {
             CliError::new(Exit::Failed, "cannot listen for signals").cause(&error)
@@ -48,18 +70,49 @@ impl Interrupts {
         let listener = this.clone();
         tokio::spawn(async move {
             while let Some(request) = signals.next().await {
-                listener.take(request);
+                listener.echoes.count.fetch_add(1, Ordering::Relaxed);
+                if listener.take(request) {
+                    output::note(
+                        "\nThe session ends when this has come to its end; Ctrl-C again does not wait for that.",
+                    );
+                }
             }
         });
         Ok(this)
     }
 
-    fn take(&self, request: Request) {
+    /// Does what a signal asks for; says whether a conversation ends that would have gone on.
+    fn take(&self, request: Request) -> bool {
         let mut state = self.state();
-        state.is_ending |= request == Request::End;
-        if state.current.is_cancelled() {
+        let ends_more = state.outlives && request == Request::Interrupt && !state.is_ending;
+        if state.current.is_cancelled() && !ends_more {
             self.give_up.cancel();
         }
+        let ends = state.current.is_cancelled();
+        state.is_ending |= request == Request::End || ends;
+        state.current.cancel();
+        ends && ends_more
+    }
+
+    /// Returns what tells of Ctrl-Cs that the terminal may have shown.
+    pub(crate) fn echoes(&self) -> Echoes {
+        self.echoes.clone()
+    }
+
+    /// Does what Ctrl-C does, where the terminal gives it as a key.
+    pub(crate) fn interrupt(&self) {
+        self.take(Request::Interrupt);
+    }
+
+    /// Says that a person leads a conversation, which goes on when what is being done is interrupted.
+    pub(crate) fn outlive(&self) {
+        self.state().outlives = true;
+    }
+
+    /// Ends the program in good order.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        state.is_ending = true;
         state.current.cancel();
     }
 
@@ -189,6 +242,7 @@ mod tests {
         Interrupts {
             state: Arc::default(),
             give_up: CancellationToken::new(),
+            echoes: Echoes::default(),
         }
     }
 
@@ -200,6 +254,22 @@ mod tests {
         interrupts.go_on();
         assert!(!interrupts.is_interrupted());
         interrupts.take(Request::Interrupt);
+        assert!(!interrupts.give_up.is_cancelled());
+        interrupts.take(Request::Interrupt);
+        assert!(interrupts.give_up.is_cancelled());
+    }
+
+    #[test]
+    fn in_a_conversation_the_second_interrupt_ends_it_and_the_third_gives_up() {
+        let interrupts = interrupts();
+        interrupts.outlive();
+        interrupts.take(Request::Interrupt);
+        interrupts.go_on();
+        assert!(!interrupts.is_interrupted());
+        interrupts.take(Request::Interrupt);
+        interrupts.take(Request::Interrupt);
+        interrupts.go_on();
+        assert!(interrupts.is_interrupted());
         assert!(!interrupts.give_up.is_cancelled());
         interrupts.take(Request::Interrupt);
         assert!(interrupts.give_up.is_cancelled());

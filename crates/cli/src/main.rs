@@ -9,10 +9,12 @@ mod config_dir;
 mod converse;
 mod data_dir;
 mod demo;
+mod editor;
 mod error;
 mod exit;
 mod explain;
 mod extras;
+mod feed;
 mod fire;
 mod fired;
 mod hooks;
@@ -20,6 +22,7 @@ mod input;
 mod interrupt;
 mod journal;
 mod list;
+mod markdown;
 mod models;
 mod output;
 mod progress;
@@ -107,7 +110,7 @@ fn run(command: Command) -> Result<Exit, CliError> {
 async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, CliError> {
     match command {
         Command::Demo(args) => demo::demo(args, interrupts).await,
-        Command::Run(args) => run::run(*args, interrupts).await,
+        Command::Run(args) => Box::pin(run::run(*args, interrupts)).await,
         Command::Fire(args) => fire::fire(args, interrupts).await,
         Command::List(args) => list::list(args, interrupts).await,
         Command::Explain(args) => explain::explain(args, interrupts).await,

@@ -1,10 +1,13 @@
 //! Everything that is printed. Colour is dropped where the stream is no terminal. A reader that went away is no
 //! error of ours; any other write to stdout that fails is kept for the end of the program.
 
+pub(crate) mod above;
+
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
@@ -37,6 +40,7 @@ pub(crate) fn keep(written: io::Result<()>) {
 
 /// Writes out what is left and returns the first error of all writes to stdout.
 pub(crate) fn finish() -> Option<io::Error> {
+    above::wait();
     keep(io::stdout().flush());
     FAILURE
         .lock()
@@ -51,18 +55,63 @@ pub(crate) fn styled(style: Style, text: impl Display) -> String {
 
 /// Prints a line on stdout.
 pub(crate) fn line(text: impl Display) {
-    keep(writeln!(anstream::stdout(), "{text}"));
+    let text = format!("{text}\n");
+    if !is_kept(&text) {
+        keep(write!(anstream::stdout(), "{text}"));
+    }
+}
+
+/// Keeps a text, if a line is being edited.
+fn is_kept(text: &str) -> bool {
+    if is_colourful_terminal() {
+        above::put(text)
+    } else {
+        above::put(&strip_str(text).to_string())
+    }
+}
+
+/// Ends a line that somebody else began.
+pub(crate) fn end_line() {
+    keep(writeln!(anstream::stdout()));
+}
+
+/// Prints lines on stdout, also while a line is edited.
+pub(crate) fn print_now<'a>(lines: impl IntoIterator<Item = &'a String>) {
+    let mut stdout = anstream::stdout();
+    for line in lines {
+        keep(writeln!(stdout, "{line}"));
+    }
 }
 
 /// Prints on stdout without ending the line.
 pub(crate) fn text(text: impl Display) {
-    let mut stdout = anstream::stdout();
-    keep(write!(stdout, "{text}").and_then(|()| stdout.flush()));
+    let text = text.to_string();
+    if !is_kept(&text) {
+        let mut stdout = anstream::stdout();
+        keep(write!(stdout, "{text}").and_then(|()| stdout.flush()));
+    }
+}
+
+/// Takes away what stands in the line, on a terminal.
+pub(crate) fn clear_line() {
+    if io::stdout().is_terminal() {
+        text("\r\u{1b}[2K");
+    }
+}
+
+/// Prints whole lines on stdout; nothing is no line.
+pub(crate) fn set(lines: &str) {
+    if !lines.is_empty() {
+        text(lines);
+    }
 }
 
 /// Prints a line on stderr.
 pub(crate) fn note(text: impl Display) {
-    writeln!(anstream::stderr(), "{text}").ok();
+    let text = format!("{text}\n");
+    if !is_kept(&text) {
+        write!(anstream::stderr(), "{text}").ok();
+    }
 }
 
 /// Prints one JSON object on stdout.
@@ -94,9 +143,18 @@ pub(crate) fn error(error: &CliError) {
 
 /// Says whether stderr takes colour.
 pub(crate) fn is_coloured() -> bool {
-    match anstream::AutoStream::choice(&io::stderr()) {
+    takes_colour(&io::stderr())
+}
+
+/// Says whether stdout is a terminal that takes colour.
+pub(crate) fn is_colourful_terminal() -> bool {
+    io::stdout().is_terminal() && takes_colour(&io::stdout())
+}
+
+fn takes_colour(stream: &impl anstream::stream::RawStream) -> bool {
+    match anstream::AutoStream::choice(stream) {
         anstream::ColorChoice::Never => false,
         anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => true,
-        anstream::ColorChoice::Auto => io::stderr().is_terminal(),
+        anstream::ColorChoice::Auto => stream.is_terminal(),
     }
 }

@@ -4,16 +4,17 @@ use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
-use tenterhook_agent::{Agent, AgentBuilder, AgentSpec, ContextSwaps, Limits};
+use tenterhook_agent::{Agent, AgentBuilder, AgentSpec, ContextSwaps, Frontend, Limits};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded, Recipe};
 use tenterhook_handlers::{ResponseCache, Services};
 
-use crate::args::RunArgs;
-use crate::converse::Conversation;
+use crate::args::{Format, RunArgs};
+use crate::converse::{Conversation, Program};
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::extras::{self, Extras};
+use crate::feed::WithoutFeed;
 use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
@@ -32,7 +33,8 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let providers = models::providers(&args.hooks.config)?;
     let (services, judges) = hooks::services_with(&providers);
     let swaps = Arc::new(ContextSwaps::default());
-    let scripts = extras::host(!args.json && stdin().is_terminal(), &args.flags);
+    let format = args.output.format();
+    let scripts = extras::host(has_ui(format), &args.flags);
     let services = Services {
         context: Some(Arc::clone(&swaps) as _),
         scripts: Some(Arc::clone(&scripts) as _),
@@ -52,13 +54,8 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let of_recipe: Vec<HookSpec> = hooks.cloned().collect();
     loaded.specs.extend(of_recipe.iter().cloned());
     let file = journal::open(&args.journal)?;
-    let shown = if args.json {
-        Shown::Nothing
-    } else {
-        Shown::Everything
-    };
     let name = root(&loaded).map_or(Agent::DEFAULT_NAME, |root| &root.name);
-    let terminal = Arc::new(Terminal::new(shown).root(name));
+    let terminal = Arc::new(Terminal::new(shown(format), interrupts).root(name));
     let has_shell = args.work.shell_lines || (args.prompt.is_none() && stdin().is_terminal());
     let engine = hooks::engine(
         &loaded,
@@ -66,9 +63,12 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         sink(&args, &loaded, file.as_ref(), &terminal),
     );
     let scope = engine.scope(Scope::Global);
-    let builder = agent(&args, &loaded, engine.clone(), Arc::clone(&terminal))?;
+    let program = Program::of(format, &engine, &terminal, interrupts);
+    let frontend = program.frontend(&terminal);
+    let builder = agent(&args, &loaded, engine.clone(), frontend)?;
     let builder = with_recipe(builder, &loaded, recipe.as_ref());
-    let (source, builder) = sessions::of_run(&args, builder, interrupts).await?;
+    let is_told = format == Format::Text;
+    let (source, builder) = sessions::of_run(&args, builder, interrupts, is_told).await?;
     let noted = builder.chosen_model();
     let known = (&*providers, &judges);
     let builder = models::give(builder, &args, root(&loaded), noted.as_deref(), known)?;
@@ -77,6 +77,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         .toolbox(extras.toolbox())
         .resources(resources::places(&args.hooks.config, &args.cwd)?)
         .scripts(Arc::clone(&scripts));
+    terminal.complete(|words| words.sessions = builder.stored_sessions().cloned());
     let agent = build(&args, builder)?;
     // Scripts stay in their workers as long as somebody has their hooks.
     drop(loaded);
@@ -90,13 +91,31 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         terminal: &terminal,
         interrupts,
         is_over: false,
-        is_json: args.json,
+        format,
+        program,
         has_shell,
     };
     let prompt = recipe::prompt(recipe.as_ref(), args.prompt.as_deref());
     let result = conversation.lead(prompt.as_deref()).await;
     let closed = journal::close(file.as_ref());
     result.and_then(|exit| closed.map(|()| exit))
+}
+
+/// Says whether somebody answers what scripts ask.
+fn has_ui(format: Format) -> bool {
+    match format {
+        Format::Text => stdin().is_terminal(),
+        Format::Rpc => true,
+        Format::Answer | Format::Json | Format::Jsonl => false,
+    }
+}
+
+fn shown(format: Format) -> Shown {
+    match format {
+        Format::Text => Shown::Everything,
+        Format::Answer => Shown::Answer,
+        Format::Json | Format::Jsonl | Format::Rpc => Shown::Nothing,
+    }
 }
 
 fn sink(
@@ -113,7 +132,10 @@ fn sink(
         .into_iter()
         .chain(timeline)
         .collect();
-    (!sinks.is_empty()).then(|| journal::without_secrets(Arc::new(Tee { sinks })))
+    (!sinks.is_empty()).then(|| {
+        let sink: Arc<dyn JournalSink> = Arc::new(Tee { sinks });
+        journal::without_secrets(Arc::new(WithoutFeed(sink)))
+    })
 }
 
 fn root(loaded: &Loaded) -> Option<&AgentDefinition> {
@@ -124,7 +146,7 @@ fn agent(
     args: &RunArgs,
     loaded: &Loaded,
     engine: Engine,
-    terminal: Arc<Terminal>,
+    frontend: Arc<dyn Frontend>,
 ) -> Result<AgentBuilder, CliError> {
     let cwd = sessions::absolute(&args.cwd)?;
     if !cwd.is_dir() {
@@ -147,7 +169,7 @@ fn agent(
         .cwd(cwd)
         .permissions(rules::permissions(args, loaded)?)
         .limits(limits)
-        .frontend(terminal)
+        .frontend(frontend)
         .agents(subagents(loaded));
     if let Some(workspace) = config_dir::workspace(&args.hooks.place)? {
         builder = builder.workspace(workspace.as_str());

@@ -26,6 +26,7 @@ pub(crate) async fn of_run(
     args: &RunArgs,
     builder: AgentBuilder,
     interrupts: &Interrupts,
+    is_told: bool,
 ) -> Result<(SessionSource, AgentBuilder), CliError> {
     let Some(resume) = &args.session.resume else {
         if args.session.no_session || (data_dir().is_none() && args.session.dir.dir.is_none()) {
@@ -42,7 +43,7 @@ pub(crate) async fn of_run(
         None => return Ok((SessionSource::Startup, builder)),
     };
     warn_of(opened.torn.as_ref());
-    if !args.json {
+    if is_told {
         output::note(format_args!(
             "Session {} goes on after {}.",
             opened.session.id(),

@@ -1,25 +1,37 @@
 //! The terminal as an agent's frontend: streamed text, tool calls, questions.
 
+mod ask;
+mod call;
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use tenterhook::event::NotificationLevel;
 use tenterhook::{JsonObject, Message, ToolCall, ToolResult, ToolUseId};
-use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, HookFailure, Question};
+use tenterhook_agent::frontend::{
+    Approval, ApprovalRequest, AskedBy, Denial, HookFailure, Question,
+};
 use tenterhook_agent::{Agent, Frontend};
 use tenterhook_handlers::secret::Redactor;
 
 use crate::check::count;
-use crate::output::{self, style, styled};
+use crate::data_dir::data_dir;
+use crate::editor::{Editor, Entered, Purpose, Words};
+use crate::interrupt::{Echoes, Interrupts};
+use crate::markdown::Markdown;
+use crate::output::{self, above, style, styled};
 use crate::progress::Progress;
 use crate::safe::{inset, safe, safe_line};
 use crate::stdin::Lines;
 
 /// The most lines of a tool's result that are shown.
 const RESULT_LINES: usize = 8;
+
+/// How long a tool may take without the time being shown.
+const QUICK: Duration = Duration::from_secs(1);
 
 /// What the agent says of a call that only the user could have allowed.
 const UNANSWERED: &str = "it needs approval and nobody is there to give it";
@@ -29,7 +41,9 @@ const UNANSWERED: &str = "it needs approval and nobody is there to give it";
 pub(crate) enum Shown {
     /// Everything that a person follows.
     Everything,
-    /// Nothing on stdout: it is for one JSON object.
+    /// What the user should know, on stderr: stdout is for the answer.
+    Answer,
+    /// Nothing on stdout: it is for a program.
     Nothing,
 }
 
@@ -39,8 +53,17 @@ pub(crate) struct Terminal {
     is_interactive: bool,
     /// The agent whose name goes without saying.
     root: String,
-    lines: Lines,
+    input: Input,
+    interrupts: Interrupts,
     state: Mutex<State>,
+}
+
+/// Where lines come from.
+enum Input {
+    /// Standard input, a line at a time.
+    Lines(Lines),
+    /// A person, at a terminal that shows what is written.
+    Editor(Editor),
 }
 
 #[derive(Default)]
@@ -48,6 +71,11 @@ struct State {
     /// The last text did not end its line.
     is_line_open: bool,
     progress: Option<Progress>,
+    echoes: Echoes,
+    /// Sets the model's text, where it is set.
+    markdown: Option<Markdown>,
+    /// When the calls under way began, without the time for questions.
+    began: Vec<(ToolUseId, Instant)>,
     /// Calls whose denial was shown, so that the text for the model need not be.
     denied: Vec<ToolUseId>,
     /// The tool that the user has just refused.
@@ -61,14 +89,26 @@ struct State {
 }
 
 impl Terminal {
-    pub(crate) fn new(shown: Shown) -> Self {
+    pub(crate) fn new(shown: Shown, interrupts: &Interrupts) -> Self {
         let is_interactive = shown == Shown::Everything && io::stdin().is_terminal();
+        let is_colourful = shown == Shown::Everything && output::is_colourful_terminal();
+        let input = if is_interactive && can_edit() {
+            let history = data_dir().map(|data| data.join("history"));
+            Input::Editor(Editor::start(history, is_colourful))
+        } else {
+            Input::Lines(Lines::default())
+        };
         Self {
             shown,
             is_interactive,
             root: Agent::DEFAULT_NAME.to_owned(),
-            lines: Lines::default(),
-            state: Mutex::default(),
+            input,
+            interrupts: interrupts.clone(),
+            state: Mutex::new(State {
+                markdown: is_colourful.then(Markdown::default),
+                echoes: interrupts.echoes(),
+                ..State::default()
+            }),
         }
     }
 
@@ -82,7 +122,8 @@ impl Terminal {
 
     /// Waits for `what` with a sign of life, until something is shown.
     pub(crate) fn wait_for(&self, what: &str) {
-        let progress = (self.shown == Shown::Everything).then(|| Progress::start(what));
+        let is_shown = self.shown == Shown::Everything && !above::is_open();
+        let progress = is_shown.then(|| Progress::start(what));
         self.state().progress = progress;
     }
 
@@ -91,30 +132,62 @@ impl Terminal {
         self.state().settle();
     }
 
-    /// Prints the beginning of a line that the user ends.
-    pub(crate) fn question(&self, text: &str) {
-        let mut state = self.state();
-        state.settle();
-        output::text(text);
-        state.is_line_open = true;
+    /// Changes what lines can be completed to, where they can.
+    pub(crate) fn complete(&self, change: impl FnOnce(&mut Words)) {
+        if let Input::Editor(editor) = &self.input {
+            editor.complete(change);
+        }
     }
 
-    /// Returns the user's next line; `None` is the end of stdin.
-    pub(crate) async fn next_line(&self) -> io::Result<Option<String>> {
-        let line = self.lines.next().await;
-        if self.is_interactive && matches!(line, Ok(Some(_))) {
+    /// Returns the user's next line, for a prompt or a command.
+    pub(crate) async fn prompt(&self) -> io::Result<Entered> {
+        if self.is_interactive {
+            self.begin_line("> ");
+        }
+        self.read(Purpose::Prompt).await
+    }
+
+    /// Prints the beginning of a line that the user ends, unless the editor does.
+    fn begin_line(&self, text: &str) {
+        let mut state = self.state();
+        state.settle();
+        if let Input::Lines(_) = self.input {
+            output::text(text);
+            state.is_line_open = true;
+        }
+    }
+
+    async fn read(&self, purpose: Purpose) -> io::Result<Entered> {
+        let lines = match &self.input {
+            Input::Lines(lines) => lines,
+            Input::Editor(editor) => return editor.read(purpose).await,
+        };
+        let line = lines.next().await?;
+        if self.is_interactive && line.is_some() {
             // The user's Enter ended the line.
             self.state().is_line_open = false;
         }
-        line
+        Ok(line.map_or(Entered::End, Entered::Line))
     }
 
-    /// Returns an answer. Where there can be none any more, the reason is kept.
-    async fn answer(&self) -> Option<String> {
-        self.next_line().await.unwrap_or_else(|error| {
-            self.state().broken = Some(error);
-            None
-        })
+    /// Returns an answer; `None` where there is none. Where there can be none any more, the reason is kept.
+    async fn ask(&self, question: &str) -> Option<String> {
+        loop {
+            self.begin_line(question);
+            match self.read(Purpose::Answer(question.to_owned())).await {
+                Ok(Entered::Line(line)) => return Some(line.trim().to_owned()),
+                Ok(Entered::Cleared) => {}
+                Ok(Entered::End) => return None,
+                Ok(Entered::Interrupted) => {
+                    self.interrupts.interrupt();
+                    return None;
+                }
+                Err(error) => {
+                    self.state().broken = Some(error);
+                    return None;
+                }
+            }
+        }
     }
 
     /// Returns why answers could not be read, once.
@@ -164,105 +237,70 @@ impl Terminal {
         state.last_call = None;
         output::note(text);
     }
-
-    /// Returns a tool call as a person would write it, with the agent that makes it if it is not the main one.
-    fn call_text(&self, agent: &str, tool: &str, input: &JsonObject) -> String {
-        let arguments = match input.iter().next() {
-            Some((_, Value::String(only))) if input.len() == 1 => only.clone(),
-            Some(_) => Value::Object(input.clone()).to_string(),
-            None => String::new(),
-        };
-        let agent = if agent == self.root {
-            String::new()
-        } else {
-            format!("{}: ", inset(agent, 4))
-        };
-        let tool = styled(style::STRONG, inset(tool, 4));
-        let call = format!("{agent}{tool} {}", inset(&arguments, 4));
-        call.trim_end().to_owned()
-    }
-
-    /// Asks until the answer is one of those that there are.
-    async fn ask_approval(&self, suggestion: &str) -> Approval {
-        let question = format!(
-            "  run it? [y]es, [n]o, [a]lways `{}` in this session: ",
-            inset(suggestion, 4)
-        );
-        loop {
-            self.question(&question);
-            let answer = self.answer().await.map(|answer| answer.to_lowercase());
-            match answer.as_deref() {
-                Some("y" | "yes") => return Approval::AllowOnce,
-                Some("a" | "always") => return Approval::AllowSession,
-                // At the end of stdin nobody is there any more, so nobody agreed.
-                Some("n" | "no") | None => return Approval::Deny { reason: None },
-                Some(_) => self.line("  answer y, n or a"),
-            }
-        }
-    }
-
-    /// Asks what a script wants to know. `None` is the end of stdin.
-    async fn ask_for_script(&self, question: &Question) -> Option<String> {
-        match question {
-            Question::Confirm { title, message } => {
-                let parts = [title.as_str(), message].into_iter();
-                let text = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>();
-                let text = text.join(": ");
-                self.line(&format!("{} {}", styled(style::CARE, "?"), inset(&text, 4)));
-                loop {
-                    self.question("  [y]es or [n]o: ");
-                    match self.answer().await?.to_lowercase().as_str() {
-                        "y" | "yes" => return Some("yes".to_owned()),
-                        "n" | "no" => return Some("no".to_owned()),
-                        _ => self.line("  answer y or n"),
-                    }
-                }
-            }
-            Question::Select { title, options } => {
-                self.line(&format!("{} {}", styled(style::CARE, "?"), inset(title, 4)));
-                for (place, option) in options.iter().enumerate() {
-                    self.line(&format!("  {}. {}", place + 1, inset(option, 5)));
-                }
-                loop {
-                    self.question("  which one? Enter for none: ");
-                    let answer = self.answer().await?;
-                    let chosen = answer
-                        .parse::<usize>()
-                        .ok()
-                        .and_then(|at| at.checked_sub(1));
-                    match chosen.and_then(|at| options.get(at)) {
-                        Some(option) => return Some(option.clone()),
-                        None if answer.is_empty() => return None,
-                        None => {
-                            self.line(&format!("  answer with a number up to {}", options.len()));
-                        }
-                    }
-                }
-            }
-            Question::Input { title, placeholder } => {
-                let before = placeholder
-                    .as_ref()
-                    .map(|text| format!(" [{}]", inset(text, 4)));
-                let mark = styled(style::CARE, "?");
-                self.question(&format!(
-                    "{mark} {}{}: ",
-                    inset(title, 4),
-                    before.unwrap_or_default()
-                ));
-                self.answer().await
-            }
-            _ => None,
-        }
-    }
 }
 
 impl State {
+    /// Notes what came of a question that was asked at `asked`.
+    fn be_asked(&mut self, asked: Instant, approval: &Approval, tool: &str) {
+        let waited = asked.elapsed();
+        for (_, began) in &mut self.began {
+            *began += waited;
+        }
+        if matches!(approval, Approval::Deny { .. }) {
+            self.refused = Some(tool.to_owned());
+        }
+    }
+
     fn settle(&mut self) {
         self.progress = None;
+        if self.echoes.is_new() && !self.is_line_open {
+            output::clear_line();
+        }
+        if let Some(markdown) = &mut self.markdown {
+            output::set(&markdown.flush());
+        }
         if std::mem::take(&mut self.is_line_open) {
             output::line("");
         }
     }
+}
+
+/// Says whether stdout is a terminal on which a line can be edited: one that can move its cursor.
+fn can_edit() -> bool {
+    let name = std::env::var_os("TERM").unwrap_or_default();
+    io::stdout().is_terminal() && (cfg!(windows) || !(name.is_empty() || name == "dumb"))
+}
+
+/// Returns a hook as it is named to people.
+fn hook_text(event: &str, hook: Option<&str>) -> String {
+    match hook {
+        Some(hook) => format!("hook `{}` ({event})", safe_line(hook)),
+        None => format!("a {event} hook"),
+    }
+}
+
+/// Returns who wants a call asked, and why.
+fn why_asked(request: &ApprovalRequest<'_>) -> Vec<String> {
+    let reason = request
+        .reason
+        .map(|reason| inset(&without_secrets(reason), 4));
+    let why = match (request.by, reason) {
+        (AskedBy::Hook { event, hook }, reason) => Some(format!(
+            "{} asks: {}",
+            hook_text(event, hook),
+            reason.unwrap_or_default()
+        )),
+        (AskedBy::Rule, Some(rule)) => Some(format!("the rule `{rule}` asks")),
+        (_, reason) => reason,
+    };
+    let metadata = request.metadata.iter().map(|(key, value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        format!("{}: {}", inset(key, 4), inset(&value, 4))
+    });
+    let lines = why.into_iter().chain(metadata);
+    lines.map(|line| format!("  {line}")).collect()
 }
 
 /// Returns a line that a script printed, as people see it.
@@ -278,23 +316,35 @@ fn without_secrets(text: &str) -> Cow<'_, str> {
 
 impl Frontend for Terminal {
     fn text_delta(&self, _agent: &str, text: &str) {
-        if self.shown == Shown::Nothing || text.is_empty() {
+        if self.shown != Shown::Everything || text.is_empty() {
             return;
         }
         let mut state = self.state();
-        state.progress = None;
         state.last_call = None;
-        state.is_line_open = !text.ends_with('\n');
-        output::text(safe(text));
+        let Some(markdown) = &mut state.markdown else {
+            state.progress = None;
+            state.is_line_open = !text.ends_with('\n');
+            return output::text(safe(text));
+        };
+        let set = markdown.push(text);
+        if !set.is_empty() {
+            state.progress = None;
+            output::set(&set);
+        }
     }
 
     fn message(&self, _agent: &str, _message: &Message) {
-        self.settle();
+        let mut state = self.state();
+        state.settle();
+        if let Some(markdown) = &mut state.markdown {
+            output::set(&markdown.end());
+        }
     }
 
     fn tool_start(&self, agent: &str, call: &ToolCall) {
         let input = call.arguments.as_object().cloned().unwrap_or_default();
         let text = self.call_text(agent, &call.name, &input);
+        self.state().began.push((call.id.clone(), Instant::now()));
         self.call_line(&styled(style::NAME, "●"), text);
         self.wait_for(&format!("running {}", inset(&call.name, 4)));
     }
@@ -306,11 +356,13 @@ impl Frontend for Terminal {
     }
 
     fn tool_end(&self, _agent: &str, call: &ToolCall, result: &ToolResult) {
-        let was_denied = {
+        let (was_denied, began) = {
             let mut state = self.state();
+            let place = state.began.iter().position(|(id, _)| *id == call.id);
+            let began = place.map(|place| state.began.swap_remove(place).1);
             let before = state.denied.len();
             state.denied.retain(|id| *id != call.id);
-            state.denied.len() < before
+            (state.denied.len() < before, began)
         };
         if was_denied {
             return self.wait_for("waiting for the model");
@@ -321,19 +373,20 @@ impl Frontend for Terminal {
         } else {
             style::QUIET
         };
-        let lines: Vec<&str> = text.lines().collect();
-        for line in lines.iter().take(RESULT_LINES) {
-            self.line(&format!("    {}", styled(look, safe(line))));
+        let all: Vec<&str> = text.lines().collect();
+        let shown = all.iter().take(RESULT_LINES);
+        let mut lines: Vec<String> = shown
+            .map(|line| format!("    {}", styled(look, safe(line))))
+            .collect();
+        let mut quiet = |text: String| lines.push(format!("    {}", styled(style::QUIET, text)));
+        if all.len() > RESULT_LINES {
+            quiet(call::more(all.len() - RESULT_LINES));
         }
-        if lines.len() > RESULT_LINES {
-            self.line(&format!(
-                "    {}",
-                styled(
-                    style::QUIET,
-                    format_args!("… {} more lines", lines.len() - RESULT_LINES)
-                )
-            ));
+        let took = began.map_or(Duration::ZERO, |began| began.elapsed());
+        if took >= QUICK {
+            quiet(format!("took {:.1} s", took.as_secs_f64()));
         }
+        self.lines(lines);
         self.wait_for("waiting for the model");
     }
 
@@ -352,7 +405,7 @@ impl Frontend for Terminal {
         }
         let by = denial
             .event
-            .map(|event| format!(" by a {event} hook"))
+            .map(|event| format!(" by {}", hook_text(event, denial.hook)))
             .unwrap_or_default();
         let hint = if denial.event.is_none() && denial.reason == UNANSWERED {
             let tool = inset(&denial.call.name, 4);
@@ -360,11 +413,16 @@ impl Frontend for Terminal {
         } else {
             String::new()
         };
-        self.line(&format!(
+        let text = format!(
             "  {} {}{hint}",
             styled(style::BAD, format_args!("denied{by}:")),
             inset(&without_secrets(denial.reason), 4)
-        ));
+        );
+        if self.shown == Shown::Answer {
+            let call = inset(&denial.call.name, 4);
+            return self.note(&format!("{call}:{text}"));
+        }
+        self.line(&text);
     }
 
     fn hook_notice(&self, event: &'static str, text: &str) {
@@ -414,19 +472,10 @@ impl Frontend for Terminal {
             if !is_shown {
                 self.call_line(&styled(style::CARE, "?"), call);
             }
-            if let Some(reason) = request.reason {
-                self.line(&format!("  {}", inset(&without_secrets(reason), 4)));
-            }
-            for (key, value) in request.metadata {
-                let value = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                self.line(&format!("  {}: {}", inset(key, 4), inset(&value, 4)));
-            }
+            let asked = Instant::now();
+            self.lines(why_asked(&request));
             let approval = self.ask_approval(request.suggestion).await;
-            if matches!(approval, Approval::Deny { .. }) {
-                self.state().refused = Some(request.tool.to_owned());
-            }
+            self.state().be_asked(asked, &approval, request.tool);
             self.wait_for(&format!("running {}", inset(request.tool, 4)));
             approval
         })
@@ -451,8 +500,7 @@ impl Frontend for Terminal {
             let calls = count(usize::try_from(limit).unwrap_or(usize::MAX), "model call");
             loop {
                 let question = format!("The agent made {calls}. How many more? [0] ");
-                self.question(&question);
-                let answer = self.answer().await?;
+                let answer = self.ask(&question).await?;
                 let more = if answer.is_empty() {
                     Ok(0)
                 } else {

@@ -99,7 +99,7 @@ pub(crate) fn kind_of(entry: &SessionEntry) -> String {
 }
 
 /// Returns the beginning of what an entry says.
-fn text_of(entry: &SessionEntry) -> String {
+pub(crate) fn text_of(entry: &SessionEntry) -> String {
     let summary = || entry.data.as_ref()?.get("summary")?.as_str();
     let said = entry.message.as_ref().map(|message| {
         if message.content.trim().is_empty() {

@@ -201,6 +201,11 @@ impl<E: honours::Permission> Outcome<E> {
         self.any().and_then(|any| any.permission_reason.as_deref())
     }
 
+    /// Returns the hook that gave that permission.
+    pub fn permission_by(&self) -> Option<&HookId> {
+        self.any().and_then(|any| any.permission_by.as_ref())
+    }
+
     /// Returns annotations for the question that the user is asked.
     pub fn metadata(&self) -> Option<&JsonObject> {
         self.any()

@@ -19,18 +19,19 @@ use tenterhook_protocol::event::{
     DeniedBy, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform, WaitReason,
     WaitingForUser,
 };
-use tenterhook_protocol::{Event, JsonObject, Outcome, Permission};
+use tenterhook_protocol::{Event, HookId, JsonObject, Outcome, Permission};
 
 use super::{Bench, Denied, Passage, Refusal, Stop, USER_REJECTED, call_event};
-use crate::frontend::{Approval, ApprovalRequest};
+use crate::frontend::{Approval, ApprovalRequest, AskedBy};
 use crate::hooks::{NO_REASON, reason_or_none};
 use crate::permission::{Ruling, suggestion};
 
 /// The user has to be asked, whatever rules and `--yes` say.
 struct Demand {
     reason: String,
-    /// A guard demands it: no other hook's allow answers in the user's place.
-    by_guard: bool,
+    /// The event whose hook demands it. Where that is the guard, no other hook's allow answers in the user's place.
+    event: &'static str,
+    hook: Option<HookId>,
 }
 
 /// What is asked of the user.
@@ -85,7 +86,8 @@ impl Bench<'_> {
         self.stopped(&outcome, "tool_guard_deny")?;
         let demand = (outcome.permission() == Permission::Ask).then(|| Demand {
             reason: outcome.permission_reason().unwrap_or(NO_REASON).to_owned(),
-            by_guard: true,
+            event: ToolGuard::INFO.name,
+            hook: outcome.permission_by().cloned(),
         });
         let ruling = self
             .setup
@@ -95,6 +97,7 @@ impl Bench<'_> {
             return Err(Refusal::Denied(Denied {
                 by: DeniedBy::Rule,
                 event: None,
+                hook: None,
                 reason: format!("the permission rule `{rule}` denies it"),
                 source: "rule_deny",
             }));
@@ -126,7 +129,8 @@ impl Bench<'_> {
         if permission == Permission::Ask && question.demand.is_none() {
             question.demand = Some(Demand {
                 reason: outcome.permission_reason().unwrap_or(NO_REASON).to_owned(),
-                by_guard: false,
+                event: PreToolUse::INFO.name,
+                hook: outcome.permission_by().cloned(),
             });
         }
         if let Some(event) = outcome.into_rewritten() {
@@ -165,10 +169,10 @@ impl Bench<'_> {
             let again = self.judge(passage).await?;
             question = question.followed_by(again);
         }
-        let may_answer = !question
+        let may_answer = question
             .demand
             .as_ref()
-            .is_some_and(|demand| demand.by_guard);
+            .is_none_or(|demand| demand.event != ToolGuard::INFO.name);
         if permission == Permission::Allow && may_answer {
             return Ok("permission_request_hook_allow");
         }
@@ -207,6 +211,7 @@ impl Bench<'_> {
             tool: &passage.call.name,
             input: &passage.input,
             reason: question.reason(),
+            by: question.asked_by(),
             metadata: &question.metadata,
             suggestion: &suggested,
         };
@@ -225,6 +230,7 @@ impl Bench<'_> {
             Approval::Deny { reason } => Err(Refusal::Denied(Denied {
                 by: DeniedBy::User,
                 event: None,
+                hook: None,
                 reason: reason.unwrap_or_default(),
                 source: USER_REJECTED,
             })),
@@ -242,6 +248,7 @@ impl Bench<'_> {
             Some(reason) => Err(Refusal::Denied(Denied {
                 by: DeniedBy::Hook,
                 event: Some(E::INFO.name),
+                hook: outcome.stopped_by().cloned(),
                 reason: reason.to_owned(),
                 source,
             })),
@@ -260,6 +267,7 @@ fn accept(
         return Err(Refusal::Denied(Denied {
             by: DeniedBy::Hook,
             event: Some(event),
+            hook: None,
             reason: format!("the hook left {error}"),
             source,
         }));
@@ -319,6 +327,17 @@ impl Question {
         }
     }
 
+    fn asked_by(&self) -> AskedBy<'_> {
+        match (&self.demand, &self.ruling) {
+            (Some(demand), _) => AskedBy::Hook {
+                event: demand.event,
+                hook: demand.hook.as_ref().map(HookId::as_str),
+            },
+            (None, Ruling::Ask(_)) => AskedBy::Rule,
+            (None, _) => AskedBy::Default,
+        }
+    }
+
     /// Returns the denial of a question that nobody can answer.
     fn unanswered(&self) -> Denied {
         let reason = match self.reason() {
@@ -333,6 +352,7 @@ impl Question {
                 (None, _) => DeniedBy::User,
             },
             event: None,
+            hook: None,
             reason,
             source: "non_interactive_deny",
         }

@@ -6,7 +6,7 @@ use tenterhook_protocol::event::{
     ApprovalDecision, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolError,
     ToolResponseTransform,
 };
-use tenterhook_protocol::{ContentBlock, Event, JsonObject, ToolCall, ToolResult};
+use tenterhook_protocol::{ContentBlock, Event, HookId, JsonObject, ToolCall, ToolResult};
 
 use super::{Bench, CANCELED, Called, Denied, Passage, Stop, USER_REJECTED, call_event};
 use crate::frontend::Denial;
@@ -52,6 +52,7 @@ impl Bench<'_> {
         let shown = Denial {
             call: passage.call,
             event: denied.event,
+            hook: denied.hook.as_ref().map(HookId::as_str),
             reason: if denied.reason.is_empty() {
                 NO_REASON
             } else {

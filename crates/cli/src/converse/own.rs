@@ -5,6 +5,7 @@ use tenterhook_agent::resource::Bringer;
 use tenterhook_agent::{UserCommand, UserCommandError};
 
 use super::{Conversation, Record, command, load_anew};
+use crate::args::Format;
 use crate::check::count;
 use crate::exit::Exit;
 use crate::hooks::warn;
@@ -135,7 +136,7 @@ impl Conversation<'_> {
             .filter(|skill| is_told(&skill.bringer) && !skill.is_hidden)
             .map(|skill| format!("`{}`", skill.name))
             .collect();
-        if !names.is_empty() && !self.is_json {
+        if !names.is_empty() && self.format == Format::Text {
             output::note(format_args!(
                 "The model is told of skills of the project: {}",
                 names.join(", ")

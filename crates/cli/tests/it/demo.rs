@@ -20,13 +20,13 @@ Now I clean up.
 ● shell rm -rf precious
     pre_tool_use    guard           deny [TIME]  rm -rf is not allowed here
     pre_tool_use    readable-ls     not run               `guard` ended the dispatch
-  denied by a pre_tool_use hook: rm -rf is not allowed here
+  denied by hook `guard` (pre_tool_use): rm -rf is not allowed here
     post_tool_use   audit           no opinion [TIME]
 Perhaps as root?
 ● shell sudo rm -r precious
     pre_tool_use    guard           deny [TIME]  nobody becomes root in this session
     pre_tool_use    readable-ls     not run               `guard` ended the dispatch
-  denied by a pre_tool_use hook: nobody becomes root in this session
+  denied by hook `guard` (pre_tool_use): nobody becomes root in this session
     post_tool_use   audit           no opinion [TIME]
 Then let me see what is here.
 ● shell ls

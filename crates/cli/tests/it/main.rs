@@ -27,6 +27,7 @@ mod model;
 mod models;
 mod outcome;
 mod permission;
+mod program;
 mod prompt;
 mod recipe;
 mod record;
@@ -38,6 +39,7 @@ mod snapshot;
 mod source;
 mod stage;
 mod stored;
+mod terminal;
 mod trust;
 
 use std::fs;

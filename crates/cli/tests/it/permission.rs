@@ -78,7 +78,7 @@ fn a_hook_that_denies_beats_yes_and_rules_that_allow() {
         for args in [&["--yes"][..], &["--allow", "shell"]] {
             assert_eq!(
                 write_something(args, &hooks),
-                denied(&format!(" by a {event} hook: not here"))
+                denied(&format!(" by hook `guard` ({event}): not here"))
             );
         }
     }

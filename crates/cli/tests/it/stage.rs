@@ -139,6 +139,11 @@ impl Test {
         (running, stdin)
     }
 
+    /// Returns the call and its folders, for who starts it otherwise.
+    pub(crate) fn into_command(self) -> (Command, TempDir) {
+        (self.command(), self.folder)
+    }
+
     /// Starts the program.
     pub(crate) fn start(self) -> Running {
         let mut child = self.command().spawn().unwrap();
@@ -205,6 +210,10 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    pub(crate) fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
     /// Returns a folder or file beside the working directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -1,0 +1,337 @@
+//! What a client may ask for, in one table, and how it is done.
+
+use serde_json::{Value, json};
+use tenterhook::{EntryId, JsonObject};
+use tenterhook_agent::{Moved, PassageError};
+
+use super::super::command::TABLE;
+use super::super::{Conversation, Record};
+use super::wire::{Failure, Request};
+use crate::safe::safe_line;
+
+/// A request that the agent understands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Method {
+    Prompt(String),
+    Steer(String),
+    FollowUp(String),
+    Abort,
+    GetState,
+    GetMessages,
+    ListCommands,
+    NewSession,
+    Resume(String),
+    Fork(EntryId),
+    Compact(Option<String>),
+    Shutdown,
+}
+
+/// What is answered beside other things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Aside {
+    Steer(String),
+    FollowUp(String),
+    Abort,
+    GetState,
+}
+
+/// When a request is carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// At any time.
+    Aside(Aside),
+    /// When nothing else is.
+    Alone(Method),
+}
+
+/// A method: its name, its parameter, whether that must be there, whether it is answered at any time, and what it makes.
+struct Row {
+    name: &'static str,
+    param: Option<(&'static str, bool)>,
+    is_aside: bool,
+    make: fn(Option<String>) -> Method,
+}
+
+const fn row(
+    name: &'static str,
+    param: Option<(&'static str, bool)>,
+    is_aside: bool,
+    make: fn(Option<String>) -> Method,
+) -> Row {
+    Row {
+        name,
+        param,
+        is_aside,
+        make,
+    }
+}
+
+const TEXT: Option<(&str, bool)> = Some(("text", true));
+
+/// Every method.
+const METHODS: &[Row] = &[
+    row("prompt", TEXT, false, |text| {
+        Method::Prompt(text.unwrap_or_default())
+    }),
+    row("steer", TEXT, true, |text| {
+        Method::Steer(text.unwrap_or_default())
+    }),
+    row("follow_up", TEXT, true, |text| {
+        Method::FollowUp(text.unwrap_or_default())
+    }),
+    row("abort", None, true, |_| Method::Abort),
+    row("get_state", None, true, |_| Method::GetState),
+    row("get_messages", None, false, |_| Method::GetMessages),
+    row("list_commands", None, false, |_| Method::ListCommands),
+    row("new_session", None, false, |_| Method::NewSession),
+    row("resume", Some(("id", true)), false, |id| {
+        Method::Resume(id.unwrap_or_default())
+    }),
+    row("fork", Some(("entry", true)), false, |entry| {
+        Method::Fork(entry.unwrap_or_default().as_str().into())
+    }),
+    row(
+        "compact",
+        Some(("instructions", false)),
+        false,
+        Method::Compact,
+    ),
+    row("shutdown", None, false, |_| Method::Shutdown),
+];
+
+/// Returns the names of those that are answered at any time.
+pub(super) fn names_aside() -> String {
+    names(|row| row.is_aside || row.name == "shutdown")
+}
+
+fn names(are_meant: impl Fn(&Row) -> bool) -> String {
+    let names = METHODS.iter().filter(|row| are_meant(row));
+    let names: Vec<String> = names.map(|row| format!("`{}`", row.name)).collect();
+    names.join(", ")
+}
+
+impl Method {
+    /// Reads a request.
+    pub(super) fn read(request: &Request) -> Result<Self, Failure> {
+        let fail = |failure: Failure| Err(failure.about(&request.id));
+        let Some(row) = METHODS.iter().find(|row| row.name == request.method) else {
+            let text = format!(
+                "there is no method `{}`; there are {}",
+                request.method,
+                names(|_| true)
+            );
+            return fail(Failure::unknown_method(&text));
+        };
+        match row.argument(&request.params) {
+            Ok(argument) => Ok((row.make)(argument)),
+            Err(text) => fail(Failure::invalid_params(&text)),
+        }
+    }
+
+    /// Says when it is carried out.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::Steer(text) => Kind::Aside(Aside::Steer(text)),
+            Self::FollowUp(text) => Kind::Aside(Aside::FollowUp(text)),
+            Self::Abort => Kind::Aside(Aside::Abort),
+            Self::GetState => Kind::Aside(Aside::GetState),
+            other @ (Self::Prompt(_)
+            | Self::GetMessages
+            | Self::ListCommands
+            | Self::NewSession
+            | Self::Resume(_)
+            | Self::Fork(_)
+            | Self::Compact(_)
+            | Self::Shutdown) => Kind::Alone(other),
+        }
+    }
+}
+
+impl Row {
+    /// Reads the one parameter. Others are a mistake: nobody would do what they ask for.
+    fn argument(&self, params: &JsonObject) -> Result<Option<String>, String> {
+        let allowed = self.param.map(|(name, _)| name);
+        if let Some(other) = params.keys().find(|name| Some(name.as_str()) != allowed) {
+            let expected = allowed.map_or("none".to_owned(), |name| format!("`{name}`"));
+            return Err(format!(
+                "`{}` has no parameter `{other}`, expected {expected}",
+                self.name
+            ));
+        }
+        let Some((name, is_needed)) = self.param else {
+            return Ok(None);
+        };
+        match params.get(name) {
+            Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
+            None | Some(Value::Null) if !is_needed => Ok(None),
+            None => Err(format!("`{}` needs `{name}`, a text", self.name)),
+            Some(other) => Err(format!(
+                "`{name}` of `{}` is {other}, expected a text that is not empty",
+                self.name
+            )),
+        }
+    }
+}
+
+/// Returns the error of a way to another session that was not taken.
+fn not_moved(error: &PassageError) -> Failure {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    let text = format!("{error}{}", cause.unwrap_or_default());
+    match error {
+        PassageError::Blocked { .. } => Failure::stopped(&text),
+        PassageError::Canceled => Failure::canceled(&text),
+        PassageError::NoEntry(_) | PassageError::Current(_) | PassageError::NotStored => {
+            Failure::invalid_params(&text)
+        }
+        PassageError::Session(_) | PassageError::Summary(_) | _ => Failure::failed(&text),
+    }
+}
+
+impl Conversation<'_> {
+    /// Carries out a request that nothing else is carried out beside.
+    pub(super) async fn change(&mut self, method: Method) -> Result<Value, Failure> {
+        match method {
+            Method::Prompt(text) => {
+                let mut record = Record::default();
+                self.reload().await;
+                self.take(&text, &mut record).await;
+                serde_json::to_value(&record.runs)
+                    .map(|runs| json!({"runs": runs}))
+                    .map_err(|error| Failure::failed(&error.to_string()))
+            }
+            Method::NewSession => {
+                let cancel = self.interrupts.token();
+                let done = self.agent.new_session(&cancel).await;
+                self.moved(done.map(|()| Moved::default()))
+            }
+            Method::Resume(id) => {
+                let cancel = self.interrupts.token();
+                let done = match self.agent.find_session(&id) {
+                    Ok(id) => self.agent.resume(&id, &cancel).await,
+                    Err(error) => Err(error),
+                };
+                self.moved(done.map(|_| Moved::default()))
+            }
+            Method::Fork(entry) => {
+                let cancel = self.interrupts.token();
+                let done = self.agent.fork(&entry, &cancel).await;
+                self.moved(done)
+            }
+            Method::Compact(instructions) => {
+                let cancel = self.interrupts.token();
+                let compacted = self.agent.compact(instructions, &cancel).await;
+                match compacted {
+                    Ok(_) => Ok(json!({"context_tokens": self.agent.context_tokens()})),
+                    Err(error) if cancel.is_cancelled() => {
+                        Err(Failure::canceled(&error.to_string()))
+                    }
+                    Err(error) => Err(Failure::failed(&error.to_string())),
+                }
+            }
+            Method::GetMessages => serde_json::to_value(self.agent.session().messages())
+                .map(|messages| json!({"messages": messages}))
+                .map_err(|error| Failure::failed(&error.to_string())),
+            Method::ListCommands => Ok(self.commands_for_program()),
+            Method::Steer(_)
+            | Method::FollowUp(_)
+            | Method::Abort
+            | Method::GetState
+            | Method::Shutdown => Ok(json!({})),
+        }
+    }
+
+    fn moved(&self, done: Result<Moved, PassageError>) -> Result<Value, Failure> {
+        let moved = done.map_err(|error| not_moved(&error))?;
+        Ok(json!({"session_id": self.agent.session().id(), "words": moved.words}))
+    }
+
+    /// Returns what there is to know of the session.
+    pub(super) fn state(&self, is_busy: bool) -> Value {
+        let session = self.agent.session();
+        json!({
+            "session_id": session.id(),
+            "agent": self.agent.name(),
+            "cwd": self.agent.cwd(),
+            "is_busy": is_busy,
+            "messages": session.messages().len(),
+            "leaf": session.leaf(),
+            "context_tokens": self.agent.context_tokens(),
+        })
+    }
+
+    fn commands_for_program(&self) -> Value {
+        let own = TABLE.iter().map(|row| {
+            json!({"name": row.name, "forms": row.forms, "description": row.does, "source": "tenterhook"})
+        });
+        let brought = self.commands.iter().flat_map(|command| {
+            command.names.iter().map(|name| {
+                json!({
+                    "name": name,
+                    "forms": [""],
+                    "description": safe_line(&command.description),
+                    "source": "extension",
+                })
+            })
+        });
+        json!({"commands": own.chain(brought).collect::<Vec<_>>()})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_takes_its_parameter_and_no_other() {
+        let read = |method: &str, params: Value| {
+            Method::read(&Request {
+                id: 1.into(),
+                method: method.to_owned(),
+                params: params.as_object().cloned().unwrap_or_default(),
+            })
+        };
+        for (method, params, expected) in [
+            (
+                "prompt",
+                json!({"text": "hi"}),
+                Method::Prompt("hi".to_owned()),
+            ),
+            ("compact", json!({}), Method::Compact(None)),
+            (
+                "compact",
+                json!({"instructions": "short"}),
+                Method::Compact(Some("short".to_owned())),
+            ),
+            ("abort", json!({}), Method::Abort),
+        ] {
+            assert_eq!(
+                read(method, params.clone()),
+                Ok(expected),
+                "{method} {params}"
+            );
+        }
+        for (method, params, words) in [
+            ("promt", json!({}), "there are `prompt`, `steer`"),
+            ("prompt", json!({}), "`prompt` needs `text`, a text"),
+            (
+                "prompt",
+                json!({"text": " "}),
+                "expected a text that is not empty",
+            ),
+            (
+                "prompt",
+                json!({"text": "a", "now": 1}),
+                "no parameter `now`, expected `text`",
+            ),
+            (
+                "abort",
+                json!({"id": 1}),
+                "no parameter `id`, expected none",
+            ),
+        ] {
+            let failure = read(method, params.clone()).unwrap_err().message();
+            let text = failure["error"]["message"].as_str().unwrap();
+            assert!(text.contains(words), "{method} {params}: {text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How a tool call looks: the tool, what it is called with, and what it would change in a file.
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+use tenterhook::JsonObject;
+
+use super::Terminal;
+use crate::output::{style, styled};
+use crate::safe::{inset, safe_line};
+
+/// The most lines of a change that are shown.
+const CHANGE_LINES: usize = 12;
+
+/// What a call is made with, as a person would write it.
+pub(super) struct Described {
+    line: String,
+    /// What changes in a file, a line each.
+    change: Vec<String>,
+}
+
+impl Described {
+    fn of(tool: &str, input: &JsonObject) -> Self {
+        Self::of_change(tool, input).unwrap_or_else(|| Self {
+            line: match input.iter().next() {
+                Some((_, Value::String(only))) if input.len() == 1 => only.clone(),
+                Some(_) => Value::Object(input.clone()).to_string(),
+                None => String::new(),
+            },
+            change: Vec::new(),
+        })
+    }
+
+    /// Describes a call that writes a file. Nothing is left out but what the excerpt counts.
+    fn of_change(tool: &str, input: &JsonObject) -> Option<Self> {
+        let text = |key: &str| input.get(key)?.as_str();
+        let (before, after, keys) = match tool {
+            "write_file" => ("", text("content")?, 2),
+            "edit_file" => (text("old_text")?, text("new_text")?, 3),
+            _ => return None,
+        };
+        let everywhere = input.get("replace_all").map(Value::as_bool);
+        let (is_everywhere, keys) = match everywhere {
+            None => (false, keys),
+            Some(value) => (value?, keys + 1),
+        };
+        let all = if is_everywhere { " (everywhere)" } else { "" };
+        (input.len() == keys).then_some(Self {
+            line: format!("{}{all}", text("path")?),
+            change: change(before, after),
+        })
+    }
+}
+
+/// Returns the lines that differ, with signs before them.
+fn change(before: &str, after: &str) -> Vec<String> {
+    let difference = TextDiff::from_lines(before, after);
+    let changes = difference.iter_all_changes().filter_map(|change| {
+        let (sign, look) = match change.tag() {
+            ChangeTag::Equal => return None,
+            ChangeTag::Delete => ('-', style::BAD),
+            ChangeTag::Insert => ('+', style::GOOD),
+        };
+        let line = change.value().trim_end_matches(['\n', '\r']);
+        Some(styled(look, format_args!("{sign} {}", safe_line(line))))
+    });
+    let mut lines: Vec<String> = changes.collect();
+    let hidden = lines.len().saturating_sub(CHANGE_LINES);
+    if hidden > 0 {
+        lines.truncate(CHANGE_LINES);
+        lines.push(styled(style::QUIET, more(hidden)));
+    }
+    lines
+}
+
+/// Says how many lines are not shown.
+pub(super) fn more(lines: usize) -> String {
+    let lines_are = if lines == 1 { "line" } else { "lines" };
+    format!("… {lines} more {lines_are}")
+}
+
+impl Terminal {
+    /// Returns a tool call as a person would write it, with the agent that makes it if it is not the main one.
+    pub(super) fn call_text(&self, agent: &str, tool: &str, input: &JsonObject) -> String {
+        let Described { line, change } = Described::of(tool, input);
+        let agent = if agent == self.root {
+            String::new()
+        } else {
+            format!("{}: ", inset(agent, 4))
+        };
+        let tool = styled(style::STRONG, inset(tool, 4));
+        let call = format!("{agent}{tool} {}", inset(&line, 4));
+        let change = change.iter().map(|line| format!("\n    {line}"));
+        format!("{}{}", call.trim_end(), change.collect::<String>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_one_line_and_a_change_of_a_file_its_lines() {
+        let many = "x\n".repeat(CHANGE_LINES + 2);
+        for (tool, input, line, change) in [
+            ("shell", json!({"cmd": "ls"}), "ls", vec![]),
+            ("shell", json!({}), "", vec![]),
+            (
+                "mcp",
+                json!({"a": 1, "b": "c"}),
+                r#"{"a":1,"b":"c"}"#,
+                vec![],
+            ),
+            (
+                "write_file",
+                json!({"path": "a", "content": "one\u{1b}\n"}),
+                "a",
+                vec!["+ one\\u{1b}"],
+            ),
+            (
+                "edit_file",
+                json!({"path": "a", "old_text": "one\ntwo", "new_text": "one\n2", "replace_all": true}),
+                "a (everywhere)",
+                vec!["- two", "+ 2"],
+            ),
+            (
+                "edit_file",
+                json!({"path": "a", "old_text": "b", "new_text": "c", "mode": "x"}),
+                r#"{"path":"a","old_text":"b","new_text":"c","mode":"x"}"#,
+                vec![],
+            ),
+            (
+                "write_file",
+                json!({"path": "a", "content": many}),
+                "a",
+                [vec!["+ x"; CHANGE_LINES], vec!["… 2 more lines"]].concat(),
+            ),
+        ] {
+            let described = Described::of(tool, input.as_object().unwrap());
+            let shown = described.change.iter();
+            let shown: Vec<String> = shown
+                .map(|line| anstream::adapter::strip_str(line).to_string())
+                .collect();
+            assert_eq!(
+                (described.line.as_str(), shown),
+                (line, change.iter().map(|&l| l.to_owned()).collect()),
+                "{tool} {input}"
+            );
+        }
+    }
+}

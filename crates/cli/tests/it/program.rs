@@ -1,0 +1,444 @@
+//! A program in the place of a person: what it reads, and what it may ask for.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{ChildStdin, ChildStdout};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::stage::{Running, Test, eventually, is_alive, json_lines};
+
+fn run() -> Test {
+    Test::new().args(["run", "--no-journal"])
+}
+
+#[test]
+fn print_prints_the_answer_and_nothing_else() {
+    let ran = run()
+        .args(["-p", "go", "--yes"])
+        .script(
+            "\
+turns:
+  - text: Let me look.
+    tool_calls: [{name: shell, arguments: {cmd: rm -rf x}}]
+  - text: \"The **answer**.\\n\"
+",
+        )
+        .hooks("hooks: [{event: pre_tool_use, name: no-rm, command: echo not here >&2; exit 2}]")
+        .run();
+    assert_eq!(
+        ran.all(),
+        (
+            "The **answer**.\n",
+            "shell:  denied by hook `no-rm` (pre_tool_use): not here\n",
+            0
+        )
+    );
+}
+
+#[test]
+fn the_formats_of_the_output_exclude_each_other_where_they_must() {
+    for (args, words) in [
+        (
+            &["--output-format", "xml"][..],
+            "[possible values: text, json, jsonl]",
+        ),
+        (
+            &["--json", "--output-format", "text"],
+            "cannot be used with",
+        ),
+        (
+            &["--timeline", "--output-format", "jsonl"],
+            "cannot be used with",
+        ),
+        (&["--timeline", "-p"], "cannot be used with"),
+        (&["--mode", "rpc", "--json"], "cannot be used with"),
+        (&["--mode", "rpc", "hello"], "cannot be used with"),
+    ] {
+        let ran = run()
+            .args(args.iter().copied())
+            .script("turns: [{text: hi}]")
+            .run();
+        let (text, status) = ran.refusal();
+        assert!(status == 64 && text.contains(words), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn json_is_the_same_report_by_both_its_names() {
+    let report = |args: &[&str]| {
+        let ran = run()
+            .args(["go"])
+            .args(args.iter().copied())
+            .script("turns: [{text: hi}]")
+            .run();
+        let mut report = ran.json();
+        report["session_id"].take();
+        report
+    };
+    assert_eq!(report(&["--json"]), report(&["--output-format", "json"]));
+}
+
+#[test]
+fn a_program_that_follows_reads_every_event_and_the_report() {
+    let ran = run()
+        .args(["go", "--yes", "--output-format", "jsonl"])
+        .script(
+            "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: echo hi}}]\n  - text: done\n",
+        )
+        .run();
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    let lines = json_lines(&ran.stdout);
+    let (last, events) = lines.split_last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["end"]),
+        (&json!("report"), &json!("completed"))
+    );
+    let names: Vec<&str> = events
+        .iter()
+        .map(|it| it["event"].as_str().unwrap())
+        .collect();
+    for expected in [
+        "session_start",
+        "pre_tool_use",
+        "message_update",
+        "session_end",
+    ] {
+        assert!(names.contains(&expected), "{expected} in {names:?}");
+    }
+    for event in events {
+        assert_eq!(event["session_id"], last["session_id"], "{event}");
+        assert!(event["sequence"].is_u64(), "{event}");
+    }
+    let call = events
+        .iter()
+        .find(|it| it["event"] == "pre_tool_use")
+        .unwrap();
+    assert_eq!(call["tool_input"], json!({"cmd": "echo hi"}));
+}
+
+#[test]
+fn what_a_program_follows_is_not_in_the_journal() {
+    let ran = Test::new()
+        .args([
+            "run",
+            "go",
+            "--journal",
+            "journal.jsonl",
+            "--output-format",
+            "jsonl",
+        ])
+        .script("turns: [{text: hi}]")
+        .hooks("hooks: [{event: session_start, name: own, command: \"true\"}]")
+        .run();
+    let records = ran.lines("journal.jsonl");
+    assert!(!records.is_empty());
+    for record in records {
+        assert_eq!(record["event"], "session_start", "{record}");
+        assert_ne!(record["hook"], "feed");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_in_good_order() {
+    let mut running = run()
+        .args(["go", "--yes", "--output-format", "jsonl"])
+        .script(
+            "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: \"echo $$ > pid; until test -e go; do sleep 0.01; done\"}}]
+  - tool_calls: [{name: shell, arguments: {cmd: sleep 300}}]
+",
+        )
+        .hooks("hooks: [{event: session_end, command: touch ended}]")
+        .start();
+    let stdout = running.stdout();
+    let pid = running.line_of("pid");
+    drop(stdout);
+    // The next events find nobody.
+    std::fs::write(running.work().join("go"), "").unwrap();
+    let ran = running.finish();
+    assert_eq!(ran.status, 130, "{}", ran.stderr);
+    assert!(ran.path("work/ended").exists());
+    eventually(|| (!is_alive(&pid)).then_some(()));
+}
+
+/// A client of the program.
+struct Client {
+    running: Running,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Client {
+    fn start(test: Test) -> Self {
+        let (mut running, stdin) = test.args(["--mode", "rpc"]).start_with_open_stdin();
+        Self {
+            stdout: running.stdout(),
+            stdin: Some(stdin),
+            running,
+        }
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.write(&format!("{message}\n"));
+    }
+
+    fn write(&mut self, text: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    fn ask(&mut self, id: u64, method: &str, params: impl Serialize) {
+        let params = json!(params);
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+
+    /// Reads until a message is meant.
+    fn until(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "it ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(message["jsonrpc"], "2.0");
+            if is_meant(&message) {
+                return message;
+            }
+        }
+    }
+
+    fn answer_to(&mut self, id: u64) -> Value {
+        self.until(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    fn event(&mut self, name: &str) -> Value {
+        let is_event = |it: &Value| it["method"] == "event" && it["params"]["event"] == name;
+        self.until(is_event)["params"].clone()
+    }
+
+    /// Says that nothing more comes, and waits for the end.
+    fn end(mut self) -> crate::stage::Ran {
+        drop(self.stdin.take());
+        let mut rest = String::new();
+        while self.stdout.read_line(&mut rest).unwrap() > 0 {}
+        self.running.finish()
+    }
+}
+
+const CALL: &str = "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: touch made}}]
+  - text: done
+";
+
+#[test]
+fn a_client_prompts_is_asked_and_gets_what_came_of_it() {
+    let mut client = Client::start(run().script(CALL));
+    client.ask(1, "prompt", json!({"text": "go"}));
+    let asked = client.until(|message| message["method"] == "approve");
+    assert_eq!(asked["params"]["tool_name"], "shell");
+    assert_eq!(asked["params"]["tool_input"], json!({"cmd": "touch made"}));
+    assert_eq!(asked["params"]["suggestion"], "shell(cmd=touch made)");
+    client.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"decision": "allow"}}));
+    let ended = client.event("tool_execution_end");
+    assert_eq!(ended["is_error"], false);
+    let answer = client.answer_to(1);
+    let run = &answer["result"]["runs"][0];
+    assert_eq!(
+        (&run["end"], &run["response"]),
+        (&json!("completed"), &json!("done"))
+    );
+    client.ask(2, "get_messages", json!({}));
+    let messages = client.answer_to(2)["result"]["messages"].clone();
+    assert_eq!(messages[0]["content"], "go");
+    client.ask(3, "shutdown", json!({}));
+    assert_eq!(client.answer_to(3)["result"], json!({}));
+    let ran = client.end();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(ran.path("work/made").exists());
+}
+
+#[test]
+fn what_a_client_leaves_unanswered_does_not_run() {
+    let mut client = Client::start(
+        run()
+            .script(CALL)
+            .hooks("hooks: [{event: session_end, command: touch ended}]"),
+    );
+    client.ask(1, "prompt", json!({"text": "go"}));
+    client.until(|message| message["method"] == "approve");
+    let ran = client.end();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(!ran.path("work/made").exists());
+    assert!(ran.path("work/ended").exists());
+}
+
+#[test]
+fn an_agent_at_work_takes_what_is_said_to_it_and_refuses_what_is_not() {
+    let mut client = Client::start(run().args(["--yes"]).script(
+        "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: \"touch begun; until test -e go; do sleep 0.01; done\"}}]
+  - text: one
+  - text: two
+",
+    ));
+    client.ask(1, "prompt", json!({"text": "go"}));
+    client.event("tool_execution_start");
+    client.ask(2, "prompt", json!({"text": "more"}));
+    let refused = client.answer_to(2);
+    assert_eq!(refused["error"]["code"], -32001);
+    let words = refused["error"]["message"].as_str().unwrap();
+    assert!(words.contains("`steer`, `follow_up`, `abort`"), "{words}");
+    client.ask(3, "steer", json!({"text": "left"}));
+    assert_eq!(client.answer_to(3)["result"], json!({"waiting": 1}));
+    client.ask(4, "follow_up", json!({"text": "then"}));
+    assert_eq!(client.answer_to(4)["result"], json!({"waiting": 2}));
+    client.ask(5, "get_state", json!({}));
+    let state = client.answer_to(5)["result"].clone();
+    assert_eq!(
+        (&state["is_busy"], &state["waiting"]),
+        (&json!(true), &json!(2))
+    );
+    std::fs::write(client.running.work().join("go"), "").unwrap();
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["response"], "two");
+    client.ask(6, "get_state", json!({}));
+    let state = client.answer_to(6)["result"].clone();
+    assert_eq!(
+        (&state["is_busy"], &state["waiting"]),
+        (&json!(false), &json!(0))
+    );
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn a_question_of_an_aborted_run_is_taken_back() {
+    let mut client = Client::start(run().script(CALL));
+    client.ask(1, "prompt", json!({"text": "go"}));
+    let asked = client.until(|message| message["method"] == "approve");
+    client.ask(2, "abort", json!({}));
+    let taken_back = client.until(|message| message["method"] == "cancel");
+    assert_eq!(taken_back["params"]["id"], asked["id"]);
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "canceled");
+    // An answer that comes too late is no answer to anything.
+    client.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"decision": "allow"}}));
+    let ran = client.end();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(!ran.path("work/made").exists());
+}
+
+#[test]
+fn so_many_messages_wait_for_an_agent_and_no_more() {
+    let mut client = Client::start(run().script("turns: [{text: hi}]"));
+    for id in 1..=64 {
+        client.ask(id, "steer", json!({"text": "left"}));
+        assert_eq!(client.answer_to(id)["result"]["waiting"], id);
+    }
+    client.ask(65, "follow_up", json!({"text": "then"}));
+    assert_eq!(client.answer_to(65)["error"]["code"], -32001);
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn an_aborted_run_ends_and_the_session_goes_on() {
+    let mut client = Client::start(run().args(["--yes"]).script(
+        "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: sleep 300}}]\n  - text: back\n",
+    ));
+    client.ask(1, "prompt", json!({"text": "go"}));
+    client.event("tool_execution_start");
+    client.ask(2, "abort", json!({}));
+    assert_eq!(client.answer_to(2)["result"], json!({}));
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "canceled");
+    client.ask(3, "prompt", json!({"text": "again"}));
+    assert_eq!(client.answer_to(3)["result"]["runs"][0]["response"], "back");
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn a_client_goes_from_session_to_session() {
+    let mut client = Client::start(run().script("turns: [{text: one}, {text: two}]"));
+    client.ask(1, "prompt", json!({"text": "first"}));
+    client.answer_to(1);
+    client.ask(2, "get_state", json!({}));
+    let first = client.answer_to(2)["result"].clone();
+    client.ask(3, "new_session", json!({}));
+    let second = client.answer_to(3)["result"]["session_id"].clone();
+    assert_ne!(second, first["session_id"]);
+    client.ask(4, "resume", json!({"id": first["session_id"]}));
+    assert_eq!(
+        client.answer_to(4)["result"]["session_id"],
+        first["session_id"]
+    );
+    client.ask(5, "fork", json!({"entry": first["leaf"]}));
+    let third = client.answer_to(5)["result"].clone();
+    assert!(third["session_id"] != first["session_id"] && third["words"].is_null());
+    client.ask(6, "resume", json!({"id": "nothing"}));
+    assert_eq!(client.answer_to(6)["error"]["code"], -32000);
+    client.ask(7, "fork", json!({"entry": "nothing"}));
+    assert_eq!(client.answer_to(7)["error"]["code"], -32602);
+    client.ask(8, "list_commands", json!({}));
+    let commands = client.answer_to(8)["result"]["commands"].clone();
+    assert!(
+        commands
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it["name"] == "tree")
+    );
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn a_mistake_is_answered_and_the_next_message_is_taken() {
+    let mut client = Client::start(run().script("turns: [{text: hi}]"));
+    for (line, code) in [
+        ("{".to_owned(), -32700),
+        ("[]".to_owned(), -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"promt"}"#.to_owned(),
+            -32601,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"prompt"}"#.to_owned(),
+            -32602,
+        ),
+        (format!("\"{}\"", "x".repeat(9 << 20)), -32700),
+    ] {
+        client.write(&line);
+        client.write("\n");
+        let answer = client.until(|message| message.get("error").is_some());
+        assert_eq!(answer["error"]["code"], code);
+    }
+    client.ask(2, "prompt", json!({"text": "hi"}));
+    assert_eq!(client.answer_to(2)["result"]["runs"][0]["response"], "hi");
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn a_script_asks_the_client_what_it_wants_to_know() {
+    let extension = "\
+export default function (pi) {
+  pi.on('tool_call', async (event, ctx) => {
+    const yes = await ctx.ui.confirm('Sure?', 'It makes a file.');
+    return yes ? undefined : { block: true, reason: 'the user said no' };
+  });
+}
+";
+    let mut client = Client::start(
+        run()
+            .args(["--yes", "-e", "ask.mjs"])
+            .script(CALL)
+            .file("ask.mjs", extension),
+    );
+    client.ask(1, "prompt", json!({"text": "go"}));
+    let asked = client.until(|message| message["method"] == "question");
+    assert_eq!(
+        asked["params"],
+        json!({"kind": "confirm", "title": "Sure?", "message": "It makes a file."})
+    );
+    client.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"answer": false}}));
+    client.answer_to(1);
+    let ran = client.end();
+    assert!(!ran.path("work/made").exists());
+}

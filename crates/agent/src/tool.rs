@@ -7,11 +7,13 @@ mod directory;
 mod edit;
 mod excerpt;
 mod read;
+mod retry;
 mod search;
 mod shell;
 mod transfer;
 mod write;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::directory::ListDirectory;
 pub use self::edit::EditFile;
 pub use self::read::ReadFile;
+pub use self::retry::ToolRetry;
 pub use self::search::Search;
 pub use self::shell::ShellTool;
 pub(crate) use self::transfer::NAME as TRANSFER_TASK;
@@ -63,6 +66,17 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// default is no.
     fn ends_itself(&self) -> bool {
         false
+    }
+
+    /// Says how runs that failed are tried again. The default is [not at all](ToolRetry::once).
+    fn retry(&self) -> ToolRetry {
+        ToolRetry::once()
+    }
+
+    /// Says whether a run that failed with this text would fail the same way again, so that it is not tried again. The
+    /// default looks for the words `not found`.
+    fn is_hopeless(&self, error: &str) -> bool {
+        error.to_lowercase().contains("not found")
     }
 
     /// Checks arguments; called for each call, and again whenever a hook changed them.
@@ -218,6 +232,7 @@ fn simplify(value: &mut Value) {
 #[derive(Debug, Clone, Default)]
 pub struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
+    retries: BTreeMap<String, ToolRetry>,
 }
 
 impl Toolbox {
@@ -243,6 +258,19 @@ impl Toolbox {
         self.tools.retain(|known| known.name() != tool.name());
         self.tools.push(Arc::new(tool));
         self
+    }
+
+    /// Sets how failed runs of the tool of that name are tried again, whatever the tool itself says.
+    #[must_use]
+    pub fn retry(mut self, tool: impl Into<String>, retry: ToolRetry) -> Self {
+        self.retries.insert(tool.into(), retry);
+        self
+    }
+
+    /// Returns how failed runs of a tool are tried again.
+    pub(crate) fn retry_of(&self, tool: &dyn Tool) -> ToolRetry {
+        let set = self.retries.get(tool.name()).copied();
+        set.unwrap_or_else(|| tool.retry())
     }
 
     /// Returns the tool of that name.

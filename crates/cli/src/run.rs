@@ -71,7 +71,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let builder = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
     let builder = builder
         .context_swaps(swaps)
-        .toolbox(extras.toolbox())
+        .toolbox(rules::attempts(&args, extras.toolbox())?)
         .scripts(Arc::clone(&scripts));
     let builder = with_recipe(builder, &loaded, recipe.as_ref());
     let stored = sessions::of_run(&args)?;

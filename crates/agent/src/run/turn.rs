@@ -279,7 +279,8 @@ impl Run<'_> {
         let called = self.call_tools(calls, offered).await;
         self.store_results(calls, &called).await;
         let stop = called.iter().find_map(|called| called.stop.clone());
-        let terminates = called.iter().any(|called| called.result.terminate);
+        // One result that wants the end takes nothing from the model that the others have for it.
+        let terminates = called.iter().all(|called| called.result.terminate);
         record.results = called.into_iter().map(|called| called.result).collect();
         if self.cancel.is_cancelled() {
             return Err(Interrupt::Canceled);
@@ -324,6 +325,7 @@ impl Run<'_> {
             hooks: &self.hooks,
             cancel: self.cancel,
             offered,
+            listens: self.life.identity.subagent().is_none(),
             delegate: &delegation,
         };
         bench.call_all(calls).await

@@ -20,6 +20,7 @@ mod queue;
 mod recipe;
 mod remote;
 mod result;
+mod retry;
 mod stage;
 mod stored;
 mod subagent;

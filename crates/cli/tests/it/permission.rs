@@ -128,3 +128,26 @@ fn a_rule_that_can_match_nothing_is_refused_or_warned_of() {
                     expected one of `cmd`, `cwd`, `timeout`\n";
     assert_eq!(ran.all(), ("done\n", expected, 0));
 }
+
+#[test]
+fn a_tool_is_run_again_where_the_call_says_so() {
+    let run = |attempts: &str| {
+        Test::new()
+            .args(["run", "go", "--no-journal", "--yes", "--attempts", attempts])
+            .script(
+                "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: 'test -e ran || { touch ran; exit 3; }'}}]\n  - text: done\n",
+            )
+            .run()
+    };
+    let ran = run("shell=2");
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    assert!(ran.stdout.contains("[no output]"), "{}", ran.stdout);
+    let refused = run("fly=2");
+    assert_eq!(refused.status, 64);
+    assert!(
+        refused.stderr.contains("there is no tool `fly`")
+            && refused.stderr.contains("there are `shell`, `read_file`"),
+        "{}",
+        refused.stderr
+    );
+}

@@ -3,6 +3,7 @@
 //! A tool declares what it is and runs; it judges nothing. Permission rules, hooks and the user have
 //! spoken before [`Tool::run`] is called, and its result passes the hooks before anyone sees it.
 
+mod arguments;
 mod directory;
 mod edit;
 mod excerpt;
@@ -27,6 +28,8 @@ use tenterhook_protocol::{JsonObject, SessionId, ToolResult, ToolUseId};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::arguments::ArgumentSchema;
+pub use self::arguments::SchemaProblem;
 pub use self::directory::ListDirectory;
 pub use self::edit::EditFile;
 pub use self::read::ReadFile;

@@ -20,14 +20,15 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, future};
 use serde_json::Value;
 use tenterhook_protocol::event::{
-    DeniedBy, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart, ToolsDisabled,
+    DeniedBy, PostToolUse, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
+    ToolExecutionUpdate, ToolResponseTransform, ToolsDisabled,
 };
 use tenterhook_protocol::{JsonObject, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::Hooks;
 use crate::life::Setup;
-use crate::tool::{Delegate, Tool, ToolContext, ToolFailure};
+use crate::tool::{Delegate, Progress, Tool, ToolContext, ToolFailure};
 
 /// What the model is told of a call that the end of the run prevented.
 const CANCELED: &str = "The tool call was cancelled.";
@@ -345,12 +346,34 @@ impl Bench<'_> {
         })
     }
 
+    /// Runs the tool, and tells what it has so far meanwhile.
     async fn run_tool(&self, passage: &Passage<'_>) -> Result<ToolResult, ToolFailure> {
+        let audience = Audience::of(self.hooks);
+        let progress = audience.progress();
+        let running = async {
+            let ran = self.run_to_end(passage, progress.clone()).await;
+            progress.close();
+            ran
+        };
+        let telling = async {
+            while let Some(partial) = progress.next().await {
+                self.tell_update(passage.call, partial, audience).await;
+            }
+        };
+        future::join(running, telling).await.0
+    }
+
+    async fn run_to_end(
+        &self,
+        passage: &Passage<'_>,
+        progress: Progress,
+    ) -> Result<ToolResult, ToolFailure> {
         let context = ToolContext {
             cwd: self.cwd(),
             session: self.hooks.session(),
             call: &passage.call.id,
             cancel: self.cancel.clone(),
+            progress,
             delegate: self.delegate,
         };
         let running =
@@ -366,6 +389,21 @@ impl Bench<'_> {
             ran = running => ran.unwrap_or_else(|_| Err(ToolFailure(format!("the tool `{}` broke", passage.call.name)))),
             () = given_up => Err(ToolFailure(CANCELED.to_owned())),
         }
+    }
+
+    async fn tell_update(&self, call: &ToolCall, partial: ToolResult, audience: Audience) {
+        if audience.is_screen {
+            self.hooks
+                .frontend()
+                .tool_update(self.agent, call, &partial);
+        }
+        let updated = || ToolExecutionUpdate {
+            tool_use_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            partial_result: partial,
+        };
+        // A run that is cancelled does not wait for news of what it gives up.
+        let _heard = self.hooks.fire(updated).await;
     }
 
     /// Returns budget and tokens spent, if the budget is used up.
@@ -391,6 +429,33 @@ impl Bench<'_> {
 
     fn cwd(&self) -> &Path {
         &self.setup.cwd
+    }
+}
+
+/// Who hears what a tool has so far.
+#[derive(Clone, Copy)]
+struct Audience {
+    is_screen: bool,
+    are_hooks: bool,
+}
+
+impl Audience {
+    fn of(hooks: &Hooks) -> Self {
+        // What these hooks take out of a result must not have been seen before.
+        let may_change =
+            hooks.are_there::<ToolResponseTransform>() || hooks.are_there::<PostToolUse>();
+        Self {
+            is_screen: hooks.frontend().shows_progress() && !may_change,
+            are_hooks: hooks.are_there::<ToolExecutionUpdate>(),
+        }
+    }
+
+    fn progress(self) -> Progress {
+        if self.is_screen || self.are_hooks {
+            Progress::heard()
+        } else {
+            Progress::default()
+        }
     }
 }
 

@@ -3,13 +3,14 @@
 mod host;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook_handlers::worker::{
     CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Lease, ScriptCommand,
-    ScriptTool, Worker, WorkerError,
+    ScriptTool, ToolUpdates, Worker, WorkerError,
 };
 use tenterhook_protocol::{ContentBlock, JsonObject, SessionId, ToolResult};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::host::{Attached, View};
 pub use self::host::{Question, ScriptHost, Spelling};
 pub use crate::tool::SchemaProblem;
-use crate::tool::{ArgumentSchema, InvalidInput, Tool, ToolContext, ToolFailure};
+use crate::tool::{ArgumentSchema, InvalidInput, Progress, Tool, ToolContext, ToolFailure};
 
 /// How long a tool or a command of a script may take that says nothing of it; kodelet's.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -86,6 +87,7 @@ impl ForeignTool {
                 .run_tool(
                     (lease.number(), &self.name),
                     (context.call.as_str(), &Value::Object(input)),
+                    updates(&context.progress),
                     self.timeout,
                     cancel,
                 )
@@ -111,6 +113,12 @@ impl ForeignTool {
         };
         result.map_err(|error| ToolFailure(format!("tool `{}`: {error}", self.name)))
     }
+}
+
+/// Returns who hears what a tool of a script has so far.
+fn updates(progress: &Progress) -> Option<ToolUpdates> {
+    let progress = progress.is_wanted().then(|| progress.clone())?;
+    Some(Arc::new(move |partial| progress.report(partial.into())))
 }
 
 /// Says who asks, as kodelet's extensions are told it.

@@ -7,6 +7,7 @@ mod arguments;
 mod directory;
 mod edit;
 mod excerpt;
+mod progress;
 mod read;
 mod retry;
 mod search;
@@ -32,6 +33,7 @@ pub(crate) use self::arguments::ArgumentSchema;
 pub use self::arguments::SchemaProblem;
 pub use self::directory::ListDirectory;
 pub use self::edit::EditFile;
+pub use self::progress::Progress;
 pub use self::read::ReadFile;
 pub use self::retry::ToolRetry;
 pub use self::search::Search;
@@ -111,6 +113,8 @@ pub struct ToolContext<'a> {
     pub call: &'a ToolUseId,
     /// Cancelled when the run is.
     pub cancel: CancellationToken,
+    /// Takes what the tool has so far.
+    pub progress: Progress,
     pub(crate) delegate: &'a dyn Delegate,
 }
 
@@ -341,6 +345,7 @@ pub(crate) mod testing {
             session: &"s".into(),
             call: &"c".into(),
             cancel,
+            progress: Progress::default(),
             delegate: &NoDelegate,
         };
         tool.run(input, context)

@@ -13,7 +13,6 @@ const NEVER: &[&str] = &[
     "user_bash",
     "provider_request",
     "provider_response",
-    "tool_execution_update",
     "model_select",
     "thinking_level_select",
     "gateway_start",

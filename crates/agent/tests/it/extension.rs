@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenterhook::event::ToolInputTransform;
+use tenterhook::event::{ToolExecutionUpdate, ToolInputTransform};
 use tenterhook::{Effect, HookId, HookSpec, JsonObject, Role};
 use tenterhook_agent::extension::{
     CommandEnd, ForeignCommand, ForeignTool, Question, ScriptHost, Spelling,
@@ -200,6 +200,40 @@ async fn a_tool_whose_schema_is_none_is_not_made_and_says_why() {
         problem.starts_with("tool `greet` has a schema that is no JSON Schema of its own: at `/properties/name/type`: \"text\""),
         "{problem}"
     );
+}
+
+const SLOW: &str = r#"
+export default function (pi: any) {
+  pi.registerTool({
+    name: "count", description: "Counts", parameters: { type: "object", properties: {} },
+    async execute(id: string, params: unknown, signal: unknown, onUpdate: any) {
+      onUpdate({ content: [{ type: "text", text: "one" }], details: { n: 1 } });
+      await new Promise((go) => (pi.goOn = go));
+      setTimeout(() => onUpdate({ content: [{ type: "text", text: "late" }] }), 0);
+      return "two";
+    },
+  });
+  pi.on("tool_execution_update", (event: any) => {
+    if (event.partialResult.details.n === 1) pi.goOn();
+  });
+}
+"#;
+
+#[tokio::test]
+async fn a_tool_of_an_extension_tells_what_it_has_so_far() {
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, false, SLOW).await;
+    let script = "turns: [{tool_calls: [{name: count}]}, {text: done}]";
+    let (agent, _) = stage
+        .play_with(script, |builder| {
+            let permissions = Permissions::new().yes(true);
+            builder.toolbox(loaded.toolbox()).permissions(permissions)
+        })
+        .await;
+    assert_eq!(tool_texts(&agent), ["two"]);
+    let partial = stage.only::<ToolExecutionUpdate>().partial_result;
+    assert_eq!(partial.joined_text(), "one");
+    assert_eq!(partial.details.unwrap()["n"], 1);
 }
 
 const STATEFUL: &str = r#"

@@ -16,6 +16,7 @@ mod extension;
 mod gate;
 mod journey;
 mod judge;
+mod progress;
 mod queue;
 mod recipe;
 mod remote;

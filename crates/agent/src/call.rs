@@ -49,6 +49,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) offered: &'a [String],
     /// What the user says meanwhile is for this agent.
     pub(crate) listens: bool,
+    /// The user follows another agent.
+    pub(crate) in_background: bool,
     pub(crate) delegate: &'a dyn Delegate,
 }
 

@@ -4,6 +4,7 @@
 //! spoken before [`Tool::run`] is called, and its result passes the hooks before anyone sees it.
 
 mod arguments;
+mod background;
 mod directory;
 mod edit;
 mod excerpt;
@@ -25,12 +26,15 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenterhook_protocol::{JsonObject, SessionId, ToolResult, ToolUseId};
+use tenterhook_protocol::{JsonObject, SessionId, TaskId, ToolResult, ToolUseId};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::arguments::ArgumentSchema;
 pub use self::arguments::SchemaProblem;
+pub(crate) use self::background::{
+    NAMES as BACKGROUND_TOOLS, RUN as RUN_BACKGROUND_AGENT, add as add_background_tools,
+};
 pub use self::directory::ListDirectory;
 pub use self::edit::EditFile;
 pub use self::progress::Progress;
@@ -38,9 +42,10 @@ pub use self::read::ReadFile;
 pub use self::retry::ToolRetry;
 pub use self::search::Search;
 pub use self::shell::ShellTool;
-pub(crate) use self::transfer::NAME as TRANSFER_TASK;
 pub use self::transfer::TransferTask;
+pub(crate) use self::transfer::{Agents, NAME as TRANSFER_TASK};
 pub use self::write::WriteFile;
+use crate::background::Tasks;
 use crate::provider::ToolSpec;
 
 /// What the agent can call.
@@ -70,6 +75,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// however long it takes; any other is dropped when the [grace](crate::Limits::grace) is over. The
     /// default is no.
     fn ends_itself(&self) -> bool {
+        false
+    }
+
+    /// Says whether the same call again and again is no sign of a loop: the model looks whether something came about. The default is no.
+    fn may_repeat(&self) -> bool {
         false
     }
 
@@ -140,6 +150,12 @@ pub(crate) trait Delegate: Send + Sync {
         agent: &'a str,
         task: String,
     ) -> BoxFuture<'a, Result<String, ToolFailure>>;
+
+    /// Has a subagent begin with a task in the background and returns the task's id.
+    fn begin(&self, agent: &str, task: String) -> Result<TaskId, ToolFailure>;
+
+    /// Returns the tasks in the background.
+    fn background(&self) -> Result<&Tasks, ToolFailure>;
 }
 
 /// Arguments that a tool does not take.
@@ -318,6 +334,14 @@ pub(crate) mod testing {
             _: String,
         ) -> BoxFuture<'a, Result<String, ToolFailure>> {
             Box::pin(async move { Err(ToolFailure(format!("no agent `{agent}`"))) })
+        }
+
+        fn begin(&self, agent: &str, _: String) -> Result<TaskId, ToolFailure> {
+            Err(ToolFailure(format!("no agent `{agent}`")))
+        }
+
+        fn background(&self) -> Result<&Tasks, ToolFailure> {
+            Err(ToolFailure("no tasks".to_owned()))
         }
     }
 

@@ -23,6 +23,12 @@ fn names(kind: ToolsetKind) -> &'static [&'static str] {
             "list_directory",
             "search",
         ],
+        ToolsetKind::BackgroundAgents => &[
+            "run_background_agent",
+            "list_background_agents",
+            "view_background_agent",
+            "stop_background_agent",
+        ],
     }
 }
 

@@ -202,7 +202,8 @@ fn agent(
         .permissions(rules::permissions(args, loaded)?)
         .limits(limits)
         .frontend(terminal)
-        .agents(subagents(loaded));
+        .agents(subagents(loaded))
+        .background(true);
     if let Some(workspace) = config_dir::workspace(&args.hooks.place)? {
         builder = builder.workspace(workspace.as_str());
     }

@@ -24,6 +24,8 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{Event, JsonObject, Outcome, Permission};
 
+use tokio::sync::MutexGuard;
+
 use super::{Bench, Denied, Passage, Refusal, Stop, USER_REJECTED, call_event};
 use crate::frontend::{Approval, ApprovalRequest};
 use crate::hooks::{NO_REASON, reason_or_none};
@@ -199,8 +201,8 @@ impl Bench<'_> {
         if !frontend.is_interactive() {
             return Err(Refusal::Denied(question.unanswered()));
         }
-        let turn = self.setup.question.lock();
-        let Some(_one_at_a_time) = self.cancel.run_until_cancelled(turn).await else {
+        let turn = self.cancel.run_until_cancelled(self.turn_to_ask());
+        let Some(_one_at_a_time) = turn.await else {
             return Err(Refusal::Canceled);
         };
         // Another call's question may have been answered for the whole session meanwhile.
@@ -246,6 +248,19 @@ impl Bench<'_> {
                 reason: reason.unwrap_or_default(),
                 source: USER_REJECTED,
             })),
+        }
+    }
+
+    /// Waits until nobody else asks the user, and the user is there for who works in the background.
+    async fn turn_to_ask(&self) -> MutexGuard<'_, ()> {
+        loop {
+            if self.in_background {
+                self.setup.attention.given().await;
+            }
+            let turn = self.setup.question.lock().await;
+            if !self.in_background || self.setup.attention.is_given() {
+                return turn;
+            }
         }
     }
 

@@ -318,6 +318,7 @@ impl Run<'_> {
             hooks: &self.hooks,
             cancel: self.cancel,
             tools: offered,
+            tasks: &self.life.tasks,
         };
         let bench = Bench {
             setup: &self.life.setup,
@@ -326,6 +327,7 @@ impl Run<'_> {
             cancel: self.cancel,
             offered,
             listens: self.life.identity.subagent().is_none(),
+            in_background: self.life.identity.in_background,
             delegate: &delegation,
         };
         bench.call_all(calls).await
@@ -352,7 +354,12 @@ impl Run<'_> {
     /// Returns the tool that was called too often in the same way.
     fn find_loop(&mut self, calls: &[ToolCall]) -> Option<String> {
         let most = self.life.setup.limits.repeated_calls;
-        let repeated = calls.iter().find(|call| self.repeats.count(call) >= most)?;
+        let toolbox = &self.life.setup.toolbox;
+        let mut counted = calls.iter().filter(|call| {
+            let tool = toolbox.get(&call.name);
+            !tool.is_some_and(|tool| tool.may_repeat())
+        });
+        let repeated = counted.find(|call| self.repeats.count(call) >= most)?;
         Some(repeated.name.clone())
     }
 }

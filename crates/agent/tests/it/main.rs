@@ -8,6 +8,7 @@
 )]
 
 mod approval;
+mod background;
 mod compaction;
 mod contract;
 mod ending;

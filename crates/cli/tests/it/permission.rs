@@ -118,7 +118,7 @@ fn a_rule_that_can_match_nothing_is_refused_or_warned_of() {
             .script("turns: [{text: done}]")
             .run()
     };
-    let tools = "`shell`, `read_file`, `write_file`, `edit_file`, `list_directory`, `search`, `transfer_task`";
+    let tools = "`shell`, `read_file`, `write_file`, `edit_file`, `list_directory`, `search`, `transfer_task`, `run_background_agent`, `list_background_agents`, `view_background_agent`, `stop_background_agent`";
     for flag in ["--deny", "--ask"] {
         let expected = format!("error: the rule `shel` matches no tool, expected one of {tools}\n");
         assert_eq!(run(&[flag, "shel"]).refusal(), (expected.as_str(), 64));

@@ -9,6 +9,8 @@
 
 mod approval;
 mod background;
+#[cfg(target_os = "linux")]
+mod cancelling;
 mod compaction;
 mod contract;
 mod ending;

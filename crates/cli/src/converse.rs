@@ -1,5 +1,6 @@
 //! The conversation of `tenterhook run`: prompts in, runs and a report out.
 
+mod command;
 mod passage;
 
 use std::sync::Arc;
@@ -8,17 +9,20 @@ use serde::Serialize;
 use tenterhook::event::{InputSource, SessionEndReason, SessionSource};
 use tenterhook::{SessionId, Usage};
 use tenterhook_agent::extension::{CommandEnd, ForeignCommand, ScriptHost};
-use tenterhook_agent::{Agent, Frontend as _, Prompt, RunEnd, RunReport};
+use tenterhook_agent::{Agent, Frontend as _, Leaving, Prompt, RunEnd, RunReport};
 use tenterhook_config::{ChangeKind, Reloader};
 
+use self::command::{Own, Row, TABLE};
 use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
 use crate::interrupt::Interrupts;
-use crate::output;
+use crate::output::{self, style};
 use crate::safe::{inset, safe, safe_line};
+use crate::table::{self, Cell};
 use crate::terminal::Terminal;
+use crate::tree;
 
 /// The most prompts of scripts that follow one line. Scripts that keep an agent going for ever are stopped.
 const MOST_IN_A_ROW: usize = 8;
@@ -36,6 +40,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) reloader: Option<Reloader>,
     pub(crate) terminal: &'a Terminal,
     pub(crate) interrupts: &'a Interrupts,
+    /// The user wants the session to end.
+    pub(crate) is_over: bool,
     /// The report is one JSON object on stdout.
     pub(crate) is_json: bool,
 }
@@ -95,6 +101,7 @@ impl Conversation<'_> {
     /// Leads the conversation and closes the session, however it ends. Without a prompt they come from stdin.
     pub(crate) async fn lead(mut self, prompt: Option<&str>) -> Result<Exit, CliError> {
         let mut record = Record::default();
+        self.warn_of_hidden();
         let cancel = self.interrupts.token();
         let is_started = tokio::select! {
             biased;
@@ -129,13 +136,12 @@ impl Conversation<'_> {
             };
             match line.as_str() {
                 "" => {}
-                "/quit" => return,
                 line => {
                     self.reload().await;
                     self.take(line, record).await;
                 }
             }
-            if self.scripts.is_over() {
+            if self.is_over || self.scripts.is_over() {
                 return;
             }
             if self.interrupts.is_interrupted() {
@@ -153,15 +159,71 @@ impl Conversation<'_> {
             self.ask(line, record).await;
             return self.go_on(record).await;
         };
-        let has = |command: &&ForeignCommand| command.names.iter().any(|own| own == name);
-        match (line, self.commands.iter().find(has).cloned()) {
-            ("/quit", _) => return,
-            ("/compact", _) => self.compact(record).await,
-            _ if passage::COMMANDS.contains(&name) => self.pass(line, record).await,
-            (_, Some(command)) => self.run(&command, line, record).await,
-            (_, None) => self.refuse(name, record),
+        if let Some(row) = command::find(name) {
+            self.carry_out(row, line, record).await;
+        } else {
+            let has = |command: &&ForeignCommand| command.names.iter().any(|own| own == name);
+            match self.commands.iter().find(has).cloned() {
+                Some(command) => self.run(&command, line, record).await,
+                None => self.refuse(name, record),
+            }
         }
-        self.go_on(record).await;
+        if !self.is_over {
+            self.go_on(record).await;
+        }
+    }
+
+    /// Carries out a command of the conversation's own.
+    async fn carry_out(&mut self, row: &Row, line: &str, record: &mut Record) {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        match (row.own, words.as_slice()) {
+            (Own::Compact, []) => self.compact(record).await,
+            (Own::New, []) => self.begin_anew(record).await,
+            (Own::Resume, [id]) => self.resume(id, record).await,
+            (Own::Fork, [entry]) => self.fork(&(*entry).into(), record).await,
+            (Own::Tree, []) => self.terminal.lines(tree::lines(self.agent.session())),
+            (Own::Tree, [entry]) => {
+                self.go_to(&(*entry).into(), Leaving::AsItIs, record).await;
+            }
+            (Own::Tree, [entry, "summary"]) => {
+                self.go_to(&(*entry).into(), Leaving::Summarised, record)
+                    .await;
+            }
+            (Own::Help, []) => self.help(),
+            (Own::Quit, []) => self.is_over = true,
+            _ => self.correct(row, record),
+        }
+    }
+
+    /// Says how a command is written.
+    fn correct(&self, row: &Row, record: &mut Record) {
+        let ways: Vec<String> = row.ways().map(|way| format!("`{way}`")).collect();
+        let hint = match row.own {
+            Own::Fork | Own::Tree => "; `/tree` shows the entries",
+            Own::Resume => "; `tenterhook sessions list` shows the sessions",
+            Own::Compact | Own::New | Own::Help | Own::Quit => "",
+        };
+        output::note(format_args!("Expected {}{hint}", ways.join(" or ")));
+        self.fail(record, Exit::Usage);
+    }
+
+    /// Shows every command.
+    fn help(&self) {
+        let own = TABLE.iter().flat_map(|row| {
+            let ways = row.ways().enumerate();
+            ways.map(|(nth, way)| (way, if nth == 0 { row.does } else { "" }.to_owned()))
+        });
+        let brought = self.commands.iter().map(|command| {
+            (
+                safe_line(&command.to_string()),
+                safe_line(&command.description),
+            )
+        });
+        let rows: Vec<Vec<Cell>> = own
+            .chain(brought)
+            .map(|(way, does)| vec![(way, style::NAME), table::plain(does)])
+            .collect();
+        self.terminal.lines(table::lines(&rows));
     }
 
     /// Works on the prompts of scripts.
@@ -214,18 +276,34 @@ impl Conversation<'_> {
     /// Says that there is no such command.
     fn refuse(&self, name: &str, record: &mut Record) {
         let brought = self.commands.iter().map(ToString::to_string);
-        let own = ["compact"].into_iter().chain(passage::COMMANDS);
-        let others: Vec<String> = brought
-            .chain(own.map(|name| format!("/{name}")))
+        let own = TABLE.iter().map(|row| format!("/{}", row.name));
+        let names: Vec<String> = brought
+            .chain(own)
             .map(|name| format!("`{}`", safe(&name)))
             .collect();
         output::note(format_args!(
-            "There is no command `/{}`; there are {} and `/quit`.",
+            "There is no command `/{}`; there are {}.",
             safe(name),
-            others.join(", ")
+            names.join(", ")
         ));
+        self.fail(record, Exit::Usage);
+    }
+
+    /// Notes that a command came to nothing. Who sits at the terminal has seen it.
+    fn fail(&self, record: &mut Record, exit: Exit) {
         if !self.terminal.is_interactive() {
-            record.note(Exit::Usage);
+            record.note(exit);
+        }
+    }
+
+    /// Says which commands of extensions cannot be reached.
+    fn warn_of_hidden(&self) {
+        let names = self.commands.iter().flat_map(|command| &command.names);
+        for name in names.filter(|name| command::find(name).is_some()) {
+            warn(format_args!(
+                "an extension's command `/{}` is never run: `tenterhook run` has one of that name",
+                safe_line(name)
+            ));
         }
     }
 

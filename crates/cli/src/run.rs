@@ -87,6 +87,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         reloader: followed.map(|followed| followed.follow(scope, of_recipe)),
         terminal: &terminal,
         interrupts,
+        is_over: false,
         is_json: args.json,
     };
     let prompt = recipe::prompt(recipe.as_ref(), args.prompt.as_deref());

@@ -1,44 +1,16 @@
 //! The commands by which a user goes from session to session, and from branch to branch.
 
 use tenterhook::EntryId;
-use tenterhook_agent::{Frontend as _, Leaving, Moved, PassageError};
+use tenterhook_agent::{Leaving, Moved, PassageError};
 
 use super::{Conversation, Record};
 use crate::exit::Exit;
 use crate::output;
 use crate::safe::{inset, safe_line};
-use crate::{sessions, tree};
-
-/// The commands, without their slashes.
-pub(super) const COMMANDS: [&str; 4] = ["new", "resume", "fork", "tree"];
+use crate::sessions;
 
 impl Conversation<'_> {
-    /// Carries out one of the commands.
-    pub(super) async fn pass(&mut self, line: &str, record: &mut Record) {
-        let mut words = line.split_whitespace();
-        let command = words.next().unwrap_or_default();
-        let (argument, more) = (words.next(), words.next());
-        match (command, argument, more) {
-            ("/new", None, None) => self.begin_anew(record).await,
-            ("/resume", Some(id), None) => self.resume(id, record).await,
-            ("/fork", Some(entry), None) => self.fork(&entry.into(), record).await,
-            ("/tree", None, None) => self.terminal.lines(tree::lines(self.agent.session())),
-            ("/tree", Some(entry), None) => {
-                self.go_to(&entry.into(), Leaving::AsItIs, record).await;
-            }
-            ("/tree", Some(entry), Some("summary")) if words.next().is_none() => {
-                self.go_to(&entry.into(), Leaving::Summarised, record).await;
-            }
-            _ => {
-                output::note(
-                    "Expected `/new`, `/resume ID`, `/fork ENTRY`, `/tree` or `/tree ENTRY [summary]`; `/tree` shows the entries",
-                );
-                self.fail(record, Exit::Usage);
-            }
-        }
-    }
-
-    async fn begin_anew(&mut self, record: &mut Record) {
+    pub(super) async fn begin_anew(&mut self, record: &mut Record) {
         let cancel = self.interrupts.token();
         let done = self.agent.new_session(&cancel).await;
         if self.is_done(done, record).is_some() {
@@ -46,7 +18,7 @@ impl Conversation<'_> {
         }
     }
 
-    async fn resume(&mut self, id: &str, record: &mut Record) {
+    pub(super) async fn resume(&mut self, id: &str, record: &mut Record) {
         let cancel = self.interrupts.token();
         let found = self.agent.find_session(id);
         let done = match found {
@@ -59,7 +31,7 @@ impl Conversation<'_> {
         }
     }
 
-    async fn fork(&mut self, entry: &EntryId, record: &mut Record) {
+    pub(super) async fn fork(&mut self, entry: &EntryId, record: &mut Record) {
         let cancel = self.interrupts.token();
         let done = self.agent.fork(entry, &cancel).await;
         if let Some(moved) = self.is_done(done, record) {
@@ -71,7 +43,7 @@ impl Conversation<'_> {
         }
     }
 
-    async fn go_to(&mut self, entry: &EntryId, leaving: Leaving, record: &mut Record) {
+    pub(super) async fn go_to(&mut self, entry: &EntryId, leaving: Leaving, record: &mut Record) {
         if leaving == Leaving::Summarised {
             self.terminal.wait_for("waiting for the summary");
         }
@@ -122,12 +94,5 @@ impl Conversation<'_> {
             },
         );
         None
-    }
-
-    /// Notes that a command came to nothing. Who sits at the terminal has seen it.
-    fn fail(&self, record: &mut Record, exit: Exit) {
-        if !self.terminal.is_interactive() {
-            record.note(exit);
-        }
     }
 }

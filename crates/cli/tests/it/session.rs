@@ -202,6 +202,29 @@ fn a_prompt_that_is_no_text_is_an_error() {
 }
 
 #[test]
+fn help_names_every_command_and_a_wrong_form_is_corrected() {
+    let ran = Test::new()
+        .args(["run", "--no-journal"])
+        .stdin("/help\n/tree 1 2 3\n/quit\nnever asked\n")
+        .script("turns: []")
+        .run();
+    let (stdout, stderr, status) = ran.all();
+    for way in ["/compact", "/resume ID", "/tree ENTRY [summary]", "/quit"] {
+        assert!(
+            stdout.contains(&format!("{way}  ")) || stdout.contains(&format!("{way}\n")),
+            "{stdout}"
+        );
+    }
+    assert_eq!(
+        (stderr, status),
+        (
+            "Expected `/tree` or `/tree ENTRY [summary]`; `/tree` shows the entries\n",
+            64
+        )
+    );
+}
+
+#[test]
 fn an_unknown_command_is_no_prompt() {
     let ran = Test::new()
         .args(["run", "--no-journal"])
@@ -212,7 +235,7 @@ fn an_unknown_command_is_no_prompt() {
         ran.all(),
         (
             "first\n",
-            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree` and `/quit`.\n",
+            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/help`, `/quit`.\n",
             64
         )
     );

@@ -189,7 +189,7 @@ fn what_is_not_there_is_refused_with_a_way_out() {
     for text in [
         "Nothing is changed: there is no session `x` in `",
         "Nothing is changed: the session has no entry `9`\n",
-        "Expected `/new`, `/resume ID`, `/fork ENTRY`, `/tree` or `/tree ENTRY [summary]`; ",
+        "Expected `/new`\n",
     ] {
         assert!(ran.stderr.contains(text), "{}", ran.stderr);
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use tenterhook::Engine;
 use tenterhook_handlers::ResponseCache;
-use tenterhook_protocol::event::{InputSource, SessionEndReason, SessionSource};
+use tenterhook_protocol::event::{InputSource, ModelSelectSource, SessionEndReason, SessionSource};
 use tenterhook_protocol::{AgentId, AgentRef, Image, InvokedBy, Origin, SessionId, Usage};
 use thiserror::Error;
 use tokio::sync::{Mutex, Semaphore};
@@ -20,8 +20,9 @@ use crate::frontend::{Frontend, NonInteractive};
 use crate::hooks::Hooks;
 use crate::life::{Identity, Life, Setup};
 use crate::limit::{Limits, RetryPolicy};
+use crate::model::{Models, SelectError, Selected, ThinkingLevel};
 use crate::permission::{Permissions, RuleProblem};
-use crate::provider::Provider;
+use crate::provider::{ModelId, Provider};
 use crate::queue::{AgentHandle, Queues};
 use crate::session::{Session, Sessions};
 use crate::swap::{ContextSwaps, Seat};
@@ -81,6 +82,9 @@ pub enum BuildError {
 #[derive(Debug)]
 pub struct AgentBuilder {
     provider: Option<Arc<dyn Provider>>,
+    model_name: Option<String>,
+    keeps_model: bool,
+    thinking: Option<ThinkingLevel>,
     session: Option<Session>,
     parts: Parts,
 }
@@ -99,6 +103,9 @@ pub(crate) struct Parts {
     frontend: Arc<dyn Frontend>,
     agents: Vec<AgentSpec>,
     limits: Limits,
+    models: Models,
+    /// What the agent was built with, once it is.
+    built_with: Option<Selected>,
     retry: RetryPolicy,
     responses: Option<ResponseCache>,
     swaps: Option<Arc<ContextSwaps>>,
@@ -114,6 +121,36 @@ impl AgentBuilder {
     #[must_use]
     pub fn model(mut self, provider: Arc<dyn Provider>) -> Self {
         self.provider = Some(provider);
+        self
+    }
+
+    /// Sets the name by which the model is chosen again. The default is its id.
+    #[must_use]
+    pub fn model_name(mut self, name: impl Into<String>) -> Self {
+        self.model_name = Some(name.into());
+        self
+    }
+
+    /// Sets the models that can be chosen beside that one. The default is none.
+    #[must_use]
+    pub fn models(mut self, models: Models) -> Self {
+        self.parts.models = models;
+        self
+    }
+
+    /// Leads a session that goes on with the model and the thinking level of this builder, whatever it was led with
+    /// before. The default is to restore what it was led with. Sessions that the agent goes on with later are restored
+    /// in any case.
+    #[must_use]
+    pub fn keep_model(mut self) -> Self {
+        self.keeps_model = true;
+        self
+    }
+
+    /// Sets how much the model thinks. The default leaves it to the service.
+    #[must_use]
+    pub fn thinking(mut self, level: ThinkingLevel) -> Self {
+        self.thinking = Some(level);
         self
     }
 
@@ -272,11 +309,20 @@ impl AgentBuilder {
                 parts.toolbox = add_background_tools(parts.toolbox, &agents);
             }
         }
+        let name = self.model_name.unwrap_or_else(|| provider.id().to_string());
+        parts.models.add(&name, &provider);
+        let selected = Selected {
+            name,
+            provider,
+            thinking: self.thinking,
+        };
+        parts.built_with = Some(selected.clone());
         let session = self.session.unwrap_or_else(fresh_session);
         Ok(Agent {
-            stint: parts.begin(provider, session),
+            stint: parts.begin(selected, session),
             parts,
             is_started: false,
+            keeps_model: self.keeps_model,
         })
     }
 }
@@ -300,7 +346,7 @@ impl Parts {
     }
 
     /// Puts an agent together that leads `session`.
-    fn begin(&self, provider: Arc<dyn Provider>, mut session: Session) -> Stint {
+    fn begin(&self, selected: Selected, mut session: Session) -> Stint {
         if let Some(sessions) = &self.sessions
             && !session.is_kept()
         {
@@ -330,7 +376,9 @@ impl Parts {
         let most_tasks = most_tasks.min(Semaphore::MAX_PERMITS);
         let swaps = self.swaps.clone();
         let setup = Arc::new(Setup {
-            provider,
+            built_with: self.built_with.clone().unwrap_or_else(|| selected.clone()),
+            selected: std::sync::Mutex::new(selected),
+            models: self.models.clone(),
             toolbox: self.toolbox.clone(),
             permissions: self.permissions.clone(),
             cwd: self.cwd.clone(),
@@ -449,7 +497,7 @@ pub enum RunEnd {
 }
 
 /// What came of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
     /// How the run ended.
     pub end: RunEnd,
@@ -459,6 +507,8 @@ pub struct RunReport {
     pub turns: u32,
     /// The tokens of the run's model calls, as far as the provider counted them.
     pub usage: Usage,
+    /// What these calls cost in US dollars; `None` where the price of one of them is not known.
+    pub cost: Option<f64>,
 }
 
 /// What a user says.
@@ -496,6 +546,7 @@ pub struct Agent {
     pub(crate) parts: Parts,
     pub(crate) stint: Stint,
     is_started: bool,
+    keeps_model: bool,
 }
 
 impl Agent {
@@ -506,6 +557,9 @@ impl Agent {
     pub fn builder(engine: Engine) -> AgentBuilder {
         AgentBuilder {
             provider: None,
+            model_name: None,
+            keeps_model: false,
+            thinking: None,
             session: None,
             parts: Parts {
                 engine,
@@ -519,6 +573,8 @@ impl Agent {
                 frontend: Arc::new(NonInteractive),
                 agents: Vec::new(),
                 limits: Limits::default(),
+                models: Models::default(),
+                built_with: None,
                 retry: RetryPolicy::default(),
                 responses: None,
                 swaps: None,
@@ -543,6 +599,58 @@ impl Agent {
         let is_missing = setup.toolbox.get(TRANSFER_TASK).is_none();
         let also = is_missing.then_some(TRANSFER_TASK);
         setup.permissions.unmatched(&setup.toolbox, also)
+    }
+
+    /// Returns the model that answers.
+    pub fn model(&self) -> ModelId {
+        self.stint.life.setup.selected().provider.id().clone()
+    }
+
+    /// Returns the names of the models that [`next_model`](Self::next_model) goes through, in order.
+    pub fn models(&self) -> &[String] {
+        self.stint.life.setup.models.names()
+    }
+
+    /// Chooses the model that answers from the next turn on. Says whether it is another one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such model or it cannot be opened; the one before stays.
+    pub async fn set_model(&mut self, name: &str) -> Result<bool, SelectError> {
+        self.choose(Some(name), ModelSelectSource::Set).await
+    }
+
+    /// Chooses the next of the models that are listed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no other or it cannot be opened; the one before stays.
+    pub async fn next_model(&mut self) -> Result<bool, SelectError> {
+        self.choose(None, ModelSelectSource::Cycle).await
+    }
+
+    async fn choose(
+        &mut self,
+        name: Option<&str>,
+        source: ModelSelectSource,
+    ) -> Result<bool, SelectError> {
+        self.start_session(SessionSource::Startup).await;
+        let is_other = self.stint.life.select_model(name, source).await?;
+        self.stint.life.save().await;
+        Ok(is_other)
+    }
+
+    /// Returns how much the model thinks; `None` leaves it to the service.
+    pub fn thinking(&self) -> Option<ThinkingLevel> {
+        self.stint.life.setup.selected().thinking
+    }
+
+    /// Chooses how much the model thinks from the next turn on. Says whether it is another level.
+    pub async fn set_thinking(&mut self, level: ThinkingLevel) -> bool {
+        self.start_session(SessionSource::Startup).await;
+        let is_other = self.stint.life.select_thinking(level, true).await;
+        self.stint.life.save().await;
+        is_other
     }
 
     /// Returns the session.
@@ -574,6 +682,9 @@ impl Agent {
     pub async fn start_session(&mut self, source: SessionSource) {
         if !std::mem::replace(&mut self.is_started, true) {
             self.stint.life.start(source, None).await;
+            if !self.keeps_model {
+                self.stint.life.restore_selection().await;
+            }
         }
     }
 
@@ -622,12 +733,12 @@ impl Agent {
     pub(crate) async fn replace(&mut self, next: Session, reason: SessionEndReason) -> SessionId {
         let target = next.id().clone();
         self.stint.life.end(reason, Some(target)).await;
-        let provider = Arc::clone(&self.stint.life.setup.provider);
+        let selected = self.stint.life.setup.selected();
         self.parts.permissions = self.parts.permissions.for_new_session();
         // Scripts see one agent at a time.
         #[cfg(unix)]
         drop(self.stint.attached.take());
-        let ended = std::mem::replace(&mut self.stint, self.parts.begin(provider, next));
+        let ended = std::mem::replace(&mut self.stint, self.parts.begin(selected, next));
         ended.life.session.id().clone()
     }
 }

@@ -13,18 +13,25 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenterhook_protocol::event::{
-    MessageStart, MessageUpdate, NotificationLevel, RetryEnd, RetryStart,
+    MessageStart, MessageUpdate, NotificationLevel, ProviderRequest, ProviderResponse, RetryEnd,
+    RetryStart,
 };
 use tenterhook_protocol::{EventId, Message, Role, ToolCall, Usage};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::Hooks;
 use crate::life::Setup;
-use crate::provider::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose};
+use crate::model::Selected;
+use crate::provider::{
+    Exchange, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, Step,
+};
 
 /// Who asks the model.
 pub(crate) struct Asker<'a> {
     pub(crate) setup: &'a Setup,
+    /// The model that is asked.
+    pub(crate) selected: &'a Selected,
     pub(crate) agent: &'a str,
     pub(crate) hooks: &'a Hooks,
     pub(crate) cancel: &'a CancellationToken,
@@ -123,11 +130,20 @@ impl Asker<'_> {
 
     async fn attempt(&self, request: &ModelRequest, draft: &mut Draft) -> Result<(), AskError> {
         let is_shown = request.purpose == Purpose::Turn;
-        let mut stream = self.setup.provider.stream(request.clone());
+        let (exchange, mut hearing) = self.exchange().unzip();
+        let mut stream = self.selected.provider.stream(ModelRequest {
+            exchange,
+            thinking: self.selected.thinking,
+            ..request.clone()
+        });
         loop {
             let event = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Err(AskError::Canceled),
+                Some(step) = next_step(&mut hearing) => {
+                    self.hear(step).await;
+                    continue;
+                }
                 event = stream.next() => event,
             };
             match event {
@@ -148,6 +164,35 @@ impl Asker<'_> {
             self.announce(draft).await;
         }
         Ok(())
+    }
+
+    /// Returns what lets hooks hear of the exchange with the service, if any of them wants to.
+    fn exchange(&self) -> Option<(Exchange, mpsc::Receiver<Step>)> {
+        let hooks = self.hooks.dispatcher();
+        let sees_payload = hooks.is_hooked::<ProviderRequest>();
+        let is_wanted = sees_payload || hooks.is_hooked::<ProviderResponse>();
+        is_wanted.then(|| Exchange::new(sees_payload))
+    }
+
+    /// Lets hooks hear a step of the exchange. A provider that went away does not wait for the answer.
+    async fn hear(&self, step: Step) {
+        match step {
+            Step::Request { payload, reply } => {
+                let outcome = self.hooks.fire(|| ProviderRequest { payload }).await;
+                let replaced = outcome.into_rewritten().map(|event| event.payload);
+                reply.send(replaced).unwrap_or_default();
+            }
+            Step::Response {
+                status,
+                headers,
+                heard,
+            } => {
+                self.hooks
+                    .tell(|| ProviderResponse { status, headers })
+                    .await;
+                heard.send(()).unwrap_or_default();
+            }
+        }
     }
 
     async fn take(&self, event: ModelEvent, draft: &mut Draft, is_shown: bool) {
@@ -201,6 +246,11 @@ impl Asker<'_> {
             self.hooks.tell(started).await;
         }
     }
+}
+
+/// Waits for a step of the exchange. Without an exchange there is none.
+async fn next_step(hearing: &mut Option<mpsc::Receiver<Step>>) -> Option<Step> {
+    hearing.as_mut()?.recv().await
 }
 
 /// Gives a call an id where the service gave none, or gave one twice: results are matched by it.

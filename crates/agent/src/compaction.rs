@@ -16,7 +16,7 @@ use tenterhook_protocol::event::{
     CompactionPreparation, CompactionReason, CompactionSource, CompactionStart, NotificationLevel,
     PreCompact, SessionEntry,
 };
-use tenterhook_protocol::{EntryId, Event, Message, Role};
+use tenterhook_protocol::{EntryId, Event, Message, Messages, Role};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,7 @@ use self::quote::quote;
 use crate::ask::{Answer, AskError, Asker};
 use crate::hooks::{Hooks, reason_or_none};
 use crate::life::Life;
+use crate::model::Selected;
 use crate::provider::{ModelError, ModelErrorKind, ModelRequest, Purpose};
 use crate::session::Session;
 
@@ -283,6 +284,7 @@ impl Life {
         hooks: &Hooks,
         cancel: &CancellationToken,
     ) -> Result<String, CompactionError> {
+        let selected = self.setup.selected();
         let mut text = quote(source.messages, self.setup.context_window());
         for fragment in guidance {
             text.push_str("\n\n");
@@ -290,7 +292,8 @@ impl Life {
         }
         let messages = self
             .pass_before_llm_call(
-                vec![Message::system(source.instruction), Message::user(text)],
+                &selected,
+                vec![Message::system(source.instruction), Message::user(text)].into(),
                 hooks,
                 cancel,
             )
@@ -303,6 +306,7 @@ impl Life {
         };
         let asker = Asker {
             setup: &self.setup,
+            selected: &selected,
             agent: &self.identity.name,
             hooks,
             cancel,
@@ -311,7 +315,7 @@ impl Life {
             AskError::Canceled => CompactionError::Canceled,
             AskError::Failed(error) => CompactionError::Model(error),
         })?;
-        self.tell_after_llm_call(&answer, hooks).await;
+        self.tell_after_llm_call(&selected, &answer, hooks).await;
         let summary = answer.message.content.trim().to_owned();
         if summary.is_empty() {
             let error = ModelError::new(ModelErrorKind::Broken, "the model wrote an empty summary");
@@ -323,12 +327,13 @@ impl Life {
     /// A summary is a model call like any other: what keeps text from the model keeps it from this one.
     async fn pass_before_llm_call(
         &self,
-        messages: Vec<Message>,
+        selected: &Selected,
+        messages: Messages,
         hooks: &Hooks,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Message>, CompactionError> {
+    ) -> Result<Messages, CompactionError> {
         let build = || BeforeLlmCall {
-            model_id: self.setup.provider.id().to_string(),
+            model_id: selected.id(),
             // The call is none of a turn's; it counts with the turn that it is made for or after.
             iteration: self.turns.max(1),
             messages: messages.clone(),
@@ -345,19 +350,19 @@ impl Life {
             .map_or(messages, |event| event.messages))
     }
 
-    async fn tell_after_llm_call(&self, answer: &Answer, hooks: &Hooks) {
+    async fn tell_after_llm_call(&self, selected: &Selected, answer: &Answer, hooks: &Hooks) {
         if let Some(usage) = &answer.usage {
             self.setup.spend(usage);
         }
         let build = || AfterLlmCall {
-            model_id: self.setup.provider.id().to_string(),
+            model_id: selected.id(),
             response: answer.message.content.clone(),
             last_user_message: self
                 .session
                 .last_of(Role::User)
                 .map(|message| message.content.clone()),
             usage: answer.usage,
-            cost: None,
+            cost: selected.cost(answer.usage.as_ref()),
         };
         hooks.tell(build).await;
     }

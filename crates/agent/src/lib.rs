@@ -55,6 +55,7 @@ mod glob;
 mod hooks;
 mod life;
 mod limit;
+pub mod model;
 mod passage;
 pub mod permission;
 pub mod provider;
@@ -71,6 +72,7 @@ pub use crate::agent::{Agent, AgentBuilder, AgentSpec, BuildError, Prompt, RunEn
 pub use crate::compaction::{Compacted, CompactionError};
 pub use crate::frontend::Frontend;
 pub use crate::limit::{Limits, RetryPolicy};
+pub use crate::model::{Models, SelectError, ThinkingLevel};
 pub use crate::passage::{Leaving, Moved, PassageError};
 pub use crate::permission::{Permissions, Rule, RuleProblem};
 pub use crate::queue::AgentHandle;

@@ -17,8 +17,8 @@ use crate::agent::AgentSpec;
 use crate::background::{Attention, Tasks};
 use crate::hooks::Hooks;
 use crate::limit::{Limits, RetryPolicy};
+use crate::model::{Models, Selected};
 use crate::permission::Permissions;
-use crate::provider::Provider;
 use crate::queue::Queues;
 use crate::session::{Session, estimate_tokens};
 use crate::swap::Seat;
@@ -27,7 +27,12 @@ use crate::tool::{RUN_BACKGROUND_AGENT, TRANSFER_TASK, Toolbox};
 /// What the agents of one family share.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub(crate) provider: Arc<dyn Provider>,
+    /// The model that answers; a turn is led with the one of its beginning.
+    pub(crate) selected: std::sync::Mutex<Selected>,
+    /// What is chosen where nobody chose anything.
+    pub(crate) built_with: Selected,
+    /// The models that there are to choose from.
+    pub(crate) models: Models,
     pub(crate) toolbox: Toolbox,
     pub(crate) permissions: Permissions,
     pub(crate) cwd: PathBuf,
@@ -76,7 +81,7 @@ impl Setup {
     pub(crate) fn context_window(&self) -> Option<u64> {
         self.limits
             .context_window
-            .or_else(|| self.provider.context_window())
+            .or_else(|| self.selected().provider.context_window())
     }
 }
 
@@ -273,7 +278,7 @@ impl Life {
     /// Charges a call that the provider did not count: a budget holds all the same.
     pub(crate) fn spend_estimate(&self, answer: &Message) {
         let usage = Usage {
-            input_tokens: estimate_tokens(&self.session.messages()),
+            input_tokens: self.session.estimated_tokens(),
             output_tokens: estimate_tokens([answer]),
             ..Usage::default()
         };
@@ -294,8 +299,7 @@ impl Life {
             .input_tokens
             .saturating_add(self.gauge.usage.output_tokens);
         if counted == 0 {
-            let messages: Vec<Message> = self.session.messages();
-            return estimate_tokens(&messages);
+            return self.session.estimated_tokens();
         }
         let newer = self
             .session

@@ -1,5 +1,7 @@
 //! The bounds of a run.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::time::Duration;
 
 /// How far a run may go.
@@ -54,13 +56,16 @@ impl Default for Limits {
     }
 }
 
-/// How model calls that failed are tried again. The pause doubles from try to try.
+/// How model calls that failed are tried again. The pause doubles from try to try, and a part of it is left to chance:
+/// agents that failed together do not come back together.
 ///
 /// | field | default |
 /// |---|---|
 /// | `attempts` | 3 |
 /// | `first_pause` | 1 s |
 /// | `longest_pause` | 30 s |
+/// | `jitter` | 25 % |
+/// | `seed` | none: chance is chance |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// How often one model call is tried at most, the first try included.
@@ -69,6 +74,11 @@ pub struct RetryPolicy {
     pub first_pause: Duration,
     /// The longest pause, also where the service asks for more.
     pub longest_pause: Duration,
+    /// How much a pause may be shorter by chance, in per cent. One that the service asked for is longer by that
+    /// instead: never shorter than it wants.
+    pub jitter: u8,
+    /// Makes the same pauses each time, as tests want them.
+    pub seed: Option<u64>,
 }
 
 impl Default for RetryPolicy {
@@ -77,6 +87,8 @@ impl Default for RetryPolicy {
             attempts: 3,
             first_pause: Duration::from_secs(1),
             longest_pause: Duration::from_secs(30),
+            jitter: 25,
+            seed: None,
         }
     }
 }
@@ -84,11 +96,40 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// Returns the pause before retry number `retry`, from 1.
     pub(crate) fn pause(&self, retry: u32, asked: Option<Duration>) -> Duration {
-        let doubled = self
-            .first_pause
-            .saturating_mul(2_u32.saturating_pow(retry.saturating_sub(1)));
-        asked.unwrap_or(doubled).min(self.longest_pause)
+        let part = self.part(retry);
+        let pause = if let Some(asked) = asked {
+            asked.saturating_add(part_of(asked, part))
+        } else {
+            let doublings = 2_u32.saturating_pow(retry.saturating_sub(1));
+            let doubled = self.first_pause.saturating_mul(doublings);
+            let doubled = doubled.min(self.longest_pause);
+            doubled.saturating_sub(part_of(doubled, part))
+        };
+        pause.min(self.longest_pause)
     }
+
+    /// Returns the part that chance changes, in thousandths of the pause.
+    fn part(&self, retry: u32) -> u32 {
+        let most = u64::from(self.jitter.min(100)) * 10;
+        let drawn = match self.seed {
+            Some(seed) => mix(seed.wrapping_add(u64::from(retry))),
+            // The standard library's own source of chance; its hashers differ from each other.
+            None => RandomState::new().hash_one(retry),
+        };
+        u32::try_from(drawn % (most + 1)).unwrap_or_default()
+    }
+}
+
+fn part_of(pause: Duration, thousandths: u32) -> Duration {
+    pause.saturating_mul(thousandths) / 1000
+}
+
+/// Spreads the bits of a seed as `SplitMix64` does.
+fn mix(seed: u64) -> u64 {
+    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
@@ -125,7 +166,10 @@ mod tests {
 
     #[test]
     fn pauses_double_and_are_capped_also_when_asked_for() {
-        let policy = RetryPolicy::default();
+        let policy = RetryPolicy {
+            jitter: 0,
+            ..RetryPolicy::default()
+        };
         let pauses: Vec<u64> = (1..=7)
             .map(|retry| policy.pause(retry, None).as_secs())
             .collect();
@@ -138,5 +182,40 @@ mod tests {
             policy.pause(1, Some(Duration::from_hours(1))),
             Duration::from_secs(30)
         );
+    }
+
+    #[test]
+    fn chance_makes_pauses_shorter_and_those_that_were_asked_for_longer() {
+        let second = Duration::from_secs(1);
+        for seed in (0..200).map(Some).chain([None; 20]) {
+            let policy = RetryPolicy {
+                seed,
+                ..RetryPolicy::default()
+            };
+            let own = policy.pause(1, None);
+            assert!(second * 3 / 4 <= own && own <= second, "{seed:?}: {own:?}");
+            let asked = policy.pause(1, Some(second));
+            assert!(
+                second <= asked && asked <= second * 5 / 4,
+                "{seed:?}: {asked:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_seed_makes_pauses_that_differ_from_try_to_try_and_not_from_run_to_run() {
+        let pauses = |seed| {
+            let policy = RetryPolicy {
+                first_pause: Duration::from_secs(8),
+                longest_pause: Duration::from_secs(8),
+                seed: Some(seed),
+                ..RetryPolicy::default()
+            };
+            [1, 2, 3].map(|retry| policy.pause(retry, None))
+        };
+        assert_eq!(pauses(7), pauses(7));
+        assert_ne!(pauses(7), pauses(8));
+        let [first, second, third] = pauses(7);
+        assert!(first != second && second != third);
     }
 }

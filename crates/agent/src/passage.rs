@@ -337,6 +337,7 @@ impl Agent {
 
     async fn begin_anew(&mut self, source: SessionSource, previous: SessionId) {
         self.stint.life.start(source, Some(previous)).await;
+        self.stint.life.restore_selection().await;
         self.stint.life.save().await;
     }
 }

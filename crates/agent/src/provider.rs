@@ -1,10 +1,14 @@
 //! Where answers come from: a model behind one streaming interface.
 //!
 //! A provider turns messages into a stream of [`ModelEvent`]s and keeps no conversation. It does not
-//! retry and does not know of hooks; both are the run's. Two kinds exist: [`Scripted`] reads a file of
+//! retry and does not know of hooks; both are the run's. What it sends and gets it tells the [`Exchange`] of a request. Two kinds exist: [`Scripted`] reads a file of
 //! turns and needs neither key nor network, [`Remote`] speaks to a model service.
 
+mod exchange;
+mod facts;
 mod judge;
+mod providers;
+mod relay;
 mod remote;
 mod scripted;
 
@@ -15,12 +19,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenterhook_handlers::model::ReplySchema;
-use tenterhook_protocol::{Message, ToolCall, Usage};
+use tenterhook_protocol::{Messages, ToolCall, Usage};
 use thiserror::Error;
 
+use crate::model::ThinkingLevel;
+
+pub use self::exchange::Exchange;
+pub(crate) use self::exchange::Step;
+pub use self::facts::{Facts, Price};
 pub use self::judge::Judges;
+pub use self::providers::{KeyError, Providers, ProvidersError};
 pub use self::remote::{ConnectError, Endpoint, Remote, Service};
 pub use self::scripted::{ScriptError, Scripted};
 
@@ -76,13 +87,21 @@ pub enum ModelChoice {
 /// The text names no model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{found}` names no model: expected `scripted:FILE` or one of {services} followed by `:MODEL`"
+    "`{found}` names no model: expected `scripted:FILE` or one of {services} followed by `:MODEL`{}",
+    or_names(names)
 )]
 pub struct InvalidModel {
     /// What was given.
     pub found: String,
     /// The services that exist.
     pub services: String,
+    /// The names that the user has for models.
+    pub names: Vec<String>,
+}
+
+fn or_names(names: &[String]) -> String {
+    let names = names.iter().map(|name| format!(", or `{name}`"));
+    names.collect()
 }
 
 impl FromStr for ModelChoice {
@@ -94,6 +113,7 @@ impl FromStr for ModelChoice {
             services: Service::ALL
                 .map(|service| format!("`{service}`"))
                 .join(", "),
+            names: Vec::new(),
         };
         let (provider, name) = text.split_once([':', '/']).ok_or_else(invalid)?;
         if name.is_empty() {
@@ -133,6 +153,12 @@ impl ModelChoice {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// The text names no model.
+    #[error(transparent)]
+    Name(#[from] InvalidModel),
+    /// The key cannot be had.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The script is not usable.
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -149,6 +175,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// Returns the model's context window in tokens, where the provider knows it. The default is that
     /// it does not.
     fn context_window(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns what the model costs, where the provider knows it. The default is that it does not.
+    fn price(&self) -> Option<Price> {
         None
     }
 
@@ -169,7 +200,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
 #[derive(Debug, Clone, Default)]
 pub struct ModelRequest {
     /// The conversation, system messages included, in order.
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// The tools on offer.
     pub tools: Vec<ToolSpec>,
     /// What the answer is for.
@@ -178,10 +209,15 @@ pub struct ModelRequest {
     pub subagent: Option<String>,
     /// The form that the text of the answer should have. A service that knows no such forms is not told.
     pub schema: Option<ReplySchema>,
+    /// How much the model should think; `None` leaves it to the service.
+    pub thinking: Option<ThinkingLevel>,
+    /// Who hears of the exchange with the service. `None` is nobody: then nothing is built for it.
+    pub exchange: Option<Exchange>,
 }
 
 /// What the answer of a model is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// A turn of the conversation.
     #[default]
@@ -193,7 +229,7 @@ pub enum Purpose {
 }
 
 /// A tool as a model sees it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name to call it by.
     pub name: String,

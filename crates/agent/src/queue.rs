@@ -106,6 +106,11 @@ impl AgentHandle {
         Self { queues, hooks }
     }
 
+    #[cfg(unix)]
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+
     /// Returns how many messages wait for the agent.
     pub fn waiting(&self) -> usize {
         self.queues.waiting()

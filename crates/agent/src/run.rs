@@ -21,6 +21,7 @@ use crate::agent::{Prompt, RunEnd, RunReport};
 use crate::compaction::{CompactionError, Order};
 use crate::hooks::{Hooks, reason_or_none};
 use crate::life::Life;
+use crate::model::Selected;
 use crate::provider::ModelError;
 
 /// A run under way.
@@ -31,6 +32,8 @@ pub(crate) struct Run<'a> {
     system_prompt: String,
     /// What hooks said of the newest input of the user: for the model calls until the next input.
     prompt_context: Vec<String>,
+    /// The model of the turn.
+    selected: Selected,
     /// The names of the tools that the run has.
     tools: Vec<String>,
     /// Where the run's entries begin in the session.
@@ -93,6 +96,7 @@ impl<'a> Run<'a> {
             cancel,
             system_prompt: life.identity.instruction.clone(),
             prompt_context: Vec::new(),
+            selected: life.setup.selected(),
             tools: life.tool_names(),
             first_entry: life.session.entries().len(),
             cap: life.setup.limits.max_iterations,
@@ -406,6 +410,7 @@ impl<'a> Run<'a> {
             response: response.unwrap_or_default(),
             turns: self.tally.turns,
             usage: self.tally.usage,
+            cost: self.tally.cost(),
         }
     }
 }

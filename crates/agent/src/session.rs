@@ -23,6 +23,7 @@ use self::file::SessionFile;
 pub use self::file::{SessionError, Torn};
 pub use self::folder::{About, Listed, Opened, Sessions};
 pub(crate) use self::view::SessionView;
+use crate::model::noted_model;
 
 /// The kind of an entry that is a message.
 pub const MESSAGE: &str = "message";
@@ -35,6 +36,12 @@ pub const COMPACTION: &str = "compaction";
 
 /// The kind of an entry that holds the summary of a branch that was left.
 pub const BRANCH_SUMMARY: &str = "branch_summary";
+
+/// The kind of an entry that says which model was chosen: `model` is its id, `name` what it was chosen by.
+pub const MODEL_CHANGE: &str = "model_change";
+
+/// The kind of an entry that says which thinking level was chosen.
+pub const THINKING_LEVEL_CHANGE: &str = "thinking_level_change";
 
 /// The kind of an entry that a script keeps for itself.
 pub const CUSTOM: &str = "custom";
@@ -164,8 +171,8 @@ impl Session {
     /// Stores what others added.
     pub(crate) fn store_notes(&mut self) {
         let notes = self.view.as_ref().map(SessionView::take_notes);
-        for note in notes.unwrap_or_default() {
-            self.add(CUSTOM, None, Some(note));
+        for (kind, note) in notes.unwrap_or_default() {
+            self.add(kind, None, Some(note));
         }
     }
 
@@ -423,6 +430,16 @@ impl Session {
         self.append(MESSAGE, Some(message), None)
     }
 
+    /// Appends what the model is not told.
+    pub(crate) fn note(&mut self, kind: &str, data: Value) {
+        self.append(kind, None, Some(data));
+    }
+
+    /// Returns the name by which the session's model was chosen last, if it ever was.
+    pub fn model(&self) -> Option<String> {
+        noted_model(&self.branch)
+    }
+
     /// Appends context that stays for the whole session. What a resumed session holds already is not
     /// said twice.
     pub(crate) fn push_context(&mut self, text: String) {
@@ -531,6 +548,15 @@ impl Session {
         let mut messages = self.contexts();
         messages.extend(self.conversation());
         messages
+    }
+
+    /// Returns the conversation's size in tokens, estimated.
+    pub(crate) fn estimated_tokens(&self) -> u64 {
+        let contexts = marked(&self.branch, &self.contexts);
+        let entries = contexts.chain(self.live());
+        let tokens = estimate_tokens(entries.filter_map(|entry| entry.message.as_ref()));
+        let summary = self.summary().map_or(0, str::len);
+        tokens.saturating_add(u64::try_from(summary.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX))
     }
 
     /// Returns the context of the whole session.
@@ -664,8 +690,22 @@ fn bytes_of(message: &Message) -> usize {
     let calls = message
         .tool_calls
         .iter()
-        .map(|call| call.name.len() + call.arguments.to_string().len());
+        .map(|call| call.name.len() + json_bytes(&call.arguments));
     message.content.len() + calls.sum::<usize>()
+}
+
+/// Returns about how long a value is as JSON, without writing it.
+fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| json_bytes(item) + 1).sum::<usize>(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let bytes = fields.map(|(key, value)| key.len() + 4 + json_bytes(value));
+            2 + bytes.sum::<usize>()
+        }
+    }
 }
 
 #[cfg(test)]

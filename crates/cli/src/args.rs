@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::builder::TypedValueParser as _;
 use clap::{Parser, Subcommand, ValueEnum};
 use tenterhook::EventKind;
-use tenterhook_agent::Rule;
-use tenterhook_agent::provider::ModelChoice;
+use tenterhook_agent::{Rule, ThinkingLevel};
 use tenterhook_config::{FolderName, HookLine};
 
 use crate::exit::EXIT_HELP;
@@ -390,10 +389,14 @@ pub(crate) struct RunArgs {
     #[arg(long = "flag", value_name = "NAME[=VALUE]")]
     pub(crate) flags: Vec<String>,
 
-    /// The model: `scripted:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
-    /// The default is that of the agent file.
+    /// The model: `scripted:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, `ollama:MODEL`, or a name of
+    /// `models.yaml`. The default is that of the agent file, else the one that the session was led with.
     #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<ModelChoice>,
+    pub(crate) model: Option<String>,
+
+    /// How much the model thinks: off, minimal, low, medium, high or xhigh. The default leaves it to the service.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) thinking: Option<ThinkingLevel>,
 
     /// The service's base URL, where it is not the service's own.
     #[arg(long, value_name = "URL", value_parser = base_url)]

@@ -42,7 +42,7 @@ pub(crate) async fn check(args: CheckArgs, interrupts: &Interrupts) -> Result<Ex
 }
 
 fn check_files(args: &CheckArgs, extensions: Vec<HookSpec>) -> Result<Exit, CliError> {
-    let options = hooks::options(false, hooks::services().0);
+    let options = hooks::options(false, hooks::services(&args.config)?.0);
     let layers = config_dir::layers(&args.config, None)?;
     let mut loaded = match hooks::load_named(&args.files, &layers, &options) {
         Ok(loaded) => loaded,

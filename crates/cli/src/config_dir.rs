@@ -57,7 +57,7 @@ fn system() -> Option<PathBuf> {
 ///
 /// A folder that somebody named has to be there: hooks that are not found guard nothing. The one that is looked at
 /// by default need not be.
-fn user(args: &ConfigArgs) -> Result<Option<PathBuf>, CliError> {
+pub(crate) fn user(args: &ConfigArgs) -> Result<Option<PathBuf>, CliError> {
     let named = match &args.config_dir {
         Some(dir) => Some((dir.clone(), "`--config-dir`".to_owned())),
         None => variable(VARIABLE).map(|dir| (dir, format!("`{VARIABLE}`"))),

@@ -1,6 +1,7 @@
 //! The conversation of `tenterhook run`: prompts in, runs and a report out.
 
 mod command;
+mod model;
 mod passage;
 
 use std::sync::Arc;
@@ -64,6 +65,7 @@ struct Run {
     response: String,
     turns: u32,
     usage: Usage,
+    cost: Option<f64>,
 }
 
 /// A session as a program reads it: its last run, and all of them.
@@ -75,6 +77,7 @@ struct Report<'a> {
     response: Option<&'a str>,
     turns: Option<u32>,
     usage: Option<&'a Usage>,
+    cost: Option<f64>,
     runs: &'a [Run],
 }
 
@@ -92,6 +95,7 @@ impl Record {
             response: last.map(|run| run.response.as_str()),
             turns: last.map(|run| run.turns),
             usage: last.map(|run| &run.usage),
+            cost: last.and_then(|run| run.cost),
             runs: &self.runs,
         }
     }
@@ -189,6 +193,10 @@ impl Conversation<'_> {
                 self.go_to(&(*entry).into(), Leaving::Summarised, record)
                     .await;
             }
+            (Own::Model, []) => self.show_models(),
+            (Own::Model, [name]) => self.choose_model(name, record).await,
+            (Own::Thinking, []) => self.show_thinking(),
+            (Own::Thinking, [level]) => self.choose_thinking(level, record).await,
             (Own::Help, []) => self.help(),
             (Own::Quit, []) => self.is_over = true,
             _ => self.correct(row, record),
@@ -201,6 +209,8 @@ impl Conversation<'_> {
         let hint = match row.own {
             Own::Fork | Own::Tree => "; `/tree` shows the entries",
             Own::Resume => "; `tenterhook sessions list` shows the sessions",
+            Own::Model => "; `/model` shows the models",
+            Own::Thinking => "; `/thinking` shows the levels",
             Own::Compact | Own::New | Own::Help | Own::Quit => "",
         };
         output::note(format_args!("Expected {}{hint}", ways.join(" or ")));
@@ -412,6 +422,7 @@ fn run(prompt: &str, ending: Ending, report: RunReport) -> Run {
         response: report.response,
         turns: report.turns,
         usage: report.usage,
+        cost: report.cost,
     }
 }
 

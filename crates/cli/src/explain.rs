@@ -31,7 +31,7 @@ pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Resul
     let event = input::event_name(&args.event)?;
     let subject = subject(&args, &event)?;
     let start = std::env::current_dir().unwrap_or_default();
-    let (services, _) = hooks::services();
+    let (services, _) = hooks::services(&args.hooks.config)?;
     let lines = LineArgs::default();
     let hooks = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
     let rows = rows(&hooks, &event, subject.as_deref(), args.hooks.strict);

@@ -21,7 +21,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let name = input::event_name(&args.event)?;
     let path = args.input.clone();
     let object = interrupt::blocking(interrupts, move || input::read(path.as_deref())).await?;
-    let (services, _) = hooks::services();
+    let (services, _) = hooks::services(&args.hooks.config)?;
     let lines = LineArgs::default();
     let start = input::directory(&object);
     let mut hook_args = args.hooks.clone();

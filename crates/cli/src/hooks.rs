@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
-use tenterhook_agent::provider::{Endpoint, Judges};
+use tenterhook_agent::provider::{Judges, Providers};
 use tenterhook_config::{
     Discovery, FixedHooks, FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Severity,
     Sources, Trust, gone, load_files, load_lines,
@@ -13,13 +13,14 @@ use tenterhook_config::{
 use tenterhook_handlers::Services;
 
 use crate::approval;
-use crate::args::{HookArgs, LineArgs};
+use crate::args::{ConfigArgs, HookArgs, LineArgs};
 use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::extras::{Extras, Listener};
 use crate::interrupt::{self, Interrupts};
+use crate::models;
 use crate::output::{self, style, styled};
 use crate::safe::safe_line;
 
@@ -250,11 +251,16 @@ pub(crate) fn options(lenient: bool, services: Services) -> LoadOptions {
     }
 }
 
-/// Makes what handlers may use: models are asked with keys and URLs of the environment.
-pub(crate) fn services() -> (Services, Arc<Judges>) {
-    let judges = Arc::new(Judges::new(|service| {
-        Endpoint::from_variables(service, |name| std::env::var(name).ok())
-    }));
+/// Makes what handlers may use: models are asked by the user's names, with keys and URLs of the environment.
+pub(crate) fn services(args: &ConfigArgs) -> Result<(Services, Arc<Judges>), CliError> {
+    let providers = models::providers(args)?;
+    Ok(services_with(&providers))
+}
+
+/// Makes what handlers may use, with models by these names.
+pub(crate) fn services_with(providers: &Arc<Providers>) -> (Services, Arc<Judges>) {
+    let variable = |name: &str| std::env::var(name).ok();
+    let judges = Arc::new(Judges::new(Arc::clone(providers), variable));
     let services = Services {
         data_dir: data_dir(),
         model: Some(Arc::clone(&judges) as _),

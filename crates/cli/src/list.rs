@@ -21,7 +21,7 @@ const LINE_WIDTH: usize = 100;
 
 pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let start = std::env::current_dir().unwrap_or_default();
-    let (services, lines) = (hooks::services().0, LineArgs::default());
+    let (services, lines) = (hooks::services(&args.hooks.config)?.0, LineArgs::default());
     let loaded = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
     let hooks = hooks::engine(&loaded.loaded, args.hooks.strict, None).hooks();
     let withheld: Vec<&Brought> = loaded

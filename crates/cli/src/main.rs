@@ -20,6 +20,7 @@ mod input;
 mod interrupt;
 mod journal;
 mod list;
+mod models;
 mod output;
 mod progress;
 mod recipe;

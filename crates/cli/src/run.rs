@@ -4,9 +4,6 @@ use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
-use tenterhook_agent::provider::{
-    ConnectError, Endpoint, Judges, ModelChoice, OpenError, Provider,
-};
 use tenterhook_agent::{Agent, AgentBuilder, AgentSpec, ContextSwaps, Limits};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded, Recipe};
 use tenterhook_handlers::{ResponseCache, Services};
@@ -21,7 +18,7 @@ use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
-use crate::{config_dir, hooks, recipe, rules, sessions};
+use crate::{config_dir, hooks, models, recipe, rules, sessions};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     if args
@@ -32,7 +29,8 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         return Err(CliError::new(Exit::Usage, "the prompt is empty")
             .hint("leave it out to give prompts on standard input, one a line"));
     }
-    let (services, judges) = hooks::services();
+    let providers = models::providers(&args.hooks.config)?;
+    let (services, judges) = hooks::services_with(&providers);
     let swaps = Arc::new(ContextSwaps::default());
     let scripts = extras::host(!args.json && stdin().is_terminal(), &args.flags);
     let services = Services {
@@ -53,7 +51,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let hooks = recipe.iter().flat_map(|recipe| recipe.hooks.iter());
     let of_recipe: Vec<HookSpec> = hooks.cloned().collect();
     loaded.specs.extend(of_recipe.iter().cloned());
-    let provider = provider(&args, &loaded, &judges)?;
+    let stored = sessions::of_run(&args)?;
     let file = journal::open(&args.journal)?;
     let shown = if args.json {
         Shown::Nothing
@@ -68,13 +66,15 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         sink(&args, &loaded, file.as_ref(), &terminal),
     );
     let scope = engine.scope(Scope::Global);
-    let builder = agent(&args, &loaded, engine, provider, Arc::clone(&terminal))?;
+    let builder = agent(&args, &loaded, engine, Arc::clone(&terminal))?;
+    let noted = stored.model();
+    let known = (&*providers, &judges);
+    let builder = models::give(builder, &args, root(&loaded), noted.as_deref(), known)?;
     let builder = builder
         .context_swaps(swaps)
         .toolbox(rules::attempts(&args, extras.toolbox())?)
         .scripts(Arc::clone(&scripts));
     let builder = with_recipe(builder, &loaded, recipe.as_ref());
-    let stored = sessions::of_run(&args)?;
     let (source, builder) = stored.give(builder, args.json);
     let agent = build(&args, builder)?;
     // Scripts stay in their workers as long as somebody has their hooks.
@@ -117,67 +117,10 @@ fn root(loaded: &Loaded) -> Option<&AgentDefinition> {
     loaded.agent_files.iter().find_map(AgentFile::root)
 }
 
-/// Opens the model of the session, and makes it known to those of hooks.
-fn provider(
-    args: &RunArgs,
-    loaded: &Loaded,
-    judges: &Judges,
-) -> Result<Arc<dyn Provider>, CliError> {
-    let choice = match (
-        &args.model,
-        root(loaded).and_then(|agent| agent.model.as_ref()),
-    ) {
-        (Some(choice), _) => choice.clone(),
-        (None, Some(named)) => named.parse().map_err(|error| {
-            CliError::of(Exit::Config, &error).hint("choose a model with `--model`")
-        })?,
-        (None, None) => {
-            return Err(CliError::new(Exit::Usage, "no model is chosen").hint(
-                "pass `--model scripted:FILE` for a scripted one, or `--model openai:gpt-4o`",
-            ));
-        }
-    };
-    if args.base_url.is_some() && matches!(choice, ModelChoice::Scripted(_)) {
-        return Err(CliError::new(
-            Exit::Usage,
-            "`--base-url` has no meaning for a scripted model",
-        )
-        .hint("leave it out, or choose a model of a service with `--model`"));
-    }
-    let mut endpoint = match &choice {
-        ModelChoice::Remote { service, .. } => {
-            Endpoint::from_variables(*service, |name| std::env::var(name).ok())
-        }
-        ModelChoice::Scripted(_) => Endpoint::default(),
-    };
-    if let (Some(url), ModelChoice::Remote { service, .. }) = (&args.base_url, &choice) {
-        judges.reach(*service, url);
-        endpoint.base_url = Some(url.clone());
-    }
-    let provider = choice.open(endpoint).map_err(|error| {
-        let exit = if matches!(error, OpenError::Script(_)) {
-            Exit::Config
-        } else {
-            Exit::Failed
-        };
-        let message = CliError::of(exit, &error);
-        if let OpenError::Connect(ConnectError::NoKey { variable, .. }) = error {
-            message.hint(format!(
-                "set `{variable}`, or try a model without a key: `--model scripted:FILE`"
-            ))
-        } else {
-            message
-        }
-    })?;
-    judges.attach(&provider);
-    Ok(provider)
-}
-
 fn agent(
     args: &RunArgs,
     loaded: &Loaded,
     engine: Engine,
-    provider: Arc<dyn Provider>,
     terminal: Arc<Terminal>,
 ) -> Result<AgentBuilder, CliError> {
     let cwd = sessions::absolute(&args.cwd)?;
@@ -198,7 +141,6 @@ fn agent(
         ..defaults
     };
     let mut builder = Agent::builder(engine)
-        .model(provider)
         .cwd(cwd)
         .permissions(rules::permissions(args, loaded)?)
         .limits(limits)

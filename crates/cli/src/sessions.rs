@@ -51,6 +51,11 @@ pub(crate) fn of_run(args: &RunArgs) -> Result<Stored, CliError> {
 }
 
 impl Stored {
+    /// Returns the name of the model that the session was led with, where the user chose it.
+    pub(crate) fn model(&self) -> Option<String> {
+        self.opened.as_ref()?.session.model()
+    }
+
     /// Gives the session to an agent; says why it starts.
     pub(crate) fn give(
         self,

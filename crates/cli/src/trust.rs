@@ -23,7 +23,7 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
         CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
     })?;
     let hook_args = args.hook_args();
-    let (services, _) = hooks::services();
+    let (services, _) = hooks::services(&hook_args.config)?;
     let lines = LineArgs::default();
     let hooks = hooks::load_quietly(&hook_args, &lines, &start, services, interrupts).await?;
     let approvals = approval::open()?;

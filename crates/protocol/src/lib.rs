@@ -44,7 +44,7 @@ pub use event_kind::{EventKind, EventName, ParseEventNameError, events, parse_ev
 pub use id::{
     AgentId, CustomName, EntryId, EventId, HookId, InvalidName, SessionId, TaskId, ToolUseId,
 };
-pub use message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult, Usage};
+pub use message::{ContentBlock, Image, Message, Messages, Role, ToolCall, ToolResult, Usage};
 pub use outcome::{AnyOutcome, Failure, Outcome};
 pub use permission::{Permission, Verdict};
 

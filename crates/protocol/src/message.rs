@@ -1,5 +1,8 @@
 //! Messages, tool calls and tool results as every event and provider of the engine shows them.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,6 +49,48 @@ pub struct Message {
     /// On a tool message: the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+}
+
+/// The messages of a conversation, in order and shared: a copy costs the same however long they are.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct Messages(Arc<Vec<Message>>);
+
+impl Messages {
+    /// Returns the messages for a change; they are copied if somebody else has them too.
+    pub fn into_vec(self) -> Vec<Message> {
+        Arc::unwrap_or_clone(self.0)
+    }
+}
+
+impl Deref for Messages {
+    type Target = [Message];
+
+    fn deref(&self) -> &[Message] {
+        &self.0
+    }
+}
+
+impl From<Vec<Message>> for Messages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self(Arc::new(messages))
+    }
+}
+
+impl FromIterator<Message> for Messages {
+    fn from_iter<I: IntoIterator<Item = Message>>(messages: I) -> Self {
+        Vec::from_iter(messages).into()
+    }
+}
+
+impl<'a> IntoIterator for &'a Messages {
+    type Item = &'a Message;
+    type IntoIter = std::slice::Iter<'a, Message>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
 }
 
 impl Message {

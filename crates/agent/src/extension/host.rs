@@ -10,11 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_handlers::worker::{Host, NoHost, Refusal};
 use tenterhook_protocol::JsonObject;
-use tenterhook_protocol::event::{NotificationLevel, SessionEntry};
+use tenterhook_protocol::event::{ModelSelectSource, NotificationLevel, SessionEntry};
 use tokio_util::sync::CancellationToken;
 
 use crate::frontend::Frontend;
 use crate::life::{Identity, Setup};
+use crate::model::{Change, Chooser, InvalidThinkingLevel, ThinkingLevel};
 use crate::queue::AgentHandle;
 use crate::session::{SessionView, estimate_tokens};
 
@@ -145,7 +146,7 @@ impl ScriptHost {
                 view.session.note(&custom_type, &data);
                 Ok(json!({}))
             }
-            "session/set" => self.set(&view, params),
+            "session/set" => self.set(&view, params).await,
             "session/stop" => self.stop(&view, params),
             _ if method.starts_with("session/") => Err(Refusal::Failed(format!(
                 "this agent does not let scripts use `{method}`"
@@ -198,9 +199,13 @@ impl ScriptHost {
                 .session
                 .with_entries(|entries| entries.iter().map(self.spelling.entry).collect::<Value>()),
             "model" => {
-                let id = setup.provider.id().to_string();
+                let id = setup.selected().id();
                 let (provider, name) = id.split_once([':', '/']).unwrap_or(("", &id));
                 json!({ "id": name, "name": name, "provider": provider })
+            }
+            "thinking_level" => {
+                let level = setup.selected().thinking;
+                level.unwrap_or(ThinkingLevel::Off).as_str().into()
             }
             "system_prompt" => view.identity.instruction.as_str().into(),
             "is_idle" => (!view.is_working()).into(),
@@ -260,17 +265,35 @@ impl ScriptHost {
         Ok(json!({}))
     }
 
-    fn set(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
+    async fn set(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
         let keys = params.as_object().into_iter().flatten();
         for (key, value) in keys {
-            if key != "active_tools" {
-                return Err(Refusal::Failed(format!(
-                    "this agent does not let scripts change `{key}`"
-                )));
+            match key.as_str() {
+                "active_tools" => {
+                    let names: Vec<String> = read(value)?;
+                    let own = |name: &String| (self.spelling.own_tool)(name).to_owned();
+                    view.setup.activate(names.iter().map(own).collect());
+                }
+                "model" => {
+                    let name = model_name(value)?;
+                    let source = ModelSelectSource::Set;
+                    let chosen = view.chooser().model(Some(&name), source).await;
+                    chosen.map_err(|error| Refusal::Failed(error.to_string()))?;
+                }
+                "thinking_level" => {
+                    let level: String = read(value)?;
+                    let level = level.parse();
+                    let level = level.map_err(|error: InvalidThinkingLevel| {
+                        Refusal::Failed(error.to_string())
+                    })?;
+                    view.chooser().thinking(level, true).await;
+                }
+                key => {
+                    return Err(Refusal::Failed(format!(
+                        "this agent does not let scripts change `{key}`"
+                    )));
+                }
             }
-            let names: Vec<String> = read(value)?;
-            let own = |name: &String| (self.spelling.own_tool)(name).to_owned();
-            view.setup.activate(names.iter().map(own).collect());
         }
         Ok(json!({}))
     }
@@ -336,6 +359,14 @@ impl View {
 
     fn is_working(&self) -> bool {
         self.run().is_some()
+    }
+
+    fn chooser(&self) -> Chooser<'_, impl FnMut(Change)> {
+        Chooser {
+            setup: &self.setup,
+            hooks: self.handle.hooks(),
+            note: |change| self.session.add(change),
+        }
     }
 
     fn stop(&self) {
@@ -421,6 +452,22 @@ struct Note {
 #[derive(Deserialize)]
 struct Stop {
     what: String,
+}
+
+/// Returns the name of a model that a script means: a text, or `provider` and `id`.
+fn model_name(value: &Value) -> Result<String, Refusal> {
+    if let Value::String(name) = value {
+        return Ok(name.clone());
+    }
+    let part = |key: &str| value.get(key)?.as_str();
+    match (part("provider"), part("id")) {
+        (Some(provider), Some(id)) if !provider.is_empty() => Ok(format!("{provider}/{id}")),
+        (_, Some(id)) => Ok(id.to_owned()),
+        (_, None) => Err(Refusal::Failed(
+            "the model has no `id`, expected a name or an object with `provider` and `id`"
+                .to_owned(),
+        )),
+    }
 }
 
 fn level_of(word: &str) -> NotificationLevel {

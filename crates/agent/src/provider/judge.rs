@@ -10,19 +10,36 @@ use tenterhook_handlers::model::{ModelClient, ModelError, ModelQuestion};
 use tenterhook_protocol::Message;
 use tokio::sync::Mutex;
 
-use super::{Endpoint, ModelChoice, ModelEvent, ModelRequest, Provider, Purpose, Service};
+use super::{ModelEvent, ModelRequest, OpenError, Provider, Providers, Purpose};
 
-/// Tells where a service is reached.
-type Endpoints = Box<dyn Fn(Service) -> Endpoint + Send + Sync>;
+/// Reads a variable of the environment.
+type Variables = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// Asks the models that hooks name. Each is opened when it is first asked, and stays open.
 ///
 /// The calls are none of a session's: no event fires for them, and their tokens are not counted.
 pub struct Judges {
-    endpoints: Endpoints,
+    opener: Arc<Opener>,
     session: OnceLock<Arc<dyn Provider>>,
-    base_url: OnceLock<(Service, String)>,
     providers: Mutex<BTreeMap<String, Arc<dyn Provider>>>,
+}
+
+/// Opens models by their names.
+struct Opener {
+    named: Arc<Providers>,
+    variables: Box<Variables>,
+    /// A provider that is reached at another URL than its own.
+    base_url: OnceLock<(String, String)>,
+}
+
+impl Opener {
+    fn open(&self, model: &str) -> Result<Arc<dyn Provider>, OpenError> {
+        let provider = self.named.provider_of(model);
+        let other = self.base_url.get();
+        let other = other.filter(|(known, _)| Some(known.as_str()) == provider);
+        let base_url = other.map(|(_, url)| url.as_str());
+        self.named.open(model, base_url, &*self.variables)
+    }
 }
 
 impl fmt::Debug for Judges {
@@ -34,12 +51,18 @@ impl fmt::Debug for Judges {
 }
 
 impl Judges {
-    /// Makes a client that reaches services at `endpoints`. Nothing is opened.
-    pub fn new(endpoints: impl Fn(Service) -> Endpoint + Send + Sync + 'static) -> Self {
+    /// Makes a client that knows the names of `named`, and reads keys and URLs through `variables`. Nothing is opened.
+    pub fn new(
+        named: Arc<Providers>,
+        variables: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
         Self {
-            endpoints: Box::new(endpoints),
+            opener: Arc::new(Opener {
+                named,
+                variables: Box::new(variables),
+                base_url: OnceLock::new(),
+            }),
             session: OnceLock::new(),
-            base_url: OnceLock::new(),
             providers: Mutex::default(),
         }
     }
@@ -52,21 +75,19 @@ impl Judges {
         }
     }
 
-    /// Reaches a service at another URL than its endpoint says. Only the first call counts.
-    pub fn reach(&self, service: Service, base_url: &str) {
-        self.base_url.get_or_init(|| (service, base_url.to_owned()));
+    /// Reaches a provider at another URL than its own. Only the first call counts.
+    pub fn reach(&self, provider: &str, base_url: &str) {
+        let other = || (provider.to_owned(), base_url.to_owned());
+        self.opener.base_url.get_or_init(other);
     }
 
-    fn endpoint(&self, choice: &ModelChoice) -> Endpoint {
-        let ModelChoice::Remote { service, .. } = choice else {
-            return Endpoint::default();
-        };
-        let endpoint = (self.endpoints)(*service);
-        let other = self.base_url.get().filter(|(known, _)| known == service);
-        Endpoint {
-            base_url: other.map(|(_, url)| url.clone()).or(endpoint.base_url),
-            ..endpoint
-        }
+    /// Opens a model by its name, as those of hooks are opened. It may wait for the disk.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is none, if its key cannot be had, and if the model cannot be used.
+    pub fn open(&self, model: &str) -> Result<Arc<dyn Provider>, OpenError> {
+        self.opener.open(model)
     }
 
     async fn provider(&self, model: &str) -> Result<Arc<dyn Provider>, ModelError> {
@@ -78,13 +99,10 @@ impl Judges {
         if let Some(provider) = providers.get(model) {
             return Ok(Arc::clone(provider));
         }
-        let choice: ModelChoice = model
-            .parse()
-            .map_err(|error: super::InvalidModel| ModelError::new(error.to_string()))?;
-        let endpoint = self.endpoint(&choice);
-        // A script is read from the disk, and so are the certificates of a service.
-        let opened = tokio::task::spawn_blocking(move || choice.open(endpoint)).await;
-        let provider = opened
+        let (opener, wanted) = (Arc::clone(&self.opener), model.to_owned());
+        // A script is read from the disk, and so are keys and the certificates of a service.
+        let done = tokio::task::spawn_blocking(move || opener.open(&wanted)).await;
+        let provider = done
             .map_err(|error| ModelError::new(error.to_string()))?
             .map_err(|error| ModelError::new(error.to_string()))?;
         providers.insert(model.to_owned(), Arc::clone(&provider));
@@ -97,7 +115,8 @@ impl Judges {
             messages: vec![
                 Message::system(question.system),
                 Message::user(question.prompt),
-            ],
+            ]
+            .into(),
             purpose: Purpose::Judge,
             schema: question.schema,
             ..ModelRequest::default()
@@ -130,7 +149,7 @@ impl ModelClient for Judges {
     }
 
     fn problem(&self, model: &str) -> Option<String> {
-        let parsed: Result<ModelChoice, _> = model.parse();
-        parsed.err().map(|error| error.to_string())
+        let checked = self.opener.named.check(model);
+        checked.err().map(|error| error.to_string())
     }
 }

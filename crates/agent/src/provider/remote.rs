@@ -5,15 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use futures_util::future;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use genai::adapter::AdapterKind;
 use genai::chat::{
     ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ChatStreamEvent, ContentPart,
-    JsonSpec, MessageContent, StreamEnd, Tool, ToolResponse,
+    JsonSpec, MessageContent, ReasoningEffort, StreamEnd, Tool, ToolResponse,
 };
 use genai::resolver::AuthData;
 use genai::{Client, ModelIden, ServiceTarget};
@@ -24,8 +23,12 @@ use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{EventId, JsonObject, Message, Role, ToolCall, Usage};
 use thiserror::Error;
 
+use crate::model::ThinkingLevel;
+
+use super::relay::{Relay, Route};
 use super::{
-    ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Provider, ToolSpec, is_overflow,
+    Exchange, Facts, ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Price,
+    Provider, ToolSpec, is_overflow,
 };
 
 /// How long a connection may take to stand.
@@ -194,7 +197,14 @@ pub enum ConnectError {
 /// A model of a service.
 pub struct Remote {
     id: ModelId,
+    http: reqwest::Client,
     client: Client,
+    /// Reaches a relay; made when somebody first wants to see what is sent.
+    relayed: OnceLock<Client>,
+    url: Url,
+    /// The key, if there is one: it may stand in what the service says of a request that it refuses.
+    key: Option<Arc<str>>,
+    facts: Facts,
     target: ServiceTarget,
     header_timeout: Duration,
     calls: KnownCalls,
@@ -220,12 +230,18 @@ impl Remote {
         model: &str,
         endpoint: Endpoint,
     ) -> Result<Self, ConnectError> {
+        let secret = endpoint.api_key.as_deref().map(Arc::from);
         let key = match (endpoint.api_key, service.key_variable()) {
             (Some(key), _) => key,
             (None, Some(variable)) if endpoint.base_url.is_none() => {
                 return Err(ConnectError::NoKey { service, variable });
             }
             (None, _) => "none".to_owned(),
+        };
+        let facts = match &endpoint.base_url {
+            // Who else answers under that name has prices and limits of its own.
+            Some(_) => Facts::default(),
+            None => Facts::known(service, model),
         };
         let url = service.complete_url(
             endpoint
@@ -236,16 +252,22 @@ impl Remote {
         let http = http_client(&url)?;
         Ok(Self {
             id: ModelId::new(service.as_str(), model),
-            client: Client::builder().with_reqwest(http).build().map_err(|_| {
-                ConnectError::BaseUrl {
+            client: Client::builder()
+                .with_reqwest(http.clone())
+                .build()
+                .map_err(|_| ConnectError::BaseUrl {
                     found: url.to_string(),
-                }
-            })?,
+                })?,
+            http,
+            relayed: OnceLock::new(),
             target: ServiceTarget {
                 endpoint: genai::resolver::Endpoint::from_owned(url.as_str()),
                 auth: AuthData::from_single(key),
                 model: ModelIden::new(service.adapter(), model.to_owned()),
             },
+            url,
+            key: secret,
+            facts,
             header_timeout: endpoint.header_timeout.unwrap_or(HEADER_TIMEOUT),
             calls: KnownCalls::default(),
         })
@@ -275,39 +297,112 @@ impl Provider for Remote {
         &self.id
     }
 
-    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+    fn context_window(&self) -> Option<u64> {
+        self.facts.context_window
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.facts.price
+    }
+
+    fn stream(
+        &self,
+        mut request: ModelRequest,
+    ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let adapter = self.target.model.adapter_kind;
-        let format = request
-            .schema
-            .as_ref()
-            .map(|schema| reply_format(adapter, schema));
+        let route = request.exchange.take().map(|exchange| self.route(exchange));
+        let client = match &route {
+            Some(_) => self.relayed_client(),
+            None => Ok(self.client.clone()),
+        };
+        let mut options = Self::options();
+        if let Some(schema) = &request.schema {
+            options = options.with_response_format(reply_format(adapter, schema));
+        }
+        if let Some(level) = request.thinking {
+            options = options.with_reasoning_effort(effort(level));
+        }
+        if route.is_none() {
+            options = options.with_stream_header_timeout(self.header_timeout);
+        }
         let chat = chat_request(request, &self.calls);
-        let (client, target) = (self.client.clone(), self.target.clone());
+        let mut target = self.target.clone();
+        let key = self.key.clone();
         let reader = Reader {
             known: self.calls.clone(),
             names_its_end: adapter == AdapterKind::Gemini,
         };
-        let header_timeout = self.header_timeout;
         let opened = async move {
-            let options = ChatOptions::default()
-                .with_capture_usage(true)
-                .with_capture_tool_calls(true)
-                .with_capture_reasoning_content(true)
-                .with_stream_header_timeout(header_timeout)
-                .with_stream_read_timeout(READ_TIMEOUT);
-            let options = match format {
-                Some(format) => options.with_response_format(format),
-                None => options,
+            let relay = match route {
+                Some(route) => Some(Relay::open(route).await?),
+                None => None,
             };
-            match client.exec_chat_stream(target, chat, Some(&options)).await {
-                Ok(response) => response
-                    .stream
-                    .flat_map(move |event| stream::iter(reader.events(event)))
-                    .boxed(),
-                Err(error) => stream::once(future::ready(Err(model_error(&error)))).boxed(),
+            if let Some(relay) = &relay {
+                target.endpoint = genai::resolver::Endpoint::from_owned(relay.base_url.as_str());
             }
+            let response = client?.exec_chat_stream(target, chat, Some(&options)).await;
+            let events = response.map_err(|error| model_error(&error))?.stream;
+            let events = events.flat_map(move |event| stream::iter(reader.events(event)));
+            Ok(events.map(move |event| {
+                event.map_err(|error| {
+                    let cause = relay.as_ref().and_then(Relay::take_failure);
+                    without_key(cause.unwrap_or(error), key.as_deref())
+                })
+            }))
         };
-        stream::once(opened).flatten().boxed()
+        stream::once(opened).try_flatten().boxed()
+    }
+}
+
+impl Remote {
+    /// Calls the provider by another name than the service's.
+    #[must_use]
+    pub fn named(mut self, provider: &str) -> Self {
+        provider.clone_into(&mut self.id.provider);
+        self
+    }
+
+    /// Says what is known of the model better than this crate does.
+    #[must_use]
+    pub fn with_facts(mut self, facts: Facts) -> Self {
+        self.facts = facts.or(self.facts);
+        self
+    }
+
+    fn options() -> ChatOptions {
+        ChatOptions::default()
+            .with_capture_usage(true)
+            .with_capture_tool_calls(true)
+            .with_capture_reasoning_content(true)
+            .with_stream_read_timeout(READ_TIMEOUT)
+    }
+
+    fn route(&self, exchange: Exchange) -> Route {
+        Route {
+            http: self.http.clone(),
+            service: self.url.clone(),
+            exchange,
+            header_timeout: self.header_timeout,
+            tell: |error| transport_error(error),
+        }
+    }
+
+    /// Returns the client that reaches a relay. It is on this machine and speaks no TLS: neither proxies nor
+    /// certificates are looked for.
+    fn relayed_client(&self) -> Result<Client, ModelError> {
+        if let Some(client) = self.relayed.get() {
+            return Ok(client.clone());
+        }
+        let refused = |error: &dyn fmt::Display| {
+            let message =
+                format!("cannot make the HTTP client that shows hooks the request: {error}");
+            ModelError::new(ModelErrorKind::Refused, message)
+        };
+        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]);
+        let http = http.build().map_err(|error| refused(&error))?;
+        let client = Client::builder().with_reqwest(http).build();
+        let client = client.map_err(|error| refused(&error))?;
+        Ok(self.relayed.get_or_init(|| client).clone())
     }
 }
 
@@ -349,11 +444,22 @@ fn reply_format(adapter: AdapterKind, schema: &ReplySchema) -> ChatResponseForma
     JsonSpec::new(schema.name.clone(), schema.schema.clone()).into()
 }
 
+fn effort(level: ThinkingLevel) -> ReasoningEffort {
+    match level {
+        ThinkingLevel::Off => ReasoningEffort::Zero,
+        ThinkingLevel::Minimal => ReasoningEffort::Minimal,
+        ThinkingLevel::Low => ReasoningEffort::Low,
+        ThinkingLevel::Medium => ReasoningEffort::Medium,
+        ThinkingLevel::High => ReasoningEffort::High,
+        ThinkingLevel::XHigh => ReasoningEffort::XHigh,
+    }
+}
+
 fn chat_request(request: ModelRequest, known: &KnownCalls) -> ChatRequest {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut results: Vec<ToolResponse> = Vec::new();
-    for message in request.messages {
+    for message in request.messages.into_vec() {
         if message.role != Role::Tool && !results.is_empty() {
             // A service wants all results of one answer in one message.
             messages.push(std::mem::take(&mut results).into());
@@ -575,7 +681,18 @@ fn event_error(body: &Value) -> ModelError {
     ModelError::new(kind, text)
 }
 
-fn transport_error(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ModelError {
+/// Takes the key out of an error: services say which key they refuse.
+fn without_key(error: ModelError, key: Option<&str>) -> ModelError {
+    match key.filter(|key| !key.is_empty()) {
+        Some(key) => ModelError {
+            message: error.message.replace(key, "[the key]"),
+            ..error
+        },
+        None => error,
+    }
+}
+
+fn transport_error(error: &(dyn std::error::Error + 'static)) -> ModelError {
     let is_connect = error
         .downcast_ref::<reqwest::Error>()
         .is_some_and(reqwest::Error::is_connect);
@@ -717,7 +834,7 @@ mod tests {
         ];
         let chat = chat_request(
             ModelRequest {
-                messages,
+                messages: messages.into(),
                 ..ModelRequest::default()
             },
             &KnownCalls::default(),

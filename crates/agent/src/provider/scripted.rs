@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream::{self, BoxStream, StreamExt};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_saphyr::Spanned;
-use tenterhook_protocol::{JsonObject, ToolCall, Usage};
+use tenterhook_protocol::{JsonObject, Messages, ToolCall, Usage};
 use thiserror::Error;
 
 use super::{
-    ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Provider, Purpose, is_overflow,
+    Exchange, ModelError, ModelErrorKind, ModelEvent, ModelId, ModelRequest, Price, Provider,
+    Purpose, ToolSpec, is_overflow,
 };
 
 /// The provider's name in model ids and in the user's choice.
@@ -38,7 +40,11 @@ pub(super) const PROVIDER: &str = "scripted";
 /// | `repeat` | the turn is given for ever; only the last of its order may |
 ///
 /// Beside `turns` stand `name` (the model's name, default the file's name) and `context_window` in
-/// tokens. An `error` whose text says that the context is too long counts as such.
+/// tokens, and `price`, a [`Price`]. An `error` whose text says that the context is too long counts as such.
+///
+/// Hooks of `provider_request` see a request as `model`, `purpose` (`turn`, `summary`, `judge`), `subagent`, `thinking`, `messages`
+/// and `tools`, and what they put in its place is what the model reads: with another `purpose` or `subagent` the turn
+/// is of another order.
 ///
 /// # Examples
 ///
@@ -70,7 +76,28 @@ pub(super) const PROVIDER: &str = "scripted";
 pub struct Scripted {
     id: ModelId,
     context_window: Option<u64>,
+    price: Option<Price>,
+    state: Arc<State>,
+}
+
+/// What a script was asked, and what is left of it.
+#[derive(Debug, Default)]
+struct State {
     lanes: Mutex<BTreeMap<Lane, Progress>>,
+    asked: Mutex<Option<Payload>>,
+}
+
+/// A request as a scripted model reads it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Payload {
+    model: String,
+    purpose: Purpose,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subagent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thinking: Option<String>,
+    messages: Messages,
+    tools: Vec<ToolSpec>,
 }
 
 /// A script that cannot be used.
@@ -138,6 +165,7 @@ pub enum TurnProblem {
 struct Script {
     name: Option<String>,
     context_window: Option<u64>,
+    price: Option<Price>,
     turns: Vec<Spanned<Turn>>,
 }
 
@@ -255,12 +283,34 @@ impl Scripted {
         Ok(Self {
             id: ModelId::new(PROVIDER, model),
             context_window: script.context_window,
-            lanes: Mutex::new(lanes),
+            price: script.price,
+            state: Arc::new(State {
+                lanes: Mutex::new(lanes),
+                ..State::default()
+            }),
         })
     }
 
+    /// Returns the newest request as the model read it: after hooks, which may have put another in its place.
+    pub fn last_request(&self) -> Option<Value> {
+        let asked = self.state.asked.lock();
+        json_of(asked.unwrap_or_else(PoisonError::into_inner).as_ref()?)
+    }
+}
+
+impl State {
+    /// Answers a request.
+    fn answer(&self, request: Payload) -> Vec<Result<ModelEvent, ModelError>> {
+        let events = match self.take(&request) {
+            Ok((turn, number)) => turn.events(number),
+            Err(error) => vec![Err(error)],
+        };
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(request);
+        events
+    }
+
     /// Takes the turn that answers `request`, and its number in its order.
-    fn take(&self, request: &ModelRequest) -> Result<(Turn, usize), ModelError> {
+    fn take(&self, request: &Payload) -> Result<(Turn, usize), ModelError> {
         let lane = match (request.purpose, &request.subagent) {
             (Purpose::Summary, _) => Lane::Summary,
             (Purpose::Judge, _) => Lane::Judge,
@@ -271,7 +321,7 @@ impl Scripted {
         let progress = lanes.entry(lane.clone()).or_default();
         let number = progress.next;
         let turn = progress.turns.get(number).cloned().ok_or_else(|| {
-            let (model, lane, count) = (&self.id, lane.describe(), progress.turns.len());
+            let (model, lane, count) = (&request.model, lane.describe(), progress.turns.len());
             let message = format!(
                 "the script of `{model}` has no turn left for {lane}: all {count} were given"
             );
@@ -297,17 +347,64 @@ impl Provider for Scripted {
         self.context_window
     }
 
-    fn answers_hooks(&self) -> bool {
-        self.lanes().contains_key(&Lane::Judge)
+    fn price(&self) -> Option<Price> {
+        self.price
     }
 
-    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let events = match self.take(&request) {
-            Ok((turn, number)) => turn.events(number),
-            Err(error) => vec![Err(error)],
-        };
-        stream::iter(events).boxed()
+    fn answers_hooks(&self) -> bool {
+        self.state.lanes().contains_key(&Lane::Judge)
     }
+
+    fn stream(
+        &self,
+        mut request: ModelRequest,
+    ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let exchange = request.exchange.take();
+        let request = Payload {
+            model: self.id.to_string(),
+            purpose: request.purpose,
+            subagent: request.subagent,
+            thinking: request.thinking.map(|level| level.to_string()),
+            messages: request.messages,
+            tools: request.tools,
+        };
+        let Some(exchange) = exchange else {
+            return stream::iter(self.state.answer(request)).boxed();
+        };
+        let state = Arc::clone(&self.state);
+        let answered = async move {
+            let request = request.pass(&exchange).await;
+            let status = if request.is_ok() { 200 } else { 400 };
+            exchange.response(status, JsonObject::new()).await;
+            match request {
+                Ok(request) => stream::iter(state.answer(request)),
+                Err(error) => stream::iter(vec![Err(error)]),
+            }
+        };
+        stream::once(answered).flatten().boxed()
+    }
+}
+
+impl Payload {
+    /// Shows the request to hooks, and reads what they made of it.
+    async fn pass(self, exchange: &Exchange) -> Result<Self, ModelError> {
+        if !exchange.sees_payload() {
+            return Ok(self);
+        }
+        let replaced = exchange.request(json_of(&self).unwrap_or_default()).await;
+        let Some(replaced) = replaced else {
+            return Ok(self);
+        };
+        serde_json::from_value(replaced).map_err(|error| {
+            let message = format!("the scripted model cannot read its request: {error}");
+            ModelError::new(ModelErrorKind::Refused, message)
+        })
+    }
+}
+
+/// Returns a request as JSON. It is made of texts and JSON, so there always is one.
+fn json_of(request: &Payload) -> Option<Value> {
+    serde_json::to_value(request).ok()
 }
 
 impl Turn {
@@ -408,6 +505,8 @@ fn pieces(text: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn parse(text: &str) -> Result<Scripted, ScriptError> {
@@ -515,7 +614,7 @@ mod tests {
         let events = answer(&parse(text).unwrap(), ModelRequest::default())
             .await
             .unwrap();
-        let call = |id: &str, name: &str, arguments: serde_json::Value| {
+        let call = |id: &str, name: &str, arguments: Value| {
             ModelEvent::ToolCall(ToolCall {
                 id: id.into(),
                 name: name.to_owned(),
@@ -529,8 +628,8 @@ mod tests {
         assert_eq!(
             events,
             [
-                call("call_1_1", "shell", serde_json::json!({"cmd": "ls"})),
-                call("mine", "search", serde_json::json!({})),
+                call("call_1_1", "shell", json!({"cmd": "ls"})),
+                call("mine", "search", json!({})),
                 ModelEvent::Usage(usage),
                 ModelEvent::End,
             ]

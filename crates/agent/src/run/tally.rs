@@ -16,9 +16,27 @@ pub(super) struct Tally {
     pub(super) has_overflowed: bool,
     /// Tokens of the run's model calls.
     pub(super) usage: Usage,
+    /// Model calls that were answered, and of those the ones whose cost is not known.
+    calls: u32,
+    unpriced: u32,
+    cost: f64,
 }
 
 impl Tally {
+    /// Adds what a model call cost.
+    pub(super) fn charge(&mut self, cost: Option<f64>) {
+        self.calls += 1;
+        match cost {
+            Some(cost) => self.cost += cost,
+            None => self.unpriced += 1,
+        }
+    }
+
+    /// Returns what all model calls cost; `None` where that of one is not known, and without a call.
+    pub(super) fn cost(&self) -> Option<f64> {
+        (self.calls > 0 && self.unpriced == 0).then_some(self.cost)
+    }
+
     pub(super) fn add(&mut self, usage: &Usage) {
         let total = &mut self.usage;
         total.input_tokens = total.input_tokens.saturating_add(usage.input_tokens);

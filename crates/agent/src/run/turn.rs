@@ -8,7 +8,7 @@ use tenterhook_protocol::event::{
     AfterLlmCall, BeforeLlmCall, Context, NotificationLevel, Stop, ToolSelection, TurnEnd,
     TurnEndReason, TurnStart,
 };
-use tenterhook_protocol::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
+use tenterhook_protocol::{ContentBlock, Image, Message, Messages, Role, ToolCall, ToolResult};
 
 use super::{Interrupt, Next, Run};
 use crate::agent::RunEnd;
@@ -40,6 +40,10 @@ impl Run<'_> {
     }
 
     pub(super) async fn turn(&mut self) -> Next {
+        self.selected = self.life.setup.selected();
+        if self.life.identity.subagent().is_none() {
+            self.life.note_selection();
+        }
         let turn_index = self.tally.turns;
         self.tally.turns += 1;
         self.life.turns += 1;
@@ -127,12 +131,13 @@ impl Run<'_> {
         let transient = self.prompt_context.iter().chain(turn_context);
         messages.extend(transient.map(|text| Message::system(text.clone())));
         messages.extend(self.life.session.conversation());
+        let messages = Messages::from(messages);
         let build = || Context {
             messages: messages.clone(),
         };
         let outcome = self.hooks.fire(build).await;
         self.check(&outcome)?;
-        messages = outcome
+        let messages = outcome
             .into_rewritten()
             .map_or(messages, |event| event.messages);
         let messages = self.before_model(messages).await?;
@@ -146,14 +151,14 @@ impl Run<'_> {
                 .collect(),
             purpose: Purpose::Turn,
             subagent: self.life.identity.subagent().map(str::to_owned),
-            schema: None,
+            ..ModelRequest::default()
         };
         Ok((request, offered))
     }
 
-    async fn before_model(&self, messages: Vec<Message>) -> Result<Vec<Message>, Interrupt> {
+    async fn before_model(&self, messages: Messages) -> Result<Messages, Interrupt> {
         let build = || BeforeLlmCall {
-            model_id: self.life.setup.provider.id().to_string(),
+            model_id: self.selected.id(),
             iteration: self.tally.iterations,
             messages: messages.clone(),
         };
@@ -180,6 +185,7 @@ impl Run<'_> {
     async fn ask_model(&mut self, request: &ModelRequest) -> Result<Answer, Interrupt> {
         let asker = Asker {
             setup: &self.life.setup,
+            selected: &self.selected,
             agent: &self.life.identity.name,
             hooks: &self.hooks,
             cancel: self.cancel,
@@ -189,17 +195,18 @@ impl Run<'_> {
             AskError::Failed(error) => Interrupt::Failed(error),
         })?;
         let answered = || AfterLlmCall {
-            model_id: self.life.setup.provider.id().to_string(),
+            model_id: self.selected.id(),
             response: answer.message.content.clone(),
             last_user_message: self.last_user_message(),
             usage: answer.usage,
-            cost: None,
+            cost: self.selected.cost(answer.usage.as_ref()),
         };
         self.hooks.tell(answered).await;
         Ok(answer)
     }
 
     async fn store_answer(&mut self, answer: Answer) -> Message {
+        self.tally.charge(self.selected.cost(answer.usage.as_ref()));
         match answer.usage {
             Some(usage) => {
                 self.tally.add(&usage);

@@ -8,6 +8,7 @@ use tenterhook_protocol::event::SessionEntry;
 use tenterhook_protocol::{EntryId, SessionId};
 
 use super::{CUSTOM, Session};
+use crate::model::Change;
 
 /// What others see of a session while its agent works with it, and what they add to it.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +19,7 @@ struct Viewed {
     id: SessionId,
     entries: Vec<SessionEntry>,
     /// What was added and is not in the session yet.
-    notes: Vec<Value>,
+    notes: Vec<Change>,
 }
 
 /// A session is the same whoever looks at it.
@@ -50,12 +51,12 @@ impl SessionView {
     pub(crate) fn with_entries<T>(&self, see: impl FnOnce(&[SessionEntry]) -> T) -> T {
         let mut viewed = self.viewed();
         let stored = viewed.entries.len();
-        for (place, note) in viewed.notes.clone().into_iter().enumerate() {
+        for (place, (kind, note)) in viewed.notes.clone().into_iter().enumerate() {
             let parent = viewed.entries.last().map(|entry| entry.id.clone());
             viewed.entries.push(SessionEntry {
                 id: EntryId::new(format!("note-{}", place + 1)),
                 parent_id: parent,
-                kind: CUSTOM.to_owned(),
+                kind: kind.to_owned(),
                 data: Some(note),
                 ..SessionEntry::default()
             });
@@ -68,11 +69,16 @@ impl SessionView {
     /// Adds an entry for a script, which the model does not see.
     pub(crate) fn note(&self, kind: &str, data: &Value) {
         let note = json!({ "customType": kind, "data": data });
+        self.add((CUSTOM, note));
+    }
+
+    /// Adds an entry of that kind.
+    pub(crate) fn add(&self, note: Change) {
         self.viewed().notes.push(note);
     }
 
     /// Returns what was added, once.
-    pub(super) fn take_notes(&self) -> Vec<Value> {
+    pub(super) fn take_notes(&self) -> Vec<Change> {
         mem::take(&mut self.viewed().notes)
     }
 

@@ -293,13 +293,15 @@ async fn the_user_is_asked_for_a_task_in_the_background_only_while_a_run_goes_on
     stage
         .engine
         .on(move |_: &tenterhook::event::PermissionRequest| soon.notify_one());
-    let helper = "  - {for: helper, tool_calls: [{name: shell, arguments: {cmd: touch made}}]}\n  - {for: helper, text: made}\n";
+    let helper = "  - {for: helper, tool_calls: [{name: gate}]}\n  - {for: helper, tool_calls: [{name: shell, arguments: {cmd: touch made}}]}\n  - {for: helper, text: made}\n";
     let toolbox = Toolbox::standard().with(gate.clone());
     let mut agent = with_helper(stage.builder(&script(&[VIEW], helper)).toolbox(toolbox))
         .permissions(Permissions::new())
         .build()
         .unwrap();
     agent.prompt("go", &never()).await;
+    // Until now it could not ask.
+    gate.open.notify_one();
     asked_soon.notified().await;
     assert!(stage.human.asked().is_empty());
     agent.prompt("view", &never()).await;

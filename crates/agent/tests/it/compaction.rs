@@ -243,7 +243,7 @@ async fn a_compaction_that_fails_leaves_the_conversation() {
 async fn what_keeps_text_from_the_model_keeps_it_from_the_summary_too() {
     let stage = Stage::empty();
     stage.engine.on(|event: &BeforeLlmCall| {
-        let mut messages = event.messages.clone();
+        let mut messages = event.messages.clone().into_vec();
         for message in &mut messages {
             message.content = message.content.replace("canary", "***");
         }

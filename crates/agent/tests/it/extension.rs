@@ -11,8 +11,8 @@ use tenterhook_agent::extension::{
     CommandEnd, ForeignCommand, ForeignTool, Question, ScriptHost, Spelling,
 };
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
-use tenterhook_agent::provider::Scripted;
-use tenterhook_agent::{Agent, CancellationToken, Permissions, RunEnd, Toolbox};
+use tenterhook_agent::provider::{Provider, Scripted};
+use tenterhook_agent::{Agent, CancellationToken, Models, Permissions, RunEnd, Toolbox};
 use tenterhook_dialects::pi::{self, Pi};
 use tenterhook_handlers::worker::{Lease, Registered, Script, Worker, WorkerHandler, node};
 
@@ -416,4 +416,48 @@ async fn messages_of_scripts_pass_the_gates_of_input() {
         stage.field("user_input", "source"),
         ["interactive", "extension", "extension", "extension"]
     );
+}
+
+#[tokio::test]
+async fn scripts_choose_the_model_and_the_level_for_the_next_turn() {
+    const CHOOSER: &str = r#"
+export default function (pi: any) {
+  pi.on("turn_start", async (event: any) => {
+    if (event.turnIndex > 0) return;
+    const done = [
+      await pi.setModel({ provider: "scripted", id: "two" }),
+      await pi.setModel("nine"),
+      pi.getThinkingLevel(),
+    ];
+    await pi.setThinkingLevel("high");
+    const refused = await pi.setThinkingLevel("much").then(() => false, () => true);
+    pi.appendEntry("done", [...done, pi.getThinkingLevel(), refused]);
+  });
+}
+"#;
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, false, CHOOSER).await;
+    let two = "name: two\nturns: [{text: I am two}]";
+    let two: Arc<dyn Provider> = Arc::new(Scripted::parse("play", two).unwrap());
+    let script = "turns: [{tool_calls: [{name: list_directory, arguments: {path: .}}]}]";
+    let mut agent = stage
+        .builder(script)
+        .models(Models::fixed([("scripted/two".to_owned(), two)]))
+        .scripts(Arc::clone(&loaded.host))
+        .build()
+        .unwrap();
+    let report = agent.prompt("go", &CancellationToken::new()).await;
+    assert_eq!(report.response, "I am two");
+    let kinds = agent.session().entries().iter();
+    let kinds: Vec<&str> = kinds
+        .map(|entry| entry.kind.as_str())
+        .filter(|kind| *kind != "message")
+        .collect();
+    assert_eq!(kinds, ["model_change", "thinking_level_change", "custom"]);
+    let done = agent.session().entries().iter();
+    let done = done.filter(|entry| entry.kind == "custom");
+    let done: Vec<&Value> = done
+        .map(|entry| &entry.data.as_ref().unwrap()["data"])
+        .collect();
+    assert_eq!(done, [&json!([true, false, "off", "high", true])]);
 }

@@ -45,6 +45,8 @@ async fn a_whole_session_fires_its_events_in_order() {
         "context",
         "before_llm_call",
         "tool_selection",
+        "provider_request",
+        "provider_response",
         "after_llm_call",
         "tool_execution_start",
         "tool_input_transform",
@@ -59,6 +61,8 @@ async fn a_whole_session_fires_its_events_in_order() {
         "context",
         "before_llm_call",
         "tool_selection",
+        "provider_request",
+        "provider_response",
         "after_llm_call",
         "stop",
         "turn_end",
@@ -217,7 +221,7 @@ async fn messages_are_replaced_for_one_call_only() {
         Effect::<Context>::none().replace_messages(event.messages[..1].to_vec())
     });
     stage.engine.on(|event: &BeforeLlmCall| {
-        let mut messages = event.messages.clone();
+        let mut messages = event.messages.clone().into_vec();
         messages.push(Message::user("last"));
         Effect::<BeforeLlmCall>::none().replace_messages(messages)
     });
@@ -225,7 +229,7 @@ async fn messages_are_replaced_for_one_call_only() {
         .play_with(SAY, |builder| builder.instruction("base"))
         .await;
     let sent = &stage.all::<BeforeLlmCall>()[0].messages;
-    assert_eq!(sent, &[Message::system("base"), Message::user("last")]);
+    assert_eq!(**sent, [Message::system("base"), Message::user("last")]);
     assert_eq!(
         agent.session().messages(),
         [Message::user("go"), Message::assistant("hello")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tenterhook_agent::provider::{Endpoint, Judges, Provider, Scripted, Service as Kind};
+use tenterhook_agent::provider::{Judges, Provider, Scripted};
 use tenterhook_handlers::model::{ModelClient, ModelQuestion, ReplySchema};
 
 use crate::remote::{Act, Service, finish, say};
@@ -29,10 +29,9 @@ fn question(model: &str) -> ModelQuestion {
 
 fn judges(url: &str) -> Judges {
     let url = url.to_owned();
-    Judges::new(move |_| Endpoint {
-        base_url: Some(url.clone()),
-        api_key: Some("canary".to_owned()),
-        header_timeout: None,
+    Judges::new(Arc::default(), move |name| {
+        let is_key = name.ends_with("_KEY");
+        Some(if is_key { "canary" } else { &url }.to_owned())
     })
 }
 
@@ -157,7 +156,7 @@ async fn a_question_that_nobody_waits_for_any_more_ends_its_request() {
 async fn another_base_url_is_for_its_service_only() {
     let (service, url) = Service::start([finish(say(&["yes"]), "stop")]).await;
     let judges = judges("http://127.0.0.1:1/v1");
-    judges.reach(Kind::OpenAi, &url);
+    judges.reach("openai", &url);
     assert_eq!(judges.ask(question("openai/m")).await.unwrap(), "yes");
     assert_eq!(service.bodies().len(), 1);
     let elsewhere = judges.ask(question("anthropic/m"));

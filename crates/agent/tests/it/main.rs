@@ -11,9 +11,11 @@ mod approval;
 mod background;
 #[cfg(target_os = "linux")]
 mod cancelling;
+mod choice;
 mod compaction;
 mod contract;
 mod ending;
+mod exchange;
 #[cfg(unix)]
 mod extension;
 mod gate;

@@ -26,6 +26,8 @@ pub(crate) enum Act {
     /// The stream ends after these lines, but the answer does not.
     Stop(Vec<String>),
     Status(StatusCode, &'static str, &'static str),
+    /// A refusal with a cookie.
+    Cookie,
     /// Nothing comes for ever.
     Hang,
 }
@@ -59,6 +61,10 @@ impl Service {
             .iter()
             .map(|(_, body)| body.clone())
             .collect()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.keys.lock().unwrap().clone()
     }
 }
 
@@ -111,6 +117,11 @@ async fn answer(
                 .body(Body::from(body))
                 .unwrap()
         }
+        Act::Cookie => Response::builder()
+            .status(StatusCode::BAD_REQUEST)
+            .header("set-cookie", "session=canary")
+            .body(Body::from("no"))
+            .unwrap(),
         Act::Hang => response
             .body(Body::from_stream(stream::pending::<
                 Result<String, std::io::Error>,
@@ -146,7 +157,11 @@ pub(crate) fn finish(mut lines: Vec<String>, reason: &str) -> Act {
     Act::Stream(lines)
 }
 
-async fn open(stage: &Stage, model: &str, acts: impl IntoIterator<Item = Act>) -> (Service, Agent) {
+pub(crate) async fn open(
+    stage: &Stage,
+    model: &str,
+    acts: impl IntoIterator<Item = Act>,
+) -> (Service, Agent) {
     let (service, url) = Service::start(acts).await;
     let choice: ModelChoice = model.parse().unwrap();
     let endpoint = Endpoint {
@@ -271,10 +286,10 @@ async fn a_refusal_is_final_and_shows_no_key() {
     let refusal = Act::Status(
         StatusCode::UNAUTHORIZED,
         "0",
-        r#"{"error":{"message":"wrong key"}}"#,
+        r#"{"error":{"message":"wrong key: canary"}}"#,
     );
     let (service, mut agent) = open(&stage, "openai:m", [refusal]).await;
-    let message = "the model service answered with status 401: wrong key".to_owned();
+    let message = "the model service answered with status 401: wrong key: [the key]".to_owned();
     assert_eq!(prompt(&mut agent).await.end, RunEnd::Error { message });
     assert_eq!(service.bodies().len(), 1);
     assert!(!format!("{:?}", stage.heard()).contains("canary"));

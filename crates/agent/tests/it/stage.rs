@@ -45,6 +45,16 @@ impl Stage {
         })
     }
 
+    /// Nobody hears anything but the hooks of the test.
+    pub(crate) fn silent() -> Self {
+        Self {
+            engine: Engine::new(),
+            human: Arc::default(),
+            dir: TempDir::new().unwrap(),
+            heard: Arc::default(),
+        }
+    }
+
     pub(crate) fn with(human: Human) -> Self {
         let engine = Engine::new();
         let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();

@@ -8,6 +8,8 @@ pub(crate) enum Own {
     Fork,
     Tree,
     Compact,
+    Model,
+    Thinking,
     Help,
     Quit,
 }
@@ -64,6 +66,18 @@ pub(crate) const TABLE: &[Row] = &[
         "tree",
         &["", "ENTRY [summary]"],
         "shows the entries, or goes to one of them",
+    ),
+    row(
+        Own::Model,
+        "model",
+        &["", "NAME", "next"],
+        "shows the models, or chooses the one that answers from now on",
+    ),
+    row(
+        Own::Thinking,
+        "thinking",
+        &["", "LEVEL"],
+        "shows how much the model thinks, or chooses it",
     ),
     row(Own::Help, "help", &[""], "shows this"),
     row(Own::Quit, "quit", &[""], "ends the session"),

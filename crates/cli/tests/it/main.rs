@@ -24,6 +24,7 @@ mod interrupt;
 mod lifecycle;
 mod list;
 mod model;
+mod models;
 mod outcome;
 mod permission;
 mod recipe;

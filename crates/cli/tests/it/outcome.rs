@@ -47,6 +47,7 @@ fn a_run_in_json_is_one_object() {
         "response": "There is a script.",
         "turns": 2,
         "usage": {"input_tokens": 30, "output_tokens": 9, "cached_input_tokens": 0, "cached_write_tokens": 0},
+        "cost": null,
         "runs": [{
             "prompt": "go",
             "end": "completed",
@@ -54,6 +55,7 @@ fn a_run_in_json_is_one_object() {
             "response": "There is a script.",
             "turns": 2,
             "usage": {"input_tokens": 30, "output_tokens": 9, "cached_input_tokens": 0, "cached_write_tokens": 0},
+            "cost": null,
         }],
     });
     assert_eq!(report, expected);

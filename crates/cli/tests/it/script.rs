@@ -386,7 +386,7 @@ fn commands_and_flags_of_extensions_work_in_a_conversation() {
         "{}",
         ran.stderr
     );
-    let none = "There is no command `/asc`; there are `/ask`, `/leave`, `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/help`, `/quit`.";
+    let none = "There is no command `/asc`; there are `/ask`, `/leave`, `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/model`, `/thinking`, `/help`, `/quit`.";
     assert!(ran.stderr.contains(none), "{}", ran.stderr);
     assert_eq!(
         ran.file("said"),

@@ -235,7 +235,7 @@ fn an_unknown_command_is_no_prompt() {
         ran.all(),
         (
             "first\n",
-            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/help`, `/quit`.\n",
+            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/model`, `/thinking`, `/help`, `/quit`.\n",
             64
         )
     );

@@ -132,7 +132,7 @@ fn written_entry(entry: &SessionEntry, timestamp: i64) -> Value {
     let mut written = JsonObject::new();
     written.insert("type".to_owned(), entry.kind.as_str().into());
     match &entry.data {
-        Some(Value::Object(data)) => written.extend(data.clone()),
+        Some(Value::Object(data)) => written.extend(particulars(&entry.kind, data)),
         Some(data) => {
             written.insert("data".to_owned(), data.clone());
         }
@@ -149,6 +149,25 @@ fn written_entry(entry: &SessionEntry, timestamp: i64) -> Value {
         written.insert("message".to_owned(), message);
     }
     Value::Object(written)
+}
+
+/// Returns what is particular to an entry, by pi's names.
+fn particulars(kind: &str, data: &JsonObject) -> JsonObject {
+    let text = |key: &str| data.get(key).and_then(Value::as_str);
+    let (model, level) = match kind {
+        "model_change" => (text("model"), None),
+        "thinking_level_change" => (None, text("level")),
+        _ => (None, None),
+    };
+    if let Some(level) = level {
+        return JsonObject::from_iter([("thinkingLevel".to_owned(), level.into())]);
+    }
+    let Some((provider, id)) = model.and_then(|model| model.split_once('/')) else {
+        return data.clone();
+    };
+    let named = [("provider", provider), ("modelId", id)];
+    let named = named.map(|(key, value)| (key.to_owned(), Value::from(value)));
+    named.into_iter().collect()
 }
 
 /// Writes an entry of a session as extensions read it.
@@ -210,4 +229,36 @@ pub(super) fn tree(source: Source<'_>) -> Option<Value> {
         "replaceInstructions": preparation.replace_instructions,
         "label": preparation.label,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_models_and_levels_are_written_by_their_names() {
+        for (kind, data, expected) in [
+            (
+                "model_change",
+                json!({"model": "openai/org/m", "name": "fast"}),
+                json!({"provider": "openai", "modelId": "org/m"}),
+            ),
+            (
+                "thinking_level_change",
+                json!({"level": "high"}),
+                json!({"thinkingLevel": "high"}),
+            ),
+            ("custom", json!({"level": "high"}), json!({"level": "high"})),
+        ] {
+            let written = entry(&SessionEntry {
+                kind: kind.to_owned(),
+                data: Some(data),
+                ..SessionEntry::default()
+            });
+            for (key, value) in expected.as_object().unwrap() {
+                assert_eq!(written[key], *value, "{kind}");
+            }
+            assert_eq!(written["type"], kind);
+        }
+    }
 }

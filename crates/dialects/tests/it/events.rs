@@ -79,7 +79,7 @@ fn written() -> Vec<(&'static str, Value)> {
         write(BeforeLlmCall {
             model_id: "openai/gpt-4o".to_owned(),
             iteration: 1,
-            messages: messages(),
+            messages: messages().into(),
         }),
         write(AfterLlmCall {
             model_id: "openai/gpt-4o".to_owned(),

@@ -710,6 +710,8 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
             Err(format!("it answered call {id}, which was never made"))
         }
         (Some(id), None) => {
+            // What comes behind the answer is no news of the call.
+            shared.watched.calls().remove(&id);
             // A late answer, or a second one, has nobody who waits for it.
             let waiting = shared.pending().remove(&id);
             if let Some(waiting) = waiting {

@@ -185,7 +185,7 @@ async fn handlers_of_context_replace_messages_one_after_another() {
     )
     .await;
     let event = Context {
-        messages: vec![Message::text(Role::System, "rules"), Message::user("hi")],
+        messages: vec![Message::text(Role::System, "rules"), Message::user("hi")].into(),
     };
     let outcome = stage.hooks().dispatch(event).await;
     let causes: Vec<_> = outcome
@@ -195,7 +195,7 @@ async fn handlers_of_context_replace_messages_one_after_another() {
         .collect();
     assert_eq!(causes, ["a.py:5: RuntimeError: no"]);
     let messages = outcome.into_rewritten().unwrap().messages;
-    assert_eq!(messages, [Message::user("hi"), Message::user("and more")]);
+    assert_eq!(*messages, [Message::user("hi"), Message::user("and more")]);
 }
 
 // O22: the prompt of the last handler counts, and each sees the one before it.

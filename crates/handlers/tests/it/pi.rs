@@ -306,7 +306,7 @@ async fn context_is_filtered_and_comes_back_as_it_was() {
         let outcome = stage
             .hooks()
             .dispatch(Context {
-                messages: messages.clone(),
+                messages: messages.clone().into(),
             })
             .await;
         assert_eq!(
@@ -319,14 +319,16 @@ async fn context_is_filtered_and_comes_back_as_it_was() {
                 .map(|place| messages[place].clone())
                 .collect::<Vec<_>>()
         });
-        let found = outcome.into_rewritten().map(|event| event.messages);
+        let found = outcome
+            .into_rewritten()
+            .map(|event| event.messages.into_vec());
         assert_eq!(found, expected, "{bodies:?}");
     }
     let injects = "return { messages: [...event.messages, { role: 'user', content: 'and this', timestamp: 0 }] }";
     let stage = stage("context", &[injects]).await;
-    let outcome = stage.hooks().dispatch(Context { messages: vec![] }).await;
+    let outcome = stage.hooks().dispatch(Context::default()).await;
     let found = outcome.into_rewritten().unwrap().messages;
-    assert_eq!(found, [Message::user("and this")]);
+    assert_eq!(*found, [Message::user("and this")]);
 }
 
 // P25, P26, P27: prompts chain, messages add up behind each other, and an empty prompt is an empty prompt.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::JsonObject;
 use crate::catalogue::event;
-use crate::message::{Message, ToolResult, Usage};
+use crate::message::{Message, Messages, ToolResult, Usage};
 use crate::wire_enum::wire_enum;
 
 wire_enum! {
@@ -45,7 +45,7 @@ event! {
     Context = "context", Observer, Series
     {
         /// A copy of the messages.
-        messages: Vec<Message>,
+        messages: Messages,
     }
     rewrites {
         /// Sends other messages; the session keeps its own.
@@ -65,7 +65,7 @@ event! {
         iteration: u32,
         /// What is about to be sent.
         #[serde(default)]
-        messages: Vec<Message>,
+        messages: Messages,
     }
     rewrites {
         /// Sends other messages in this call; the session keeps its own.

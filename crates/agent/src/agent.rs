@@ -9,9 +9,10 @@ use tenterhook_handlers::ResponseCache;
 use tenterhook_protocol::event::{InputSource, ModelSelectSource, SessionEndReason, SessionSource};
 use tenterhook_protocol::{AgentId, AgentRef, Image, InvokedBy, Origin, SessionId, Usage};
 use thiserror::Error;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::background::Attention;
 use crate::compaction::{Compacted, CompactionError};
 #[cfg(unix)]
 use crate::extension::{Attached, ScriptHost, View};
@@ -25,7 +26,9 @@ use crate::provider::{ModelId, Provider};
 use crate::queue::{AgentHandle, Queues};
 use crate::session::{Session, Sessions};
 use crate::swap::{ContextSwaps, Seat};
-use crate::tool::{TRANSFER_TASK, Toolbox, TransferTask};
+use crate::tool::{
+    Agents, BACKGROUND_TOOLS, TRANSFER_TASK, Toolbox, TransferTask, add_background_tools,
+};
 
 /// The instruction of the main agent unless another is given.
 const DEFAULT_INSTRUCTION: &str = "You are a helpful assistant with tools for files and commands. Use them to do what the user asks, and say plainly what you did.";
@@ -108,6 +111,7 @@ pub(crate) struct Parts {
     swaps: Option<Arc<ContextSwaps>>,
     recipe: Option<String>,
     workspace: Option<String>,
+    has_background: bool,
     #[cfg(unix)]
     scripts: Option<Arc<ScriptHost>>,
 }
@@ -221,6 +225,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Lets agents give tasks that are worked on in the background, with tools to look after them. The default is no.
+    #[must_use]
+    pub fn background(mut self, is_wanted: bool) -> Self {
+        self.parts.has_background = is_wanted;
+        self
+    }
+
     /// Sets the bounds of a run.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -291,8 +302,12 @@ impl AgentBuilder {
                 .agents
                 .iter()
                 .map(|agent| (agent.name.clone(), agent.description.clone()));
-            let transfer = TransferTask::new(named);
+            let agents: Agents = named.collect();
+            let transfer = TransferTask::for_agents(agents.clone());
             parts.toolbox = parts.toolbox.with(transfer);
+            if parts.has_background {
+                parts.toolbox = add_background_tools(parts.toolbox, &agents);
+            }
         }
         let name = self.model_name.unwrap_or_else(|| provider.id().to_string());
         parts.models.add(&name, &provider);
@@ -355,7 +370,10 @@ impl Parts {
             instruction: self.instruction.clone(),
             tools: self.tools.clone(),
             depth: 0,
+            in_background: false,
         };
+        let most_tasks = usize::try_from(self.limits.background_tasks).unwrap_or(usize::MAX);
+        let most_tasks = most_tasks.min(Semaphore::MAX_PERMITS);
         let swaps = self.swaps.clone();
         let setup = Arc::new(Setup {
             built_with: self.built_with.clone().unwrap_or_else(|| selected.clone()),
@@ -372,6 +390,8 @@ impl Parts {
             queues: Queues::default(),
             spent: AtomicU64::new(0),
             question: Mutex::default(),
+            attention: Attention::default(),
+            background: Arc::new(Semaphore::new(most_tasks)),
             active_tools: std::sync::Mutex::default(),
         });
         #[cfg(unix)]
@@ -415,8 +435,11 @@ impl Parts {
         }
         let lists = self.agents.iter().map(|agent| (&agent.name, &agent.tools));
         for (agent, tools) in lists.chain([(&self.name, &self.tools)]) {
-            let is_known =
-                |tool: &&String| self.toolbox.get(tool).is_some() || *tool == TRANSFER_TASK;
+            let is_known = |tool: &&String| {
+                self.toolbox.get(tool).is_some()
+                    || *tool == TRANSFER_TASK
+                    || BACKGROUND_TOOLS.contains(&tool.as_str())
+            };
             if let Some(tool) = tools.iter().flatten().find(|tool| !is_known(tool)) {
                 let known: Vec<String> = self
                     .toolbox
@@ -557,6 +580,7 @@ impl Agent {
                 swaps: None,
                 recipe: None,
                 workspace: None,
+                has_background: false,
                 #[cfg(unix)]
                 scripts: None,
             },
@@ -678,7 +702,10 @@ impl Agent {
             .attached
             .as_ref()
             .map(|attached| attached.working(run.clone()));
-        Box::pin(self.stint.life.prompt(prompt.into(), &run)).await
+        self.stint.life.setup.attention.set(true);
+        let report = Box::pin(self.stint.life.prompt(prompt.into(), &run)).await;
+        self.stint.life.rest(&run).await;
+        report
     }
 
     /// Replaces the conversation by a summary of it, as the user asked for.

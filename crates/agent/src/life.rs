@@ -10,9 +10,11 @@ use tenterhook_protocol::event::{
     NotificationLevel, SavePoint, SessionEnd, SessionEndReason, SessionSource, SessionStart,
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::AgentSpec;
+use crate::background::{Attention, Tasks};
 use crate::hooks::Hooks;
 use crate::limit::{Limits, RetryPolicy};
 use crate::model::{Models, Selected};
@@ -20,7 +22,7 @@ use crate::permission::Permissions;
 use crate::queue::Queues;
 use crate::session::{Session, estimate_tokens};
 use crate::swap::Seat;
-use crate::tool::{TRANSFER_TASK, Toolbox};
+use crate::tool::{RUN_BACKGROUND_AGENT, TRANSFER_TASK, Toolbox};
 
 /// What the agents of one family share.
 #[derive(Debug)]
@@ -44,6 +46,10 @@ pub(crate) struct Setup {
     pub(crate) spent: AtomicU64,
     /// Held while the user is asked: one question at a time.
     pub(crate) question: Mutex<()>,
+    /// Whether the user follows; who works in the background asks only then.
+    pub(crate) attention: Attention,
+    /// Places for tasks in the background.
+    pub(crate) background: Arc<Semaphore>,
     /// The tools that scripts let the main agent have; `None` is all.
     pub(crate) active_tools: std::sync::Mutex<Option<Vec<String>>>,
 }
@@ -88,6 +94,8 @@ pub(crate) struct Identity {
     pub(crate) tools: Option<Vec<String>>,
     /// How many agents stand between it and the main agent.
     pub(crate) depth: u32,
+    /// It works, or an agent that it works for does, while the user speaks to another.
+    pub(crate) in_background: bool,
 }
 
 impl Identity {
@@ -115,6 +123,8 @@ pub(crate) struct Life {
     pub(crate) session: Session,
     pub(crate) turns: u32,
     pub(crate) gauge: Gauge,
+    /// What subagents do for it in the background.
+    pub(crate) tasks: Tasks,
     /// The context's size from which a compaction that did not come about is tried again.
     put_off_until: Option<u64>,
     /// Something could not be stored, and the user knows.
@@ -135,6 +145,7 @@ impl Life {
             hooks,
             session,
             gauge: Gauge::default(),
+            tasks: Tasks::default(),
             put_off_until: None,
             is_behind: false,
         }
@@ -191,8 +202,19 @@ impl Life {
         false
     }
 
+    /// Leaves the user to the next prompt. Nobody asks anything then, and a run that was cancelled leaves nothing behind.
+    pub(crate) async fn rest(&self, cancel: &CancellationToken) {
+        if cancel.is_cancelled() {
+            self.tasks.stop_all().await;
+        }
+        // Who asks just now is answered first.
+        let _asked = cancel.run_until_cancelled(self.setup.question.lock()).await;
+        self.setup.attention.set(false);
+    }
+
     /// Ends the session.
     pub(crate) async fn end(&mut self, reason: SessionEndReason, target: Option<SessionId>) {
+        self.tasks.stop_all().await;
         self.save().await;
         let build = || SessionEnd {
             reason,
@@ -213,7 +235,8 @@ impl Life {
         let is_active = self.identity.depth > 0 || self.setup.is_active(name);
         is_listed
             && is_active
-            && (name != TRANSFER_TASK || self.identity.depth < self.setup.limits.task_depth)
+            && (![TRANSFER_TASK, RUN_BACKGROUND_AGENT].contains(&name)
+                || self.identity.depth < self.setup.limits.task_depth)
     }
 
     /// Returns the names of the tools that it has, in the toolbox's order.

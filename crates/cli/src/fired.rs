@@ -11,7 +11,6 @@ const NEVER: &[&str] = &[
     "resources_discover",
     "session_info_change",
     "user_bash",
-    "tool_execution_update",
     "gateway_start",
     "gateway_stop",
     "channel_connect",

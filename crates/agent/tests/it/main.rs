@@ -8,6 +8,9 @@
 )]
 
 mod approval;
+mod background;
+#[cfg(target_os = "linux")]
+mod cancelling;
 mod choice;
 mod compaction;
 mod contract;
@@ -18,10 +21,12 @@ mod extension;
 mod gate;
 mod journey;
 mod judge;
+mod progress;
 mod queue;
 mod recipe;
 mod remote;
 mod result;
+mod retry;
 mod stage;
 mod stored;
 mod subagent;

@@ -12,9 +12,10 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{AgentId, AgentRef, EntryId, Image, InvokedBy, Origin, SessionId, Usage};
 use thiserror::Error;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::background::Attention;
 use crate::compaction::{Compacted, CompactionError};
 #[cfg(unix)]
 use crate::extension::{Attached, ScriptHost, View};
@@ -29,7 +30,9 @@ use crate::queue::{AgentHandle, Queues};
 use crate::resource::{ResourcePlaces, Resources};
 use crate::session::{NoEntry, Session, Sessions};
 use crate::swap::{ContextSwaps, Seat};
-use crate::tool::{TRANSFER_TASK, Toolbox, TransferTask};
+use crate::tool::{
+    Agents, BACKGROUND_TOOLS, TRANSFER_TASK, Toolbox, TransferTask, add_background_tools,
+};
 use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
 
 /// The instruction of the main agent unless another is given.
@@ -114,6 +117,7 @@ pub(crate) struct Parts {
     recipe: Option<String>,
     workspace: Option<String>,
     resources: ResourcePlaces,
+    has_background: bool,
     #[cfg(unix)]
     scripts: Option<Arc<ScriptHost>>,
 }
@@ -227,6 +231,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Lets agents give tasks that are worked on in the background, with tools to look after them. The default is no.
+    #[must_use]
+    pub fn background(mut self, is_wanted: bool) -> Self {
+        self.parts.has_background = is_wanted;
+        self
+    }
+
     /// Sets the bounds of a run.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -334,8 +345,12 @@ impl AgentBuilder {
                 .agents
                 .iter()
                 .map(|agent| (agent.name.clone(), agent.description.clone()));
-            let transfer = TransferTask::new(named);
+            let agents: Agents = named.collect();
+            let transfer = TransferTask::for_agents(agents.clone());
             parts.toolbox = parts.toolbox.with(transfer);
+            if parts.has_background {
+                parts.toolbox = add_background_tools(parts.toolbox, &agents);
+            }
         }
         let name = self.model_name.unwrap_or_else(|| provider.id().to_string());
         parts.models.add(&name, &provider);
@@ -386,7 +401,10 @@ impl Parts {
             instruction: self.instruction.clone(),
             tools: self.tools.clone(),
             depth: 0,
+            in_background: false,
         };
+        let most_tasks = usize::try_from(self.limits.background_tasks).unwrap_or(usize::MAX);
+        let most_tasks = most_tasks.min(Semaphore::MAX_PERMITS);
         let swaps = self.swaps.clone();
         let setup = Arc::new(Setup {
             built_with: self.built_with.clone().unwrap_or_else(|| selected.clone()),
@@ -403,6 +421,8 @@ impl Parts {
             queues: Queues::default(),
             spent: AtomicU64::new(0),
             question: Mutex::default(),
+            attention: Attention::default(),
+            background: Arc::new(Semaphore::new(most_tasks)),
             active_tools: std::sync::Mutex::default(),
             resources: std::sync::Mutex::default(),
         });
@@ -464,8 +484,11 @@ impl Parts {
         }
         let lists = self.agents.iter().map(|agent| (&agent.name, &agent.tools));
         for (agent, tools) in lists.chain([(&self.name, &self.tools)]) {
-            let is_known =
-                |tool: &&String| self.toolbox.get(tool).is_some() || *tool == TRANSFER_TASK;
+            let is_known = |tool: &&String| {
+                self.toolbox.get(tool).is_some()
+                    || *tool == TRANSFER_TASK
+                    || BACKGROUND_TOOLS.contains(&tool.as_str())
+            };
             if let Some(tool) = tools.iter().flatten().find(|tool| !is_known(tool)) {
                 let known: Vec<String> = self
                     .toolbox
@@ -607,6 +630,7 @@ impl Agent {
                 recipe: None,
                 workspace: None,
                 resources: ResourcePlaces::default(),
+                has_background: false,
                 #[cfg(unix)]
                 scripts: None,
             },
@@ -743,7 +767,10 @@ impl Agent {
             .attached
             .as_ref()
             .map(|attached| attached.working(run.clone()));
-        Box::pin(self.stint.life.prompt(prompt.into(), &run)).await
+        self.stint.life.setup.attention.set(true);
+        let report = Box::pin(self.stint.life.prompt(prompt.into(), &run)).await;
+        self.stint.life.rest(&run).await;
+        report
     }
 
     /// Replaces the conversation by a summary of it, as the user asked for.

@@ -2,7 +2,8 @@
 //!
 //! The order is fixed: `tool_execution_start` → an unknown tool or bad arguments end here →
 //! `tools_disabled` → the gates of [`gate`] → token budget → the tool → `tool_response_transform` →
-//! `tool_error` for a failure, `post_tool_use` where the gates came to a decision → `tool_execution_end`.
+//! `tool_error` for a failure → after a failure that is tried again, a pause and back to the gates →
+//! `post_tool_use` where the gates came to a decision → `tool_execution_end`.
 //! The first and the last always pair, and every text for the model passes `tool_response_transform`,
 //! also that of a call which was skipped, cancelled or none of a tool's. Nothing but a call that passed
 //! every gate reaches a tool, and nobody sees a result before the hooks had it.
@@ -14,22 +15,26 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, future};
 use serde_json::Value;
 use tenterhook_protocol::event::{
-    DeniedBy, TokenBudgetExceeded, ToolExecutionEnd, ToolExecutionStart, ToolsDisabled,
+    DeniedBy, PostToolUse, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
+    ToolExecutionUpdate, ToolResponseTransform, ToolsDisabled,
 };
 use tenterhook_protocol::{HookId, JsonObject, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::Hooks;
 use crate::life::Setup;
-use crate::tool::{Delegate, Tool, ToolContext, ToolFailure};
+use crate::tool::{Delegate, Progress, Tool, ToolContext, ToolFailure};
 
 /// What the model is told of a call that the end of the run prevented.
 const CANCELED: &str = "The tool call was cancelled.";
+
+/// What the model is told of a call that did not run because the user has said something.
+const STEERED: &str = "The tool call was skipped because the user has said something.";
 
 /// What decided where the user said no.
 const USER_REJECTED: &str = "user_rejected";
@@ -42,6 +47,10 @@ pub(crate) struct Bench<'a> {
     pub(crate) cancel: &'a CancellationToken,
     /// The names of the tools that this call of the model offered.
     pub(crate) offered: &'a [String],
+    /// What the user says meanwhile is for this agent.
+    pub(crate) listens: bool,
+    /// The user follows another agent.
+    pub(crate) in_background: bool,
     pub(crate) delegate: &'a dyn Delegate,
 }
 
@@ -59,14 +68,11 @@ pub(crate) struct Called {
 impl Called {
     /// Says why no further call of the answer runs, in words for the model.
     fn reason_to_end(&self) -> Option<String> {
-        if let Some(stop) = &self.stop {
-            return Some(format!(
-                "The tool call was skipped because a {} hook ended the run.",
-                stop.event
-            ));
-        }
-        let text = "The tool call was skipped because another tool call ended the run.";
-        self.result.terminate.then(|| text.to_owned())
+        let stop = self.stop.as_ref()?;
+        Some(format!(
+            "The tool call was skipped because a {} hook ended the run.",
+            stop.event
+        ))
     }
 }
 
@@ -84,14 +90,50 @@ struct Passage<'a> {
     input: JsonObject,
     contexts: Vec<String>,
     stop: Option<Stop>,
+    /// Which run of the tool it is, from 1.
+    attempt: u32,
+    /// The arguments that the user has agreed to.
+    approved: Option<JsonObject>,
+    /// What became of the run before.
+    failure: Option<ToolResult>,
+    clock: Clock,
 }
 
-/// Why a call does not run.
+/// How long the runs of a tool take.
+#[derive(Default)]
+struct Clock {
+    /// When the first one began.
+    began: Option<Instant>,
+    /// How long the newest one took.
+    last: Duration,
+}
+
+impl Clock {
+    /// Returns the time since the first run began.
+    fn total(&self) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| began.elapsed())
+    }
+}
+
+/// Why a call does not pass the gates.
 enum Refusal {
     /// It was denied.
     Denied(Denied),
     /// The run was cancelled on the way.
     Canceled,
+}
+
+/// Why a call does not run.
+enum Unrun {
+    Refused(Refusal),
+    /// It was let through; what keeps it from running, in words for the model.
+    Text(String),
+}
+
+impl From<Refusal> for Unrun {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// A denial.
@@ -115,6 +157,7 @@ macro_rules! call_event {
             tool_name: $passage.call.name.clone(),
             tool_input: $passage.input.clone(),
             tool_category: Some($passage.tool.category().to_owned()),
+            attempt: $passage.attempt,
             $($field: $value,)*
             ..$event::default()
         }
@@ -125,8 +168,8 @@ use call_event;
 impl Bench<'_> {
     /// Takes all calls of one answer; the results are in their order.
     ///
-    /// Calls of read-only tools run beside each other, all others one after another. When one of the
-    /// latter ends the run, those behind it are skipped.
+    /// Calls of read-only tools run beside each other, all others one after another. When a hook ends the run
+    /// at one of the latter, or the user says something meanwhile, those behind it are skipped.
     pub(crate) async fn call_all(&self, calls: &[ToolCall]) -> Vec<Called> {
         let is_harmless = |call: &ToolCall| {
             self.setup
@@ -139,13 +182,20 @@ impl Bench<'_> {
         }
         let mut all: Vec<Called> = Vec::with_capacity(calls.len());
         for call in calls {
-            let called = match all.iter().find_map(Called::reason_to_end) {
+            let called = match self.reason_to_skip(&all) {
                 Some(why) => self.skip(call, &why).await,
                 None => self.call(call).await,
             };
             all.push(called);
         }
         all
+    }
+
+    /// Says why the next call does not run, in words for the model.
+    fn reason_to_skip(&self, done: &[Called]) -> Option<String> {
+        let ended = done.iter().find_map(Called::reason_to_end);
+        let is_steered = self.listens && !done.is_empty() && self.setup.queues.is_steered();
+        ended.or_else(|| is_steered.then(|| STEERED.to_owned()))
     }
 
     /// Takes a call through all of it.
@@ -197,20 +247,59 @@ impl Bench<'_> {
             Ok(passage) => passage,
             Err((input, text)) => return self.answer_unjudged(call, input, text).await,
         };
-        match self.pass_gates(&mut passage).await {
-            Ok(source) => self.settle_allowed(&passage, source).await,
-            Err(Refusal::Denied(denied)) => return self.deny(passage, denied).await,
-            Err(Refusal::Canceled) => return self.canceled(passage).await,
+        loop {
+            let result = match self.attempt(&mut passage).await {
+                Ok(result) => result,
+                Err(unrun) => return self.settle(passage, unrun).await,
+            };
+            if !self.try_again(&mut passage, &result).await {
+                return self.after_use(passage, result, false).await;
+            }
         }
+    }
+
+    /// Takes a call through the gates and the tool once; returns what came of it, and what hooks made of that.
+    async fn attempt(&self, passage: &mut Passage<'_>) -> Result<ToolResult, Unrun> {
+        let source = self.pass_gates(passage).await?;
+        self.settle_allowed(passage, source).await;
         if self.cancel.is_cancelled() {
-            return self.settle_unrun(passage, CANCELED.to_owned()).await;
+            return Err(Unrun::Text(CANCELED.to_owned()));
         }
         if let Some(budget) = self.exceeded_budget() {
-            return self.refuse_for_budget(passage, budget).await;
+            return Err(Unrun::Text(self.refuse_for_budget(passage, budget).await));
         }
         let began = Instant::now();
-        let ran = self.run_tool(&passage).await;
-        self.settle_result(passage, ran, began.elapsed()).await
+        passage.clock.began.get_or_insert(began);
+        let ran = self.run_tool(passage).await;
+        passage.clock.last = began.elapsed();
+        let result = ran.unwrap_or_else(|failure| ToolResult::error(failure.to_string()));
+        Ok(self.transform(passage, result).await)
+    }
+
+    /// Makes a failure known, and waits until the tool may be run again; says whether it may.
+    async fn try_again(&self, passage: &mut Passage<'_>, result: &ToolResult) -> bool {
+        if !result.is_error {
+            return false;
+        }
+        let retry = self.setup.toolbox.retry_of(&*passage.tool);
+        let error = result.joined_text();
+        let will_retry = passage.attempt < retry.attempts
+            && passage.stop.is_none()
+            && !self.cancel.is_cancelled()
+            && !passage.tool.is_hopeless(&error);
+        let failed = call_event!(ToolError, passage, error: error, will_retry: will_retry);
+        self.hooks.tell(failed).await;
+        if !will_retry {
+            return false;
+        }
+        let pause = tokio::time::sleep(retry.random_pause(passage.attempt));
+        if self.cancel.run_until_cancelled(pause).await.is_none() {
+            return false;
+        }
+        passage.attempt += 1;
+        passage.failure = Some(result.clone());
+        passage.clock.last = Duration::ZERO;
+        true
     }
 
     /// Finds the tool and reads the arguments; the error is what could be read, and the text for the model.
@@ -254,15 +343,41 @@ impl Bench<'_> {
             input,
             contexts: Vec::new(),
             stop: None,
+            attempt: 1,
+            approved: None,
+            failure: None,
+            clock: Clock::default(),
         })
     }
 
+    /// Runs the tool, and tells what it has so far meanwhile.
     async fn run_tool(&self, passage: &Passage<'_>) -> Result<ToolResult, ToolFailure> {
+        let audience = Audience::of(self.hooks);
+        let progress = audience.progress();
+        let running = async {
+            let ran = self.run_to_end(passage, progress.clone()).await;
+            progress.close();
+            ran
+        };
+        let telling = async {
+            while let Some(partial) = progress.next().await {
+                self.tell_update(passage.call, partial, audience).await;
+            }
+        };
+        future::join(running, telling).await.0
+    }
+
+    async fn run_to_end(
+        &self,
+        passage: &Passage<'_>,
+        progress: Progress,
+    ) -> Result<ToolResult, ToolFailure> {
         let context = ToolContext {
             cwd: self.cwd(),
             session: self.hooks.session(),
             call: &passage.call.id,
             cancel: self.cancel.clone(),
+            progress,
             delegate: self.delegate,
         };
         let running =
@@ -280,6 +395,21 @@ impl Bench<'_> {
         }
     }
 
+    async fn tell_update(&self, call: &ToolCall, partial: ToolResult, audience: Audience) {
+        if audience.is_screen {
+            self.hooks
+                .frontend()
+                .tool_update(self.agent, call, &partial);
+        }
+        let updated = || ToolExecutionUpdate {
+            tool_use_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            partial_result: partial,
+        };
+        // A run that is cancelled does not wait for news of what it gives up.
+        let _heard = self.hooks.fire(updated).await;
+    }
+
     /// Returns budget and tokens spent, if the budget is used up.
     fn exceeded_budget(&self) -> Option<(u64, u64)> {
         let budget = self.setup.limits.token_budget?;
@@ -287,7 +417,8 @@ impl Bench<'_> {
         (spent >= budget).then_some((budget, spent))
     }
 
-    async fn refuse_for_budget(&self, passage: Passage<'_>, (budget, used): (u64, u64)) -> Called {
+    /// Says that the budget is used up; returns the words for the model.
+    async fn refuse_for_budget(&self, passage: &Passage<'_>, (budget, used): (u64, u64)) -> String {
         let exceeded = || TokenBudgetExceeded {
             tool_name: passage.call.name.clone(),
             tool_input: passage.input.clone(),
@@ -295,14 +426,40 @@ impl Bench<'_> {
             used,
         };
         self.hooks.tell(exceeded).await;
-        let text = format!(
+        format!(
             "The tool call did not run: {used} tokens are used and the budget is {budget}. Answer with what you have."
-        );
-        self.settle_unrun(passage, text).await
+        )
     }
 
     fn cwd(&self) -> &Path {
         &self.setup.cwd
+    }
+}
+
+/// Who hears what a tool has so far.
+#[derive(Clone, Copy)]
+struct Audience {
+    is_screen: bool,
+    are_hooks: bool,
+}
+
+impl Audience {
+    fn of(hooks: &Hooks) -> Self {
+        // What these hooks take out of a result must not have been seen before.
+        let may_change =
+            hooks.are_there::<ToolResponseTransform>() || hooks.are_there::<PostToolUse>();
+        Self {
+            is_screen: hooks.frontend().shows_progress() && !may_change,
+            are_hooks: hooks.are_there::<ToolExecutionUpdate>(),
+        }
+    }
+
+    fn progress(self) -> Progress {
+        if self.is_screen || self.are_hooks {
+            Progress::heard()
+        } else {
+            Progress::default()
+        }
     }
 }
 

@@ -4,13 +4,14 @@ mod host;
 mod wish;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tenterhook_handlers::worker::{
     CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Lease, ScriptCommand,
-    ScriptTool, Worker, WorkerError,
+    ScriptTool, ToolUpdates, Worker, WorkerError,
 };
 use tenterhook_protocol::{ContentBlock, JsonObject, SessionId, ToolResult};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::host::{Attached, View};
 pub use self::host::{Question, ScriptHost, Spelling};
 pub use self::wish::{PendingWish, Wish, WishError};
-use crate::tool::{InvalidInput, Tool, ToolContext, ToolFailure};
+pub use crate::tool::SchemaProblem;
+use crate::tool::{ArgumentSchema, InvalidInput, Progress, Tool, ToolContext, ToolFailure};
 
 /// How long a tool or a command of a script may take that says nothing of it; kodelet's.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -38,32 +40,42 @@ pub struct ForeignTool {
     server: Server,
     name: String,
     description: String,
-    schema: Value,
+    arguments: ArgumentSchema,
     timeout: Duration,
 }
 
 impl ForeignTool {
     /// Makes the tool of a script, which stays in its worker.
-    pub fn of_script(worker: Worker, lease: Lease, tool: ScriptTool) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When its schema is none that arguments can be checked against.
+    pub fn of_script(
+        worker: Worker,
+        lease: Lease,
+        tool: ScriptTool,
+    ) -> Result<Self, SchemaProblem> {
+        Ok(Self {
             server: Server::Script(worker, lease),
+            arguments: ArgumentSchema::compile(&tool.name, tool.parameters)?,
             name: tool.name,
             description: tool.description,
-            schema: schema(tool.parameters),
             timeout: LONGEST,
-        }
+        })
     }
 
     /// Makes the tool of an extension of kodelet.
-    pub fn of_process(extension: Extension, tool: ExtensionTool) -> Self {
+    ///
+    /// # Errors
+    /// When its schema is none that arguments can be checked against.
+    pub fn of_process(extension: Extension, tool: ExtensionTool) -> Result<Self, SchemaProblem> {
         let timeout = tool.timeout();
-        Self {
+        Ok(Self {
             server: Server::Process(extension),
+            arguments: ArgumentSchema::compile(&tool.name, tool.input_schema.into())?,
             name: tool.name,
             description: tool.description,
-            schema: schema(tool.input_schema.into()),
             timeout,
-        }
+        })
     }
 
     async fn run(
@@ -77,6 +89,7 @@ impl ForeignTool {
                 .run_tool(
                     (lease.number(), &self.name),
                     (context.call.as_str(), &Value::Object(input)),
+                    updates(&context.progress),
                     self.timeout,
                     cancel,
                 )
@@ -104,14 +117,10 @@ impl ForeignTool {
     }
 }
 
-/// Returns a schema that services take: an object, whatever a tool left out.
-fn schema(schema: Value) -> Value {
-    let is_object = schema.get("type").is_some();
-    if is_object {
-        schema
-    } else {
-        json!({ "type": "object", "properties": {} })
-    }
+/// Returns who hears what a tool of a script has so far.
+fn updates(progress: &Progress) -> Option<ToolUpdates> {
+    let progress = progress.is_wanted().then(|| progress.clone())?;
+    Some(Arc::new(move |partial| progress.report(partial.into())))
 }
 
 /// Says who asks, as kodelet's extensions are told it.
@@ -135,7 +144,7 @@ impl Tool for ForeignTool {
     }
 
     fn schema(&self) -> Value {
-        self.schema.clone()
+        self.arguments.schema().clone()
     }
 
     fn category(&self) -> &'static str {
@@ -147,9 +156,8 @@ impl Tool for ForeignTool {
         false
     }
 
-    /// Looks for what the schema requires, and at the types of what is there.
     fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
-        check(&self.schema, input).map_err(|problem| InvalidInput {
+        self.arguments.check(input).map_err(|problem| InvalidInput {
             tool: self.name.clone(),
             problem,
         })
@@ -161,44 +169,6 @@ impl Tool for ForeignTool {
         context: ToolContext<'a>,
     ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
         Box::pin(self.run(input, context))
-    }
-}
-
-fn check(schema: &Value, input: &JsonObject) -> Result<(), String> {
-    let required = schema.get("required").and_then(Value::as_array);
-    for key in required.into_iter().flatten().filter_map(Value::as_str) {
-        if !input.contains_key(key) {
-            return Err(format!("missing field `{key}`"));
-        }
-    }
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (key, declared) in properties.into_iter().flatten() {
-        let (Some(value), Some(expected)) = (input.get(key), declared.get("type")) else {
-            continue;
-        };
-        let is_one = |kind: &Value| kind.as_str().is_none_or(|kind| is_of(kind, value));
-        let fits = match expected.as_array() {
-            Some(kinds) => kinds.iter().any(is_one),
-            None => is_one(expected),
-        };
-        if !fits {
-            return Err(format!("`{key}` is {value}, expected {expected}"));
-        }
-    }
-    Ok(())
-}
-
-/// Says whether a value has a type of JSON Schema. One that is not known there fits.
-fn is_of(kind: &str, value: &Value) -> bool {
-    match kind {
-        "string" => value.is_string(),
-        "number" => value.is_number(),
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "null" => value.is_null(),
-        _ => true,
     }
 }
 
@@ -336,41 +306,9 @@ impl fmt::Display for ForeignCommand {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
 
-    #[test]
-    fn arguments_are_checked_against_what_the_schema_says_of_them() {
-        let schema = json!({
-            "type": "object",
-            "properties": {
-                "name": { "type": "string" },
-                "count": { "type": "integer" },
-                "either": { "type": ["string", "null"] },
-                "any": {},
-            },
-            "required": ["name"],
-        });
-        for (input, problem) in [
-            (json!({ "name": "ada" }), None),
-            (json!({}), Some("missing field `name`")),
-            (
-                json!({ "name": 7 }),
-                Some("`name` is 7, expected \"string\""),
-            ),
-            (
-                json!({ "name": "a", "count": 2.5 }),
-                Some("`count` is 2.5, expected \"integer\""),
-            ),
-            (
-                json!({ "name": "a", "count": 2.0, "either": null, "any": [] }),
-                None,
-            ),
-            (json!({ "name": "a", "more": true }), None),
-        ] {
-            let found = check(&schema, input.as_object().unwrap()).err();
-            assert_eq!(found.as_deref(), problem, "{input}");
-        }
-    }
+    use super::*;
 
     #[test]
     fn a_line_is_a_name_and_what_stands_behind_it() {

@@ -29,6 +29,15 @@ pub trait Frontend: Send + Sync {
     /// Hooks changed the arguments of a call that may run: it runs with `input`.
     fn tool_rewritten(&self, _agent: &str, _call: &ToolCall, _input: &JsonObject) {}
 
+    /// Says whether partial results of tools are shown. The default is no: tools do not work for them then.
+    fn shows_progress(&self) -> bool {
+        false
+    }
+
+    /// A running tool has this so far. Each call of this tells all there is, or the end of it. Left out where hooks may change results: nobody sees
+    /// what they take out.
+    fn tool_update(&self, _agent: &str, _call: &ToolCall, _partial: &ToolResult) {}
+
     /// A tool call is over; the result is what the model gets.
     fn tool_end(&self, _agent: &str, _call: &ToolCall, _result: &ToolResult) {}
 

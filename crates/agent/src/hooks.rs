@@ -53,6 +53,11 @@ impl Hooks {
         &self.frontend
     }
 
+    /// Says whether any hook could be interested in `E`.
+    pub(crate) fn are_there<E: Event>(&self) -> bool {
+        self.steady.is_hooked::<E>()
+    }
+
     /// Sends an event whose hooks end with the run. A caller that acts on the outcome looks at the
     /// cancellation first: a gate whose hooks were cancelled denies.
     pub(crate) async fn fire<E: Event>(&self, build: impl FnOnce() -> E) -> Outcome<E> {

@@ -45,6 +45,7 @@
 
 mod agent;
 mod ask;
+mod background;
 mod call;
 mod compaction;
 #[cfg(unix)]

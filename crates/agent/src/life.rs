@@ -11,9 +11,11 @@ use tenterhook_protocol::event::{
     SessionEndReason, SessionInfoChange, SessionSource, SessionStart,
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::AgentSpec;
+use crate::background::{Attention, Tasks};
 use crate::hooks::Hooks;
 use crate::limit::{Limits, RetryPolicy};
 use crate::model::{Models, Selected};
@@ -22,7 +24,7 @@ use crate::queue::Queues;
 use crate::resource::{ResourcePlaces, Resources};
 use crate::session::{Session, estimate_tokens};
 use crate::swap::Seat;
-use crate::tool::{READ_FILE, TRANSFER_TASK, Toolbox};
+use crate::tool::{READ_FILE, RUN_BACKGROUND_AGENT, TRANSFER_TASK, Toolbox};
 
 /// How many files that cannot be used are told of one by one.
 const MOST_TOLD: usize = 20;
@@ -52,6 +54,10 @@ pub(crate) struct Setup {
     pub(crate) spent: AtomicU64,
     /// Held while the user is asked: one question at a time.
     pub(crate) question: Mutex<()>,
+    /// Whether the user follows; who works in the background asks only then.
+    pub(crate) attention: Attention,
+    /// Places for tasks in the background.
+    pub(crate) background: Arc<Semaphore>,
     /// The tools that scripts let the main agent have; `None` is all.
     pub(crate) active_tools: std::sync::Mutex<Option<Vec<String>>>,
     /// The templates and skills of the main agent.
@@ -119,7 +125,10 @@ impl Setup {
             .as_ref()
             .is_none_or(|tools| tools.iter().any(|tool| tool == name));
         let is_active = identity.depth > 0 || self.is_active(name);
-        is_listed && is_active && (name != TRANSFER_TASK || identity.depth < self.limits.task_depth)
+        is_listed
+            && is_active
+            && (![TRANSFER_TASK, RUN_BACKGROUND_AGENT].contains(&name)
+                || identity.depth < self.limits.task_depth)
     }
 
     pub(crate) fn context_window(&self) -> Option<u64> {
@@ -138,6 +147,8 @@ pub(crate) struct Identity {
     pub(crate) tools: Option<Vec<String>>,
     /// How many agents stand between it and the main agent.
     pub(crate) depth: u32,
+    /// It works, or an agent that it works for does, while the user speaks to another.
+    pub(crate) in_background: bool,
 }
 
 impl Identity {
@@ -173,6 +184,8 @@ pub(crate) struct Life {
     pub(crate) session: Session,
     pub(crate) turns: u32,
     pub(crate) gauge: Gauge,
+    /// What subagents do for it in the background.
+    pub(crate) tasks: Tasks,
     /// The context's size from which a compaction that did not come about is tried again.
     put_off_until: Option<u64>,
     /// Something could not be stored, and the user knows.
@@ -193,6 +206,7 @@ impl Life {
             hooks,
             session,
             gauge: Gauge::default(),
+            tasks: Tasks::default(),
             put_off_until: None,
             is_behind: false,
         }
@@ -290,8 +304,22 @@ impl Life {
         false
     }
 
+    /// Leaves the user to the next prompt. Nobody asks anything then, and a run that was cancelled leaves nothing behind.
+    pub(crate) async fn rest(&self, cancel: &CancellationToken) {
+        if cancel.is_cancelled() {
+            self.tasks.stop_all().await;
+        }
+        // Who asks just now is answered first.
+        let _asked = cancel.run_until_cancelled(self.setup.question.lock()).await;
+        self.setup.attention.set(false);
+    }
+
     /// Ends the session.
     pub(crate) async fn end(&mut self, reason: SessionEndReason, target: Option<SessionId>) {
+        // A session whose hooks are loaded anew goes on, and so do its tasks.
+        if reason != SessionEndReason::Reload {
+            self.tasks.stop_all().await;
+        }
         self.save().await;
         let build = || SessionEnd {
             reason,

@@ -15,6 +15,7 @@ use std::time::Duration;
 /// | `repeated_calls` | 5 |
 /// | `stop_hooks` | 8 |
 /// | `task_depth` | 3 |
+/// | `background_tasks` | 8 |
 /// | `grace` | 5 s |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -33,6 +34,8 @@ pub struct Limits {
     pub stop_hooks: u32,
     /// How deep tasks may be given on.
     pub task_depth: u32,
+    /// How many tasks a session and its subagents may have in the background at once. 0 is none.
+    pub background_tasks: u32,
     /// How long a tool may take to end by itself when the run is cancelled.
     pub grace: Duration,
 }
@@ -47,6 +50,7 @@ impl Default for Limits {
             repeated_calls: 5,
             stop_hooks: 8,
             task_depth: 3,
+            background_tasks: 8,
             grace: Duration::from_secs(5),
         }
     }
@@ -147,6 +151,7 @@ mod tests {
             (limits.repeated_calls, limits.stop_hooks, limits.task_depth),
             (5, 8, 3)
         );
+        assert_eq!(limits.background_tasks, 8);
         assert_eq!(limits.grace.as_secs(), 5);
         let retry = RetryPolicy::default();
         assert_eq!(

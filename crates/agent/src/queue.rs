@@ -79,6 +79,12 @@ impl Queues {
         waiting.steering.len() + waiting.follow_up.len()
     }
 
+    /// Says whether the user has said something for the next step.
+    pub(crate) fn is_steered(&self) -> bool {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !waiting.steering.is_empty()
+    }
+
     /// Takes all steering messages.
     pub(crate) async fn take_steering(&self, hooks: &Hooks) -> Vec<String> {
         let (taken, messages) = self.change(QueueKind::Steering, |queue| {

@@ -235,6 +235,10 @@ impl<'a> Run<'a> {
             .notify(NotificationLevel::Warning, "max_iterations", &text)
             .await;
         self.hooks.tell(|| MaxIterations { limit }).await;
+        if self.life.identity.in_background {
+            // The user follows another agent.
+            return Ok(Some(RunEnd::MaxIterations { limit }));
+        }
         let waiting = || WaitingForUser {
             reason: WaitReason::MaxIterations,
         };

@@ -10,6 +10,7 @@ use tenterhook_protocol::{AgentRef, EventId, InvokedBy, Origin, SessionId, TaskI
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentSpec, RunEnd, RunReport, fresh_agent_id};
+use crate::background::Tasks;
 use crate::hooks::Hooks;
 use crate::life::{Identity, Life, Setup};
 use crate::session::Session;
@@ -23,6 +24,8 @@ pub(crate) struct Delegation<'a> {
     pub(crate) cancel: &'a CancellationToken,
     /// The tools that the parent has at this time, as its hooks left them.
     pub(crate) tools: &'a [String],
+    /// What subagents do for the parent in the background.
+    pub(crate) tasks: &'a Tasks,
 }
 
 impl Delegate for Delegation<'_> {
@@ -31,12 +34,34 @@ impl Delegate for Delegation<'_> {
         agent: &'a str,
         task: String,
     ) -> BoxFuture<'a, Result<String, ToolFailure>> {
-        Box::pin(self.run_task(agent, task))
+        Box::pin(async move {
+            let assignment = self.assign(agent, task)?;
+            assignment.run().await.1
+        })
+    }
+
+    fn begin(&self, agent: &str, task: String) -> Result<TaskId, ToolFailure> {
+        let mut assignment = self.assign(agent, task)?;
+        let place = Arc::clone(&self.setup.background).try_acquire_owned();
+        let place = place.map_err(|_| {
+            let most = self.setup.limits.background_tasks;
+            ToolFailure(format!(
+                "{most} background tasks run already, which is the limit; wait for one or stop one"
+            ))
+        })?;
+        assignment.identity.in_background = true;
+        assignment.is_apart = true;
+        assignment.cancel = self.cancel.child_token();
+        Ok(self.tasks.start(assignment, place))
+    }
+
+    fn background(&self) -> Result<&Tasks, ToolFailure> {
+        Ok(self.tasks)
     }
 }
 
 impl Delegation<'_> {
-    async fn run_task(&self, agent: &str, task: String) -> Result<String, ToolFailure> {
+    fn assign(&self, agent: &str, task: String) -> Result<Assignment, ToolFailure> {
         let depth = self.parent.depth + 1;
         if depth > self.setup.limits.task_depth {
             let limit = self.setup.limits.task_depth;
@@ -46,35 +71,22 @@ impl Delegation<'_> {
         }
         let spec = self.setup.agents.iter().find(|spec| spec.name == agent);
         let spec = spec.ok_or_else(|| ToolFailure(format!("there is no agent `{agent}`")))?;
-        let identity = Identity {
-            name: spec.name.clone(),
-            instruction: spec.instruction.clone(),
-            tools: Some(self.tools_for(spec)),
-            depth,
-        };
-        let task_id = TaskId::new(EventId::generate().to_string());
-        let started = || SubagentStart {
-            task_id: task_id.clone(),
-            label: agent.to_owned(),
-            task: task.clone(),
-        };
-        self.hooks.tell(started).await;
-        self.switch(&self.parent.name, agent, "transfer_task").await;
-        let (child, report) = self.lead(identity, &task).await;
-        self.switch(agent, &self.parent.name, "transfer_task_return")
-            .await;
-        let (status, answer) = judge(agent, &report);
-        let stopped = || SubagentStop {
-            task_id,
-            label: agent.to_owned(),
+        Ok(Assignment {
+            setup: Arc::clone(self.setup),
+            parent: self.parent.name.clone(),
+            hooks: self.hooks.clone(),
+            cancel: self.cancel.clone(),
+            identity: Identity {
+                name: spec.name.clone(),
+                instruction: spec.instruction.clone(),
+                tools: Some(self.tools_for(spec)),
+                depth,
+                in_background: self.parent.in_background,
+            },
+            task_id: TaskId::new(EventId::generate().to_string()),
             task,
-            status,
-            result: report.response.clone(),
-            child_session_id: child,
-            parent_session_id: self.hooks.dispatcher().origin().session_id.clone(),
-        };
-        self.hooks.tell(stopped).await;
-        answer
+            is_apart: false,
+        })
     }
 
     /// Returns the tools of a subagent: of its own, those that the parent has too. What the parent was
@@ -83,15 +95,79 @@ impl Delegation<'_> {
         let is_own = |tool: &&String| spec.tools.as_ref().is_none_or(|own| own.contains(*tool));
         self.tools.iter().filter(is_own).cloned().collect()
     }
+}
+
+/// A task for a subagent, with all that it takes to work on it.
+pub(crate) struct Assignment {
+    setup: Arc<Setup>,
+    /// The name of the agent that gives the task.
+    parent: String,
+    /// Its hooks.
+    hooks: Hooks,
+    cancel: CancellationToken,
+    identity: Identity,
+    task_id: TaskId,
+    task: String,
+    /// The parent goes on meanwhile.
+    is_apart: bool,
+}
+
+impl Assignment {
+    pub(crate) fn task_id(&self) -> &TaskId {
+        &self.task_id
+    }
+
+    pub(crate) fn agent(&self) -> &str {
+        &self.identity.name
+    }
+
+    pub(crate) fn task(&self) -> &str {
+        &self.task
+    }
+
+    pub(crate) fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Has the subagent work on the task; returns how that ended, and what the parent's model gets.
+    pub(crate) async fn run(self) -> (SubagentStatus, Result<String, ToolFailure>) {
+        let label = self.identity.name.as_str();
+        let started = || SubagentStart {
+            task_id: self.task_id.clone(),
+            label: label.to_owned(),
+            task: self.task.clone(),
+        };
+        self.hooks.tell(started).await;
+        if !self.is_apart {
+            self.switch(&self.parent, label, "transfer_task").await;
+        }
+        let (child, report) = self.lead().await;
+        if !self.is_apart {
+            self.switch(label, &self.parent, "transfer_task_return")
+                .await;
+        }
+        let (status, answer) = judge(label, &report);
+        let stopped = || SubagentStop {
+            task_id: self.task_id.clone(),
+            label: label.to_owned(),
+            task: self.task.clone(),
+            status,
+            result: report.response.clone(),
+            child_session_id: child,
+            parent_session_id: self.hooks.dispatcher().origin().session_id.clone(),
+        };
+        self.hooks.tell(stopped).await;
+        (status, answer)
+    }
 
     /// Leads the child's session from its start to its end.
-    async fn lead(&self, identity: Identity, task: &str) -> (SessionId, RunReport) {
+    async fn lead(&self) -> (SessionId, RunReport) {
         let parent = self.hooks.dispatcher().origin();
         let id = SessionId::generate();
         let origin = Origin {
             session_id: id.clone(),
             agent: AgentRef {
-                name: identity.name.clone(),
+                name: self.identity.name.clone(),
                 id: fresh_agent_id(),
                 parent_id: Some(parent.agent.id.clone()),
             },
@@ -101,13 +177,13 @@ impl Delegation<'_> {
         let frontend = Arc::clone(self.hooks.frontend());
         let hooks = Hooks::new(self.hooks.dispatcher().child(origin), frontend);
         let mut life = Life::new(
-            Arc::clone(self.setup),
-            identity,
+            Arc::clone(&self.setup),
+            self.identity.clone(),
             hooks,
             Session::new(id.clone()),
         );
         life.start(SessionSource::Startup, None).await;
-        let report = Box::pin(life.work_on_task(task, self.cancel)).await;
+        let report = Box::pin(life.work_on_task(&self.task, &self.cancel)).await;
         let has_failed = matches!(report.end, RunEnd::Error { .. });
         let reason = if has_failed {
             SessionEndReason::Error

@@ -3,15 +3,20 @@
 //! A tool declares what it is and runs; it judges nothing. Permission rules, hooks and the user have
 //! spoken before [`Tool::run`] is called, and its result passes the hooks before anyone sees it.
 
+mod arguments;
+mod background;
 mod directory;
 mod edit;
 mod excerpt;
+mod progress;
 mod read;
+mod retry;
 mod search;
 mod shell;
 mod transfer;
 mod write;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -21,20 +26,28 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenterhook_protocol::{JsonObject, SessionId, ToolResult, ToolUseId};
+use tenterhook_protocol::{JsonObject, SessionId, TaskId, ToolResult, ToolUseId};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::arguments::ArgumentSchema;
+pub use self::arguments::SchemaProblem;
+pub(crate) use self::background::{
+    NAMES as BACKGROUND_TOOLS, RUN as RUN_BACKGROUND_AGENT, add as add_background_tools,
+};
 pub use self::directory::ListDirectory;
 pub use self::edit::EditFile;
 pub(crate) use self::excerpt::excerpt;
+pub use self::progress::Progress;
 pub(crate) use self::read::NAME as READ_FILE;
 pub use self::read::ReadFile;
+pub use self::retry::ToolRetry;
 pub use self::search::Search;
 pub use self::shell::ShellTool;
-pub(crate) use self::transfer::NAME as TRANSFER_TASK;
 pub use self::transfer::TransferTask;
+pub(crate) use self::transfer::{Agents, NAME as TRANSFER_TASK};
 pub use self::write::WriteFile;
+use crate::background::Tasks;
 use crate::provider::ToolSpec;
 
 /// What the agent can call.
@@ -67,6 +80,22 @@ pub trait Tool: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Says whether the same call again and again is no sign of a loop: the model looks whether something came about. The default is no.
+    fn may_repeat(&self) -> bool {
+        false
+    }
+
+    /// Says how runs that failed are tried again. The default is [not at all](ToolRetry::once).
+    fn retry(&self) -> ToolRetry {
+        ToolRetry::once()
+    }
+
+    /// Says whether a run that failed with this text would fail the same way again, so that it is not tried again. The
+    /// default looks for the words `not found`.
+    fn is_hopeless(&self, error: &str) -> bool {
+        error.to_lowercase().contains("not found")
+    }
+
     /// Checks arguments; called for each call, and again whenever a hook changed them.
     ///
     /// # Errors
@@ -96,6 +125,8 @@ pub struct ToolContext<'a> {
     pub call: &'a ToolUseId,
     /// Cancelled when the run is.
     pub cancel: CancellationToken,
+    /// Takes what the tool has so far.
+    pub progress: Progress,
     pub(crate) delegate: &'a dyn Delegate,
 }
 
@@ -121,6 +152,12 @@ pub(crate) trait Delegate: Send + Sync {
         agent: &'a str,
         task: String,
     ) -> BoxFuture<'a, Result<String, ToolFailure>>;
+
+    /// Has a subagent begin with a task in the background and returns the task's id.
+    fn begin(&self, agent: &str, task: String) -> Result<TaskId, ToolFailure>;
+
+    /// Returns the tasks in the background.
+    fn background(&self) -> Result<&Tasks, ToolFailure>;
 }
 
 /// Arguments that a tool does not take.
@@ -220,6 +257,7 @@ fn simplify(value: &mut Value) {
 #[derive(Debug, Clone, Default)]
 pub struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
+    retries: BTreeMap<String, ToolRetry>,
 }
 
 impl Toolbox {
@@ -245,6 +283,19 @@ impl Toolbox {
         self.tools.retain(|known| known.name() != tool.name());
         self.tools.push(Arc::new(tool));
         self
+    }
+
+    /// Sets how failed runs of the tool of that name are tried again, whatever the tool itself says.
+    #[must_use]
+    pub fn retry(mut self, tool: impl Into<String>, retry: ToolRetry) -> Self {
+        self.retries.insert(tool.into(), retry);
+        self
+    }
+
+    /// Returns how failed runs of a tool are tried again.
+    pub(crate) fn retry_of(&self, tool: &dyn Tool) -> ToolRetry {
+        let set = self.retries.get(tool.name()).copied();
+        set.unwrap_or_else(|| tool.retry())
     }
 
     /// Returns the tool of that name.
@@ -286,6 +337,14 @@ pub(crate) mod testing {
         ) -> BoxFuture<'a, Result<String, ToolFailure>> {
             Box::pin(async move { Err(ToolFailure(format!("no agent `{agent}`"))) })
         }
+
+        fn begin(&self, agent: &str, _: String) -> Result<TaskId, ToolFailure> {
+            Err(ToolFailure(format!("no agent `{agent}`")))
+        }
+
+        fn background(&self) -> Result<&Tasks, ToolFailure> {
+            Err(ToolFailure("no tasks".to_owned()))
+        }
     }
 
     /// Makes a named pipe `pipe` in a folder.
@@ -312,6 +371,7 @@ pub(crate) mod testing {
             session: &"s".into(),
             call: &"c".into(),
             cancel,
+            progress: Progress::default(),
             delegate: &NoDelegate,
         };
         tool.run(input, context)

@@ -451,6 +451,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TOKENS")]
     pub(crate) token_budget: Option<u64>,
 
+    /// Run a tool up to N times for one call when it fails, with growing pauses: `TOOL=N`. Hooks judge each attempt. May be repeated.
+    #[arg(long, value_name = "TOOL=N", value_parser = attempts)]
+    pub(crate) attempts: Vec<(String, u32)>,
+
     /// Show every event that reached a hook, not only what hooks changed or stopped.
     #[arg(long)]
     pub(crate) timeline: bool,
@@ -654,6 +658,22 @@ impl TrustArgs {
             place: self.place.clone(),
             config: self.config.clone(),
         }
+    }
+}
+
+/// Reads how often a tool may be run for one call.
+fn attempts(text: &str) -> Result<(String, u32), String> {
+    let most = 100;
+    let (tool, number) = text.split_once('=').unwrap_or((text, ""));
+    let number = number
+        .parse()
+        .ok()
+        .filter(|number| (1..=most).contains(number));
+    match number {
+        Some(number) if !tool.is_empty() => Ok((tool.to_owned(), number)),
+        _ => Err(format!(
+            "expected the name of a tool, `=` and a number from 1 to {most}"
+        )),
     }
 }
 

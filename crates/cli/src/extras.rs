@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tenterhook_agent::extension::{ForeignCommand, ForeignTool, ScriptHost, Spelling};
+use tenterhook_agent::extension::{
+    ForeignCommand, ForeignTool, SchemaProblem, ScriptHost, Spelling,
+};
 use tenterhook_agent::{Tool as _, Toolbox};
 use tenterhook_config::{FoundExtension, FoundScript};
 use tenterhook_dialects::pi;
@@ -78,7 +80,7 @@ impl Extras {
         Ok(())
     }
 
-    /// Returns the agent's tools with those of scripts and extensions.
+    /// Returns the agent's tools with those of scripts and extensions. One whose arguments cannot be checked is left out.
     pub(crate) fn toolbox(&self) -> Toolbox {
         let of_scripts = self.scripts.iter().flat_map(|script| {
             script.tools.iter().map(|tool| {
@@ -90,7 +92,15 @@ impl Extras {
             tools.map(|tool| ForeignTool::of_process(found.extension.clone(), tool.clone()))
         });
         let standard = Toolbox::standard();
-        let tools: Vec<ForeignTool> = of_scripts.chain(of_processes).collect();
+        let usable = |made: Result<ForeignTool, SchemaProblem>| {
+            made.map_err(|problem| {
+                let problem = safe_line(&problem.to_string());
+                warn(format_args!("{problem}; the agent runs without it"));
+            })
+            .ok()
+        };
+        let made = of_scripts.chain(of_processes);
+        let tools: Vec<ForeignTool> = made.filter_map(usable).collect();
         for tool in &tools {
             if standard.get(tool.name()).is_some() {
                 let name = safe_line(tool.name());

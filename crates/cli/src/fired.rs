@@ -7,7 +7,6 @@ use tenterhook_config::Loaded;
 
 /// The events that the agent never fires.
 const NEVER: &[&str] = &[
-    "tool_execution_update",
     "gateway_start",
     "gateway_stop",
     "channel_connect",

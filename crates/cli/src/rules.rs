@@ -1,6 +1,7 @@
 //! What an agent may use: the tools and permission rules of agent files and of the command line.
 
-use tenterhook_agent::{Agent, Permissions, Rule, RuleProblem};
+use tenterhook_agent::tool::ToolRetry;
+use tenterhook_agent::{Agent, Permissions, Rule, RuleProblem, Toolbox};
 use tenterhook_config::{AgentDefinition, Loaded, Toolset, ToolsetKind};
 
 use crate::args::RunArgs;
@@ -21,6 +22,12 @@ fn names(kind: ToolsetKind) -> &'static [&'static str] {
             "edit_file",
             "list_directory",
             "search",
+        ],
+        ToolsetKind::BackgroundAgents => &[
+            "run_background_agent",
+            "list_background_agents",
+            "view_background_agent",
+            "stop_background_agent",
         ],
     }
 }
@@ -63,6 +70,22 @@ fn parse<'a>(rules: impl Iterator<Item = &'a String>) -> Result<Vec<Rule>, CliEr
         .collect()
 }
 
+/// Sets how often tools are run for one call.
+pub(crate) fn attempts(args: &RunArgs, toolbox: Toolbox) -> Result<Toolbox, CliError> {
+    args.attempts
+        .iter()
+        .try_fold(toolbox, |toolbox, (tool, attempts)| {
+            if toolbox.get(tool).is_none() {
+                let names: Vec<&str> = toolbox.names().collect();
+                let message =
+                    format!("`--attempts`: there is no tool `{tool}` that could be run again");
+                let hint = format!("there are `{}`", names.join("`, `"));
+                return Err(CliError::new(Exit::Usage, message).hint(hint));
+            }
+            Ok(toolbox.retry(tool, ToolRetry::up_to(*attempts)))
+        })
+}
+
 /// Looks for rules that no call can match. One that should restrict something and does not is refused, where the
 /// call of the program has it; any other is worth a warning.
 pub(crate) fn check(args: &RunArgs, agent: &Agent) -> Result<(), CliError> {
@@ -83,8 +106,6 @@ pub(crate) fn check(args: &RunArgs, agent: &Agent) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use tenterhook_agent::Toolbox;
-
     use super::*;
 
     #[test]

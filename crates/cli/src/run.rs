@@ -74,7 +74,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let builder = models::give(builder, &args, root(&loaded), noted.as_deref(), known)?;
     let builder = builder
         .context_swaps(swaps)
-        .toolbox(extras.toolbox())
+        .toolbox(rules::attempts(&args, extras.toolbox())?)
         .resources(resources::places(&args.hooks.config, &args.cwd)?)
         .scripts(Arc::clone(&scripts));
     terminal.complete(|words| words.sessions = builder.stored_sessions().cloned());
@@ -170,7 +170,8 @@ fn agent(
         .permissions(rules::permissions(args, loaded)?)
         .limits(limits)
         .frontend(frontend)
-        .agents(subagents(loaded));
+        .agents(subagents(loaded))
+        .background(true);
     if let Some(workspace) = config_dir::workspace(&args.hooks.place)? {
         builder = builder.workspace(workspace.as_str());
     }

@@ -20,11 +20,14 @@ pub enum ToolsetKind {
     Shell,
     /// Files.
     Filesystem,
+    /// Tasks that other agents work on in the background.
+    BackgroundAgents,
 }
 
-const KINDS: [(&str, ToolsetKind); 2] = [
+const KINDS: [(&str, ToolsetKind); 3] = [
     ("shell", ToolsetKind::Shell),
     ("filesystem", ToolsetKind::Filesystem),
+    ("background_agents", ToolsetKind::BackgroundAgents),
 ];
 
 /// Reads a list of sets. Those that are not available are left out with a warning, so the agent has no more

@@ -37,7 +37,7 @@ use tenterhook_process::{CancellationToken, Command};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use self::connection::Connection;
+use self::connection::{Connection, Updates};
 use self::supervisor::{Peer, Supervisor, ask};
 use self::wire::Wire;
 
@@ -53,6 +53,9 @@ pub use python::python;
 pub use script::{
     Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, ToolAnswer,
 };
+
+/// Hears what a tool has so far.
+pub type ToolUpdates = Arc<dyn Fn(ToolAnswer) + Send + Sync>;
 
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -293,7 +296,8 @@ impl Worker {
             .await
     }
 
-    /// Runs a tool of a script: the script's number, the tool's name, the id of the call and the arguments as JSON.
+    /// Runs a tool of a script: the script's number, the tool's name, the id of the call and the arguments as JSON. `updates`
+    /// hears what the tool has so far, in order and before its answer; it must not block.
     ///
     /// # Errors
     /// When there is no answer, it is none, or the tool failed.
@@ -301,13 +305,37 @@ impl Worker {
         &self,
         (script, tool): (usize, &str),
         (call, input): (&str, &Value),
+        updates: Option<ToolUpdates>,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<ToolAnswer, WorkerError> {
-        let params = json!({ "script": script, "tool": tool, "tool_use_id": call, "input": input });
+        let params = json!({
+            "script": script,
+            "tool": tool,
+            "tool_use_id": call,
+            "input": input,
+            "updates": updates.is_some(),
+        });
         let params = params.to_string();
+        let deadline = Instant::now() + within;
+        let connection = self.reach(script, deadline, cancel).await?;
+        let updates = updates.map(|updates| -> Updates {
+            Arc::new(move |partial| {
+                // One that cannot be read is no news.
+                if let Ok(partial) = serde_json::from_value(partial) {
+                    updates(partial);
+                }
+            })
+        });
         let answer = self
-            .call("tool/run", script, &[params.as_bytes()], within, cancel)
+            .inner
+            .call_watched(
+                &connection,
+                ("tool/run", &[params.as_bytes()]),
+                updates,
+                deadline,
+                cancel,
+            )
             .await?;
         serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
             message: format!("the answer of tool `{tool}` is none: {error}"),
@@ -341,13 +369,24 @@ impl Worker {
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
-        let connection = self.inner.connected(deadline, cancel).await?;
-        if let Some(message) = connection.refusal(script) {
-            return Err(WorkerError::Call { message });
-        }
+        let connection = self.reach(script, deadline, cancel).await?;
         self.inner
             .call(&connection, (method, params), deadline, cancel)
             .await
+    }
+
+    /// Returns the process, if a script in it can be called.
+    async fn reach(
+        &self,
+        script: usize,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, WorkerError> {
+        let connection = self.inner.connected(deadline, cancel).await?;
+        match connection.refusal(script) {
+            Some(message) => Err(WorkerError::Call { message }),
+            None => Ok(connection),
+        }
     }
 
     /// Asks the worker to end, waits for it, and kills it where it does not.

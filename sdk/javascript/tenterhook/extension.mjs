@@ -331,10 +331,16 @@ async function runOperations(operations, event, call) {
 }
 
 /** Runs a tool of an extension. */
-export async function runTool(extension, { tool: name, tool_use_id: id, input }, call) {
+export async function runTool(extension, { tool: name, tool_use_id: id, input, updates }, call) {
   const tool = extension.tools.get(name);
   if (!tool) throw new Error(`there is no tool \`${name}\``);
-  const done = await tool.execute(id, input, call.signal, () => {}, new Context(extension.host, call));
+  const onUpdate = (partial) => {
+    if (updates) extension.host.tell('tool/update', { call: call.id, ...resultOf(partial) });
+  };
+  return resultOf(await tool.execute(id, input, call.signal, onUpdate, new Context(extension.host, call)));
+}
+
+function resultOf(done) {
   const content = typeof done === 'string' ? [{ type: 'text', text: done }] : (done?.content ?? []);
   return { content, details: done?.details ?? null, is_error: done?.isError === true };
 }

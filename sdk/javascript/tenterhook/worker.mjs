@@ -108,6 +108,10 @@ const host = {
     const id = question(method, params);
     return new Promise((resolve, reject) => asked.set(id, { resolve, reject }));
   },
+  /** Says something that is not answered. */
+  tell(method, params) {
+    send(`${json({ jsonrpc: '2.0', method, params })}\n`);
+  },
   /** Asks and waits: whoever called needs the answer before it goes on. */
   askNow(method, params) {
     const id = question(method, params);

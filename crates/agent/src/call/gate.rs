@@ -14,12 +14,17 @@
 //! Arguments that a hook changed are checked against the tool again, and the guard and the rules judge
 //! them once more. That judgement may deny or ask, never approve: of what the rules say of the first and
 //! of the final arguments, the stricter counts.
+//!
+//! A call that is tried again passes all of it again but `tool_input_transform`, whose changes it has; arguments that
+//! the user has agreed to are not asked for a second time.
 
 use tenterhook_protocol::event::{
     DeniedBy, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform, WaitReason,
     WaitingForUser,
 };
 use tenterhook_protocol::{Event, HookId, JsonObject, Outcome, Permission};
+
+use tokio::sync::MutexGuard;
 
 use super::{Bench, Denied, Passage, Refusal, Stop, USER_REJECTED, call_event};
 use crate::frontend::{Approval, ApprovalRequest, AskedBy};
@@ -49,7 +54,9 @@ impl Bench<'_> {
         &self,
         passage: &mut Passage<'_>,
     ) -> Result<&'static str, Refusal> {
-        self.transform_input(passage).await?;
+        if passage.attempt == 1 {
+            self.transform_input(passage).await?;
+        }
         let mut question = self.judge(passage).await?;
         let before = passage.input.clone();
         let permission = self.ask_pre_tool_use(passage, &mut question).await?;
@@ -116,7 +123,12 @@ impl Bench<'_> {
         question: &mut Question,
     ) -> Result<Permission, Refusal> {
         let outcome = self.hooks.fire(call_event!(PreToolUse, passage)).await;
-        passage.contexts.extend_from_slice(outcome.context());
+        for text in outcome.context() {
+            // What was said of one attempt needs not be said of the next.
+            if passage.attempt == 1 || !passage.contexts.contains(text) {
+                passage.contexts.push(text.clone());
+            }
+        }
         if let Some(reason) = outcome.stop_run() {
             passage.stop = Some(Stop {
                 event: PreToolUse::INFO.name,
@@ -150,6 +162,9 @@ impl Bench<'_> {
         passage: &mut Passage<'_>,
         mut question: Question,
     ) -> Result<&'static str, Refusal> {
+        if passage.approved.as_ref() == Some(&passage.input) {
+            return Ok("user_approved");
+        }
         let reach = question.ruling.reach(&*passage.tool);
         let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let event = call_event!(PermissionRequest, passage, suggestions: vec![suggested]);
@@ -176,7 +191,9 @@ impl Bench<'_> {
         if permission == Permission::Allow && may_answer {
             return Ok("permission_request_hook_allow");
         }
-        self.ask_user(passage, &question).await
+        let source = self.ask_user(passage, &question).await?;
+        passage.approved = Some(passage.input.clone());
+        Ok(source)
     }
 
     async fn ask_user(
@@ -188,7 +205,10 @@ impl Bench<'_> {
         if !frontend.is_interactive() {
             return Err(Refusal::Denied(question.unanswered()));
         }
-        let _one_at_a_time = self.setup.question.lock().await;
+        let turn = self.cancel.run_until_cancelled(self.turn_to_ask());
+        let Some(_one_at_a_time) = turn.await else {
+            return Err(Refusal::Canceled);
+        };
         // Another call's question may have been answered for the whole session meanwhile.
         let is_granted = || {
             let ruling = self
@@ -234,6 +254,19 @@ impl Bench<'_> {
                 reason: reason.unwrap_or_default(),
                 source: USER_REJECTED,
             })),
+        }
+    }
+
+    /// Waits until nobody else asks the user, and the user is there for who works in the background.
+    async fn turn_to_ask(&self) -> MutexGuard<'_, ()> {
+        loop {
+            if self.in_background {
+                self.setup.attention.given().await;
+            }
+            let turn = self.setup.question.lock().await;
+            if !self.in_background || self.setup.attention.is_given() {
+                return turn;
+            }
         }
     }
 

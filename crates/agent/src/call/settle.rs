@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use tenterhook_protocol::event::{
-    ApprovalDecision, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolError,
-    ToolResponseTransform,
+    ApprovalDecision, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolResponseTransform,
 };
 use tenterhook_protocol::{ContentBlock, Event, HookId, JsonObject, ToolCall, ToolResult};
 
-use super::{Bench, CANCELED, Called, Denied, Passage, Stop, USER_REJECTED, call_event};
+use super::{
+    Bench, CANCELED, Called, Denied, Passage, Refusal, Stop, USER_REJECTED, Unrun, call_event,
+};
 use crate::frontend::Denial;
 use crate::hooks::{NO_REASON, reason_or_none};
-use crate::tool::ToolFailure;
 
 impl Denied {
     /// Returns the words for the model.
@@ -43,7 +43,7 @@ impl Bench<'_> {
     }
 
     /// Says that a call does not run, and why, to hooks, human and model.
-    pub(super) async fn deny(&self, passage: Passage<'_>, denied: Denied) -> Called {
+    async fn deny(&self, passage: Passage<'_>, denied: Denied) -> Called {
         self.tell_decision(&passage, ApprovalDecision::Deny, denied.source)
             .await;
         let event =
@@ -64,7 +64,7 @@ impl Bench<'_> {
     }
 
     /// Says that the end of the run came before a decision.
-    pub(super) async fn canceled(&self, passage: Passage<'_>) -> Called {
+    async fn canceled(&self, passage: Passage<'_>) -> Called {
         self.tell_decision(&passage, ApprovalDecision::Canceled, "context_canceled")
             .await;
         let result = ToolResult::error(CANCELED);
@@ -111,29 +111,29 @@ impl Bench<'_> {
         }
     }
 
-    /// Makes the result of a call that was refused.
-    pub(super) async fn settle_unrun(&self, passage: Passage<'_>, text: String) -> Called {
-        let result = self.transform(&passage, ToolResult::error(text)).await;
-        self.after_use(passage, result, Duration::ZERO, true).await
-    }
-
-    /// Makes the result of a call that ran.
-    pub(super) async fn settle_result(
-        &self,
-        passage: Passage<'_>,
-        ran: Result<ToolResult, ToolFailure>,
-        took: Duration,
-    ) -> Called {
-        let result = ran.unwrap_or_else(|failure| ToolResult::error(failure.to_string()));
-        let result = self.transform(&passage, result).await;
-        if result.is_error {
-            let event = call_event!(ToolError, passage, error: result.joined_text(), attempt: 1, will_retry: false);
-            self.hooks.tell(event).await;
+    /// Makes the result of a call that does not run, or not again.
+    pub(super) async fn settle(&self, passage: Passage<'_>, unrun: Unrun) -> Called {
+        match unrun {
+            Unrun::Refused(Refusal::Denied(denied)) => self.deny(passage, denied).await,
+            Unrun::Refused(Refusal::Canceled) => self.canceled(passage).await,
+            Unrun::Text(text) => self.settle_unrun(passage, text).await,
         }
-        self.after_use(passage, result, took, false).await
     }
 
-    async fn transform(&self, passage: &Passage<'_>, mut result: ToolResult) -> ToolResult {
+    async fn settle_unrun(&self, passage: Passage<'_>, mut text: String) -> Called {
+        if let Some(failure) = &passage.failure {
+            let before = passage.attempt - 1;
+            text.push_str(&format_attempt(before, failure));
+        }
+        let result = self.transform(&passage, ToolResult::error(text)).await;
+        self.after_use(passage, result, true).await
+    }
+
+    pub(super) async fn transform(
+        &self,
+        passage: &Passage<'_>,
+        mut result: ToolResult,
+    ) -> ToolResult {
         let event = call_event!(
             ToolResponseTransform,
             passage,
@@ -147,20 +147,19 @@ impl Bench<'_> {
         result
     }
 
-    async fn after_use(
+    pub(super) async fn after_use(
         &self,
         passage: Passage<'_>,
         result: ToolResult,
-        took: Duration,
         blocked: bool,
     ) -> Called {
-        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let event = call_event!(
             PostToolUse,
             passage,
             result: result.clone(),
-            duration_ms: took,
-            total_duration_ms: took,
+            duration_ms: milliseconds(passage.clock.last),
+            total_duration_ms: milliseconds(passage.clock.total()),
             blocked: blocked,
         );
         let outcome = self.hooks.fire_always(event).await;
@@ -178,6 +177,12 @@ impl Bench<'_> {
                 .map_or(result, |event| event.result),
         }
     }
+}
+
+/// Says that a tool ran before, and what came of it: the model must not take it for a call that did nothing.
+fn format_attempt(attempt: u32, failure: &ToolResult) -> String {
+    let error = failure.joined_text();
+    format!("\nIt had run before: attempt {attempt} failed: {error}")
 }
 
 /// Puts a text in the place of all text of a result; other content stays.

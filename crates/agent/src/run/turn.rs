@@ -286,7 +286,8 @@ impl Run<'_> {
         let called = self.call_tools(calls, offered).await;
         self.store_results(calls, &called).await;
         let stop = called.iter().find_map(|called| called.stop.clone());
-        let terminates = called.iter().any(|called| called.result.terminate);
+        // One result that wants the end takes nothing from the model that the others have for it.
+        let terminates = called.iter().all(|called| called.result.terminate);
         record.results = called.into_iter().map(|called| called.result).collect();
         if self.cancel.is_cancelled() {
             return Err(Interrupt::Canceled);
@@ -324,6 +325,7 @@ impl Run<'_> {
             hooks: &self.hooks,
             cancel: self.cancel,
             tools: offered,
+            tasks: &self.life.tasks,
         };
         let bench = Bench {
             setup: &self.life.setup,
@@ -331,6 +333,8 @@ impl Run<'_> {
             hooks: &self.hooks,
             cancel: self.cancel,
             offered,
+            listens: self.life.identity.subagent().is_none(),
+            in_background: self.life.identity.in_background,
             delegate: &delegation,
         };
         bench.call_all(calls).await
@@ -357,7 +361,12 @@ impl Run<'_> {
     /// Returns the tool that was called too often in the same way.
     fn find_loop(&mut self, calls: &[ToolCall]) -> Option<String> {
         let most = self.life.setup.limits.repeated_calls;
-        let repeated = calls.iter().find(|call| self.repeats.count(call) >= most)?;
+        let toolbox = &self.life.setup.toolbox;
+        let mut counted = calls.iter().filter(|call| {
+            let tool = toolbox.get(&call.name);
+            !tool.is_some_and(|tool| tool.may_repeat())
+        });
+        let repeated = counted.find(|call| self.repeats.count(call) >= most)?;
         Some(repeated.name.clone())
     }
 }

@@ -20,6 +20,14 @@ pub(crate) fn excerpt(text: String) -> String {
     format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}")
 }
 
+/// Cuts a text to its first characters.
+pub(super) fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,6 +35,12 @@ mod tests {
     #[test]
     fn a_short_text_stays() {
         assert_eq!(excerpt("é".repeat(10)), "é".repeat(10));
+    }
+
+    #[test]
+    fn a_shortened_text_says_that_it_is() {
+        assert_eq!(shortened("éa", 2), "éa");
+        assert_eq!(shortened("éab", 2), "éa…");
     }
 
     #[test]

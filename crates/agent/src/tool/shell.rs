@@ -1,12 +1,15 @@
 //! `shell`: runs a command line.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tenterhook_process::{Capture, Command, End, Finished, HeldPipe, Limits, Program, Shell};
+use tenterhook_process::{
+    Capture, Command, Early, End, Finished, HeldPipe, Limits, Program, Shell, SpawnError,
+};
 use tenterhook_protocol::{JsonObject, ToolResult};
 
 use super::excerpt::excerpt;
@@ -100,7 +103,7 @@ impl Tool for ShellTool {
                 line: input.cmd,
             };
             let command = Command::new(program).working_dir(dir);
-            let finished = command.run(b"", &limits, &context.cancel).await;
+            let finished = run(&command, &limits, &context).await;
             finished
                 .map(|finished| result(&finished, timeout))
                 .map_err(|error| {
@@ -108,6 +111,30 @@ impl Tool for ShellTool {
                     ToolFailure(format!("{error}{}", cause.unwrap_or_default()))
                 })
         })
+    }
+}
+
+/// Runs a command, and reports the lines that it prints on standard output, as far as their beginning is kept.
+async fn run(
+    command: &Command,
+    limits: &Limits,
+    context: &ToolContext<'_>,
+) -> Result<Finished, SpawnError> {
+    if !context.progress.is_wanted() {
+        return command.run(b"", limits, &context.cancel).await;
+    }
+    let printed = Mutex::new(String::new());
+    let report = |lines: &[u8]| {
+        let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.push_str(&String::from_utf8_lossy(lines));
+        context.progress.report(ToolResult::text(printed.clone()));
+        // Nothing that a command prints is its end.
+        false
+    };
+    let run = command.run_early(b"", limits, &context.cancel, &report);
+    match run.await? {
+        Early::Finished(finished) => Ok(finished),
+        Early::Answered(answered) => answered.finish().await,
     }
 }
 

@@ -11,16 +11,61 @@ use super::{InvalidInput, Tool, ToolContext, ToolFailure, read_input, schema_of}
 /// The tool's name.
 pub(crate) const NAME: &str = "transfer_task";
 
+/// The agents that tasks can be given to, by name and description.
+#[derive(Debug, Clone)]
+pub(crate) struct Agents(Vec<(String, String)>);
+
+impl FromIterator<(String, String)> for Agents {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(agents: I) -> Self {
+        Self(agents.into_iter().collect())
+    }
+}
+
+impl Agents {
+    /// Says what a tool does, and which agents there are.
+    pub(super) fn describe(&self, what: &str) -> String {
+        let mut text = format!("{what} The agents:");
+        for (name, description) in &self.0 {
+            text.push_str("\n- ");
+            text.push_str(name);
+            if !description.is_empty() {
+                text.push_str(": ");
+                text.push_str(description);
+            }
+        }
+        text
+    }
+
+    /// Fails if there is no agent of that name.
+    pub(super) fn check(&self, tool: &str, agent: &str) -> Result<(), InvalidInput> {
+        if self.0.iter().any(|(name, _)| name == agent) {
+            return Ok(());
+        }
+        let names: Vec<String> = self.0.iter().map(|(name, _)| format!("`{name}`")).collect();
+        Err(InvalidInput {
+            tool: tool.to_owned(),
+            problem: format!(
+                "there is no agent `{agent}`, expected one of {}",
+                names.join(", ")
+            ),
+        })
+    }
+}
+
 /// Gives a task to one of the configured subagents and returns its answer.
 ///
 /// The tool itself does nothing that needs approval: each call of the subagent passes the same gates
 /// as one of its parent's.
 #[derive(Debug, Clone)]
 pub struct TransferTask {
-    agents: Vec<(String, String)>,
+    agents: Agents,
 }
 
 impl TransferTask {
+    pub(crate) fn for_agents(agents: Agents) -> Self {
+        Self { agents }
+    }
+
     /// Makes the tool for agents given by name and description.
     pub fn new(agents: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
@@ -44,17 +89,8 @@ impl Tool for TransferTask {
     }
 
     fn description(&self) -> String {
-        let mut text =
-            "Gives a task to another agent and returns its answer. The agents:".to_owned();
-        for (name, description) in &self.agents {
-            text.push_str("\n- ");
-            text.push_str(name);
-            if !description.is_empty() {
-                text.push_str(": ");
-                text.push_str(description);
-            }
-        }
-        text
+        self.agents
+            .describe("Gives a task to another agent and returns its answer.")
     }
 
     fn schema(&self) -> Value {
@@ -81,22 +117,7 @@ impl Tool for TransferTask {
 
     fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
         let input: Input = read_input(NAME, input)?;
-        if self.agents.iter().any(|(name, _)| *name == input.agent) {
-            return Ok(());
-        }
-        let names: Vec<String> = self
-            .agents
-            .iter()
-            .map(|(name, _)| format!("`{name}`"))
-            .collect();
-        Err(InvalidInput {
-            tool: NAME.to_owned(),
-            problem: format!(
-                "there is no agent `{}`, expected one of {}",
-                input.agent,
-                names.join(", ")
-            ),
-        })
+        self.agents.check(NAME, &input.agent)
     }
 
     fn run<'a>(

@@ -254,20 +254,60 @@ async fn a_pre_tool_use_hook_that_stops_the_run_lets_the_call_finish() {
     assert_eq!(tool_texts(&agent), ["[empty]"]);
 }
 
+// O16
 #[tokio::test]
-async fn a_result_that_terminates_ends_the_run_well() {
-    let stage = Stage::empty();
-    stage
-        .engine
-        .on(|_: &PostToolUse| Effect::none().replace_terminate(true));
-    let (_, report) = stage
-        .play("turns: [{text: bye, tool_calls: [{name: list_directory}]}]")
-        .await;
-    assert_eq!(
-        (report.end, report.response.as_str()),
-        (RunEnd::Completed, "bye")
-    );
-    assert_eq!(reasons(&stage), ["normal"]);
+async fn results_end_the_run_well_if_all_of_the_message_want_it() {
+    for (ending, calls, turns, reason) in [
+        ("list_directory", "{name: list_directory}", 1, "normal"),
+        (
+            "list_directory",
+            "{name: list_directory}, {name: list_directory, arguments: {path: .}}",
+            1,
+            "normal",
+        ),
+        (
+            "list_directory",
+            "{name: list_directory}, {name: shell, arguments: {cmd: touch made}}",
+            2,
+            "continue",
+        ),
+        (
+            "shell",
+            "{name: shell, arguments: {cmd: touch made}}, {name: list_directory}",
+            2,
+            "continue",
+        ),
+    ] {
+        let stage = Stage::empty();
+        stage.engine.on(move |event: &PostToolUse| {
+            if event.tool_name == ending {
+                Effect::none().replace_terminate(true)
+            } else {
+                Effect::none()
+            }
+        });
+        let script = format!("turns: [{{text: bye, tool_calls: [{calls}]}}, {{text: more}}]");
+        let (agent, report) = stage
+            .play_with(&script, |builder| {
+                builder.permissions(Permissions::new().yes(true))
+            })
+            .await;
+        assert_eq!(
+            (report.end, report.turns),
+            (RunEnd::Completed, turns),
+            "{calls}"
+        );
+        assert_eq!(reasons(&stage)[0], reason, "{calls}");
+        assert_eq!(
+            stage.path().join("made").exists(),
+            calls.contains("touch"),
+            "{calls}"
+        );
+        let skipped = tool_texts(&agent)
+            .iter()
+            .any(|text| text.contains("skipped"));
+        assert!(!skipped, "{calls}");
+    }
 }
 
 #[tokio::test]

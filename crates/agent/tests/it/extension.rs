@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenterhook::{HookId, HookSpec, JsonObject, Role};
+use tenterhook::event::{ToolExecutionUpdate, ToolInputTransform};
+use tenterhook::{Effect, HookId, HookSpec, JsonObject, Role};
 use tenterhook_agent::extension::{
     CommandEnd, ForeignCommand, ForeignTool, Question, ScriptHost, Spelling,
 };
@@ -72,11 +73,8 @@ impl Loaded {
     fn toolbox(&self) -> Toolbox {
         let tools = self.registered.tools.iter().cloned();
         tools.fold(Toolbox::standard(), |toolbox, tool| {
-            toolbox.with(ForeignTool::of_script(
-                self.worker.clone(),
-                self.lease.clone(),
-                tool,
-            ))
+            let (worker, lease) = (self.worker.clone(), self.lease.clone());
+            toolbox.with(ForeignTool::of_script(worker, lease, tool).unwrap())
         })
     }
 
@@ -153,7 +151,10 @@ turns:
     assert_eq!(report.end, RunEnd::Completed);
     let texts = tool_texts(&agent);
     assert_eq!(texts[0], "HELLO ada\nc7");
-    assert!(texts[1].contains("missing field `name`"), "{texts:?}");
+    assert!(
+        texts[1].contains("\"name\" is a required property"),
+        "{texts:?}"
+    );
     assert!(texts[2].contains("nobody is here"), "{texts:?}");
     // What an extension brings is asked about like everything that may change something.
     let (agent, _) = stage
@@ -164,6 +165,75 @@ turns:
         "{:?}",
         tool_texts(&agent)
     );
+}
+
+#[tokio::test]
+async fn arguments_that_a_hook_changed_are_checked_against_the_schema_too() {
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, false, GREETER).await;
+    stage.engine.on(|_: &ToolInputTransform| {
+        let changed = json!({"name": ["ada"]});
+        Effect::<ToolInputTransform>::none().patch_input(changed.as_object().unwrap().clone())
+    });
+    let script = "turns: [{tool_calls: [{name: greet, arguments: {name: ada}}]}, {text: done}]";
+    let (agent, _) = stage
+        .play_with(script, |builder| builder.toolbox(loaded.toolbox()))
+        .await;
+    assert_eq!(
+        tool_texts(&agent),
+        [
+            "The tool call was rejected by a tool_input_transform hook. Reason: the hook left invalid arguments for `greet`: \
+          at `/name`: [\"ada\"] is not of type \"string\""
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_tool_whose_schema_is_none_is_not_made_and_says_why() {
+    let stage = Stage::empty();
+    let text = GREETER.replace("type: \"string\"", "type: \"text\"");
+    let loaded = Loaded::new(&stage, false, &text).await;
+    let tool = loaded.registered.tools[0].clone();
+    let made = ForeignTool::of_script(loaded.worker.clone(), loaded.lease.clone(), tool);
+    let problem = made.map(drop).unwrap_err().to_string();
+    assert!(
+        problem.starts_with("tool `greet` has a schema that is no JSON Schema of its own: at `/properties/name/type`: \"text\""),
+        "{problem}"
+    );
+}
+
+const SLOW: &str = r#"
+export default function (pi: any) {
+  pi.registerTool({
+    name: "count", description: "Counts", parameters: { type: "object", properties: {} },
+    async execute(id: string, params: unknown, signal: unknown, onUpdate: any) {
+      onUpdate({ content: [{ type: "text", text: "one" }], details: { n: 1 } });
+      await new Promise((go) => (pi.goOn = go));
+      setTimeout(() => onUpdate({ content: [{ type: "text", text: "late" }] }), 0);
+      return "two";
+    },
+  });
+  pi.on("tool_execution_update", (event: any) => {
+    if (event.partialResult.details.n === 1) pi.goOn();
+  });
+}
+"#;
+
+#[tokio::test]
+async fn a_tool_of_an_extension_tells_what_it_has_so_far() {
+    let stage = Stage::empty();
+    let loaded = Loaded::new(&stage, false, SLOW).await;
+    let script = "turns: [{tool_calls: [{name: count}]}, {text: done}]";
+    let (agent, _) = stage
+        .play_with(script, |builder| {
+            let permissions = Permissions::new().yes(true);
+            builder.toolbox(loaded.toolbox()).permissions(permissions)
+        })
+        .await;
+    assert_eq!(tool_texts(&agent), ["two"]);
+    let partial = stage.only::<ToolExecutionUpdate>().partial_result;
+    assert_eq!(partial.joined_text(), "one");
+    assert_eq!(partial.details.unwrap()["n"], 1);
 }
 
 const STATEFUL: &str = r#"
@@ -324,9 +394,9 @@ async fn messages_of_scripts_pass_the_gates_of_input() {
     let stage = Stage::empty();
     stage.engine.on(|event: &tenterhook::event::UserInput| {
         if event.text.contains("SECRET") {
-            tenterhook::Effect::<tenterhook::event::UserInput>::block("no secrets")
+            Effect::<tenterhook::event::UserInput>::block("no secrets")
         } else {
-            tenterhook::Effect::none()
+            Effect::none()
         }
     });
     let loaded = Loaded::new(&stage, false, TALKS).await;

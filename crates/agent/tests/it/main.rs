@@ -8,6 +8,9 @@
 )]
 
 mod approval;
+mod background;
+#[cfg(target_os = "linux")]
+mod cancelling;
 mod choice;
 #[cfg(unix)]
 mod command;
@@ -21,10 +24,12 @@ mod gate;
 mod input;
 mod journey;
 mod judge;
+mod progress;
 mod queue;
 mod recipe;
 mod remote;
 mod result;
+mod retry;
 mod stage;
 mod stored;
 mod subagent;

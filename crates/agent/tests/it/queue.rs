@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tenterhook::Effect;
 use tenterhook::event::{PostToolUse, UserFollowupSubmit, UserSteeringSubmit};
-use tenterhook_agent::{AgentHandle, CancellationToken, RunEnd};
+use tenterhook_agent::{AgentHandle, CancellationToken, Permissions, RunEnd};
 
 use crate::stage::Stage;
 
@@ -132,4 +132,55 @@ async fn refused_messages_end_the_run_and_leave_the_session() {
         }
     );
     assert_eq!(texts(&agent), ["go"]);
+}
+
+// P18
+#[tokio::test]
+async fn a_steering_message_skips_the_calls_that_did_not_run_yet() {
+    let script = r"
+turns:
+  - tool_calls:
+      - {name: shell, arguments: {cmd: echo one}}
+      - {name: shell, arguments: {cmd: touch two}}
+      - {name: list_directory}
+  - text: heard
+";
+    let stage = Stage::empty();
+    let mut agent = stage
+        .builder(script)
+        .permissions(Permissions::new().yes(true))
+        .build()
+        .unwrap();
+    let handle = agent.handle();
+    stage.engine.on_async(move |event: &PostToolUse| {
+        let handle = event
+            .result
+            .joined_text()
+            .contains("one")
+            .then(|| handle.clone());
+        Box::pin(async move {
+            if let Some(handle) = handle {
+                handle.steer("stop that").await.unwrap();
+            }
+            Effect::none()
+        })
+    });
+    let report = agent.prompt("go", &CancellationToken::new()).await;
+    assert_eq!(report.end, RunEnd::Completed);
+    let skipped = "The tool call was skipped because the user has said something.";
+    assert_eq!(
+        texts(&agent),
+        ["go", "", "one\n", skipped, skipped, "stop that", "heard"]
+    );
+    assert!(!stage.path().join("two").exists());
+    assert_eq!(stage.field("turn_end", "reason"), ["steered", "normal"]);
+    let count = |name: &str| stage.names().iter().filter(|heard| *heard == name).count();
+    for (name, times) in [
+        ("tool_execution_start", 3),
+        ("tool_execution_end", 3),
+        ("pre_tool_use", 1),
+        ("post_tool_use", 1),
+    ] {
+        assert_eq!(count(name), times, "{name}");
+    }
 }

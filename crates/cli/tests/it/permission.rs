@@ -118,7 +118,7 @@ fn a_rule_that_can_match_nothing_is_refused_or_warned_of() {
             .script("turns: [{text: done}]")
             .run()
     };
-    let tools = "`shell`, `read_file`, `write_file`, `edit_file`, `list_directory`, `search`, `transfer_task`";
+    let tools = "`shell`, `read_file`, `write_file`, `edit_file`, `list_directory`, `search`, `transfer_task`, `run_background_agent`, `list_background_agents`, `view_background_agent`, `stop_background_agent`";
     for flag in ["--deny", "--ask"] {
         let expected = format!("error: the rule `shel` matches no tool, expected one of {tools}\n");
         assert_eq!(run(&[flag, "shel"]).refusal(), (expected.as_str(), 64));
@@ -127,4 +127,27 @@ fn a_rule_that_can_match_nothing_is_refused_or_warned_of() {
     let expected = "warning: the rule `shell(command=ls)` names the argument `command`, which its tool does not have, \
                     expected one of `cmd`, `cwd`, `timeout`\n";
     assert_eq!(ran.all(), ("done\n", expected, 0));
+}
+
+#[test]
+fn a_tool_is_run_again_where_the_call_says_so() {
+    let run = |attempts: &str| {
+        Test::new()
+            .args(["run", "go", "--no-journal", "--yes", "--attempts", attempts])
+            .script(
+                "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: 'test -e ran || { touch ran; exit 3; }'}}]\n  - text: done\n",
+            )
+            .run()
+    };
+    let ran = run("shell=2");
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    assert!(ran.stdout.contains("[no output]"), "{}", ran.stdout);
+    let refused = run("fly=2");
+    assert_eq!(refused.status, 64);
+    assert!(
+        refused.stderr.contains("there is no tool `fly`")
+            && refused.stderr.contains("there are `shell`, `read_file`"),
+        "{}",
+        refused.stderr
+    );
 }

@@ -402,14 +402,23 @@ fn lines_are_completed_remembered_and_may_be_several() {
     insta::assert_snapshot!(sitting.until(|screen| screen.ends_with("> one\n… two")), @r"
     `/help` shows the commands; Ctrl-D ends the session.
     > /help
-    /compact               summarises the conversation so far
-    /new                   begins another session
-    /resume ID             goes on with a stored session
-    /fork ENTRY            copies the session up to an entry, and goes on in the copy
-    /tree                  shows the entries, or goes to one of them
-    /tree ENTRY [summary]
-    /help                  shows this
-    /quit                  ends the session
+    /compact [INSTRUCTIONS]               summarises the conversation so far
+    /new                                  begins another session
+    /resume ID                            goes on with a stored session
+    /fork ENTRY                           copies the session up to an entry, and goes on in the copy
+    /tree                                 shows the entries, or goes to one of them
+    /tree ENTRY [summary [INSTRUCTIONS]]
+    /model                                shows the models, or chooses the one that answers from now on
+    /model NAME
+    /model next
+    /thinking                             shows how much the model thinks, or chooses it
+    /thinking LEVEL
+    /label ENTRY [TEXT]                   labels an entry, or takes its label away
+    /name NAME                            names the session
+    /hooks                                shows the hooks that are in force
+    /reload                               loads hooks, templates and skills anew
+    /help                                 shows this
+    /quit                                 ends the session
     > one
     … two
     first

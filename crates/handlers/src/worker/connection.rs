@@ -1,6 +1,7 @@
 //! One worker that runs: who writes to it, who reads from it, and which calls wait for its answers.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
 use std::future;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +37,37 @@ const MOST_BEHIND: usize = 1_024;
 
 type Reply = Result<Bytes, String>;
 
+/// Hears what a call has so far, before its answer. It must not block: nothing else is read meanwhile.
+pub(super) type Updates = Arc<dyn Fn(Value) + Send + Sync>;
+
+/// Says what a call has so far.
+const UPDATE: &str = "tool/update";
+
+/// The calls whose progress somebody wants to know.
+#[derive(Default)]
+struct Watched(Mutex<HashMap<u64, Updates>>);
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+impl Watched {
+    fn calls(&self) -> MutexGuard<'_, HashMap<u64, Updates>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands on what a call has so far, as long as somebody waits for it.
+    fn tell(&self, params: Value) {
+        let call = params.get("call").and_then(Value::as_u64);
+        let updates = call.and_then(|call| self.calls().get(&call).cloned());
+        if let Some(updates) = updates {
+            updates(params);
+        }
+    }
+}
+
 /// A worker that runs. Dropping it kills its process group.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -53,6 +85,7 @@ struct Shared {
     name: String,
     wire: Wire,
     pending: Mutex<HashMap<u64, oneshot::Sender<Reply>>>,
+    watched: Watched,
     /// Calls that nobody waits for any more and that were not answered yet.
     given_up: Mutex<HashSet<u64>>,
     /// Calls whose scripts ask the user something, each with the number of questions.
@@ -207,6 +240,7 @@ impl Connection {
             name: name.to_owned(),
             wire,
             pending: Mutex::default(),
+            watched: Watched::default(),
             given_up: Mutex::default(),
             asking: Mutex::default(),
             told: Notify::new(),
@@ -290,7 +324,22 @@ impl Connection {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
+        self.call_watched((method, params), None, deadline, cancel)
+            .await
+    }
+
+    /// Makes a call of which somebody may want to know what it has so far.
+    pub(super) async fn call_watched(
+        &self,
+        (method, params): (&str, &[&[u8]]),
+        updates: Option<Updates>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        if let Some(updates) = updates {
+            self.shared.watched.calls().insert(id, updates);
+        }
         let (sender, receiver) = oneshot::channel();
         self.shared.pending().insert(id, sender);
         let waiting = Waiting {
@@ -385,6 +434,7 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
+        self.connection.shared.watched.calls().remove(&self.id);
         let was_waiting = self.connection.shared.pending().remove(&self.id).is_some();
         self.connection.shared.end_questions_of(self.id);
         if was_waiting && !self.connection.ended.is_cancelled() {
@@ -650,12 +700,18 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
             }
             Ok(())
         }
+        (None, Some(method)) if method == UPDATE => {
+            shared.watched.tell(message.params);
+            Ok(())
+        }
         // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.
         (None, Some(_)) => Ok(()),
         (Some(id), None) if id >= made || id == 0 => {
             Err(format!("it answered call {id}, which was never made"))
         }
         (Some(id), None) => {
+            // What comes behind the answer is no news of the call.
+            shared.watched.calls().remove(&id);
             // A late answer, or a second one, has nobody who waits for it.
             let waiting = shared.pending().remove(&id);
             if let Some(waiting) = waiting {

@@ -10,7 +10,7 @@ use tenterhook_process::{CancellationToken, Command};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::connection::Connection;
+use super::connection::{Connection, Updates};
 use super::host::{Desk, Host};
 use super::wire::Wire;
 use super::{
@@ -106,11 +106,26 @@ impl<P: Peer> Supervisor<P> {
     pub(super) async fn call(
         &self,
         connection: &Connection,
-        (method, params): (&str, &[&[u8]]),
+        request: (&str, &[&[u8]]),
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let answered = connection.call(method, params, deadline, cancel).await;
+        self.call_watched(connection, request, None, deadline, cancel)
+            .await
+    }
+
+    /// Makes a call of which somebody may want to know what it has so far.
+    pub(super) async fn call_watched(
+        &self,
+        connection: &Connection,
+        request: (&str, &[&[u8]]),
+        updates: Option<Updates>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let answered = connection
+            .call_watched(request, updates, deadline, cancel)
+            .await;
         match &answered {
             Err(WorkerError::TimedOut) => self.note_silence(connection),
             _ => self.unanswered.store(0, Ordering::Relaxed),

@@ -852,7 +852,7 @@ async fn tools_and_commands_of_an_extension_run() {
         let input = json!({ "name": name });
         stage
             .worker
-            .run_tool((number, "greet"), ("c1", &input), within, &never)
+            .run_tool((number, "greet"), ("c1", &input), None, within, &never)
             .await
     };
     let result = ToolResult::from(run("ada").await.unwrap());

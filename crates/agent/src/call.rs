@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, future};
 use serde_json::Value;
 use tenterhook_protocol::event::{
-    DeniedBy, PostToolUse, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
-    ToolExecutionUpdate, ToolResponseTransform, ToolsDisabled,
+    DeniedBy, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
+    ToolExecutionUpdate, ToolsDisabled,
 };
 use tenterhook_protocol::{HookId, JsonObject, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
@@ -445,11 +445,8 @@ struct Audience {
 
 impl Audience {
     fn of(hooks: &Hooks) -> Self {
-        // What these hooks take out of a result must not have been seen before.
-        let may_change =
-            hooks.are_there::<ToolResponseTransform>() || hooks.are_there::<PostToolUse>();
         Self {
-            is_screen: hooks.frontend().shows_progress() && !may_change,
+            is_screen: hooks.frontend().shows_progress() && !hooks.may_change_results(),
             are_hooks: hooks.are_there::<ToolExecutionUpdate>(),
         }
     }

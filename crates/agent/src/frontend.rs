@@ -4,10 +4,15 @@ use std::fmt;
 
 use futures_util::future::{self, BoxFuture};
 use tenterhook_protocol::event::NotificationLevel;
-use tenterhook_protocol::{JsonObject, Message, ToolCall, ToolResult};
+use tenterhook_protocol::{EventKind, JsonObject, Message, ToolCall, ToolResult};
 
 #[cfg(unix)]
 pub use crate::extension::Question;
+
+/// The events whose hooks may change what a tool returned. Where any does more than watch, what a tool has so far is for hooks of
+/// `tool_execution_update` only: nobody else sees what is taken out of the result later.
+pub const RESULT_EVENTS: [EventKind; 2] =
+    [EventKind::ToolResponseTransform, EventKind::PostToolUse];
 
 /// Shows what an agent does and answers its questions.
 ///

@@ -7,7 +7,7 @@ use tenterhook_protocol::event::{AgentError, Notification, NotificationLevel};
 use tenterhook_protocol::{Event, Outcome, SessionId};
 use tokio_util::sync::CancellationToken;
 
-use crate::frontend::{Frontend, HookFailure};
+use crate::frontend::{Frontend, HookFailure, RESULT_EVENTS};
 
 /// What is said when a hook stops something without a reason.
 pub(crate) const NO_REASON: &str = "no reason was given";
@@ -56,6 +56,12 @@ impl Hooks {
     /// Says whether any hook could be interested in `E`.
     pub(crate) fn are_there<E: Event>(&self) -> bool {
         self.steady.is_hooked::<E>()
+    }
+
+    /// Says whether any hook could change what a tool returned.
+    pub(crate) fn may_change_results(&self) -> bool {
+        let mut kinds = RESULT_EVENTS.into_iter();
+        kinds.any(|kind| self.steady.may_change(kind))
     }
 
     /// Sends an event whose hooks end with the run. A caller that acts on the outcome looks at the

@@ -8,9 +8,10 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use tenterhook::journal::JournalRecord;
 use tenterhook::{
-    Answer, Call, Engine, EventRef, Handler, Handling, HookId, HookSpec, JournalSink, Matcher,
-    OnError, Phase, Policy, Source,
+    Answer, Call, Engine, EventKind, EventRef, Handler, Handling, HookId, HookSpec, JournalSink,
+    Matcher, OnError, Phase, Policy, Registration, Source,
 };
+use tenterhook_agent::frontend::RESULT_EVENTS;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::interrupt::Interrupts;
@@ -95,8 +96,12 @@ impl Feed {
         }
     }
 
-    /// Writes every event of an engine, as `form` has it.
-    pub(crate) fn follow(&self, engine: &Engine, form: fn(serde_json::Value) -> serde_json::Value) {
+    /// Writes every event of an engine, as `form` has it, until the registration ends.
+    pub(crate) fn follow(
+        &self,
+        engine: &Engine,
+        form: fn(serde_json::Value) -> serde_json::Value,
+    ) -> Registration {
         engine.register(HookSpec {
             event: None,
             id: HookId::new(KIND),
@@ -105,6 +110,7 @@ impl Feed {
             handling: Handling::Waiting(Arc::new(Follower {
                 feed: self.clone(),
                 form,
+                engine: engine.clone(),
             })),
             phase: Phase::Observe,
             priority: 0,
@@ -113,7 +119,7 @@ impl Feed {
             policy: Policy::new(OnError::Ignore, "who follows stops nothing"),
             source: Source::CODE,
             definition: None,
-        });
+        })
     }
 }
 
@@ -130,10 +136,23 @@ impl Writer {
 struct Follower {
     feed: Feed,
     form: fn(serde_json::Value) -> serde_json::Value,
+    /// Holds this, until the registration ends.
+    engine: Engine,
 }
 
 impl Follower {
+    /// Says whether hooks may yet take something out of what an event tells.
+    fn is_early(&self, event: &EventRef) -> bool {
+        event.info().kind == EventKind::ToolExecutionUpdate
+            && RESULT_EVENTS
+                .into_iter()
+                .any(|kind| self.engine.may_change(kind))
+    }
+
     async fn tell(&self, event: &EventRef) {
+        if self.is_early(event) {
+            return;
+        }
         if let Ok(event) = event.to_json() {
             self.feed.send(&(self.form)(event)).await;
         }

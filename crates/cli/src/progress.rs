@@ -4,8 +4,13 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anstream::adapter::strip_str;
+use anstyle::Style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::output::{self, style, styled};
+use crate::safe::safe;
 
 /// How long something may take without a sign of life.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -17,7 +22,16 @@ const DRAWN: u8 = 20;
 /// sign away any more.
 const FREE: u16 = 4;
 
-/// The row that the sign stands in.
+/// How many lines of what there is so far stand above the sign.
+const LINES: usize = 2;
+
+/// How far they are indented: as far as the result that takes their place.
+const INDENT: usize = 4;
+
+/// Clears a row behind the cursor.
+const CLEAR_REST: &str = "\u{1b}[K";
+
+/// The row that the sign stands in, and those above it.
 #[derive(Debug)]
 struct Row;
 
@@ -31,9 +45,34 @@ impl Row {
     }
 }
 
+fn width() -> u16 {
+    termimad::terminal_size().0.saturating_sub(FREE)
+}
+
+/// Says whether signs of life are seen.
+pub(crate) fn is_seen() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Returns the last lines of a text as they stand above a sign, each with its end and cut to a row.
+fn last_lines(text: &str, width: usize, look: Style) -> String {
+    // What begins its line anew has written over what it was before.
+    let pieces = text.rsplit(['\n', '\r']);
+    let pieces = pieces.filter(|piece| !piece.trim().is_empty());
+    let mut pieces: Vec<&str> = pieces.take(LINES).collect();
+    pieces.reverse();
+    let room = width.saturating_sub(INDENT);
+    let lines = pieces.into_iter().map(|piece| {
+        let plain = safe(&strip_str(piece).to_string()).replace('\t', " ");
+        let line: String = plain.chars().take(room).collect();
+        format!("{:INDENT$}{}{CLEAR_REST}\n", "", styled(look, line))
+    });
+    lines.collect()
+}
+
 impl TermLike for Row {
     fn width(&self) -> u16 {
-        termimad::terminal_size().0.saturating_sub(FREE)
+        width()
     }
 
     fn move_cursor_up(&self, steps: usize) -> io::Result<()> {
@@ -56,7 +95,14 @@ impl TermLike for Row {
         writeln!(io::stderr(), "{text}")
     }
 
+    /// Ends rows itself, and clears what is left of them: they are filled with blanks otherwise, and what is not as wide as the terminal
+    /// would not end there.
     fn write_str(&self, text: &str) -> io::Result<()> {
+        if let Some(line) = text.strip_suffix(CLEAR_REST) {
+            return writeln!(io::stderr(), "{line}{CLEAR_REST}\r");
+        }
+        let is_filler = !text.is_empty() && text.chars().all(|c| c == ' ');
+        let text = if is_filler { CLEAR_REST } else { text };
         write!(io::stderr(), "{text}")
     }
 
@@ -85,12 +131,12 @@ impl Progress {
             None,
             ProgressDrawTarget::hidden(),
         ));
-        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+        let style = ProgressStyle::with_template("{prefix}{spinner} {msg} ({elapsed})");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         bar.set_message(what.into());
         let is_over = Arc::new(Mutex::new(false));
         let (shown, ended) = (Arc::clone(&bar), Arc::clone(&is_over));
-        let ticker = io::stderr().is_terminal().then(|| {
+        let ticker = is_seen().then(|| {
             AbortOnDropHandle::new(tokio::spawn(async move {
                 tokio::time::sleep(PATIENCE).await;
                 let is_over = ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,6 +153,17 @@ impl Progress {
             _ticker: ticker,
         }
     }
+
+    /// Shows the end of what there is so far above the sign.
+    pub(crate) fn tell(&self, so_far: &str) {
+        let look = if output::is_coloured() {
+            style::QUIET
+        } else {
+            Style::new()
+        };
+        let lines = last_lines(so_far, usize::from(width()), look);
+        self.bar.set_prefix(lines);
+    }
 }
 
 impl Drop for Progress {
@@ -114,5 +171,27 @@ impl Drop for Progress {
         let mut is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         *is_over = true;
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_stand_above_the_sign_and_are_harmless() {
+        for (text, expected) in [
+            ("", ""),
+            ("one\n", "    one\n"),
+            ("one\ntwo\nthree", "    two\n    three\n"),
+            ("one\n\n  \ntwo\r\n\n", "    one\n    two\n"),
+            ("1%\r50%\r99%", "    50%\n    99%\n"),
+            ("\u{1b}[31mred\u{1b}[0m\u{1b}[2J", "    red\n"),
+            ("a\tb\u{7}\u{202e}", "    a b\\u{202e}\n"),
+            ("sixteen columns and more", "    sixteen columns \n"),
+        ] {
+            let lines = last_lines(text, 20, Style::new());
+            assert_eq!(lines.replace(CLEAR_REST, ""), expected, "{text:?}");
+        }
     }
 }

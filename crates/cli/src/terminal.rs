@@ -23,7 +23,7 @@ use crate::editor::{Editor, Entered, Purpose, Words};
 use crate::interrupt::{Echoes, Interrupts};
 use crate::markdown::Markdown;
 use crate::output::{self, above, style, styled};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::safe::{inset, safe, safe_line};
 use crate::stdin::Lines;
 
@@ -353,6 +353,16 @@ impl Frontend for Terminal {
         let text = self.call_text(&self.root, &call.name, input);
         let before = styled(style::CARE, "rewritten by a hook:");
         self.call_line(&format!("  {before}"), text);
+    }
+
+    fn shows_progress(&self) -> bool {
+        self.shown == Shown::Everything && progress::is_seen()
+    }
+
+    fn tool_update(&self, _agent: &str, _call: &ToolCall, partial: &ToolResult) {
+        if let Some(progress) = &self.state().progress {
+            progress.tell(&partial.joined_text());
+        }
     }
 
     fn tool_end(&self, _agent: &str, call: &ToolCall, result: &ToolResult) {

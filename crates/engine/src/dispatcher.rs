@@ -104,6 +104,11 @@ impl Dispatcher {
         self.shared.is_hooked(E::INFO.kind)
     }
 
+    /// Says whether any hook of `kind` does more than watch: what comes of such an event may be another thing than what is sent.
+    pub fn may_change(&self, kind: EventKind) -> bool {
+        self.shared.is_hooked(kind) && self.shared.registry.load().may_change(kind)
+    }
+
     /// Sends an event that is built only if anyone hooks its kind.
     pub async fn dispatch_with<E: Event>(&self, build: impl FnOnce() -> E) -> Outcome<E> {
         if self.is_hooked::<E>() {

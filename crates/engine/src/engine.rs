@@ -194,6 +194,11 @@ impl Engine {
         self.shared.registry.load().handler_count(event)
     }
 
+    /// Says whether any hook of `kind` does more than watch: what comes of such an event may be another thing than what is sent.
+    pub fn may_change(&self, kind: EventKind) -> bool {
+        self.shared.registry.load().may_change(kind)
+    }
+
     /// Returns the events that have hooks, in the order of the catalogue, without those that only a subscriber hears.
     pub fn registered_events(&self) -> Vec<EventName> {
         let registry = self.shared.registry.load();

@@ -161,6 +161,15 @@ impl Registry {
         })
     }
 
+    /// Says whether a hook of `kind` does more than watch.
+    pub(crate) fn may_change(&self, kind: EventKind) -> bool {
+        let slot = self.slots.get(kind.index());
+        slot.is_some_and(|slot| {
+            let mut phases = slot.hooks.iter().map(|hook| hook.spec.phase);
+            phases.any(|phase| phase != Phase::Observe)
+        })
+    }
+
     pub(crate) fn interest(&self) -> InterestBits {
         let mut bits = [0; 2];
         for (kind, slot) in EventKind::ALL.iter().zip(&self.slots) {

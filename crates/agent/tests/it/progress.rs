@@ -97,11 +97,16 @@ impl Frontend for Watcher {
 #[tokio::test]
 async fn nobody_sees_what_a_hook_might_take_out_of_the_result() {
     #[expect(clippy::type_complexity, reason = "a row of a table")]
-    let cases: [(&str, fn(&Engine), bool); 4] = [
+    let cases: [(&str, fn(&Engine), bool); 5] = [
         ("no hooks", |_| (), true),
         (
             "a gate",
             |engine| drop(engine.on(|_: &PreToolUse| ())),
+            true,
+        ),
+        (
+            "somebody who watches",
+            |engine| drop(engine.subscribe(|_| ())),
             true,
         ),
         (

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tenterhook::Engine;
+use tenterhook::{Engine, Registration};
 use tenterhook_agent::Frontend;
 
 use super::Report;
@@ -16,9 +16,16 @@ use crate::terminal::Terminal;
 
 /// Whoever reads stdout instead of a person, if somebody does.
 pub(crate) struct Program {
-    output: Option<(Feed, Writer)>,
+    output: Option<Output>,
     client: Option<Arc<Client>>,
     caller: Option<Caller>,
+}
+
+/// What goes to stdout.
+struct Output {
+    feed: Feed,
+    writer: Writer,
+    following: Registration,
 }
 
 /// The last line of a program that follows.
@@ -49,7 +56,7 @@ impl Program {
             }
         };
         let (feed, writer) = feed::start(interrupts);
-        feed.follow(engine, form);
+        let following = feed.follow(engine, form);
         let client = (format == Format::Rpc)
             .then(|| Arc::new(Client::new(feed.clone(), Arc::clone(terminal))));
         Self {
@@ -57,7 +64,11 @@ impl Program {
                 .as_ref()
                 .map(|client| Caller::listen(Arc::clone(client))),
             client,
-            output: Some((feed, writer)),
+            output: Some(Output {
+                feed,
+                writer,
+                following,
+            }),
         }
     }
 
@@ -76,19 +87,20 @@ impl Program {
 
     /// Writes the last line for a program that follows.
     pub(super) async fn report(&self, report: &Report<'_>) {
-        if let Some((feed, _)) = &self.output {
+        if let Some(output) = &self.output {
             let last = LastLine {
                 r#type: "report",
                 report,
             };
-            feed.send(&last).await;
+            output.feed.send(&last).await;
         }
     }
 
     /// Waits until everything is written.
     pub(super) async fn finish(self) {
-        if let Some((feed, writer)) = self.output {
-            writer.finish(&feed).await;
+        if let Some(output) = self.output {
+            output.following.unsubscribe();
+            output.writer.finish(&output.feed).await;
         }
     }
 }

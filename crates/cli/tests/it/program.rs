@@ -118,6 +118,35 @@ fn a_program_that_follows_reads_every_event_and_the_report() {
 }
 
 #[test]
+fn a_program_that_follows_hears_of_running_tools_where_no_hook_may_change_results() {
+    for (hook, is_told) in [
+        ("hooks: []", true),
+        (
+            "hooks: [{event: post_tool_use, command: cat, phase: observe}]",
+            true,
+        ),
+        ("hooks: [{event: post_tool_use, command: \"true\"}]", false),
+        (
+            "hooks: [{event: tool_response_transform, command: \"true\"}]",
+            false,
+        ),
+    ] {
+        let ran = run()
+            .args(["go", "--yes", "--output-format", "jsonl"])
+            .script(
+                "turns: [{tool_calls: [{name: shell, arguments: {cmd: echo hi}}]}, {text: done}]",
+            )
+            .hooks(hook)
+            .run();
+        assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+        let mut updates = json_lines(&ran.stdout);
+        updates.retain(|line| line["event"] == "tool_execution_update");
+        let told: Vec<&Value> = updates.iter().map(|it| &it["partial_result"]).collect();
+        assert_eq!(!told.is_empty(), is_told, "{hook}: {told:?}");
+    }
+}
+
+#[test]
 fn what_a_program_follows_is_not_in_the_journal() {
     let ran = Test::new()
         .args([

@@ -207,6 +207,51 @@ turns:
     assert_eq!(sitting.end().1, 0);
 }
 
+/// Prints three lines and waits until somebody has seen them.
+const TALKS: &str = "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: \"printf 'one\\\\ntwo\\\\n\\\\033[2Jthree\\\\n'; until test -e go; do sleep 0.01; done\"}}]
+  - text: Done.
+";
+
+#[test]
+fn the_last_lines_of_a_running_tool_stand_above_the_sign_of_life_until_the_result_does() {
+    let sitting = Sitting::start(run().args(["--yes"]).script(TALKS));
+    sitting.until_prompt("");
+    sitting.press("go\r");
+    let screen = sitting.until(|screen| screen.contains("running shell ("));
+    let lines: Vec<&str> = screen.lines().rev().take(3).collect();
+    assert_eq!(lines[1..], ["    three", "    two"], "{screen}");
+    std::fs::write(sitting.folder.path().join("work/go"), "").unwrap();
+    let screen = sitting.until(|screen| screen.ends_with("Done.\n>"));
+    let rest = screen.split_once("    one\n").unwrap().1;
+    assert!(
+        rest.starts_with("    two\n    \\u{1b}[2Jthree\n    took "),
+        "{screen}"
+    );
+    assert!(!screen.contains("running"), "{screen}");
+    sitting.press("\u{4}");
+    assert_eq!(sitting.end().1, 0);
+}
+
+#[test]
+fn what_a_hook_may_take_out_of_a_result_is_not_shown_before() {
+    let sitting = Sitting::start(
+        run()
+            .args(["--yes"])
+            .script(TALKS)
+            .hooks("hooks: [{event: post_tool_use, command: \"true\"}]"),
+    );
+    sitting.until_prompt("");
+    sitting.press("go\r");
+    let screen = sitting.until(|screen| screen.contains("running shell ("));
+    assert!(!screen.contains("    two"), "{screen}");
+    std::fs::write(sitting.folder.path().join("work/go"), "").unwrap();
+    sitting.until(|screen| screen.ends_with("Done.\n>"));
+    sitting.press("\u{4}");
+    assert_eq!(sitting.end().1, 0);
+}
+
 #[test]
 fn the_tree_of_a_session_is_shown_and_its_entries_complete_a_line() {
     let sitting = Sitting::start(run().script("turns: [{text: first}, {text: second}]"));

@@ -74,6 +74,13 @@ impl Queues {
         Ok(())
     }
 
+    /// Fails if a queue takes no more.
+    fn check_room(&self, kind: QueueKind) -> Result<(), QueueFull> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = waiting.of(kind).len() < MOST_WAITING;
+        has_room.then_some(()).ok_or(QueueFull { queue: kind })
+    }
+
     fn waiting(&self) -> usize {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.steering.len() + waiting.follow_up.len()
@@ -168,6 +175,8 @@ impl AgentHandle {
         source: InputSource,
         queue: QueueKind,
     ) -> Result<Submitted, QueueFull> {
+        // Hooks are not asked of what cannot be taken.
+        self.setup.queues.check_room(queue)?;
         let text = text.into();
         let build = || UserInput {
             text: text.clone(),

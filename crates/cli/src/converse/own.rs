@@ -122,8 +122,7 @@ impl Conversation<'_> {
         let resources = self.agent.resources();
         for template in resources.templates() {
             let name = template.name.as_str();
-            let mut brought = self.commands.iter().flat_map(|command| &command.names);
-            if command::find(name).is_some() || brought.any(|brought| brought == name) {
+            if self.has_command(name) {
                 warn(format_args!(
                     "the template `{}` is never used: there is a command `/{name}`",
                     safe_line(&template.path.to_string_lossy()),
@@ -142,6 +141,12 @@ impl Conversation<'_> {
                 names.join(", ")
             ));
         }
+    }
+
+    /// Says whether a command takes a name from templates.
+    pub(super) fn has_command(&self, name: &str) -> bool {
+        let mut brought = self.commands.iter().flat_map(|command| &command.names);
+        command::find(name).is_some() || brought.any(|brought| brought == name)
     }
 
     /// Returns how templates and skills are called, and what they are for.

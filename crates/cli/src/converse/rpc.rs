@@ -5,6 +5,7 @@
 
 mod client;
 mod method;
+mod offer;
 mod wire;
 
 use std::io::{self, Read as _};
@@ -34,9 +35,6 @@ const READ_AHEAD: usize = 16;
 
 /// How many requests may be under way beside the one that changes the conversation.
 const MOST_ASIDE: usize = 16;
-
-/// How many messages may wait for the agent.
-const MOST_WAITING: usize = 64;
 
 /// How much is read at once.
 const CHUNK: usize = 16 << 10;
@@ -115,7 +113,7 @@ fn read(messages: &mpsc::Sender<Read>) {
 }
 
 /// What is answered beside a request that changes the conversation.
-type Side = BoxFuture<'static, (Value, Value)>;
+type Side = BoxFuture<'static, (Value, Result<Value, Failure>)>;
 
 /// Who speaks to an agent at work.
 struct Desk {
@@ -176,7 +174,7 @@ impl Conversation<'_> {
                 desk.state = self.state(false);
                 desk.begin(id, aside).await;
                 while let Some((id, result)) = desk.sides.next().await {
-                    client.reply(&id, result).await;
+                    client.settle(&id, result).await;
                 }
                 return;
             }
@@ -194,7 +192,7 @@ impl Conversation<'_> {
                     biased;
                     result = &mut work => break result,
                     Some((id, result)) = desk.sides.next() => {
-                        client.reply(&id, result).await;
+                        client.settle(&id, result).await;
                         continue;
                     }
                     next = caller.next(), if !client.is_closed() => next,
@@ -214,12 +212,9 @@ impl Conversation<'_> {
             }
         };
         while let Some((id, result)) = desk.sides.next().await {
-            client.reply(&id, result).await;
+            client.settle(&id, result).await;
         }
-        match result {
-            Ok(result) => client.reply(&id, result).await,
-            Err(failure) => client.send(&failure.about(&id).message()).await,
-        }
+        client.settle(&id, result).await;
         if desk.was_aborted && !client.is_closed() {
             interrupts.go_on();
         }
@@ -261,11 +256,6 @@ impl Desk {
 
     /// Begins what is answered beside other things.
     async fn begin(&mut self, id: Value, aside: Aside) {
-        let is_message = matches!(aside, Aside::Steer(_) | Aside::FollowUp(_));
-        if is_message && self.handle.waiting() >= MOST_WAITING {
-            let text = format!("{MOST_WAITING} messages wait for the agent; let it take some");
-            return self.refuse(&id, &text).await;
-        }
         if self.sides.len() >= MOST_ASIDE && aside != Aside::Abort {
             let text = format!("{MOST_ASIDE} requests are under way; wait for one of them");
             return self.refuse(&id, &text).await;
@@ -277,23 +267,23 @@ impl Desk {
             let (text, queue) = match aside {
                 Aside::Steer(text) => (text, QueueKind::Steering),
                 Aside::FollowUp(text) => (text, QueueKind::FollowUp),
-                Aside::Abort => return (id, json!({})),
+                Aside::Abort => return (id, Ok(json!({}))),
                 Aside::GetState => {
                     if let Some(state) = state.as_object_mut() {
                         state.insert("waiting".to_owned(), handle.waiting().into());
                     }
-                    return (id, state);
+                    return (id, Ok(state));
                 }
             };
             let submitted = handle.submit(text, InputSource::Rpc, queue).await;
             let waiting = handle.waiting();
             let result = match submitted {
                 Ok(Submitted::Refused { reason }) => {
-                    json!({"waiting": waiting, "refused": reason})
+                    Ok(json!({"waiting": waiting, "refused": reason}))
                 }
-                Ok(Submitted::Handled) => json!({"waiting": waiting, "handled": true}),
-                Ok(_) => json!({"waiting": waiting}),
-                Err(full) => json!({"waiting": waiting, "refused": full.to_string()}),
+                Ok(Submitted::Handled) => Ok(json!({"waiting": waiting, "handled": true})),
+                Ok(_) => Ok(json!({"waiting": waiting})),
+                Err(full) => Err(Failure::busy(&format!("{full}; let the agent take some"))),
             };
             (id, result)
         }));

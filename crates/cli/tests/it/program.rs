@@ -1,5 +1,6 @@
 //! A program in the place of a person: what it reads, and what it may ask for.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{ChildStdin, ChildStdout};
 
@@ -185,7 +186,7 @@ turns:
     let pid = running.line_of("pid");
     drop(stdout);
     // The next events find nobody.
-    std::fs::write(running.work().join("go"), "").unwrap();
+    fs::write(running.work().join("go"), "").unwrap();
     let ran = running.finish();
     assert_eq!(ran.status, 130, "{}", ran.stderr);
     assert!(ran.path("work/ended").exists());
@@ -330,7 +331,7 @@ turns:
         (&state["is_busy"], &state["waiting"]),
         (&json!(true), &json!(2))
     );
-    std::fs::write(client.running.work().join("go"), "").unwrap();
+    fs::write(client.running.work().join("go"), "").unwrap();
     assert_eq!(client.answer_to(1)["result"]["runs"][0]["response"], "two");
     client.ask(6, "get_state", json!({}));
     let state = client.answer_to(6)["result"].clone();
@@ -364,8 +365,13 @@ fn so_many_messages_wait_for_an_agent_and_no_more() {
         client.ask(id, "steer", json!({"text": "left"}));
         assert_eq!(client.answer_to(id)["result"]["waiting"], id);
     }
-    client.ask(65, "follow_up", json!({"text": "then"}));
-    assert_eq!(client.answer_to(65)["error"]["code"], -32001);
+    client.ask(65, "steer", json!({"text": "left"}));
+    let refused = client.answer_to(65)["error"].clone();
+    assert_eq!(refused["code"], -32001);
+    let words = "64 messages of the queue `steering` wait already; let the agent take some";
+    assert_eq!(refused["message"], words);
+    client.ask(66, "follow_up", json!({"text": "then"}));
+    assert_eq!(client.answer_to(66)["result"], json!({"waiting": 65}));
     assert_eq!(client.end().status, 0);
 }
 
@@ -414,6 +420,119 @@ fn a_client_goes_from_session_to_session() {
             .unwrap()
             .iter()
             .any(|it| it["name"] == "tree")
+    );
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn a_client_chooses_models_and_names_the_session() {
+    let mut client = Client::start(
+        run()
+            .script("turns: [{text: one}, {text: two}]")
+            .file("other.yaml", "turns: [{text: three}]")
+            .file("../config/models.yaml", "models: {fast: ollama/small}"),
+    );
+    client.ask(1, "list_models", json!({}));
+    let listed = client.answer_to(1)["result"].clone();
+    assert_eq!(
+        listed,
+        json!({"model": "scripted/script", "models": ["scripted:script.yaml", "fast"]})
+    );
+    for (id, (method, params, result)) in [
+        (
+            "set_model",
+            json!({"name": "scripted:other.yaml"}),
+            json!({"model": "scripted/other", "changed": true}),
+        ),
+        (
+            "set_model",
+            json!({"name": "scripted:other.yaml"}),
+            json!({"model": "scripted/other", "changed": false}),
+        ),
+        (
+            "next_model",
+            json!({}),
+            json!({"model": "scripted/script", "changed": true}),
+        ),
+        (
+            "set_thinking_level",
+            json!({"level": "high"}),
+            json!({"thinking_level": "high", "changed": true}),
+        ),
+        (
+            "set_session_name",
+            json!({"name": "cleaning"}),
+            json!({"session_name": "cleaning"}),
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = id as u64 + 2;
+        client.ask(id, method, &params);
+        assert_eq!(client.answer_to(id)["result"], result, "{method} {params}");
+    }
+    client.ask(10, "get_state", json!({}));
+    let state = client.answer_to(10)["result"].clone();
+    assert_eq!(
+        (
+            &state["model"],
+            &state["thinking_level"],
+            &state["session_name"]
+        ),
+        (
+            &json!("scripted/script"),
+            &json!("high"),
+            &json!("cleaning")
+        )
+    );
+    client.ask(11, "set_session_name", json!({}));
+    assert_eq!(
+        client.answer_to(11)["result"],
+        json!({"session_name": null})
+    );
+    for (id, method, params, code) in [
+        (12, "set_model", json!({"name": "none:such"}), -32000),
+        (13, "set_thinking_level", json!({"level": "much"}), -32602),
+        (14, "set_model", json!({}), -32602),
+    ] {
+        client.ask(id, method, &params);
+        let error = client.answer_to(id)["error"].clone();
+        assert_eq!(error["code"], code, "{method} {params}: {error}");
+    }
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn a_client_is_told_of_templates_and_skills_too() {
+    let test = run().script("turns: [{text: hi}]");
+    let config = test.home().join("../config");
+    for (name, text) in [
+        (
+            "prompts/review.md",
+            "---\ndescription: looks at it\nargument-hint: <file>\n---\nReview $1.",
+        ),
+        ("prompts/tree.md", "Never used."),
+        (
+            "skills/pdf/SKILL.md",
+            "---\nname: pdf\ndescription: reads them\n---\nRead.",
+        ),
+    ] {
+        let path = config.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let mut client = Client::start(test);
+    client.ask(1, "list_commands", json!({}));
+    let commands = client.answer_to(1)["result"]["commands"].clone();
+    let mut commands = commands.as_array().unwrap().clone();
+    commands.retain(|it| it["source"] != "tenterhook");
+    assert_eq!(
+        json!(commands),
+        json!([
+            {"name": "review", "forms": ["<file>"], "description": "looks at it", "source": "template", "from": "user"},
+            {"name": "skill:pdf", "forms": [""], "description": "reads them", "source": "skill", "from": "user"},
+        ])
     );
     assert_eq!(client.end().status, 0);
 }

@@ -11,6 +11,7 @@ use tenterhook_agent::frontend::{Approval, ApprovalRequest, AskedBy, HookFailure
 use tenterhook_agent::{CancellationToken, Frontend};
 use tokio::sync::oneshot;
 
+use super::wire::Failure;
 use crate::feed::Feed;
 use crate::terminal::Terminal;
 
@@ -68,6 +69,14 @@ impl Client {
     pub(super) async fn reply(&self, id: &Value, result: Value) {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
             .await;
+    }
+
+    /// Answers a request with what came of it.
+    pub(super) async fn settle(&self, id: &Value, result: Result<Value, Failure>) {
+        match result {
+            Ok(result) => self.reply(id, result).await,
+            Err(failure) => self.send(&failure.about(id).message()).await,
+        }
     }
 
     /// Takes the answer to a question. One that nobody asked is passed over.

@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 use tenterhook::{EntryId, JsonObject};
-use tenterhook_agent::{Moved, PassageError};
+use tenterhook_agent::{Moved, PassageError, ThinkingLevel};
 
-use super::super::command::TABLE;
 use super::super::{Conversation, Record};
 use super::wire::{Failure, Request};
-use crate::safe::safe_line;
 
 /// A request that the agent understands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +21,11 @@ pub(super) enum Method {
     Resume(String),
     Fork(EntryId),
     Compact(Option<String>),
+    ListModels,
+    SetModel(String),
+    NextModel,
+    SetThinkingLevel(String),
+    SetSessionName(String),
     Shutdown,
 }
 
@@ -96,6 +99,20 @@ const METHODS: &[Row] = &[
         false,
         Method::Compact,
     ),
+    row("list_models", None, false, |_| Method::ListModels),
+    row("set_model", Some(("name", true)), false, |name| {
+        Method::SetModel(name.unwrap_or_default())
+    }),
+    row("next_model", None, false, |_| Method::NextModel),
+    row(
+        "set_thinking_level",
+        Some(("level", true)),
+        false,
+        |level| Method::SetThinkingLevel(level.unwrap_or_default()),
+    ),
+    row("set_session_name", Some(("name", false)), false, |name| {
+        Method::SetSessionName(name.unwrap_or_default())
+    }),
     row("shutdown", None, false, |_| Method::Shutdown),
 ];
 
@@ -142,6 +159,11 @@ impl Method {
             | Self::Resume(_)
             | Self::Fork(_)
             | Self::Compact(_)
+            | Self::ListModels
+            | Self::SetModel(_)
+            | Self::NextModel
+            | Self::SetThinkingLevel(_)
+            | Self::SetSessionName(_)
             | Self::Shutdown) => Kind::Alone(other),
         }
     }
@@ -232,6 +254,14 @@ impl Conversation<'_> {
                 .map(|messages| json!({"messages": messages}))
                 .map_err(|error| Failure::failed(&error.to_string())),
             Method::ListCommands => Ok(self.commands_for_program()),
+            Method::ListModels => Ok(self.models_for_program()),
+            Method::SetModel(name) => self.select_model(Some(&name)).await,
+            Method::NextModel => self.select_model(None).await,
+            Method::SetThinkingLevel(level) => self.select_thinking(&level).await,
+            Method::SetSessionName(name) => {
+                self.agent.name_session(&name).await;
+                Ok(json!({"session_name": self.agent.session().name()}))
+            }
             Method::Steer(_)
             | Method::FollowUp(_)
             | Method::Abort
@@ -250,30 +280,16 @@ impl Conversation<'_> {
         let session = self.agent.session();
         json!({
             "session_id": session.id(),
+            "session_name": session.name(),
             "agent": self.agent.name(),
             "cwd": self.agent.cwd(),
+            "model": self.agent.model().to_string(),
+            "thinking_level": self.agent.thinking().map(ThinkingLevel::as_str),
             "is_busy": is_busy,
             "messages": session.messages().len(),
             "leaf": session.leaf(),
             "context_tokens": self.agent.context_tokens(),
         })
-    }
-
-    fn commands_for_program(&self) -> Value {
-        let own = TABLE.iter().map(|row| {
-            json!({"name": row.name, "forms": row.forms, "description": row.does, "source": "tenterhook"})
-        });
-        let brought = self.commands.iter().flat_map(|command| {
-            command.names.iter().map(|name| {
-                json!({
-                    "name": name,
-                    "forms": [""],
-                    "description": safe_line(&command.description),
-                    "source": "extension",
-                })
-            })
-        });
-        json!({"commands": own.chain(brought).collect::<Vec<_>>()})
     }
 }
 

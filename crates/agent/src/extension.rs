@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook_handlers::worker::{
     CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Lease, ScriptCommand,
-    ScriptTool, ToolUpdates, Worker, WorkerError,
+    ScriptTool, ToolSnapshots, ToolUpdates, Worker, WorkerError,
 };
 use tenterhook_protocol::{ContentBlock, JsonObject, SessionId, ToolResult};
 use tokio_util::sync::CancellationToken;
@@ -98,15 +98,17 @@ impl ForeignTool {
             Server::Process(extension) => {
                 let session = session_context(context.session, context.cwd);
                 let output = extension
-                    .run_tool(&self.name, &input, &session, self.timeout, cancel)
+                    .run_tool(
+                        (&self.name, &input),
+                        &session,
+                        snapshots(&context.progress),
+                        self.timeout,
+                        cancel,
+                    )
                     .await;
                 output.map(|output| {
                     if output.error.is_empty() {
-                        ToolResult {
-                            content: vec![ContentBlock::text(output.content)],
-                            details: output.data,
-                            ..ToolResult::default()
-                        }
+                        text_with(output.content, output.data)
                     } else {
                         ToolResult::error(output.error)
                     }
@@ -121,6 +123,22 @@ impl ForeignTool {
 fn updates(progress: &Progress) -> Option<ToolUpdates> {
     let progress = progress.is_wanted().then(|| progress.clone())?;
     Some(Arc::new(move |partial| progress.report(partial.into())))
+}
+
+/// Returns who hears what a tool of an extension of kodelet has so far.
+fn snapshots(progress: &Progress) -> Option<ToolSnapshots> {
+    let progress = progress.is_wanted().then(|| progress.clone())?;
+    Some(Arc::new(move |snapshot| {
+        progress.report(text_with(snapshot.content, snapshot.data));
+    }))
+}
+
+fn text_with(text: String, details: Option<JsonObject>) -> ToolResult {
+    ToolResult {
+        content: vec![ContentBlock::text(text)],
+        details,
+        ..ToolResult::default()
+    }
 }
 
 /// Says who asks, as kodelet's extensions are told it.

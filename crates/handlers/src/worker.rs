@@ -25,6 +25,7 @@ mod node;
 mod python;
 mod script;
 mod supervisor;
+mod watched;
 mod wire;
 
 use std::sync::{Arc, Weak};
@@ -37,14 +38,15 @@ use tenterhook_process::{CancellationToken, Command};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use self::connection::{Connection, Updates};
+use self::connection::Connection;
 use self::supervisor::{Peer, Supervisor, ask};
+use self::watched::Updates;
 use self::wire::Wire;
 
 pub use check::{Step, check};
 pub use extension::{
     CommandOutput, EXTENSION_PROTOCOL, Extension, ExtensionCommand, ExtensionTool, Invocation,
-    LONGEST_CALL, Registration, Subscription, ToolOutput,
+    LONGEST_CALL, Registration, Subscription, ToolOutput, ToolSnapshot, ToolSnapshots,
 };
 pub use handler::WorkerHandler;
 pub use host::{Host, NoHost, Refusal};
@@ -321,10 +323,8 @@ impl Worker {
         let connection = self.reach(script, deadline, cancel).await?;
         let updates = updates.map(|updates| -> Updates {
             Arc::new(move |partial| {
-                // One that cannot be read is no news.
-                if let Ok(partial) = serde_json::from_value(partial) {
-                    updates(partial);
-                }
+                let partial = serde_json::from_value(partial);
+                partial.map(&*updates).map_err(|error| error.to_string())
             })
         });
         let answer = self

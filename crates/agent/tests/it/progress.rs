@@ -94,6 +94,7 @@ impl Frontend for Watcher {
     }
 }
 
+// E11: nothing is streamed of what a hook may yet change.
 #[tokio::test]
 async fn nobody_sees_what_a_hook_might_take_out_of_the_result() {
     #[expect(clippy::type_complexity, reason = "a row of a table")]

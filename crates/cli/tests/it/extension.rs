@@ -1,8 +1,8 @@
 //! Extensions of kodelet as a user meets them: `list`, `explain` and `run`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::stage::Test;
+use crate::stage::{Test, json_lines};
 
 /// An extension that blocks `sudo`, redacts results, and writes down what it is told.
 const GUARD: &str = "#!/usr/bin/env python3
@@ -190,4 +190,79 @@ fn tools_and_commands_of_an_extension_are_those_of_the_agent() {
     let prompts = ran.lines("prompts");
     let prompts: Vec<&Value> = prompts.iter().map(|event| &event["prompt"]).collect();
     assert_eq!(prompts, ["a plan", "/skip this"]);
+}
+
+/// An extension whose tool says what it has so far, and what it is answered.
+const TELLER: &str = "#!/usr/bin/env python3
+import json, sys
+
+def hear():
+    head = sys.stdin.buffer.readline()
+    if not head:
+        sys.exit(0)
+    sys.stdin.buffer.readline()
+    return json.loads(sys.stdin.buffer.read(int(head.split(b':')[1])))
+
+def send(message):
+    body = json.dumps(dict(message, jsonrpc='2.0')).encode()
+    sys.stdout.buffer.write(b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body)
+    sys.stdout.buffer.flush()
+
+while True:
+    message = hear()
+    if message['method'] == 'extension.initialize':
+        assert message['params']['capabilities']['toolUpdates']
+        weather = {'name': 'weather', 'description': 'Says it.'}
+        broken = {'name': 'broken', 'description': 'Has no schema.', 'inputSchema': {'type': 'objct'}}
+        send({'id': message['id'], 'result': {'name': 'teller', 'tools': [weather, broken]}})
+    elif message['method'] == 'extension.tool.execute':
+        send({'id': 1, 'parentId': message['id'], 'method': 'kodelet.tool.update',
+              'params': {'content': 'clouds', 'data': {'percent': 50}}})
+        said = hear()['result']
+        send({'id': message['id'], 'result': {'content': 'rain, and ' + json.dumps(said)}})
+";
+
+fn teller() -> Test {
+    Test::new().executable(
+        "../home/.kodelet/extensions/teller/kodelet-extension-teller",
+        TELLER,
+    )
+}
+
+#[test]
+fn what_a_tool_of_an_extension_has_so_far_is_an_event() {
+    let ran = teller()
+        .args(["run", "go", "--yes", "--no-journal"])
+        .args(["--output-format", "jsonl"])
+        .script("turns: [{tool_calls: [{name: weather, arguments: {}}]}, {text: done}]")
+        .run();
+    let lines = json_lines(&ran.stdout);
+    let of = |name: &str| lines.iter().find(|line| line["event"] == name).unwrap();
+    let partial = &of("tool_execution_update")["partial_result"];
+    assert_eq!(
+        (&partial["content"][0]["text"], &partial["details"]),
+        (&json!("clouds"), &json!({"percent": 50}))
+    );
+    assert_eq!(
+        of("tool_execution_end")["result"]["content"][0]["text"],
+        "rain, and {}"
+    );
+}
+
+#[test]
+fn a_tool_whose_schema_is_none_is_left_out_with_a_warning() {
+    let ran = teller()
+        .args(["run", "go", "--yes", "--no-journal"])
+        .script("turns: [{tool_calls: [{name: broken, arguments: {}}]}, {text: done}]")
+        .run();
+    assert!(
+        ran.stderr.contains("warning:") && ran.stderr.contains("`broken`"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stdout.contains("There is no tool `broken`") && ran.stdout.contains("`weather`"),
+        "{}",
+        ran.stdout
+    );
 }

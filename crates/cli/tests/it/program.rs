@@ -118,6 +118,7 @@ fn a_program_that_follows_reads_every_event_and_the_report() {
     assert_eq!(call["tool_input"], json!({"cmd": "echo hi"}));
 }
 
+// E11: nothing is streamed of what a hook may yet change.
 #[test]
 fn a_program_that_follows_hears_of_running_tools_where_no_hook_may_change_results() {
     for (hook, is_told) in [

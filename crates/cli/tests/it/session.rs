@@ -307,6 +307,60 @@ turns:
 }
 
 #[test]
+fn agents_work_in_the_background_where_their_file_gives_them_the_tools() {
+    let ran = Test::new()
+        .args([
+            "run",
+            "go",
+            "--yes",
+            "--no-journal",
+            "--hooks",
+            "agents.yaml",
+        ])
+        .file(
+            "agents.yaml",
+            "\
+agents:
+  root:
+    model: scripted:script.yaml
+    toolsets: [{type: background_agents, tools: [run_background_agent, list_background_agents]}]
+    sub_agents: [helper, reader]
+  helper:
+    toolsets: [{type: shell}]
+  reader:
+    toolsets: [{type: filesystem}]
+",
+        )
+        .file(
+            "script.yaml",
+            "\
+turns:
+  - tool_calls: [{name: run_background_agent, arguments: {agent: helper, task: tidy}}]
+  - for: helper
+    text: tidied
+  - tool_calls: [{name: list_background_agents, arguments: {}}]
+  - tool_calls: [{name: view_background_agent, arguments: {task_id: x}}]
+  - tool_calls: [{name: transfer_task, arguments: {agent: reader, task: read}}]
+  - for: reader
+    tool_calls: [{name: list_background_agents, arguments: {}}]
+  - for: reader
+    text: no
+  - text: done
+",
+        )
+        .run();
+    for part in [
+        "    The task runs in the background as `",
+        " helper ",
+        "    The tool `view_background_agent` is disabled.\n",
+        "● reader: list_background_agents\n    The tool `list_background_agents` is disabled.\n",
+    ] {
+        assert!(ran.stdout.contains(part), "`{part}` in {}", ran.stdout);
+    }
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+}
+
+#[test]
 fn what_a_model_and_a_tool_print_does_not_move_the_cursor() {
     let ran = Test::new()
         .args(["run", "go", "--no-journal", "--yes", "--color", "always"])

@@ -203,7 +203,7 @@ fn came_to(event: &EventRef, answer: &str, strict: bool) -> Value {
     }
 }
 
-// E3, E13, E14, E20: what each key comes to.
+// E3, E12, E13, E14, E20: what each key comes to.
 #[expect(clippy::too_many_lines, reason = "the table is the test")]
 #[test]
 fn an_answer_does_what_its_keys_say() {

@@ -1,7 +1,6 @@
 //! One worker that runs: who writes to it, who reads from it, and which calls wait for its answers.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fmt;
 use std::future;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -19,7 +18,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::WorkerError;
-use super::host::Desk;
+use super::host::{self, Desk};
+use super::watched::{UPDATE, Updates, Watched};
 use super::wire::{Messages, Wire};
 
 /// How many bytes wait for a worker that does not read. Whoever has more to say waits too.
@@ -36,37 +36,6 @@ const MOST_HEARD: u32 = 10_000;
 const MOST_BEHIND: usize = 1_024;
 
 type Reply = Result<Bytes, String>;
-
-/// Hears what a call has so far, before its answer. It must not block: nothing else is read meanwhile.
-pub(super) type Updates = Arc<dyn Fn(Value) + Send + Sync>;
-
-/// Says what a call has so far.
-const UPDATE: &str = "tool/update";
-
-/// The calls whose progress somebody wants to know.
-#[derive(Default)]
-struct Watched(Mutex<HashMap<u64, Updates>>);
-
-impl fmt::Debug for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watched")
-    }
-}
-
-impl Watched {
-    fn calls(&self) -> MutexGuard<'_, HashMap<u64, Updates>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Hands on what a call has so far, as long as somebody waits for it.
-    fn tell(&self, params: Value) {
-        let call = params.get("call").and_then(Value::as_u64);
-        let updates = call.and_then(|call| self.calls().get(&call).cloned());
-        if let Some(updates) = updates {
-            updates(params);
-        }
-    }
-}
 
 /// A worker that runs. Dropping it kills its process group.
 #[derive(Debug)]
@@ -207,6 +176,9 @@ struct Message<'a> {
     id: Option<u64>,
     #[serde(default)]
     method: Option<String>,
+    /// The call that a request belongs to.
+    #[serde(default, rename = "parentId")]
+    parent: Value,
     #[serde(default)]
     params: Value,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -338,7 +310,7 @@ impl Connection {
     ) -> Result<Bytes, WorkerError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         if let Some(updates) = updates {
-            self.shared.watched.calls().insert(id, updates);
+            self.shared.watched.watch(id, updates);
         }
         let (sender, receiver) = oneshot::channel();
         self.shared.pending().insert(id, sender);
@@ -434,7 +406,7 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.connection.shared.watched.calls().remove(&self.id);
+        self.connection.shared.watched.forget(self.id);
         let was_waiting = self.connection.shared.pending().remove(&self.id).is_some();
         self.connection.shared.end_questions_of(self.id);
         if was_waiting && !self.connection.ended.is_cancelled() {
@@ -623,7 +595,18 @@ async fn serve(
         () = given_up => Desk::unanswered(id),
         answer = shared.desk.answer(id, &method, params) => answer,
     };
-    drop((question, place));
+    drop(question);
+    reply(answer, shared, stdin, place).await;
+}
+
+/// Sends the answer to a request, whose place is free then.
+async fn reply(
+    answer: Vec<u8>,
+    shared: Arc<Shared>,
+    stdin: Arc<Input>,
+    place: OwnedSemaphorePermit,
+) {
+    drop(place);
     let message = shared.wire.framing.frame(&[&[&answer]]);
     tokio::select! {
         biased;
@@ -689,10 +672,17 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
         .map_err(|error| format!("it said what is no message: {error}"))?;
     match (message.id, message.method) {
         (Some(id), Some(method)) => {
-            let request = (id, method, message.params);
             if let Some(place) = shared.desk.place() {
                 let (shared, stdin) = (Arc::clone(shared), Arc::clone(stdin));
-                tokio::spawn(serve(request, shared, stdin, place));
+                if shared.wire.update == Some(method.as_str()) {
+                    // Told at once: news keep their order, and none comes behind the answer.
+                    let told = shared.watched.tell(&message.parent, message.params);
+                    let answer = host::message(id, told.map(|()| json!({})));
+                    tokio::spawn(reply(answer, shared, stdin, place));
+                } else {
+                    let request = (id, method, message.params);
+                    tokio::spawn(serve(request, shared, stdin, place));
+                }
             } else {
                 let refusal = shared.wire.framing.frame(&[&[&Desk::refusal(id)]]);
                 // Where there is no room the worker does not read, and needs not be told.
@@ -701,7 +691,7 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
             Ok(())
         }
         (None, Some(method)) if method == UPDATE => {
-            shared.watched.tell(message.params);
+            shared.watched.hear(message.params);
             Ok(())
         }
         // What a worker wants to be known stands in its stderr too; a method that nobody knows is none.
@@ -711,7 +701,7 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
         }
         (Some(id), None) => {
             // What comes behind the answer is no news of the call.
-            shared.watched.calls().remove(&id);
+            shared.watched.forget(id);
             // A late answer, or a second one, has nobody who waits for it.
             let waiting = shared.pending().remove(&id);
             if let Some(waiting) = waiting {

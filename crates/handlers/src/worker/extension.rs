@@ -20,6 +20,7 @@ use super::WorkerError;
 use super::connection::Connection;
 use super::host::{Host, Refusal};
 use super::supervisor::{Peer, Supervisor, ask};
+use super::watched::Updates;
 use super::wire::Wire;
 use crate::private_dir;
 
@@ -161,6 +162,19 @@ pub struct ToolOutput {
     pub error: String,
 }
 
+/// What a tool has so far.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ToolSnapshot {
+    /// The text.
+    pub content: String,
+    /// What programs may want to know.
+    #[serde(default)]
+    pub data: Option<JsonObject>,
+}
+
+/// Hears what a tool of an extension has so far. It must not block.
+pub type ToolSnapshots = Arc<dyn Fn(ToolSnapshot) + Send + Sync>;
+
 /// How a command was given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -239,7 +253,6 @@ impl Host for Kodelet {
         _params: &'a Value,
     ) -> BoxFuture<'a, Result<Value, Refusal>> {
         let answer = match method {
-            "kodelet.tool.update" => Ok(json!({})),
             "kodelet.conversation.fork" => Err(Refusal::Unavailable(
                 "conversations cannot be forked here".to_owned(),
             )),
@@ -326,26 +339,33 @@ impl Extension {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        self.call("extension.event.handle", params, within, cancel)
-            .await
+        let request = ("extension.event.handle", params);
+        self.call(request, None, within, cancel).await
     }
 
-    /// Runs a tool. `context` says who asks, in the form that the dialect has for it.
+    /// Runs a tool. `context` says who asks, in the form that the dialect has for it; `snapshots` hears what there is so far.
     ///
     /// # Errors
     /// When there is no answer, or none that a tool gives. A tool that went wrong answers that.
     pub async fn run_tool(
         &self,
-        name: &str,
-        input: &JsonObject,
+        (name, input): (&str, &JsonObject),
         context: &JsonObject,
+        snapshots: Option<ToolSnapshots>,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, WorkerError> {
         let params = json!({ "name": name, "input": input, "context": context });
-        let answer = self
-            .call("extension.tool.execute", &bytes(&params), within, cancel)
-            .await?;
+        // Where nobody wants to know, an extension is answered all the same.
+        let updates: Updates = Arc::new(move |params| {
+            let snapshot = ToolSnapshot::deserialize(params).map_err(|error| error.to_string())?;
+            if let Some(snapshots) = &snapshots {
+                snapshots(snapshot);
+            }
+            Ok(())
+        });
+        let request = ("extension.tool.execute", &*bytes(&params));
+        let answer = self.call(request, Some(updates), within, cancel).await?;
         read(&answer, "tool", name)
     }
 
@@ -364,23 +384,23 @@ impl Extension {
         let params = json!({
             "name": name, "input": input, "invocation": invocation, "context": context,
         });
-        let answer = self
-            .call("extension.command.execute", &bytes(&params), within, cancel)
-            .await?;
+        let request = ("extension.command.execute", &*bytes(&params));
+        let answer = self.call(request, None, within, cancel).await?;
         read(&answer, "command", name)
     }
 
     async fn call(
         &self,
-        method: &str,
-        params: &[u8],
+        (method, params): (&str, &[u8]),
+        updates: Option<Updates>,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
         let connection = self.inner.connected(deadline, cancel).await?;
+        let request: (&str, &[&[u8]]) = (method, &[params]);
         self.inner
-            .call(&connection, (method, &[params]), deadline, cancel)
+            .call_watched(&connection, request, updates, deadline, cancel)
             .await
     }
 
@@ -462,7 +482,7 @@ impl Registering {
             },
             "capabilities": {
                 "tools": true,
-                "toolUpdates": false,
+                "toolUpdates": true,
                 "commands": true,
                 "conversations": { "fork": false },
                 "ui": { "input": false, "confirm": false, "select": false, "notify": false },

@@ -28,6 +28,9 @@ pub enum Refusal {
     /// It cannot be done, and why.
     #[error("{0}")]
     Failed(String),
+    /// The request is not as it has to be, and why.
+    #[error("{0}")]
+    Invalid(String),
     /// There is nothing of the kind here.
     #[error("{0}")]
     Unavailable(String),
@@ -42,6 +45,7 @@ impl Refusal {
     const fn code(&self) -> i32 {
         match self {
             Self::NoMethod => -32601,
+            Self::Invalid(_) => -32602,
             Self::Failed(_) => -32000,
             Self::Unavailable(_) => -32004,
         }
@@ -156,7 +160,8 @@ impl Desk {
     }
 }
 
-fn message(id: u64, answer: Result<Value, Refusal>) -> Vec<u8> {
+/// Writes an answer.
+pub(super) fn message(id: u64, answer: Result<Value, Refusal>) -> Vec<u8> {
     let message = match answer {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(refusal) => json!({

@@ -10,8 +10,9 @@ use tenterhook_process::{CancellationToken, Command};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::connection::{Connection, Updates};
+use super::connection::Connection;
 use super::host::{Desk, Host};
+use super::watched::Updates;
 use super::wire::Wire;
 use super::{
     BREAK, FIRST_PAUSE, GRACE, LONG_LIFE, LONGEST_PAUSE, MOST_FAILURES, MOST_UNANSWERED, START,

@@ -19,6 +19,8 @@ pub(super) struct Wire {
     pub(super) framing: Framing,
     /// The notification that nobody waits for a call.
     pub(super) cancel: &'static str,
+    /// The request by which a call says what it has so far, if it does not do so by a notification.
+    pub(super) update: Option<&'static str>,
     /// The request to end. Where there is none, who is not needed is killed.
     pub(super) end: Option<&'static str>,
     /// How long it may go on with a call after it was told to give it up; for ever where this is none.
@@ -32,6 +34,7 @@ impl Wire {
     pub(super) const WORKER: Self = Self {
         framing: Framing::Lines,
         cancel: "$/cancel",
+        update: None,
         end: Some("shutdown"),
         let_go: Some(Duration::from_secs(2)),
         may_leave_out_result: false,
@@ -41,6 +44,7 @@ impl Wire {
     pub(super) const EXTENSION: Self = Self {
         framing: Framing::ContentLength,
         cancel: "$/cancelRequest",
+        update: Some("kodelet.tool.update"),
         end: None,
         let_go: None,
         may_leave_out_result: true,

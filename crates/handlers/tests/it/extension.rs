@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,7 +11,8 @@ use tenterhook::event::{BeforeAgentStart, PostToolUse, PreToolUse, Stop, UserInp
 use tenterhook::{Dispatcher, Engine, HookSpec, JsonObject, Origin, ToolResult};
 use tenterhook_dialects::kodelet_extension::{EVENTS, KodeletExtension};
 use tenterhook_handlers::worker::{
-    CommandOutput, Extension, Invocation, LONGEST_CALL, ToolOutput, WorkerError, WorkerHandler,
+    CommandOutput, Extension, Invocation, LONGEST_CALL, ToolOutput, ToolSnapshot, ToolSnapshots,
+    WorkerError, WorkerHandler,
 };
 use tenterhook_process::{CancellationToken, Command, Program};
 
@@ -593,7 +594,7 @@ for method, number, params in calls():
     let input = object(&json!({ "city": "Ghent" }));
     let context = object(&json!({ "sessionId": "s1" }));
     let weather = extension
-        .run_tool("weather", &input, &context, within, &never)
+        .run_tool(("weather", &input), &context, None, within, &never)
         .await;
     let expected = ToolOutput {
         content: "dry".to_owned(),
@@ -607,7 +608,7 @@ for method, number, params in calls():
         json!({ "name": "weather", "input": input, "context": context })
     );
     let other = extension
-        .run_tool("other", &input, &context, within, &never)
+        .run_tool(("other", &input), &context, None, within, &never)
         .await;
     assert_eq!(other.unwrap().error, "no such tool");
     let invocation = Invocation {
@@ -638,7 +639,7 @@ for method, number, params in calls():
     }
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let given_up = extension.run_tool("weather", &input, &context, within, &cancelled);
+    let given_up = extension.run_tool(("weather", &input), &context, None, within, &cancelled);
     assert_eq!(given_up.await, Err(WorkerError::Cancelled));
 }
 
@@ -661,7 +662,7 @@ async fn what_an_extension_asks_for_is_answered_while_its_handler_waits() {
 for method, number, params in calls():
     said = []
     for place, asked in enumerate(['kodelet.ui.notify', 'kodelet.tool.update', 'kodelet.conversation.fork', 'other']):
-        send({'id': place + 1, 'method': asked, 'params': {'parentId': number}})
+        send({'id': place + 1, 'method': asked, 'parentId': number, 'params': {}})
         answer = hear()
         said.append(answer['result'].get('status', 'taken') if 'result' in answer else answer['error']['code'])
     say(number, {'block': {'reason': ' '.join(map(str, said))}})
@@ -669,5 +670,58 @@ for method, number, params in calls():
     );
     bench.add(&extension).await;
     let outcome = bench.hooks().dispatch(call("ls")).await;
-    assert_eq!(outcome.stopped(), Some("unavailable taken -32004 -32601"));
+    assert_eq!(outcome.stopped(), Some("unavailable -32602 -32004 -32601"));
+}
+
+// E11: what a tool of an extension has so far.
+#[tokio::test]
+async fn a_tool_says_what_it_has_so_far_as_long_as_its_call_is_not_answered() {
+    let bench = Bench::new();
+    let extension = bench.extension(
+        "peer",
+        "
+def update(number, params, **more):
+    send(dict({'id': number, 'method': 'kodelet.tool.update', 'params': params}, **more))
+    answer = hear()
+    return 'taken' if answer.get('result') == {} else str(answer['error']['code'])
+before = None
+for method, number, params in calls():
+    said = [
+        update(1, {'content': 'one', 'data': {'step': 1}}, parentId=number),
+        update(2, {'content': 'two', 'data': None}, parentId=number),
+        update(3, {'content': 3}, parentId=number),
+        update(4, {'content': 'nobody'}),
+        update(5, {'content': 'none'}, parentId='x'),
+        update(6, {'content': 'late'}, parentId=before or 99),
+    ]
+    before = number
+    say(number, {'content': ' '.join(said)})
+",
+    );
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let (within, never) = (Duration::from_mins(1), CancellationToken::new());
+    for is_wanted in [true, false] {
+        let hears = Arc::clone(&heard);
+        let snapshots: Option<ToolSnapshots> = is_wanted
+            .then(|| -> ToolSnapshots { Arc::new(move |it| hears.lock().unwrap().push(it)) });
+        let none = JsonObject::new();
+        let output = extension
+            .run_tool(("weather", &none), &none, snapshots, within, &never)
+            .await;
+        assert_eq!(
+            output.unwrap().content,
+            "taken taken -32602 -32602 -32602 -32602"
+        );
+    }
+    let snapshot = |content: &str, data: Option<Value>| ToolSnapshot {
+        content: content.to_owned(),
+        data: data.map(|data| object(&data)),
+    };
+    assert_eq!(
+        *heard.lock().unwrap(),
+        [
+            snapshot("one", Some(json!({"step": 1}))),
+            snapshot("two", None)
+        ]
+    );
 }

@@ -44,9 +44,8 @@ impl Client {
     pub(crate) fn until(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
-            if self.stdout.read_line(&mut line).unwrap() == 0 {
-                panic!("it ended: {}", self.running.stderr());
-            }
+            let read = self.stdout.read_line(&mut line).unwrap();
+            assert!(read > 0, "it ended: {}", self.running.stderr());
             let message: Value = serde_json::from_str(&line).unwrap();
             assert_eq!(message["jsonrpc"], "2.0");
             if is_meant(&message) {

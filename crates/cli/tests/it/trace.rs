@@ -7,6 +7,7 @@ mod golden;
 mod play;
 mod table;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -18,10 +19,10 @@ use self::play::{Play, Step};
 use crate::stage::Test;
 
 /// Writes a file somewhere below the folder of the test.
-fn place(test: Test, path: &str, text: &str) -> Test {
+fn place(test: Test, path: &str, content: &str) -> Test {
     let path = test.work().join("..").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
+    fs::write(path, content).unwrap();
     test
 }
 
@@ -87,9 +88,9 @@ fn docker_agent_file() -> String {
             command.replace("NAME", name)
         );
         if MATCHED.contains(&name) {
-            text += &format!("      {name}: [{{matcher: \"*\", hooks: [{hook}]}}]\n");
+            writeln!(text, "      {name}: [{{matcher: \"*\", hooks: [{hook}]}}]").unwrap();
         } else {
-            text += &format!("      {name}: [{hook}]\n");
+            writeln!(text, "      {name}: [{hook}]").unwrap();
         }
     }
     text + "  helper:\n    description: looks around\n"

@@ -1,5 +1,6 @@
 //! A conversation as text that is the same from run to run: one line for each event, with its key fields.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -55,7 +56,7 @@ fn line(name: &str, event: &Value, folder: &Path, names: &mut Names) -> String {
     let mut line = name.to_owned();
     for (key, value) in &fields {
         if !LEFT_OUT.contains(&key.as_str()) && !is_a_time(key) {
-            line += &format!(" {key}={}", shown(value, folder, names));
+            write!(line, " {key}={}", shown(value, folder, names)).unwrap();
         }
     }
     line + "\n"
@@ -87,10 +88,11 @@ fn shown(value: &Value, folder: &Path, names: &mut Names) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+    let mut shown: String = text.chars().take(MOST_SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
     }
+    shown
 }
 
 impl Names {

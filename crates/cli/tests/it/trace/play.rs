@@ -97,7 +97,7 @@ impl Play {
                 self.finish(id);
             }
             Step::Touch(name) => {
-                fs::write(self.client.running.path("work").join(name), "").unwrap()
+                fs::write(self.client.running.path("work").join(name), "").unwrap();
             }
             Step::Wait => {
                 let id = self.open.take().unwrap();

@@ -12,12 +12,12 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tenterhook_protocol::event::SessionEntry;
-use tenterhook_protocol::{EntryId, Message, Role, SessionId};
+use tenterhook_protocol::{EntryId, Message, Messages, Role, SessionId};
 use thiserror::Error;
 
 use self::file::SessionFile;
@@ -88,8 +88,40 @@ pub struct Session {
     compactions: Vec<usize>,
     /// The number of the newest entry that was made, those that were taken back included.
     made: u64,
+    shared: Shared,
     keeper: Keeper,
     view: Option<SessionView>,
+}
+
+/// The conversation as it is given away, made when it is first asked for and then kept as the session grows.
+#[derive(Debug, Clone, Default)]
+struct Shared(OnceLock<Messages>);
+
+impl Shared {
+    /// Notes an entry that was put on the branch.
+    fn grow(&mut self, entry: &SessionEntry) {
+        if [CONTEXT, COMPACTION].contains(&entry.kind.as_str()) {
+            // These do not stand at the end of the conversation.
+            self.0.take();
+        } else if is_said(entry)
+            && let (Some(messages), Some(message)) = (self.0.get_mut(), &entry.message)
+        {
+            messages.push(message.clone());
+        }
+    }
+}
+
+/// What a session gives away says nothing that its entries do not.
+impl PartialEq for Shared {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Says whether an entry is a part of what is said.
+fn is_said(entry: &SessionEntry) -> bool {
+    let is_said = [MESSAGE, BRANCH_SUMMARY, USER_BASH].contains(&entry.kind.as_str());
+    is_said && entry.message.is_some()
 }
 
 /// Where a session is kept. A copy of a session is only memory: two writers would spoil the file.
@@ -440,6 +472,7 @@ impl Session {
     /// Takes the newest entry off the branch.
     fn shrink(&mut self) -> Option<SessionEntry> {
         let entry = self.branch.pop()?;
+        self.shared.0.take();
         let end = self.branch.len();
         for marks in [&mut self.contexts, &mut self.compactions] {
             marks.pop_if(|mark| *mark == end);
@@ -462,6 +495,7 @@ impl Session {
             COMPACTION => self.compactions.push(self.branch.len()),
             _ => {}
         }
+        self.shared.grow(&entry);
         self.branch.push(entry);
     }
 
@@ -595,6 +629,12 @@ impl Session {
         messages
     }
 
+    /// Returns [`Session::messages`] without copying them for each who asks.
+    pub(crate) fn shared_messages(&self) -> Messages {
+        let shared = &self.shared.0;
+        shared.get_or_init(|| self.messages().into()).clone()
+    }
+
     /// Returns the conversation's size in tokens, estimated.
     pub(crate) fn estimated_tokens(&self) -> u64 {
         let contexts = marked(&self.branch, &self.contexts);
@@ -640,10 +680,7 @@ impl Session {
             kept.unwrap_or(position)
         });
         let live = self.branch.get(start..).unwrap_or_default();
-        live.iter().filter(|entry| {
-            let is_said = [MESSAGE, BRANCH_SUMMARY, USER_BASH].contains(&entry.kind.as_str());
-            is_said && entry.message.is_some()
-        })
+        live.iter().filter(|entry| is_said(entry))
     }
 
     fn last_compaction(&self) -> Option<(usize, &SessionEntry)> {
@@ -846,6 +883,33 @@ mod tests {
             estimate_tokens(&[Message::user("12345678"), Message::user("1")]),
             3
         );
+    }
+
+    #[test]
+    fn what_is_given_away_is_the_conversation_however_the_session_changes() {
+        let mut session = Session::new("s".into());
+        let check = |session: &Session| {
+            assert_eq!(*session.shared_messages(), *session.messages());
+        };
+        check(&session);
+        let first = session.push(Message::user("one"));
+        check(&session);
+        let given = session.shared_messages();
+        session.push(Message::assistant("two"));
+        check(&session);
+        assert_eq!(given.len(), 1);
+        session.push_context("known".to_owned());
+        check(&session);
+        session.swap("a summary".to_owned(), 10);
+        check(&session);
+        let last = session.push(Message::user("three"));
+        check(&session);
+        session.take_back(&last);
+        check(&session);
+        session.go_to(Some(&first)).unwrap();
+        check(&session);
+        session.push(Message::user("another branch"));
+        check(&session);
     }
 
     #[test]

@@ -504,13 +504,9 @@ impl Session {
             .filter(|entry| !ids.contains(&entry.id))
             .cloned()
             .collect();
-        let is_sent = |entry: &SessionEntry, sent| number(&entry.id) <= Some(sent);
         let sent = self.keeper.sent;
-        if self
-            .branch
-            .get(first)
-            .is_some_and(|entry| is_sent(entry, sent))
-        {
+        let oldest = self.branch.get(first);
+        if oldest.is_some_and(|entry| number(&entry.id) <= Some(sent)) {
             while self.branch.len() > first {
                 self.put_aside();
             }

@@ -304,7 +304,8 @@ mod tests {
         let request = b"POST /other/ HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
         caller.write_all(request).await.unwrap();
         let mut answer = String::new();
-        caller.read_to_string(&mut answer).await.unwrap();
+        let read = tokio::time::timeout(2 * REQUEST_TIMEOUT, caller.read_to_string(&mut answer));
+        read.await.unwrap().unwrap();
         assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
     }
 }

@@ -528,19 +528,44 @@ impl Session {
         self.append(USER_BASH, message, Some(data))
     }
 
-    /// Takes the newest entry back, if it is `id`.
-    pub(crate) fn take_back(&mut self, id: &EntryId) {
-        if self.leaf() != Some(id) {
+    /// Takes entries of the branch back. What others added behind the first of them stays.
+    pub(crate) fn take_back(&mut self, ids: &[EntryId]) {
+        let Some(first) = ids.iter().filter_map(|id| self.position(id)).min() else {
             return;
-        }
-        if number(id).is_some_and(|number| number <= self.keeper.sent) {
-            self.put_aside();
+        };
+        let behind = self.branch.iter().skip(first);
+        let kept: Vec<SessionEntry> = behind
+            .filter(|entry| !ids.contains(&entry.id))
+            .cloned()
+            .collect();
+        let sent = self.keeper.sent;
+        let oldest = self.branch.get(first);
+        if oldest.is_some_and(|entry| number(&entry.id) <= Some(sent)) {
+            while self.branch.len() > first {
+                self.put_aside();
+            }
             let leaf = self.leaf().cloned();
             self.note_aside(LEAF, json!({ "entry": leaf }));
         } else {
-            self.shrink();
+            while self.branch.len() > first {
+                self.forget_newest();
+            }
         }
-        self.show();
+        for entry in kept {
+            self.add(&entry.kind, entry.message, entry.data);
+        }
+        if let Some(view) = &self.view {
+            view.show_anew(&self.branch);
+        }
+    }
+
+    /// Drops the newest entry of the branch, which no file has, and its labels: a file with a label of nothing cannot be read.
+    fn forget_newest(&mut self) {
+        if let Some(entry) = self.shrink() {
+            self.aside.retain(|_, record| {
+                record.kind != LABEL || target_of(record).as_ref() != Some(&entry.id)
+            });
+        }
     }
 
     /// Puts a summary in the place of all messages before `kept`; `None` keeps no message.
@@ -789,7 +814,7 @@ fn bytes_of(message: &Message) -> usize {
 }
 
 /// Returns about how long a value is as JSON, without writing it.
-fn json_bytes(value: &Value) -> usize {
+pub(crate) fn json_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,
         Value::String(text) => text.len() + 2,
@@ -867,14 +892,32 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_entry_is_taken_back_and_its_id_is_not_given_again() {
+    fn what_is_taken_back_is_gone_and_its_id_is_not_given_again() {
         let mut session = Session::new("s".into());
-        let first = session.push(Message::user("one"));
+        session.push(Message::user("one"));
         let second = session.push(Message::user("two"));
-        session.take_back(&first);
-        session.take_back(&second);
+        session.take_back(std::slice::from_ref(&second));
+        session.take_back(&[second, "99".into()]);
         assert_eq!(texts(&session), ["one"]);
         assert_eq!(session.push(Message::user("three")).as_str(), "3");
+    }
+
+    #[test]
+    fn what_others_added_behind_what_is_taken_back_stays() {
+        let mut session = Session::new("s".into());
+        let view = session.share();
+        session.push(Message::user("before"));
+        let first = session.push(Message::user("one"));
+        view.note("state", &json!(1));
+        let second = session.push(Message::user("two"));
+        session.take_back(&[first, second]);
+        assert_eq!(texts(&session), ["before"]);
+        let kinds = |entries: &[SessionEntry]| -> Vec<String> {
+            entries.iter().map(|entry| entry.kind.clone()).collect()
+        };
+        assert_eq!(kinds(session.entries()), [MESSAGE, CUSTOM]);
+        assert_eq!(session.entries()[1].parent_id, Some("1".into()));
+        assert_eq!(view.with_entries(kinds), [MESSAGE, CUSTOM]);
     }
 
     #[test]

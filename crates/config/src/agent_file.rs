@@ -195,6 +195,18 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> Read {
 }
 
 fn definition_of(report: &mut Report, entry: &Entry) -> AgentDefinition {
+    if let Some(rules) = entry.value.entry("permissions") {
+        // Whoever wrote them counts on them.
+        report.add(
+            report
+                .problem(
+                    rules.key_span,
+                    format!("`permissions` of agent `{}`", shorten(&entry.key)),
+                )
+                .allowed("`permissions` beside `agents`, where they are for every agent")
+                .hint("move the rules to the top of the file"),
+        );
+    }
     let get = |key| entry.value.entry(key).map(|entry| &entry.value);
     let text_of = |node: &Node| node.as_text().map(str::to_owned);
     let text = |key| get(key).and_then(text_of);

@@ -11,6 +11,7 @@ mod builtins;
 mod burst;
 mod call;
 mod check;
+mod client;
 mod conformance;
 mod contract;
 mod demo;
@@ -40,6 +41,7 @@ mod source;
 mod stage;
 mod stored;
 mod terminal;
+mod trace;
 mod trust;
 
 use std::fs;

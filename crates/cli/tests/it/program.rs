@@ -1,13 +1,11 @@
 //! A program in the place of a person: what it reads, and what it may ask for.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{ChildStdin, ChildStdout};
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::stage::{Running, Test, eventually, is_alive, json_lines};
+use crate::client::Client;
+use crate::stage::{Test, eventually, is_alive, json_lines};
 
 fn run() -> Test {
     Test::new().args(["run", "--no-journal"])
@@ -192,69 +190,6 @@ turns:
     assert_eq!(ran.status, 130, "{}", ran.stderr);
     assert!(ran.path("work/ended").exists());
     eventually(|| (!is_alive(&pid)).then_some(()));
-}
-
-/// A client of the program.
-struct Client {
-    running: Running,
-    stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Client {
-    fn start(test: Test) -> Self {
-        let (mut running, stdin) = test.args(["--mode", "rpc"]).start_with_open_stdin();
-        Self {
-            stdout: running.stdout(),
-            stdin: Some(stdin),
-            running,
-        }
-    }
-
-    fn say(&mut self, message: &Value) {
-        self.write(&format!("{message}\n"));
-    }
-
-    fn write(&mut self, text: &str) {
-        let stdin = self.stdin.as_mut().unwrap();
-        stdin.write_all(text.as_bytes()).unwrap();
-        stdin.flush().unwrap();
-    }
-
-    fn ask(&mut self, id: u64, method: &str, params: impl Serialize) {
-        let params = json!(params);
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-    }
-
-    /// Reads until a message is meant.
-    fn until(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "it ended");
-            let message: Value = serde_json::from_str(&line).unwrap();
-            assert_eq!(message["jsonrpc"], "2.0");
-            if is_meant(&message) {
-                return message;
-            }
-        }
-    }
-
-    fn answer_to(&mut self, id: u64) -> Value {
-        self.until(|message| message["id"] == id && message.get("method").is_none())
-    }
-
-    fn event(&mut self, name: &str) -> Value {
-        let is_event = |it: &Value| it["method"] == "event" && it["params"]["event"] == name;
-        self.until(is_event)["params"].clone()
-    }
-
-    /// Says that nothing more comes, and waits for the end.
-    fn end(mut self) -> crate::stage::Ran {
-        drop(self.stdin.take());
-        let mut rest = String::new();
-        while self.stdout.read_line(&mut rest).unwrap() > 0 {}
-        self.running.finish()
-    }
 }
 
 const CALL: &str = "\

@@ -1,7 +1,7 @@
 //! One run of the program in a folder of its own, with nothing of the user's environment but `PATH`.
 
 use std::fs;
-use std::io::{BufReader, Write as _};
+use std::io::{BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
@@ -235,6 +235,14 @@ impl Running {
     /// Returns what the program prints, while it prints it.
     pub(crate) fn stdout(&mut self) -> BufReader<ChildStdout> {
         BufReader::new(self.child.stdout.take().unwrap())
+    }
+
+    /// Returns what is left of the messages of a program that ended.
+    pub(crate) fn stderr(&mut self) -> String {
+        let mut text = String::new();
+        let stderr = self.child.stderr.as_mut().unwrap();
+        stderr.read_to_string(&mut text).unwrap();
+        text
     }
 
     /// Makes another call in the same folders, while the program is at work.

@@ -173,6 +173,103 @@ fn a_command_that_a_hook_blocks_leaves_the_files_as_they_were() {
     assert_eq!(fs::read(&files[0]).unwrap(), before);
 }
 
+/// What a user does to a session, and what is said where a hook does not want it.
+const PASSAGES: [(&str, &str); 5] = [
+    ("/new", "session_before_switch"),
+    ("/resume OTHER", "session_before_switch"),
+    ("/fork 1", "session_before_fork"),
+    ("/tree 1", "session_before_tree"),
+    ("/compact", "before_compaction"),
+];
+
+const PI_VETO: &str = "export default function (pi: any) {
+  for (const name of ['session_before_switch', 'session_before_fork', 'session_before_tree', 'session_before_compact']) {
+    pi.on(name, () => ({ cancel: true }));
+  }
+}
+";
+
+const OPERATOR_VETO: &str = "
+from operator_use.program.hooks.types import (SessionBeforeCompactResult, SessionBeforeForkResult, SessionBeforeSwitchResult,
+                                              SessionBeforeTreeResult)
+
+hooks = [
+    ('session_before_switch', lambda event: SessionBeforeSwitchResult(cancel=True)),
+    ('session_before_fork', lambda event: SessionBeforeForkResult(cancel=True)),
+    ('session_before_tree', lambda event: SessionBeforeTreeResult(cancel=True)),
+    ('session_before_compact', lambda event: SessionBeforeCompactResult(cancel=True)),
+]
+";
+
+const NATIVE_VETO: &str = "hooks:
+  - event: [session_before_switch, session_before_fork, session_before_tree, before_compaction]
+    command: exit 2
+";
+
+/// docker-agent documents two events that stop something of a session: both are of compactions.
+fn docker_veto(event: &str) -> String {
+    format!(
+        "agents: {{root: {{model: \"scripted:script.yaml\", hooks: {{{event}: [{{type: command, command: exit 2}}]}}}}}}"
+    )
+}
+
+// P20, O26: what a hook cancels leaves no trace.
+#[test]
+fn what_a_hook_of_any_system_cancels_leaves_the_files_as_they_were_byte_by_byte() {
+    let all = &PASSAGES[..];
+    let compact = &PASSAGES[4..];
+    let pre = [("/compact", "pre_compact")];
+    let docker = [docker_veto("before_compaction"), docker_veto("pre_compact")];
+    for (system, path, text, passages) in [
+        ("native", "work/veto.yaml", NATIVE_VETO, all),
+        ("pi", "home/.pi/agent/extensions/veto.ts", PI_VETO, all),
+        (
+            "operator",
+            "home/.operator/profiles/default/hooks/veto.py",
+            OPERATOR_VETO,
+            all,
+        ),
+        ("docker-agent", "work/veto.yaml", &docker[0], compact),
+        ("docker-agent", "work/veto.yaml", &docker[1], &pre),
+    ] {
+        let ran = talk("one\ntwo\n/new\nthree\n").run();
+        let home = ran.path("home");
+        let contents = || -> Vec<(PathBuf, Vec<u8>)> {
+            let files = files(&home).into_iter();
+            files
+                .map(|path| (path.clone(), fs::read(path).unwrap()))
+                .collect()
+        };
+        let before = contents();
+        assert_eq!(before.len(), 2);
+        let file = ran.path(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+        let other = ids(&ran).remove(0);
+        let lines: Vec<String> = passages
+            .iter()
+            .map(|(line, _)| line.replace("OTHER", &other) + "\n")
+            .collect();
+        let hooks: &[&str] = if path.starts_with("work") {
+            &["--resume", "--hooks", "veto.yaml"]
+        } else {
+            &["--resume"]
+        };
+        let ran = again(ran, hooks, &lines.concat()).run();
+        for (line, event) in passages {
+            assert!(
+                ran.stderr.contains(event),
+                "{system} {line}: {}",
+                ran.stderr
+            );
+        }
+        let refused = ran.stderr.matches("Nothing is changed: ").count()
+            + ran.stderr.matches("Not compacted: ").count();
+        assert_eq!(refused, passages.len(), "{system}: {}", ran.stderr);
+        assert!(contents() == before, "{system}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn what_is_not_there_is_refused_with_a_way_out() {
     let ran = talk("").args(["--resume"]).run();

@@ -68,7 +68,7 @@ fn turn(response: &str) -> EventRef {
 
 fn stop() -> EventRef {
     sent(Stop {
-        messages: vec![Message::user("hi")],
+        messages: vec![Message::user("hi")].into(),
         ..Stop::default()
     })
 }
@@ -203,7 +203,7 @@ fn came_to(event: &EventRef, answer: &str, strict: bool) -> Value {
     }
 }
 
-// E3, E12, E13, E14, E20: what each key comes to.
+// E3, E13, E14, E20: what each key comes to.
 #[expect(clippy::too_many_lines, reason = "the table is the test")]
 #[test]
 fn an_answer_does_what_its_keys_say() {
@@ -298,6 +298,7 @@ fn an_answer_does_what_its_keys_say() {
     }
 }
 
+// E12: among them what `tool.update` is answered.
 #[test]
 fn an_answer_that_cannot_be_meant_so_is_a_failure() {
     let cases = [

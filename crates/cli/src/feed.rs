@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -21,6 +21,9 @@ const QUEUED_LINES: usize = 64;
 
 /// The kind of handler that follows events.
 const KIND: &str = "feed";
+
+/// The events whose hooks may change what a tool printed.
+const CHANGE_RESULTS: [&str; 2] = ["tool_response_transform", "post_tool_use"];
 
 /// Where lines go. Clones write to the same place.
 #[derive(Debug, Clone)]
@@ -95,8 +98,14 @@ impl Feed {
         }
     }
 
-    /// Writes every event of an engine, as `form` has it.
-    pub(crate) fn follow(&self, engine: &Engine, form: fn(serde_json::Value) -> serde_json::Value) {
+    /// Writes every event of an engine, as `form` has it, as long as somebody keeps what is returned. Afterwards nobody knows any
+    /// more which hooks there are, and what a tool has so far is left out.
+    pub(crate) fn follow(
+        &self,
+        engine: &Engine,
+        form: fn(serde_json::Value) -> serde_json::Value,
+    ) -> Arc<Engine> {
+        let kept = Arc::new(engine.clone());
         engine.register(HookSpec {
             event: None,
             id: HookId::new(KIND),
@@ -105,6 +114,7 @@ impl Feed {
             handling: Handling::Waiting(Arc::new(Follower {
                 feed: self.clone(),
                 form,
+                engine: Arc::downgrade(&kept),
             })),
             phase: Phase::Observe,
             priority: 0,
@@ -114,6 +124,7 @@ impl Feed {
             source: Source::CODE,
             definition: None,
         });
+        kept
     }
 }
 
@@ -130,13 +141,35 @@ impl Writer {
 struct Follower {
     feed: Feed,
     form: fn(serde_json::Value) -> serde_json::Value,
+    /// Whose hooks may change results. The engine has this handler, so it is not held here.
+    engine: Weak<Engine>,
 }
 
 impl Follower {
     async fn tell(&self, event: &EventRef) {
-        if let Ok(event) = event.to_json() {
+        if let Ok(mut event) = event.to_json() {
+            let partial = event
+                .get_mut("partial_result")
+                .and_then(|it| it.as_object_mut());
+            if let Some(partial) = partial.filter(|_| self.may_change_results()) {
+                partial.remove("details");
+                partial.insert("content".to_owned(), serde_json::Value::Array(Vec::new()));
+            }
             self.feed.send(&(self.form)(event)).await;
         }
+    }
+
+    /// Says whether a hook may take something out of what a tool printed, which nobody is to see before it does.
+    fn may_change_results(&self) -> bool {
+        let Some(engine) = self.engine.upgrade() else {
+            return true;
+        };
+        let hooks = engine.hooks();
+        hooks.iter().filter(|hook| hook.kind != KIND).any(|hook| {
+            hook.event
+                .as_ref()
+                .is_none_or(|event| CHANGE_RESULTS.contains(&event.as_str()))
+        })
     }
 }
 

@@ -17,6 +17,8 @@ use crate::terminal::Terminal;
 /// Whoever reads stdout instead of a person, if somebody does.
 pub(crate) struct Program {
     output: Option<(Feed, Writer)>,
+    /// The engine that is followed.
+    _followed: Option<Arc<Engine>>,
     client: Option<Arc<Client>>,
     caller: Option<Caller>,
 }
@@ -43,13 +45,14 @@ impl Program {
             Format::Text | Format::Answer | Format::Json => {
                 return Self {
                     output: None,
+                    _followed: None,
                     client: None,
                     caller: None,
                 };
             }
         };
         let (feed, writer) = feed::start(interrupts);
-        feed.follow(engine, form);
+        let followed = feed.follow(engine, form);
         let client = (format == Format::Rpc)
             .then(|| Arc::new(Client::new(feed.clone(), Arc::clone(terminal))));
         Self {
@@ -57,6 +60,7 @@ impl Program {
                 .as_ref()
                 .map(|client| Caller::listen(Arc::clone(client))),
             client,
+            _followed: Some(followed),
             output: Some((feed, writer)),
         }
     }

@@ -26,6 +26,10 @@ use crate::model::Selected;
 use crate::provider::{
     Exchange, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, Step,
 };
+use crate::session::json_bytes;
+
+/// The most bytes of an answer. No model writes that much; a service that never ends would fill the memory.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Who asks the model.
 pub(crate) struct Asker<'a> {
@@ -59,6 +63,8 @@ struct Draft {
     is_announced: bool,
     /// The human saw some of it.
     is_shown: bool,
+    /// How much has arrived.
+    bytes: usize,
 }
 
 impl Asker<'_> {
@@ -148,7 +154,13 @@ impl Asker<'_> {
             };
             match event {
                 Some(Ok(ModelEvent::End)) => break,
-                Some(Ok(event)) => self.take(event, draft, is_shown).await,
+                Some(Ok(event)) => {
+                    draft.bytes = draft.bytes.saturating_add(bytes_of(&event));
+                    if draft.bytes > MOST_BYTES {
+                        return Err(AskError::Failed(too_long()));
+                    }
+                    self.take(event, draft, is_shown).await;
+                }
                 Some(Err(error)) => return Err(AskError::Failed(error)),
                 None => {
                     let error = ModelError::new(
@@ -251,6 +263,19 @@ impl Asker<'_> {
 /// Waits for a step of the exchange. Without an exchange there is none.
 async fn next_step(hearing: &mut Option<mpsc::Receiver<Step>>) -> Option<Step> {
     hearing.as_mut()?.recv().await
+}
+
+fn bytes_of(event: &ModelEvent) -> usize {
+    match event {
+        ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
+        ModelEvent::ToolCall(call) => call.name.len() + json_bytes(&call.arguments),
+        ModelEvent::Usage(_) | ModelEvent::End => 0,
+    }
+}
+
+fn too_long() -> ModelError {
+    let message = format!("the answer has more than {MOST_BYTES} bytes");
+    ModelError::new(ModelErrorKind::Refused, message)
 }
 
 /// Gives a call an id where the service gave none, or gave one twice: results are matched by it.

@@ -351,8 +351,9 @@ impl Life {
     }
 
     async fn tell_after_llm_call(&self, selected: &Selected, answer: &Answer, hooks: &Hooks) {
-        if let Some(usage) = &answer.usage {
-            self.setup.spend(usage);
+        match &answer.usage {
+            Some(usage) => self.setup.spend(usage),
+            None => self.spend_estimate(&answer.message),
         }
         let build = || AfterLlmCall {
             model_id: selected.id(),

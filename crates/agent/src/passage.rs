@@ -109,6 +109,14 @@ impl Cut {
     }
 }
 
+/// Reads what may be long where everything else goes on meanwhile.
+async fn off_the_runtime<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, SessionError> + Send + 'static,
+) -> Result<T, SessionError> {
+    let reading = tokio::task::spawn_blocking(read);
+    reading.await.map_err(SessionError::interrupted)?
+}
+
 impl Agent {
     /// Begins a new session in the place of this one.
     ///
@@ -151,10 +159,12 @@ impl Agent {
         }
         // A session that cannot be read is no question for hooks.
         let sessions = self.stored()?.clone();
-        sessions.read(id)?;
+        let (looked, wanted) = (sessions.clone(), id.clone());
+        off_the_runtime(move || looked.read(&wanted).map(drop)).await?;
         let reason = SwitchReason::Resume;
         self.may_switch(reason, Some(id.clone()), cancel).await?;
-        let opened = sessions.open(id)?;
+        let wanted = id.clone();
+        let opened = off_the_runtime(move || sessions.open(&wanted)).await?;
         let previous = self.replace(opened.session, SessionEndReason::Resume).await;
         self.arrive(reason, SessionSource::Resume, previous).await;
         Ok(opened.torn)

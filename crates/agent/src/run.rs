@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         let outcome = self.hooks.fire(build).await;
         if let Err(interrupt) = self.check(&outcome) {
             // What a hook refused must not reach the model with the next prompt.
-            self.life.session.take_back(&entry);
+            self.life.session.take_back(&[entry]);
             return Err(interrupt);
         }
         self.prompt_context = outcome.context().to_vec();
@@ -319,9 +319,7 @@ impl<'a> Run<'a> {
         entries: &[EntryId],
     ) -> Result<(), Interrupt> {
         if let Err(interrupt) = self.check(outcome) {
-            for entry in entries.iter().rev() {
-                self.life.session.take_back(entry);
-            }
+            self.life.session.take_back(entries);
             return Err(interrupt);
         }
         self.prompt_context = context.to_vec();

@@ -12,12 +12,12 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tenterhook_protocol::event::SessionEntry;
-use tenterhook_protocol::{EntryId, Message, Role, SessionId};
+use tenterhook_protocol::{EntryId, Message, Messages, Role, SessionId};
 use thiserror::Error;
 
 use self::file::SessionFile;
@@ -88,8 +88,40 @@ pub struct Session {
     compactions: Vec<usize>,
     /// The number of the newest entry that was made, those that were taken back included.
     made: u64,
+    shared: Shared,
     keeper: Keeper,
     view: Option<SessionView>,
+}
+
+/// The conversation as it is given away, made when it is first asked for and then kept as the session grows.
+#[derive(Debug, Clone, Default)]
+struct Shared(OnceLock<Messages>);
+
+impl Shared {
+    /// Notes an entry that was put on the branch.
+    fn grow(&mut self, entry: &SessionEntry) {
+        if [CONTEXT, COMPACTION].contains(&entry.kind.as_str()) {
+            // These do not stand at the end of the conversation.
+            self.0.take();
+        } else if is_said(entry)
+            && let (Some(messages), Some(message)) = (self.0.get_mut(), &entry.message)
+        {
+            messages.push(message.clone());
+        }
+    }
+}
+
+/// What a session gives away says nothing that its entries do not.
+impl PartialEq for Shared {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Says whether an entry is a part of what is said.
+fn is_said(entry: &SessionEntry) -> bool {
+    let is_said = [MESSAGE, BRANCH_SUMMARY, USER_BASH].contains(&entry.kind.as_str());
+    is_said && entry.message.is_some()
 }
 
 /// Where a session is kept. A copy of a session is only memory: two writers would spoil the file.
@@ -440,6 +472,7 @@ impl Session {
     /// Takes the newest entry off the branch.
     fn shrink(&mut self) -> Option<SessionEntry> {
         let entry = self.branch.pop()?;
+        self.shared.0.take();
         let end = self.branch.len();
         for marks in [&mut self.contexts, &mut self.compactions] {
             marks.pop_if(|mark| *mark == end);
@@ -462,6 +495,7 @@ impl Session {
             COMPACTION => self.compactions.push(self.branch.len()),
             _ => {}
         }
+        self.shared.grow(&entry);
         self.branch.push(entry);
     }
 
@@ -494,19 +528,44 @@ impl Session {
         self.append(USER_BASH, message, Some(data))
     }
 
-    /// Takes the newest entry back, if it is `id`.
-    pub(crate) fn take_back(&mut self, id: &EntryId) {
-        if self.leaf() != Some(id) {
+    /// Takes entries of the branch back. What others added behind the first of them stays.
+    pub(crate) fn take_back(&mut self, ids: &[EntryId]) {
+        let Some(first) = ids.iter().filter_map(|id| self.position(id)).min() else {
             return;
-        }
-        if number(id).is_some_and(|number| number <= self.keeper.sent) {
-            self.put_aside();
+        };
+        let behind = self.branch.iter().skip(first);
+        let kept: Vec<SessionEntry> = behind
+            .filter(|entry| !ids.contains(&entry.id))
+            .cloned()
+            .collect();
+        let sent = self.keeper.sent;
+        let oldest = self.branch.get(first);
+        if oldest.is_some_and(|entry| number(&entry.id) <= Some(sent)) {
+            while self.branch.len() > first {
+                self.put_aside();
+            }
             let leaf = self.leaf().cloned();
             self.note_aside(LEAF, json!({ "entry": leaf }));
         } else {
-            self.shrink();
+            while self.branch.len() > first {
+                self.forget_newest();
+            }
         }
-        self.show();
+        for entry in kept {
+            self.add(&entry.kind, entry.message, entry.data);
+        }
+        if let Some(view) = &self.view {
+            view.show_anew(&self.branch);
+        }
+    }
+
+    /// Drops the newest entry of the branch, which no file has, and its labels: a file with a label of nothing cannot be read.
+    fn forget_newest(&mut self) {
+        if let Some(entry) = self.shrink() {
+            self.aside.retain(|_, record| {
+                record.kind != LABEL || target_of(record).as_ref() != Some(&entry.id)
+            });
+        }
     }
 
     /// Puts a summary in the place of all messages before `kept`; `None` keeps no message.
@@ -595,6 +654,12 @@ impl Session {
         messages
     }
 
+    /// Returns [`Session::messages`] without copying them for each who asks.
+    pub(crate) fn shared_messages(&self) -> Messages {
+        let shared = &self.shared.0;
+        shared.get_or_init(|| self.messages().into()).clone()
+    }
+
     /// Returns the conversation's size in tokens, estimated.
     pub(crate) fn estimated_tokens(&self) -> u64 {
         let contexts = marked(&self.branch, &self.contexts);
@@ -640,10 +705,7 @@ impl Session {
             kept.unwrap_or(position)
         });
         let live = self.branch.get(start..).unwrap_or_default();
-        live.iter().filter(|entry| {
-            let is_said = [MESSAGE, BRANCH_SUMMARY, USER_BASH].contains(&entry.kind.as_str());
-            is_said && entry.message.is_some()
-        })
+        live.iter().filter(|entry| is_said(entry))
     }
 
     fn last_compaction(&self) -> Option<(usize, &SessionEntry)> {
@@ -752,7 +814,7 @@ fn bytes_of(message: &Message) -> usize {
 }
 
 /// Returns about how long a value is as JSON, without writing it.
-fn json_bytes(value: &Value) -> usize {
+pub(crate) fn json_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,
         Value::String(text) => text.len() + 2,
@@ -830,14 +892,32 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_entry_is_taken_back_and_its_id_is_not_given_again() {
+    fn what_is_taken_back_is_gone_and_its_id_is_not_given_again() {
         let mut session = Session::new("s".into());
-        let first = session.push(Message::user("one"));
+        session.push(Message::user("one"));
         let second = session.push(Message::user("two"));
-        session.take_back(&first);
-        session.take_back(&second);
+        session.take_back(std::slice::from_ref(&second));
+        session.take_back(&[second, "99".into()]);
         assert_eq!(texts(&session), ["one"]);
         assert_eq!(session.push(Message::user("three")).as_str(), "3");
+    }
+
+    #[test]
+    fn what_others_added_behind_what_is_taken_back_stays() {
+        let mut session = Session::new("s".into());
+        let view = session.share();
+        session.push(Message::user("before"));
+        let first = session.push(Message::user("one"));
+        view.note("state", &json!(1));
+        let second = session.push(Message::user("two"));
+        session.take_back(&[first, second]);
+        assert_eq!(texts(&session), ["before"]);
+        let kinds = |entries: &[SessionEntry]| -> Vec<String> {
+            entries.iter().map(|entry| entry.kind.clone()).collect()
+        };
+        assert_eq!(kinds(session.entries()), [MESSAGE, CUSTOM]);
+        assert_eq!(session.entries()[1].parent_id, Some("1".into()));
+        assert_eq!(view.with_entries(kinds), [MESSAGE, CUSTOM]);
     }
 
     #[test]
@@ -846,6 +926,33 @@ mod tests {
             estimate_tokens(&[Message::user("12345678"), Message::user("1")]),
             3
         );
+    }
+
+    #[test]
+    fn what_is_given_away_is_the_conversation_however_the_session_changes() {
+        let mut session = Session::new("s".into());
+        let check = |session: &Session| {
+            assert_eq!(*session.shared_messages(), *session.messages());
+        };
+        check(&session);
+        let first = session.push(Message::user("one"));
+        check(&session);
+        let given = session.shared_messages();
+        session.push(Message::assistant("two"));
+        check(&session);
+        assert_eq!(given.len(), 1);
+        session.push_context("known".to_owned());
+        check(&session);
+        session.swap("a summary".to_owned(), 10);
+        check(&session);
+        let last = session.push(Message::user("three"));
+        check(&session);
+        session.take_back(&last);
+        check(&session);
+        session.go_to(Some(&first)).unwrap();
+        check(&session);
+        session.push(Message::user("another branch"));
+        check(&session);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) use self::background::{
 };
 pub use self::directory::ListDirectory;
 pub use self::edit::EditFile;
-pub(crate) use self::excerpt::excerpt;
+pub(crate) use self::excerpt::{excerpt, shortened};
 pub use self::progress::Progress;
 pub(crate) use self::read::NAME as READ_FILE;
 pub use self::read::ReadFile;

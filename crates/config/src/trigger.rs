@@ -189,7 +189,7 @@ impl Trigger {
             return Vec::new();
         };
         let event = || Stop {
-            messages,
+            messages: messages.into(),
             ..Stop::default()
         };
         let outcome = dispatcher.dispatch_with(event).await;

@@ -62,6 +62,11 @@ impl Messages {
     pub fn into_vec(self) -> Vec<Message> {
         Arc::unwrap_or_clone(self.0)
     }
+
+    /// Appends a message; the others are copied if somebody else has them too.
+    pub fn push(&mut self, message: Message) {
+        Arc::make_mut(&mut self.0).push(message);
+    }
 }
 
 impl Deref for Messages {

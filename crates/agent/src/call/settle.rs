@@ -67,6 +67,10 @@ impl Bench<'_> {
     async fn canceled(&self, passage: Passage<'_>) -> Called {
         self.tell_decision(&passage, ApprovalDecision::Canceled, "context_canceled")
             .await;
+        if passage.failure.is_some() {
+            // The tool has run: hooks and model must not take it for a call that did nothing.
+            return self.settle_unrun(passage, CANCELED.to_owned()).await;
+        }
         let result = ToolResult::error(CANCELED);
         Called {
             result: self.transform(&passage, result).await,

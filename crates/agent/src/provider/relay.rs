@@ -17,11 +17,12 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Empty, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, SET_COOKIE, TRANSFER_ENCODING,
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderMap, HeaderName,
+    PROXY_AUTHORIZATION, SET_COOKIE, TRANSFER_ENCODING,
 };
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use reqwest::Url;
 use serde_json::Value;
 use tenterhook_protocol::{JsonObject, SessionId};
@@ -34,6 +35,20 @@ use super::{ModelError, ModelErrorKind};
 
 /// The most connections at a time. The library makes one.
 const MOST_CONNECTIONS: usize = 4;
+
+/// How long a connection may take to say what it wants. The library says it at once; others must not keep its place.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Headers that are credentials, or repeat those of the request.
+const CREDENTIALS: [HeaderName; 7] = [
+    AUTHORIZATION,
+    COOKIE,
+    PROXY_AUTHORIZATION,
+    SET_COOKIE,
+    HeaderName::from_static("set-cookie2"),
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+];
 
 /// Headers that belong to one connection, not to the message.
 const OF_CONNECTION: [HeaderName; 4] = [CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING];
@@ -131,6 +146,8 @@ impl Call {
     async fn lead(self: Arc<Self>, connection: TcpStream) {
         let service = service_fn(|request| self.answer(request));
         let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(REQUEST_TIMEOUT)
             .keep_alive(false)
             .serve_connection(TokioIo::new(connection), service);
         // What ends a connection early is in `failure`, or the library went away.
@@ -208,10 +225,10 @@ fn of_message(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Returns headers as hooks see them. A cookie is a credential.
+/// Returns headers as hooks see them.
 fn shown(headers: &HeaderMap) -> JsonObject {
     let mut shown = JsonObject::new();
-    for name in headers.keys().filter(|name| **name != SET_COOKIE) {
+    for name in headers.keys().filter(|name| !CREDENTIALS.contains(name)) {
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
@@ -239,4 +256,56 @@ fn body_of(
         }
     });
     StreamBody::new(frames).boxed_unsync()
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{CONTENT_TYPE, HeaderValue};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::super::remote::http_client;
+    use super::*;
+
+    #[test]
+    fn hooks_see_no_credentials() {
+        let mut headers = HeaderMap::new();
+        for name in CREDENTIALS {
+            headers.insert(name, HeaderValue::from_static("canary"));
+        }
+        headers.append(CONTENT_TYPE, HeaderValue::from_static("a"));
+        headers.append(CONTENT_TYPE, HeaderValue::from_static("b"));
+        let shown = shown(&headers);
+        assert_eq!(
+            Value::from(shown),
+            serde_json::json!({ "content-type": "a, b" })
+        );
+    }
+
+    // Nothing else happens meanwhile, so the time passes at once.
+    #[tokio::test(start_paused = true)]
+    async fn who_connects_and_says_nothing_keeps_nobody_out() {
+        let service = Url::parse("http://127.0.0.1:1/").unwrap();
+        let (exchange, _hearing) = Exchange::new(false);
+        let relay = Relay::open(Route {
+            http: http_client(&service).unwrap(),
+            service,
+            exchange,
+            header_timeout: REQUEST_TIMEOUT,
+            tell: |error| broken(&error.to_string()),
+        });
+        let relay = relay.await.unwrap();
+        let url = Url::parse(&relay.base_url).unwrap();
+        let address = ("127.0.0.1", url.port().unwrap());
+        let mut silent = Vec::new();
+        for _ in 0..MOST_CONNECTIONS {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut caller = TcpStream::connect(address).await.unwrap();
+        let request = b"POST /other/ HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+        caller.write_all(request).await.unwrap();
+        let mut answer = String::new();
+        let read = tokio::time::timeout(2 * REQUEST_TIMEOUT, caller.read_to_string(&mut answer));
+        read.await.unwrap().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    }
 }

@@ -18,12 +18,14 @@ use genai::resolver::AuthData;
 use genai::{Client, ModelIden, ServiceTarget};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
+use reqwest::redirect::Policy;
 use serde_json::Value;
 use tenterhook_handlers::model::ReplySchema;
 use tenterhook_protocol::{EventId, JsonObject, Message, Role, ToolCall, Usage};
 use thiserror::Error;
 
 use crate::model::ThinkingLevel;
+use crate::tool::shortened;
 
 use super::relay::{Relay, Route};
 use super::{
@@ -40,8 +42,11 @@ const HEADER_TIMEOUT: Duration = Duration::from_mins(2);
 /// How long a service may be silent in the middle of an answer.
 const READ_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// How much of an unreadable error body is shown.
-const SHOWN_BODY: usize = 500;
+/// How many characters of an error are shown.
+const SHOWN: usize = 600;
+
+/// How often a service may send a request to another place of its own.
+const MOST_REDIRECTS: usize = 5;
 
 /// A model service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -275,13 +280,14 @@ impl Remote {
 }
 
 /// Makes the HTTP client. A service on this machine is never asked through a proxy.
-fn http_client(url: &Url) -> Result<reqwest::Client, ConnectError> {
+pub(super) fn http_client(url: &Url) -> Result<reqwest::Client, ConnectError> {
     // The HTTP client asks the process for its TLS provider; one that the host chose stays.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         drop(rustls::crypto::ring::default_provider().install_default());
     }
     let builder = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(within_the_service())
         .tcp_nodelay(true);
     let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     let builder = if is_local {
@@ -290,6 +296,19 @@ fn http_client(url: &Url) -> Result<reqwest::Client, ConnectError> {
         builder
     };
     builder.build().map_err(ConnectError::Client)
+}
+
+/// Follows a service to no other address: the HTTP client takes keys in headers of the services' own anywhere.
+fn within_the_service() -> Policy {
+    Policy::custom(|attempt| {
+        let from = attempt.previous().last().map(Url::origin);
+        let is_own = from == Some(attempt.url().origin());
+        if is_own && attempt.previous().len() <= MOST_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
 }
 
 impl Provider for Remote {
@@ -346,7 +365,7 @@ impl Provider for Remote {
             Ok(events.map(move |event| {
                 event.map_err(|error| {
                     let cause = relay.as_ref().and_then(Relay::take_failure);
-                    without_key(cause.unwrap_or(error), key.as_deref())
+                    presentable(cause.unwrap_or(error), key.as_deref())
                 })
             }))
         };
@@ -388,7 +407,7 @@ impl Remote {
     }
 
     /// Returns the client that reaches a relay. It is on this machine and speaks no TLS: neither proxies nor
-    /// certificates are looked for.
+    /// certificates are looked for. Where the service leads elsewhere it does not go: the relay's own client decides that.
     fn relayed_client(&self) -> Result<Client, ModelError> {
         if let Some(client) = self.relayed.get() {
             return Ok(client.clone());
@@ -399,7 +418,10 @@ impl Remote {
             ModelError::new(ModelErrorKind::Refused, message)
         };
         let http = reqwest::Client::builder().no_proxy().tls_certs_only([]);
-        let http = http.build().map_err(|error| refused(&error))?;
+        let http = http
+            .redirect(Policy::none())
+            .build()
+            .map_err(|error| refused(&error))?;
         let client = Client::builder().with_reqwest(http).build();
         let client = client.map_err(|error| refused(&error))?;
         Ok(self.relayed.get_or_init(|| client).clone())
@@ -643,7 +665,7 @@ fn status_error(status: u16, body: &str, headers: &HeaderMap) -> ModelError {
     let text = serde_json::from_str(body)
         .ok()
         .and_then(|body: Value| message_of(&body));
-    let text = text.unwrap_or_else(|| body.chars().take(SHOWN_BODY).collect());
+    let text = text.unwrap_or_else(|| body.to_owned());
     let kind = match status {
         _ if is_overflow(body) => ModelErrorKind::ContextOverflow,
         408 | 425 | 429 | 500..=599 => ModelErrorKind::Unavailable,
@@ -681,14 +703,16 @@ fn event_error(body: &Value) -> ModelError {
     ModelError::new(kind, text)
 }
 
-/// Takes the key out of an error: services say which key they refuse.
-fn without_key(error: ModelError, key: Option<&str>) -> ModelError {
-    match key.filter(|key| !key.is_empty()) {
-        Some(key) => ModelError {
-            message: error.message.replace(key, "[the key]"),
-            ..error
-        },
-        None => error,
+/// Takes the key out of an error, since services say which key they refuse, and then cuts it short: half a key would be
+/// shown otherwise.
+fn presentable(error: ModelError, key: Option<&str>) -> ModelError {
+    let message = match key.filter(|key| !key.is_empty()) {
+        Some(key) => error.message.replace(key, "[the key]"),
+        None => error.message,
+    };
+    ModelError {
+        message: shortened(&message, SHOWN),
+        ..error
     }
 }
 

@@ -26,6 +26,9 @@ const MOST_ENTRIES: usize = 4096;
 /// The most bytes of a file.
 const MOST_BYTES: u64 = 256 * 1024;
 
+/// The most bytes of all files of one place.
+const MOST_IN_ALL: usize = 8 * 1024 * 1024;
+
 /// What a place has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -46,6 +49,8 @@ pub(super) struct Scan<'a> {
     place: &'a Place,
     kind: Kind,
     looked_at: usize,
+    /// How many bytes more are kept; `None` once there were too many.
+    room: Option<usize>,
     pub(super) found: Vec<Found>,
     pub(super) problems: Vec<ResourceProblem>,
 }
@@ -56,6 +61,7 @@ impl<'a> Scan<'a> {
             place,
             kind,
             looked_at: 0,
+            room: Some(MOST_IN_ALL),
             found: Vec::new(),
             problems: Vec::new(),
         };
@@ -130,14 +136,26 @@ impl<'a> Scan<'a> {
     }
 
     fn take(&mut self, path: &Path, is_beside: bool) {
-        match self.check(path).and_then(|()| read(path)) {
-            Ok(text) => self.found.push(Found {
-                path: path.to_owned(),
-                text,
-                is_beside,
-            }),
-            Err(problem) => self.say(path, problem),
+        let Some(room) = self.room else {
+            return;
+        };
+        let text = match self.check(path).and_then(|()| read(path)) {
+            Ok(text) => text,
+            Err(problem) => return self.say(path, problem),
+        };
+        self.room = room.checked_sub(text.len());
+        if self.room.is_none() {
+            let place = self.place.path.display();
+            let problem = format!(
+                "the files of `{place}` have more than {MOST_IN_ALL} bytes, and the rest is left out"
+            );
+            return self.say(path, problem);
         }
+        self.found.push(Found {
+            path: path.to_owned(),
+            text,
+            is_beside,
+        });
     }
 
     /// A link of a repository must not hand what is the user's own to the model.

@@ -254,3 +254,20 @@ fn a_place_with_too_much_in_it_is_cut_off_and_said() {
         ["`/work/prompts/p256.md`: there are 256 already, which is the most"]
     );
 }
+
+#[test]
+fn a_place_hands_over_no_more_than_fits() {
+    let disk = Disk::new();
+    let text = "a".repeat(256 * 1024);
+    for number in 10..50 {
+        disk.file(&format!("work/prompts/p{number}.md"), &text);
+    }
+    let resources = disk.load();
+    assert_eq!(resources.templates().len(), 32);
+    assert_eq!(
+        disk.problems(&resources),
+        [
+            "`/work/prompts/p42.md`: the files of `/work/prompts` have more than 8388608 bytes, and the rest is left out"
+        ]
+    );
+}

@@ -235,7 +235,7 @@ impl Run<'_> {
         response: String,
     ) -> Result<(TurnEndReason, Next), Interrupt> {
         let build = || Stop {
-            messages: self.life.session.messages(),
+            messages: self.life.session.shared_messages(),
             response,
             last_user_message: self.last_user_message(),
             stop_hook_active: self.tally.stop_hooks > 0,

@@ -97,7 +97,7 @@ impl SessionError {
         }
     }
 
-    pub(super) fn interrupted(error: JoinError) -> Self {
+    pub(crate) fn interrupted(error: JoinError) -> Self {
         Self::file(Path::new(""), io::Error::other(error))
     }
 }
@@ -377,12 +377,20 @@ fn create(path: &Path, lines: &[u8]) -> Result<File, SessionError> {
     Ok(file)
 }
 
+/// Makes a folder, and waits until its name is on the disk: a file in a folder that is gone is not stored.
 fn make_folder(folder: &Path) -> io::Result<()> {
+    let missing = folder.ancestors().take_while(|folder| !folder.exists());
+    let around: Vec<&Path> = missing.filter_map(Path::parent).collect();
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder)?;
+    for folder in around {
+        let is_here = folder.as_os_str().is_empty();
+        sync_folder(if is_here { Path::new(".") } else { folder })?;
+    }
+    Ok(())
 }
 
 /// Waits until the names in a folder are on the disk, where a platform lets one ask.

@@ -21,7 +21,7 @@ pub(crate) fn excerpt(text: String) -> String {
 }
 
 /// Cuts a text to its first characters.
-pub(super) fn shortened(text: &str, longest: usize) -> String {
+pub(crate) fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

@@ -382,6 +382,27 @@ turns:
 }
 
 #[tokio::test]
+async fn a_summary_that_nobody_counted_is_charged_to_the_budget() {
+    let stage = Stage::empty();
+    let script = format!(
+        "turns:\n- {{text: hi, usage: {{input_tokens: 1, output_tokens: 1}}}}\n- {{summary: {}}}\n- {{tool_calls: [{{name: shell, arguments: {{cmd: touch made}}}}], usage: {{input_tokens: 1, output_tokens: 1}}}}\n- text: done\n",
+        "x".repeat(4000)
+    );
+    let limits = tenterhook_agent::Limits {
+        token_budget: Some(100),
+        ..Default::default()
+    };
+    let builder = stage.builder(&script).permissions(yes()).limits(limits);
+    let mut agent = builder.build().unwrap();
+    let cancel = tenterhook_agent::CancellationToken::new();
+    agent.prompt("go", &cancel).await;
+    agent.compact(None, &cancel).await.unwrap();
+    agent.prompt("go on", &cancel).await;
+    assert!(!stage.path().join("made").exists());
+    assert!(tool_texts(&agent)[0].ends_with("the budget is 100. Answer with what you have."));
+}
+
+#[tokio::test]
 async fn sources_name_what_let_a_call_through() {
     let decide = |permissions: Permissions, tool: &'static str| async move {
         let stage = Stage::empty();

@@ -9,10 +9,13 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
+use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tenterhook::event::MessageUpdate;
-use tenterhook_agent::provider::{Endpoint, ModelChoice};
+use tenterhook_agent::provider::{
+    Endpoint, ModelChoice, ModelError, ModelEvent, ModelId, ModelRequest, Provider,
+};
 use tenterhook_agent::{Agent, CancellationToken, RetryPolicy, RunEnd};
 use tokio::net::TcpListener;
 
@@ -28,6 +31,8 @@ pub(crate) enum Act {
     Status(StatusCode, &'static str, &'static str),
     /// A refusal with a cookie.
     Cookie,
+    /// The request is sent elsewhere.
+    Elsewhere(String),
     /// Nothing comes for ever.
     Hang,
 }
@@ -121,6 +126,11 @@ async fn answer(
             .status(StatusCode::BAD_REQUEST)
             .header("set-cookie", "session=canary")
             .body(Body::from("no"))
+            .unwrap(),
+        Act::Elsewhere(url) => Response::builder()
+            .status(StatusCode::TEMPORARY_REDIRECT)
+            .header("location", url)
+            .body(Body::empty())
             .unwrap(),
         Act::Hang => response
             .body(Body::from_stream(stream::pending::<
@@ -293,6 +303,50 @@ async fn a_refusal_is_final_and_shows_no_key() {
     assert_eq!(prompt(&mut agent).await.end, RunEnd::Error { message });
     assert_eq!(service.bodies().len(), 1);
     assert!(!format!("{:?}", stage.heard()).contains("canary"));
+}
+
+#[tokio::test]
+async fn a_service_that_sends_the_request_to_another_one_gives_away_no_key() {
+    for (model, is_hooked) in [
+        ("openai:m", false),
+        ("anthropic:m", false),
+        ("anthropic:m", true),
+        ("gemini:m", true),
+    ] {
+        let stage = if is_hooked {
+            Stage::empty()
+        } else {
+            Stage::silent()
+        };
+        let (other, url) = Service::start([]).await;
+        let (service, mut agent) = open(&stage, model, [Act::Elsewhere(url)]).await;
+        let RunEnd::Error { message } = prompt(&mut agent).await.end else {
+            panic!("the run should have failed");
+        };
+        assert!(message.contains("status 307"), "{model}: {message}");
+        assert_eq!(
+            (service.keys().len(), other.keys().len()),
+            (1, 0),
+            "{model}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_long_refusal_is_cut_behind_the_key_that_it_names() {
+    let stage = Stage::empty();
+    let body: &'static str = Box::leak(format!("{}canary", "x".repeat(552)).into_boxed_str());
+    let (_, mut agent) = open(
+        &stage,
+        "openai:m",
+        [Act::Status(StatusCode::UNAUTHORIZED, "0", body)],
+    )
+    .await;
+    let RunEnd::Error { message } = prompt(&mut agent).await.end else {
+        panic!("the run should have failed");
+    };
+    assert!(!message.contains("can"), "{message}");
+    assert!(message.chars().count() <= 601, "{message}");
 }
 
 #[tokio::test]
@@ -571,4 +625,33 @@ async fn a_service_that_accepts_and_never_answers_is_given_up() {
     };
     assert!(message.contains("timed out"), "{message}");
     assert_eq!(stage.field("retry_end", "error").len(), 1);
+}
+
+/// A service that never ends.
+#[derive(Debug)]
+struct Endless(ModelId);
+
+impl Provider for Endless {
+    fn id(&self) -> &ModelId {
+        &self.0
+    }
+
+    fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let text = "x".repeat(1024 * 1024);
+        stream::repeat_with(move || Ok(ModelEvent::Text(text.clone()))).boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_end_is_given_up() {
+    let stage = Stage::silent();
+    let mut agent = Agent::builder(stage.engine.clone())
+        .model(Arc::new(Endless(ModelId::new("endless", "m"))))
+        .cwd(stage.path())
+        .build()
+        .unwrap();
+    let RunEnd::Error { message } = prompt(&mut agent).await.end else {
+        panic!("the run should have failed");
+    };
+    assert_eq!(message, "the answer has more than 16777216 bytes");
 }

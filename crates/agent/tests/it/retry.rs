@@ -321,3 +321,31 @@ async fn a_cancellation_ends_the_pause_at_once() {
     let post = stage.only::<PostToolUse>();
     assert_eq!((post.attempt, post.blocked), (1, false));
 }
+
+#[tokio::test]
+async fn a_cancellation_at_the_gates_of_a_later_attempt_does_not_hide_that_the_tool_ran() {
+    let stage = Stage::empty();
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    stage.engine.on(move |event: &ToolGuard| {
+        if event.attempt > 1 {
+            token.cancel();
+        }
+        Effect::none()
+    });
+    let tool = Flaky::new(&[Run::Raises("busy"), Run::Succeeds]);
+    let mut agent = stage
+        .builder(CALL)
+        .toolbox(toolbox(&tool))
+        .permissions(yes())
+        .build()
+        .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    assert_eq!(tool.runs(), 1);
+    assert_eq!(
+        tool_texts(&agent),
+        ["The tool call was cancelled.\nIt had run before: attempt 1 failed: busy"]
+    );
+    let post = stage.only::<PostToolUse>();
+    assert_eq!((post.attempt, post.blocked), (2, true));
+}

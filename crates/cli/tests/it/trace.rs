@@ -107,7 +107,7 @@ fn the_life_of_an_agent_as_docker_agent_has_it() {
         .answer("approve", &json!({"decision": "allow"}))
         .answer("question", &json!({"answer": "5"}))
         .run(&[
-            Step::SayAndStay("go", "tool_execution_start", 2),
+            Step::SayAndStay("go", "tool_approval_decision", 2),
             Step::Steer("to the left"),
             Step::FollowUp("and then"),
             Step::Touch("go"),

@@ -86,7 +86,7 @@ fn every_event_is_written_with_its_keys() {
         base("user_message_send", json!({"message": "hi"}))
     );
     let stop = Stop {
-        messages: vec![Message::user("hi"), Message::assistant("done")],
+        messages: vec![Message::user("hi"), Message::assistant("done")].into(),
         ..Stop::default()
     };
     let messages = json!([

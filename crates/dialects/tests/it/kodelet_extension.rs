@@ -68,7 +68,7 @@ fn turn(response: &str) -> EventRef {
 
 fn stop() -> EventRef {
     sent(Stop {
-        messages: vec![Message::user("hi")],
+        messages: vec![Message::user("hi")].into(),
         ..Stop::default()
     })
 }

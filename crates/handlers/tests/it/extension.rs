@@ -569,7 +569,7 @@ for method, number, params in calls():
     let redacted = hooks.dispatch(used).await.into_rewritten().unwrap();
     assert_eq!(redacted.result.joined_text(), "a ***");
     let stop = Stop {
-        messages: vec![tenterhook::Message::user("this")],
+        messages: vec![tenterhook::Message::user("this")].into(),
         ..Stop::default()
     };
     assert_eq!(hooks.dispatch(stop).await.follow_up(), ["more of this"]);

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::event;
-use crate::message::{Image, Message};
+use crate::message::{Image, Message, Messages};
 use crate::wire_enum::wire_enum;
 
 wire_enum! {
@@ -78,7 +78,7 @@ event! {
     {
         /// The conversation.
         #[serde(default)]
-        messages: Vec<Message>,
+        messages: Messages,
         /// The model's last answer.
         #[serde(default)]
         response: String,

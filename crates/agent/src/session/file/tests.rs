@@ -137,10 +137,10 @@ async fn a_session_goes_on_where_it_was() {
     assert!(!opened.session.save().await.unwrap());
     assert_eq!(fs::read(path(&sessions)).unwrap(), before);
     let refused = opened.session.push(Message::user("refused"));
-    opened.session.take_back(&refused);
+    opened.session.take_back(std::slice::from_ref(&refused));
     assert!(!opened.session.save().await.unwrap());
     let two = opened.session.leaf().unwrap().clone();
-    opened.session.take_back(&two);
+    opened.session.take_back(std::slice::from_ref(&two));
     assert!(opened.session.save().await.unwrap());
     let read = sessions.read(&"s".into()).unwrap().session;
     assert_eq!(read.messages(), [Message::user("one")]);
@@ -237,7 +237,7 @@ async fn what_nobody_waited_for_is_written_once_and_what_is_taken_back_then_stay
         // The writing goes on when its future is dropped.
         drop(futures_util::poll!(Box::pin(session.save())));
         if number % 3 == 0 {
-            session.take_back(&newest);
+            session.take_back(std::slice::from_ref(&newest));
         }
         if number % 5 == 0 {
             session.save().await.unwrap();
@@ -245,6 +245,29 @@ async fn what_nobody_waited_for_is_written_once_and_what_is_taken_back_then_stay
     }
     session.save().await.unwrap();
     assert_eq!(sessions.read(&"s".into()).unwrap().session, session);
+}
+
+#[tokio::test]
+async fn what_is_taken_back_leaves_a_file_that_can_be_read() {
+    let (_dir, sessions) = project();
+    let mut session = stored(&sessions).await;
+    let view = session.share();
+    for is_sent in [false, true] {
+        let refused = session.push(Message::user("refused"));
+        view.label(refused.clone(), Some("label".to_owned()));
+        view.note("state", &serde_json::json!(1));
+        let more = session.push(Message::user("refused too"));
+        if is_sent {
+            session.save().await.unwrap();
+        }
+        session.take_back(&[refused, more]);
+        session.save().await.unwrap();
+        let mut read = sessions.read(&"s".into()).unwrap().session;
+        read.view.clone_from(&session.view);
+        assert_eq!(read, session);
+        let refused = |message: &Message| message.content.starts_with("refused");
+        assert!(!read.messages().iter().any(refused));
+    }
 }
 
 #[tokio::test]

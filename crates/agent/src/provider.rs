@@ -31,7 +31,7 @@ pub use self::exchange::Exchange;
 pub(crate) use self::exchange::Step;
 pub use self::facts::{Facts, Price};
 pub use self::judge::Judges;
-pub use self::providers::{KeyError, Providers, ProvidersError};
+pub use self::providers::{KeyError, Providers, ProvidersError, is_base_url};
 pub use self::remote::{ConnectError, Endpoint, Remote, Service};
 pub use self::scripted::{ScriptError, Scripted};
 

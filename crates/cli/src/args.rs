@@ -679,14 +679,7 @@ fn attempts(text: &str) -> Result<(String, u32), String> {
 
 /// Takes an absolute URL of a web service.
 fn base_url(text: &str) -> Result<String, Box<dyn Error + Send + Sync>> {
-    let rest = ["http://", "https://"]
-        .into_iter()
-        .find_map(|scheme| text.strip_prefix(scheme));
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    let has_host = host
-        .and_then(|host| host.rsplit('@').next())
-        .is_some_and(|host| !host.is_empty() && !host.starts_with(':'));
-    if has_host && !text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if tenterhook_agent::provider::is_base_url(text) {
         Ok(text.to_owned())
     } else {
         Err("expected a URL such as `https://host/v1`".into())

@@ -70,6 +70,8 @@ struct Record {
     runs: Vec<Run>,
     /// The worst status so far.
     exit: Option<Exit>,
+    /// Why the last command that came to nothing did.
+    problem: Option<String>,
     broken: Option<std::io::Error>,
 }
 
@@ -270,8 +272,8 @@ impl Conversation<'_> {
             | Own::Help
             | Own::Quit => "",
         };
-        output::note(format_args!("Expected {}{hint}", ways.join(" or ")));
-        self.fail(record, Exit::Usage);
+        let text = format!("Expected {}{hint}", ways.join(" or "));
+        self.fail(record, Exit::Usage, text);
     }
 
     /// Shows every command.
@@ -336,7 +338,9 @@ impl Conversation<'_> {
             Err(_) if cancel.is_cancelled() => record.note(Exit::Interrupted),
             Err(failure) => {
                 record.note(Exit::Failed);
-                output::note(inset(&failure.to_string(), 4));
+                let text = inset(&failure.to_string(), 4);
+                output::note(&text);
+                record.problem = Some(text);
             }
         }
     }
@@ -350,16 +354,18 @@ impl Conversation<'_> {
             .chain(own)
             .map(|name| format!("`{}`", safe(&name)))
             .collect();
-        output::note(format_args!(
+        let text = format!(
             "There is no command `/{}`; there are {}.",
             safe(name),
             names.join(", ")
-        ));
-        self.fail(record, Exit::Usage);
+        );
+        self.fail(record, Exit::Usage, text);
     }
 
-    /// Notes that a command came to nothing. Who sits at the terminal has seen it.
-    fn fail(&self, record: &mut Record, exit: Exit) {
+    /// Says why a command came to nothing, and notes it. Who sits at the terminal has seen it.
+    fn fail(&self, record: &mut Record, exit: Exit, text: String) {
+        output::note(&text);
+        record.problem = Some(text);
         if !self.terminal.is_interactive() {
             record.note(exit);
         }
@@ -384,8 +390,12 @@ impl Conversation<'_> {
             let entered = tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
-                    record.note(Exit::Interrupted);
-                    return None;
+                    if self.terminal.has_editor() || !self.interrupts.go_on_at_prompt() {
+                        record.note(Exit::Interrupted);
+                        return None;
+                    }
+                    // The terminal has thrown away what was written.
+                    Ok(Entered::Interrupted)
                 }
                 entered = self.terminal.prompt() => entered,
             };
@@ -522,8 +532,9 @@ impl Conversation<'_> {
                 .terminal
                 .line(&format!("Compacted a conversation of {before} tokens.")),
             Err(error) => {
-                let error = inset(&error.to_string(), 4);
-                output::note(format_args!("Not compacted: {error}"));
+                let text = format!("Not compacted: {}", inset(&error.to_string(), 4));
+                output::note(&text);
+                record.problem = Some(text);
             }
         }
     }

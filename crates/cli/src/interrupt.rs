@@ -134,6 +134,14 @@ impl Interrupts {
         }
     }
 
+    /// Goes on where a person leads a conversation and interrupted nothing but a line; says whether it does.
+    pub(crate) fn go_on_at_prompt(&self) -> bool {
+        if self.state().outlives {
+            self.go_on();
+        }
+        !self.is_interrupted()
+    }
+
     /// Waits for the signal that gives up on an end in good order.
     pub(crate) async fn given_up(&self) {
         self.give_up.cancelled().await;

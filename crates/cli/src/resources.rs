@@ -20,7 +20,9 @@ pub(crate) fn places(args: &ConfigArgs, start: &Path) -> Result<ResourcePlaces, 
     let layers = config_dir::layers(args, Some(start))?;
     let home = layers.home.as_ref().map(|home| home.join(OF_PI));
     let of_user = [layers.user.clone(), home, layers.system.clone()];
+    // The model reads skills by their paths, from the agent's directory on: it is not where the program was started.
     let of_user = of_user.into_iter().flatten();
+    let of_user = of_user.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
     let mut folders: Vec<(PathBuf, Bringer)> =
         of_user.map(|folder| (folder, Bringer::User)).collect();
     for project in layers.projects().into_iter().rev() {

@@ -147,6 +147,11 @@ impl Terminal {
         self.read(Purpose::Prompt).await
     }
 
+    /// Says whether the keys of a line are read one by one, Ctrl-C among them.
+    pub(crate) fn has_editor(&self) -> bool {
+        matches!(self.input, Input::Editor(_))
+    }
+
     /// Prints the beginning of a line that the user ends, unless the editor does.
     fn begin_line(&self, text: &str) {
         let mut state = self.state();

@@ -22,6 +22,21 @@ const MOST_KEY: u64 = 16 * 1024;
 /// The names that the file may not give: they mean something already.
 const SCRIPTED: &str = super::scripted::PROVIDER;
 
+/// What stands for the next name, where a user chooses a model.
+const NEXT: &str = "next";
+
+/// Says whether a text can be the base URL of a service: `http` or `https`, and a host.
+pub fn is_base_url(text: &str) -> bool {
+    let rest = ["http://", "https://"]
+        .into_iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    let has_host = host
+        .and_then(|host| host.rsplit('@').next())
+        .is_some_and(|host| !host.is_empty() && !host.starts_with(':'));
+    has_host && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
 /// The services and models that the user has names for. The default is none.
 ///
 /// ```yaml
@@ -268,6 +283,16 @@ impl Providers {
             (None, Some(path)) => KeySource::File(self.place_of(&path)),
             (None, None) => KeySource::Usual,
         };
+        if written
+            .base_url
+            .as_ref()
+            .is_some_and(|url| !is_base_url(url))
+        {
+            // It is not shown: somebody may have written a password into it.
+            return Err(format!(
+                "provider `{name}`: `base_url` is no URL of a web service, expected one such as `https://host/v1`"
+            ));
+        }
         Ok(Named {
             service,
             base_url: written.base_url,
@@ -286,9 +311,10 @@ impl Providers {
 
     fn check_models(&self) -> Result<(), String> {
         for (name, model) in &self.models {
-            if name.is_empty() || name.contains([':', '/']) {
+            let is_word = !name.contains(|c: char| c.is_whitespace() || c.is_control());
+            if name.is_empty() || name == NEXT || name.contains([':', '/']) || !is_word {
                 return Err(format!(
-                    "`{name}` cannot be the name of a model: expected one without `:` and `/`"
+                    "`{name}` cannot be the name of a model: expected one without blanks, `:` and `/`, and not `{NEXT}`, which `/model` takes for the next one"
                 ));
             }
             if self.models.contains_key(model) {
@@ -651,6 +677,18 @@ facts:
     #[test]
     fn wrong_files_are_refused_in_words_that_help() {
         for (text, expected) in [
+            (
+                "providers: {corp: {service: openai, base_url: 'ftp://me:canary@host'}}",
+                "provider `corp`: `base_url` is no URL of a web service, expected one such as",
+            ),
+            (
+                "models: {next: openai/gpt-4o}",
+                "`next` cannot be the name of a model",
+            ),
+            (
+                "models: {'a b': openai/gpt-4o}",
+                "`a b` cannot be the name of a model",
+            ),
             (
                 "providers: {corp: {service: openai, api_key: canary}}",
                 "the provider `corp` has its key in the file; put the key into a variable",

@@ -4,7 +4,6 @@ use tenterhook_agent::{SelectError, ThinkingLevel};
 
 use super::{Conversation, Record};
 use crate::exit::Exit;
-use crate::output;
 use crate::safe::{inset, safe_line};
 
 impl Conversation<'_> {
@@ -33,12 +32,16 @@ impl Conversation<'_> {
                 self.terminal.line(&format!("The model {is} {now}."));
             }
             Err(error) => {
-                output::note(format_args!("Not chosen: {}", inset(&error.to_string(), 4)));
                 let exit = match error {
                     SelectError::Unknown { .. } | SelectError::Only(_) => Exit::Usage,
                     SelectError::Open(_) | SelectError::Interrupted(_) | _ => Exit::Failed,
                 };
-                self.fail(record, exit);
+                let text = inset(&error.to_string(), 4);
+                self.fail(
+                    record,
+                    exit,
+                    format!("Not chosen: {text}; `/model` shows the models"),
+                );
             }
         }
     }
@@ -57,11 +60,8 @@ impl Conversation<'_> {
         let level: ThinkingLevel = match level.parse() {
             Ok(level) => level,
             Err(error) => {
-                output::note(format_args!(
-                    "Not chosen: {}",
-                    safe_line(&error.to_string())
-                ));
-                return self.fail(record, Exit::Usage);
+                let text = safe_line(&error.to_string());
+                return self.fail(record, Exit::Usage, format!("Not chosen: {text}"));
             }
         };
         let is_other = self.agent.set_thinking(level).await;

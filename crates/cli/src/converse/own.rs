@@ -46,8 +46,8 @@ impl Conversation<'_> {
             UserCommandError::Start(_) | _ => Exit::Failed,
         };
         let text = tenterhook::error_chain(&error);
-        output::note(format_args!("The command was not run: {}", inset(&text, 4)));
-        self.fail(record, exit);
+        let text = format!("The command was not run: {}", inset(&text, 4));
+        self.fail(record, exit, text);
     }
 
     /// Gives the session a name.
@@ -68,8 +68,8 @@ impl Conversation<'_> {
     ) {
         if let Err(error) = self.agent.label(entry, label).await {
             let text = safe_line(&error.to_string());
-            output::note(format_args!("Nothing is changed: {text}"));
-            self.fail(record, Exit::Usage);
+            let text = format!("Nothing is changed: {text}; `/tree` shows the entries");
+            self.fail(record, Exit::Usage, text);
         }
     }
 
@@ -109,7 +109,7 @@ impl Conversation<'_> {
         }
         let resources = self.agent.resources();
         self.terminal.line(&format!(
-            "There are {}, {} and {} now.",
+            "In force now: {}, {} and {}.",
             count(self.engine.hooks().len(), "hook"),
             count(resources.templates().len(), "template"),
             count(resources.skills().len(), "skill"),

@@ -1,11 +1,11 @@
 //! The commands by which a user goes from session to session, and from branch to branch.
 
 use tenterhook::EntryId;
+use tenterhook_agent::session::SessionError;
 use tenterhook_agent::{Leaving, Moved, PassageError};
 
 use super::{Conversation, Record};
 use crate::exit::Exit;
-use crate::output;
 use crate::safe::{inset, safe_line};
 use crate::sessions;
 
@@ -79,20 +79,29 @@ impl Conversation<'_> {
         };
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         let text = format!("{error}{}", cause.unwrap_or_default());
-        output::note(format_args!("Nothing is changed: {}", inset(&text, 4)));
-        self.fail(
-            record,
-            match error {
-                PassageError::Blocked { .. } => Exit::Stopped,
-                PassageError::Canceled => Exit::Interrupted,
-                PassageError::NoEntry(_) | PassageError::Current(_) | PassageError::NotStored => {
-                    Exit::Usage
-                }
-                PassageError::Session(error) => sessions::exit_of(&error),
-                PassageError::Summary(_) => Exit::Run,
-                _ => Exit::Failed,
-            },
+        let is_unnamed = matches!(
+            error,
+            PassageError::Session(SessionError::Unknown { .. } | SessionError::Ambiguous { .. })
         );
+        let hint = if is_unnamed {
+            "; `tenterhook sessions list` shows the sessions"
+        } else if matches!(error, PassageError::NoEntry(_)) {
+            "; `/tree` shows the entries"
+        } else {
+            ""
+        };
+        let text = format!("Nothing is changed: {}{hint}", inset(&text, 4));
+        let exit = match error {
+            PassageError::Blocked { .. } => Exit::Stopped,
+            PassageError::Canceled => Exit::Interrupted,
+            PassageError::NoEntry(_) | PassageError::Current(_) | PassageError::NotStored => {
+                Exit::Usage
+            }
+            PassageError::Session(error) => sessions::exit_of(&error),
+            PassageError::Summary(_) => Exit::Run,
+            _ => Exit::Failed,
+        };
+        self.fail(record, exit, text);
         None
     }
 }

@@ -115,12 +115,14 @@ fn read(messages: &mpsc::Sender<Read>) {
 /// What is answered beside a request that changes the conversation.
 type Side = BoxFuture<'static, (Value, Result<Value, Failure>)>;
 
-/// Who speaks to an agent at work.
+/// Who speaks to the agent, at work or not. What is answered beside other things goes on from one request to the next.
 struct Desk {
     client: Arc<Client>,
     handle: AgentHandle,
     state: Value,
     sides: FuturesUnordered<Side>,
+    /// Whose answers are still to come.
+    asking: Vec<Value>,
     /// The caller wants what is being done to stop.
     was_aborted: bool,
     /// The caller wants the session to end when what is being done is over.
@@ -130,6 +132,15 @@ struct Desk {
 impl Conversation<'_> {
     /// Carries out what a program asks for, until it wants the session to end or goes away.
     pub(super) async fn serve(&mut self, mut caller: Caller, record: &mut Record) {
+        let mut desk = Desk {
+            client: Arc::clone(&caller.client),
+            handle: self.agent.handle(),
+            state: Value::Null,
+            sides: FuturesUnordered::new(),
+            asking: Vec::new(),
+            was_aborted: false,
+            ends: None,
+        };
         while !self.is_over && !self.scripts.is_over() {
             let cancel = self.interrupts.token();
             let next = tokio::select! {
@@ -137,6 +148,10 @@ impl Conversation<'_> {
                 () = cancel.cancelled() => {
                     record.note(Exit::Interrupted);
                     break;
+                }
+                Some((id, result)) = desk.sides.next() => {
+                    desk.reply(&id, result).await;
+                    continue;
                 }
                 next = caller.next() => next,
             };
@@ -148,43 +163,40 @@ impl Conversation<'_> {
                     continue;
                 }
             };
-            self.take_request(request, &mut caller).await;
+            self.take_request(request, &mut caller, &mut desk).await;
         }
+        desk.close().await;
         caller.client.close();
     }
 
     /// Carries out one request.
-    async fn take_request(&mut self, request: Request, caller: &mut Caller) {
-        let client = Arc::clone(&caller.client);
+    async fn take_request(&mut self, request: Request, caller: &mut Caller, desk: &mut Desk) {
         let method = match Method::read(&request) {
             Ok(method) => method,
-            Err(failure) => return client.send(&failure.message()).await,
+            Err(failure) => return caller.client.send(&failure.message()).await,
         };
-        let id = request.id;
-        let mut desk = Desk {
-            client: Arc::clone(&client),
-            handle: self.agent.handle(),
-            state: self.state(true),
-            sides: FuturesUnordered::new(),
-            was_aborted: false,
-            ends: None,
-        };
-        let method = match method.kind() {
+        desk.handle = self.agent.handle();
+        match method.kind() {
             Kind::Aside(aside) => {
                 desk.state = self.state(false);
-                desk.begin(id, aside).await;
-                while let Some((id, result)) = desk.sides.next().await {
-                    client.settle(&id, result).await;
-                }
-                return;
+                desk.begin(request.id, aside).await;
             }
             Kind::Alone(Method::Shutdown) => {
                 self.is_over = true;
-                return client.reply(&id, json!({})).await;
+                desk.ends = Some(request.id);
             }
-            Kind::Alone(method) => method,
-        };
+            Kind::Alone(method) => {
+                desk.state = self.state(true);
+                self.work(method, request.id, caller, desk).await;
+            }
+        }
+    }
+
+    /// Carries out what nothing else is carried out beside, and hears what else is asked for.
+    async fn work(&mut self, method: Method, id: Value, caller: &mut Caller, desk: &mut Desk) {
+        let client = Arc::clone(&caller.client);
         let interrupts = self.interrupts;
+        desk.was_aborted = false;
         let result = {
             let mut work = Box::pin(self.change(method));
             loop {
@@ -192,7 +204,7 @@ impl Conversation<'_> {
                     biased;
                     result = &mut work => break result,
                     Some((id, result)) = desk.sides.next() => {
-                        client.settle(&id, result).await;
+                        desk.reply(&id, result).await;
                         continue;
                     }
                     next = caller.next(), if !client.is_closed() => next,
@@ -211,18 +223,11 @@ impl Conversation<'_> {
                 }
             }
         };
-        while let Some((id, result)) = desk.sides.next().await {
-            client.settle(&id, result).await;
-        }
         client.settle(&id, result).await;
         if desk.was_aborted && !client.is_closed() {
             interrupts.go_on();
         }
-        if let Some(id) = desk.ends {
-            self.is_over = true;
-            client.reply(&id, json!({})).await;
-        }
-        self.is_over |= client.is_closed();
+        self.is_over |= client.is_closed() || desk.ends.is_some();
     }
 }
 
@@ -249,6 +254,26 @@ impl Desk {
         }
     }
 
+    /// Answers what was begun.
+    async fn reply(&mut self, id: &Value, result: Result<Value, Failure>) {
+        if let Some(at) = self.asking.iter().position(|asking| asking == id) {
+            self.asking.swap_remove(at);
+        }
+        self.client.settle(id, result).await;
+    }
+
+    /// Gives up what is under way, and answers who waits for it and who wanted the session to end.
+    async fn close(mut self) {
+        self.sides.clear();
+        for id in std::mem::take(&mut self.asking) {
+            let failure = Failure::canceled("the session ends").about(&id);
+            self.client.send(&failure.message()).await;
+        }
+        if let Some(id) = &self.ends {
+            self.client.reply(id, json!({})).await;
+        }
+    }
+
     async fn refuse(&self, id: &Value, text: &str) {
         let failure = Failure::busy(text).about(id);
         self.client.send(&failure.message()).await;
@@ -263,6 +288,7 @@ impl Desk {
         let handle = self.handle.clone();
         let mut state = self.state.clone();
         self.was_aborted |= aside == Aside::Abort;
+        self.asking.push(id.clone());
         self.sides.push(Box::pin(async move {
             let (text, queue) = match aside {
                 Aside::Steer(text) => (text, QueueKind::Steering),

@@ -46,7 +46,12 @@ fn make_private(file: &Path) -> io::Result<()> {
     options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(drop)
+    let opened = options.open(file)?;
+    // One that was there already may be of another mode.
+    #[cfg(unix)]
+    opened.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    drop(opened);
+    Ok(())
 }
 
 /// Says whether a line may be kept.
@@ -126,6 +131,9 @@ mod tests {
             history.save(HistoryItem::from_command_line(line)).unwrap();
         }
         drop(history);
+        #[cfg(unix)]
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .unwrap();
         let everything = SearchQuery::everything(SearchDirection::Forward, None);
         let kept = History::open(Some(file.clone()))
             .search(everything)

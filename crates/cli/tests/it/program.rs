@@ -327,6 +327,107 @@ fn an_aborted_run_ends_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_hook_that_takes_its_time_with_a_message_keeps_nobody_else_waiting() {
+    let slow = "hooks: [{event: user_input, timeout: 300, command: touch begun; sleep 300}]";
+    for is_told in [true, false] {
+        let mut client = Client::start(run().hooks(slow).script("turns: [{text: hi}]"));
+        client.ask(1, "steer", json!({"text": "left"}));
+        let begun = client.running.work().join("begun");
+        eventually(|| begun.exists().then_some(()));
+        client.ask(2, "get_state", json!({}));
+        assert_eq!(client.answer_to(2)["result"]["is_busy"], false);
+        if is_told {
+            client.ask(3, "shutdown", json!({}));
+            assert_eq!(client.answer_to(1)["error"]["code"], -32003);
+            assert_eq!(client.answer_to(3)["result"], json!({}));
+        }
+        assert_eq!(client.end().status, 0);
+    }
+}
+
+#[test]
+fn a_run_that_is_over_does_not_wait_for_what_is_said_meanwhile() {
+    let hooks = "hooks: [{event: user_input, timeout: 300, command: \"read -r event; case \\\"$event\\\" in *left*) touch begun; sleep 300;; esac\"}]";
+    let mut client = Client::start(
+        run()
+            .args(["--yes"])
+            .hooks(hooks)
+            .script("turns:\n  - tool_calls: [{name: shell, arguments: {cmd: sleep 300}}]\n"),
+    );
+    client.ask(1, "prompt", json!({"text": "go"}));
+    client.event("tool_execution_start");
+    client.ask(2, "steer", json!({"text": "left"}));
+    let begun = client.running.work().join("begun");
+    eventually(|| begun.exists().then_some(()));
+    client.ask(3, "abort", json!({}));
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "canceled");
+    client.ask(4, "get_state", json!({}));
+    assert_eq!(client.answer_to(4)["result"]["is_busy"], false);
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn a_command_that_comes_to_nothing_is_an_error_and_says_why() {
+    let test = run().script("turns: [{text: hi}]");
+    let prompts = test.work().join(".tenterhook/prompts");
+    fs::create_dir_all(&prompts).unwrap();
+    fs::write(prompts.join("fix.md"), "Fix $1.").unwrap();
+    let mut client = Client::start(test);
+    for (id, (line, code, words)) in (1..).zip([
+        ("/nothing", -32602, "There is no command `/nothing`"),
+        ("/fork", -32602, "Expected `/fork ENTRY`"),
+        ("/tree 9", -32602, "`/tree` shows the entries"),
+        (
+            "/resume 9",
+            -32602,
+            "`tenterhook sessions list` shows the sessions",
+        ),
+        ("/model nine", -32000, "`nine` names no model"),
+        ("/thinking much", -32602, "`much` is no thinking level"),
+        ("/compact", -32000, "there is nothing to compact"),
+    ]) {
+        client.ask(id, "prompt", json!({"text": line}));
+        let error = client.answer_to(id)["error"].clone();
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(
+            error["code"] == code && message.contains(words),
+            "{line}: {error}"
+        );
+    }
+    client.ask(20, "prompt", json!({"text": "/tree"}));
+    assert_eq!(client.answer_to(20)["result"], json!({"runs": []}));
+    client.ask(21, "list_commands", json!({}));
+    let commands = client.answer_to(21)["result"]["commands"].clone();
+    let mut commands = commands.as_array().unwrap().iter();
+    assert!(commands.any(|it| it["name"] == "fix" && it["source"] == "template"));
+    assert_eq!(client.end().status, 0);
+}
+
+#[test]
+fn nobody_follows_what_a_tool_has_so_far_where_a_hook_may_take_something_out_of_it() {
+    let redact = "hooks: [{event: tool_response_transform, builtin: redact_secrets}]";
+    for (hooks, is_told) in [
+        ("hooks: [{event: stop, command: 'true'}]", true),
+        (redact, false),
+    ] {
+        let mut client = Client::start(run().args(["--yes"]).hooks(hooks).script(
+            "\
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: \"echo canary; until test -e go; do sleep 0.01; done\"}}]
+  - text: done
+",
+        ));
+        client.ask(1, "prompt", json!({"text": "go"}));
+        let update = client.event("tool_execution_update");
+        let told = update["partial_result"]["content"].to_string();
+        assert_eq!(told.contains("canary"), is_told, "{update}");
+        fs::write(client.running.work().join("go"), "").unwrap();
+        client.answer_to(1);
+        assert_eq!(client.end().status, 0);
+    }
+}
+
+#[test]
 fn a_client_goes_from_session_to_session() {
     let mut client = Client::start(run().script("turns: [{text: one}, {text: two}]"));
     client.ask(1, "prompt", json!({"text": "first"}));

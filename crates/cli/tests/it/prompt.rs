@@ -81,6 +81,29 @@ fn templates_and_skills_of_user_and_project_are_called_by_their_names() {
 }
 
 #[test]
+fn the_model_is_told_where_a_skill_is_from_wherever_the_agent_works() {
+    let test = talk("/skill:pdf x.pdf\n")
+        .args(["--cwd", "sub", "--config-dir", "conf"])
+        .hooks(&logging(&["user_prompt_submit"]));
+    let work = test.work();
+    fs::create_dir(work.join("sub")).unwrap();
+    write(
+        &work,
+        "conf/skills/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Reads PDF.\n---\nUse it.\n",
+    );
+    let ran = test.run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let prompts = ran.lines("sub/log");
+    let prompt = prompts[0]["prompt"].as_str().unwrap();
+    let location = prompt.split('"').nth(3).unwrap();
+    assert!(
+        location.starts_with('/') && location.ends_with("/work/conf/skills/pdf/SKILL.md"),
+        "{prompt}"
+    );
+}
+
+#[test]
 fn help_lists_what_can_be_called_and_an_unknown_word_is_refused_with_it() {
     let test = talk("/help\n/fxi\n");
     let work = test.work();
@@ -155,7 +178,7 @@ fn a_session_is_named_and_its_entries_are_labelled() {
     );
     assert_eq!(
         ran.stderr,
-        "Nothing is changed: the session has no entry `9`\nExpected `/name NAME`\n"
+        "Nothing is changed: the session has no entry `9`; `/tree` shows the entries\nExpected `/name NAME`\n"
     );
     assert_eq!(ran.status, 64);
     let ran = ran.again(["sessions", "list"]).run();
@@ -172,7 +195,7 @@ fn the_user_sees_the_hooks_and_loads_everything_anew() {
     let test = talk("/hooks\n!printf more > .tenterhook/prompts/more.md\n/reload\n/more\n");
     write(&test.work(), ".tenterhook/prompts/one.md", "one");
     let ran = test.args(["--shell-lines"]).hooks(hooks).run();
-    let expected = "There are 3 hooks, 2 templates and 0 skills now.\nhello\n";
+    let expected = "In force now: 3 hooks, 2 templates and 0 skills.\nhello\n";
     assert!(
         ran.stdout.ends_with(expected),
         "{}{}",

@@ -285,7 +285,8 @@ fn what_is_not_there_is_refused_with_a_way_out() {
     assert_eq!(ran.status, 64);
     for text in [
         "Nothing is changed: there is no session `x` in `",
-        "Nothing is changed: the session has no entry `9`\n",
+        "; `tenterhook sessions list` shows the sessions\n",
+        "Nothing is changed: the session has no entry `9`; `/tree` shows the entries\n",
         "Expected `/new`\n",
     ] {
         assert!(ran.stderr.contains(text), "{}", ran.stderr);

@@ -500,6 +500,24 @@ fn a_terminal_that_cannot_move_its_cursor_is_asked_for_plain_lines() {
 }
 
 #[test]
+fn an_interrupt_where_plain_lines_are_read_ends_the_session_when_it_comes_twice() {
+    let sitting = Sitting::start(
+        run()
+            .variable("TERM", "dumb")
+            .script("turns: [{text: hello}]"),
+    );
+    sitting.until_prompt("");
+    sitting.press("half\u{3}");
+    sitting.until(|screen| screen.ends_with("Ctrl-C again ends the session; so does Ctrl-D.\n>"));
+    sitting.press("go\r");
+    sitting.until(|screen| screen.ends_with("hello\n>"));
+    sitting.press("\u{3}");
+    sitting.until(|screen| screen.matches("Ctrl-C again").count() == 2 && screen.ends_with('>'));
+    sitting.press("\u{3}");
+    assert_eq!(sitting.end().1, 130);
+}
+
+#[test]
 fn without_colour_text_stays_as_it_was_written() {
     let sitting = Sitting::start(
         run()

@@ -6,6 +6,7 @@ use tenterhook_agent::{Moved, PassageError, ThinkingLevel};
 
 use super::super::{Conversation, Record};
 use super::wire::{Failure, Request};
+use crate::exit::Exit;
 
 /// A request that the agent understands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +196,28 @@ impl Row {
     }
 }
 
+/// Returns what came of a prompt: its runs, or why a command came to nothing.
+fn runs_of(record: &Record) -> Result<Value, Failure> {
+    if record.runs.is_empty() {
+        let text = |other: &'static str| record.problem.as_deref().unwrap_or(other);
+        let failure = match record.exit {
+            None | Some(Exit::Done) => record.problem.as_deref().map(Failure::failed),
+            Some(Exit::Usage) => Some(Failure::invalid_params(text("it is wrong"))),
+            Some(Exit::Stopped) => Some(Failure::stopped(text("a hook stopped it"))),
+            Some(Exit::Interrupted) => Some(Failure::canceled(text("it was interrupted"))),
+            Some(Exit::Failed | Exit::Config | Exit::Run) => {
+                Some(Failure::failed(text("it failed")))
+            }
+        };
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+    }
+    serde_json::to_value(&record.runs)
+        .map(|runs| json!({"runs": runs}))
+        .map_err(|error| Failure::failed(&error.to_string()))
+}
+
 /// Returns the error of a way to another session that was not taken.
 fn not_moved(error: &PassageError) -> Failure {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
@@ -217,9 +240,7 @@ impl Conversation<'_> {
                 let mut record = Record::default();
                 self.reload().await;
                 self.take(&text, &mut record).await;
-                serde_json::to_value(&record.runs)
-                    .map(|runs| json!({"runs": runs}))
-                    .map_err(|error| Failure::failed(&error.to_string()))
+                runs_of(&record)
             }
             Method::NewSession => {
                 let cancel = self.interrupts.token();

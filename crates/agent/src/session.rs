@@ -947,7 +947,7 @@ mod tests {
         check(&session);
         let last = session.push(Message::user("three"));
         check(&session);
-        session.take_back(&last);
+        session.take_back(std::slice::from_ref(&last));
         check(&session);
         session.go_to(Some(&first)).unwrap();
         check(&session);

@@ -701,9 +701,9 @@ for method, number, params in calls():
     let heard = Arc::new(Mutex::new(Vec::new()));
     let (within, never) = (Duration::from_mins(1), CancellationToken::new());
     for is_wanted in [true, false] {
-        let hears = Arc::clone(&heard);
+        let listener = Arc::clone(&heard);
         let snapshots: Option<ToolSnapshots> = is_wanted
-            .then(|| -> ToolSnapshots { Arc::new(move |it| hears.lock().unwrap().push(it)) });
+            .then(|| -> ToolSnapshots { Arc::new(move |it| listener.lock().unwrap().push(it)) });
         let none = JsonObject::new();
         let output = extension
             .run_tool(("weather", &none), &none, snapshots, within, &never)

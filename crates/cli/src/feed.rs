@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
+use serde_json::json;
 use tenterhook::journal::JournalRecord;
 use tenterhook::{
     Answer, Call, Engine, EventKind, EventRef, Handler, Handling, HookId, HookSpec, JournalSink,
-    Matcher, OnError, Phase, Policy, Registration, Source,
+    Matcher, OnError, Phase, Policy, Registration, Source, ToolResult,
 };
 use tenterhook_agent::frontend::RESULT_EVENTS;
 use tokio::sync::{mpsc, oneshot};
@@ -150,11 +151,13 @@ impl Follower {
     }
 
     async fn tell(&self, event: &EventRef) {
-        if self.is_early(event) {
-            return;
-        }
-        if let Ok(event) = event.to_json() {
-            self.feed.send(&(self.form)(event)).await;
+        if let Ok(mut json) = event.to_json() {
+            if self.is_early(event)
+                && let Some(partial) = json.get_mut("partial_result")
+            {
+                *partial = json!(ToolResult::default());
+            }
+            self.feed.send(&(self.form)(json)).await;
         }
     }
 }

@@ -53,6 +53,9 @@ fn no_test_file_is_forgotten() {
     let main = fs::read_to_string(folder.join("main.rs")).unwrap();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         assert!(
             name == "main" || main.contains(&format!("mod {name};")),

@@ -214,7 +214,7 @@ const DAY: &[Step] = &[
     Step::Say("/name notes"),
     Step::Say("/compact"),
     Step::Say("/model empty"),
-    Step::Say("/compact"),
+    Step::SayInVain("/compact"),
     Step::Say("/model first"),
     Step::Say("more"),
     Step::Say("/tree 1 summary"),

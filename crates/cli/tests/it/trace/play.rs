@@ -11,6 +11,8 @@ use crate::stage::{Ran, Test};
 pub(crate) enum Step {
     /// Says something, and waits until it is worked off. `$FIRST` is the id of the first session.
     Say(&'static str),
+    /// Says something that comes to nothing.
+    SayInVain(&'static str),
     /// Says something, and goes on when an event came so often.
     SayAndStay(&'static str, &'static str, usize),
     /// Says something to an agent at work.
@@ -82,6 +84,10 @@ impl Play {
                 let id = self.say(text);
                 self.finish(id);
             }
+            Step::SayInVain(text) => {
+                let id = self.say(text);
+                assert!(self.answer_to(id).get("error").is_some(), "{text}");
+            }
             Step::SayAndStay(text, event, times) => {
                 self.open = Some(self.say(text));
                 for _ in 0..*times {
@@ -119,8 +125,12 @@ impl Play {
         self.last
     }
 
+    fn answer_to(&mut self, id: u64) -> Value {
+        self.until(|message| message["id"] == id && message.get("method").is_none())
+    }
+
     fn finish(&mut self, id: u64) {
-        let answer = self.until(|message| message["id"] == id && message.get("method").is_none());
+        let answer = self.answer_to(id);
         assert!(answer.get("error").is_none(), "{answer}");
     }
 

@@ -409,30 +409,6 @@ fn a_command_that_comes_to_nothing_is_an_error_and_says_why() {
 }
 
 #[test]
-fn nobody_follows_what_a_tool_has_so_far_where_a_hook_may_take_something_out_of_it() {
-    let redact = "hooks: [{event: tool_response_transform, builtin: redact_secrets}]";
-    for (hooks, is_told) in [
-        ("hooks: [{event: stop, command: 'true'}]", true),
-        (redact, false),
-    ] {
-        let mut client = Client::start(run().args(["--yes"]).hooks(hooks).script(
-            "\
-turns:
-  - tool_calls: [{name: shell, arguments: {cmd: \"echo canary; until test -e go; do sleep 0.01; done\"}}]
-  - text: done
-",
-        ));
-        client.ask(1, "prompt", json!({"text": "go"}));
-        let update = client.event("tool_execution_update");
-        let told = update["partial_result"]["content"].to_string();
-        assert_eq!(told.contains("canary"), is_told, "{update}");
-        fs::write(client.running.work().join("go"), "").unwrap();
-        client.answer_to(1);
-        assert_eq!(client.end().status, 0);
-    }
-}
-
-#[test]
 fn a_client_goes_from_session_to_session() {
     let mut client = Client::start(run().script("turns: [{text: one}, {text: two}]"));
     client.ask(1, "prompt", json!({"text": "first"}));

@@ -125,7 +125,7 @@ impl ScriptHost {
     }
 
     /// Waits for what a script wants done with the session. A command that asks meanwhile waits until that is done, so grant
-    /// wishes while a command runs.
+    /// wishes while a command runs, and wait for the next one after each of them.
     pub async fn next_wish(&self) -> PendingWish {
         self.wishes.next().await
     }

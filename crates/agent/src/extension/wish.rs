@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -46,6 +46,9 @@ pub struct PendingWish {
     /// What is wanted.
     pub wish: Wish,
     answer: Option<oneshot::Sender<Result<Value, String>>>,
+    /// Set before the answer is given, where whoever grants the wish waits for the next one then: the script may ask for that
+    /// before anybody waits.
+    granting: Option<Arc<AtomicBool>>,
 }
 
 impl PendingWish {
@@ -55,6 +58,9 @@ impl PendingWish {
     }
 
     fn answer(self, answer: Result<Value, String>) {
+        if let Some(granting) = &self.granting {
+            granting.store(true, Ordering::Release);
+        }
         if let Some(waiting) = self.answer {
             // Nobody has to wait until the end.
             waiting.send(answer).ok();
@@ -68,7 +74,7 @@ pub(super) struct Wishes {
     waiting: Mutex<VecDeque<PendingWish>>,
     came: Notify,
     /// Somebody grants wishes as they come.
-    is_granting: AtomicBool,
+    is_granting: Arc<AtomicBool>,
 }
 
 impl Wishes {
@@ -85,7 +91,10 @@ impl Wishes {
         let _granting = Granting::of(&self.is_granting);
         loop {
             if let Some(asked) = self.take() {
-                return asked;
+                return PendingWish {
+                    granting: Some(Arc::clone(&self.is_granting)),
+                    ..asked
+                };
             }
             self.came.notified().await;
         }
@@ -99,6 +108,7 @@ impl Wishes {
         let asked = PendingWish {
             wish,
             answer: waits.then_some(sender),
+            granting: None,
         };
         {
             let mut waiting = self.waiting();

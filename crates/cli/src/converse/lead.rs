@@ -28,9 +28,10 @@ impl Conversation<'_> {
         let scripts = std::sync::Arc::clone(&self.scripts);
         loop {
             let pending = tokio::select! {
+                // Who waits for wishes last says that nobody does any more, so it has to be the first to be asked.
                 biased;
-                end = &mut running => return end,
                 pending = scripts.next_wish() => pending,
+                end = &mut running => return end,
             };
             self.grant(pending, record).await;
         }

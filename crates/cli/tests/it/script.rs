@@ -461,10 +461,13 @@ import * as fs from "node:fs";
 const say = (line: string) => fs.appendFileSync("said", line + "\n");
 export default function (pi: any) {
   let blocks = false;
+  let settle = () => {};
+  const settled = new Promise<void>((resolve) => { settle = resolve; });
+  pi.registerCommand("settle", { handler: () => settled });
   pi.on("session_before_switch", () => blocks ? { cancel: true } : undefined);
   pi.on("session_start", (event: any) => say(`start ${event.reason}`));
   pi.on("turn_end", (event: any, ctx: any) => {
-    if (pi.getSessionName() === "busy") ctx.compact({ customInstructions: "short", onComplete: (done: any) => say(`compacted ${done.summary}`) });
+    if (pi.getSessionName() === "busy") ctx.compact({ customInstructions: "short", onComplete: (done: any) => { say(`compacted ${done.summary}`); settle(); } });
   });
   pi.registerCommand("lead", { handler: async (args: string, ctx: any) => {
     await ctx.waitForIdle();
@@ -492,7 +495,7 @@ fn commands_of_scripts_lead_the_session_while_they_run() {
         .args(["run", "--no-journal", "-e", "kit.ts"])
         .file("kit.ts", LEADER)
         .script("turns: [{text: hello, repeat: true}, {summary: in short}]")
-        .stdin("hi\n/lead\n/tree\n")
+        .stdin("hi\n/lead\n/settle\n/tree\n")
         .run();
     let expected = "\
 start startup

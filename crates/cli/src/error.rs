@@ -2,9 +2,11 @@
 
 use std::error::Error;
 
-use tenterhook_config::LoadError;
+use tenterhook::Layer;
+use tenterhook_config::{BrokenSource, LoadError};
 
 use crate::exit::Exit;
+use crate::safe::safe_line;
 
 /// What went wrong.
 #[derive(Debug)]
@@ -13,7 +15,7 @@ pub(crate) struct CliError {
     pub(crate) message: String,
     pub(crate) causes: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// The problems of hook files, shown with their source lines.
+    /// The sources that cannot be loaded, with their problems, which are shown with their lines.
     pub(crate) load: Option<LoadError>,
 }
 
@@ -55,6 +57,7 @@ impl CliError {
 
 impl From<LoadError> for CliError {
     fn from(load: LoadError) -> Self {
+        let hint = ways_out(&load.broken);
         // A file that cannot even be read has no lines to show.
         if let [problem] = load.problems.as_slice()
             && let Some(cause) = &problem.cause
@@ -63,12 +66,34 @@ impl From<LoadError> for CliError {
             return Self {
                 causes: vec![cause.clone()],
                 load: Some(load.clone()),
+                hint,
                 ..Self::new(Exit::Config, message)
             };
         }
         Self {
             load: Some(load.clone()),
+            hint,
             ..Self::new(Exit::Config, load.to_string())
         }
     }
+}
+
+/// Returns what the user can do about sources that cannot be loaded.
+fn ways_out(broken: &[BrokenSource]) -> Option<String> {
+    let shown = |source: &BrokenSource| safe_line(&source.path.display().to_string());
+    let lines = broken.iter().map(|source| match source.layer {
+        Layer::System => format!(
+            "ask the administrator of this machine to fix `{}`",
+            shown(source)
+        ),
+        Layer::Explicit | Layer::Code => {
+            format!("fix `{}`, or leave it out of the call", shown(source))
+        }
+        Layer::User | Layer::Project => format!(
+            "fix `{0}`, or go on without it: `tenterhook disable '{0}'`",
+            shown(source)
+        ),
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n      "))
 }

@@ -26,6 +26,8 @@
 
 mod agent_file;
 mod agent_flag;
+mod broken;
+mod disabled;
 mod draft;
 mod environment;
 mod fields;
@@ -54,13 +56,15 @@ mod trigger;
 mod trust;
 
 pub use agent_file::{AgentDefinition, AgentFile};
+pub use broken::BrokenSource;
+pub use disabled::{DisabledError, DisabledSources};
 pub use environment::Environment;
 pub use folder::{
     Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundExtension, FoundFile, FoundHook,
-    FoundScript, HookFolder, Speaks,
+    FoundScript, HookFolder, LOAD_DEADLINE, Speaks,
 };
 pub use folder_name::{FolderName, NoFolderName};
-pub use layers::{HookFiles, LayerError, Layers};
+pub use layers::{HookFiles, Layers};
 pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, LoadedFile, load_file, load_files, load_text};
 pub use manager::{HookManager, ManagedHook};

@@ -288,7 +288,6 @@ impl Reloader {
         };
         let read = tokio::task::spawn_blocking(move || {
             let files = sources.layers.hook_files_and(&sources.named);
-            let files = files.map_err(|error| tenterhook::error_chain(&error))?;
             load_files(files.files, &options).map_err(|error| error.to_string())
         });
         // What the call names is not followed: its new version would run without an approval.
@@ -302,11 +301,13 @@ impl Reloader {
             }
             Err(_) => return None,
         };
-        let mut discovered = search.discover().await;
-        if !discovered.unreadable.is_empty() {
-            problems.append(&mut discovered.unreadable);
-            return None;
-        }
+        let mut discovered = match search.lenient(true).discover().await {
+            Ok(discovered) => discovered,
+            Err(error) => {
+                problems.push(error.to_string());
+                return None;
+            }
+        };
         loaded.specs.append(&mut discovered.specs);
         loaded.brought.append(&mut discovered.brought);
         if let (Trust::Approved(approvals), true) = (trust, self.sources.options.deny_untrusted) {

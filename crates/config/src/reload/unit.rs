@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tenterhook::{EventClass, EventName, HookSpec, Layer, Source};
 
 use super::{Change, ChangeKind};
+use crate::broken::BrokenSource;
 use crate::folder::{FileState, FoundFile};
 use crate::load::Loaded;
-use crate::problem::Severity;
 use crate::trust::{Approvals, Brought, TrustState, deny};
 
 /// The hooks of one file.
@@ -41,9 +41,9 @@ pub(super) struct Rules {
 pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<HookSpec>) {
     let mut units: Vec<Unit> = Vec::new();
     for file in &loaded.files {
-        let error = loaded.warnings.iter().find(|problem| {
-            problem.path == file.path && problem.severity == Severity::Error && file.is_broken
-        });
+        let mut broken = loaded.broken.iter().chain(&loaded.untrusted);
+        let broken = broken.find(|broken| broken.path == file.path);
+        let error = broken.and_then(BrokenSource::first_error);
         units.push(Unit {
             problem: error.map(|problem| problem.message.clone()),
             ..Unit::new(&file.path, file.layer, file.sha256.clone())
@@ -51,11 +51,12 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
     }
     for file in found {
         let problem = match &file.state {
-            FileState::Broken { .. } | FileState::ProbeFailed { .. } => Some(file.state.describe()),
+            FileState::Broken { problem } => Some(problem.message.clone()),
             FileState::Hook { .. }
             | FileState::Script { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
+            | FileState::TurnedOff
             | FileState::NotExecutable
             | FileState::Untrusted
             | FileState::Changed => None,

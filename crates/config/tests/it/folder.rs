@@ -87,8 +87,10 @@ impl Place {
     async fn discover(&self) -> Discovered {
         Discovery::of_layers(&self.layers())
             .trust(Trust::Caller)
+            .lenient(true)
             .discover()
             .await
+            .unwrap()
     }
 }
 
@@ -457,8 +459,10 @@ async fn an_unchanged_folder_is_not_asked_again_and_a_changed_file_is() {
         Discovery::of_layers(&place.layers())
             .trust(Trust::Caller)
             .data_dir(Some(place.data()))
+            .lenient(true)
             .discover()
             .await
+            .unwrap()
     };
     let first = discover().await;
     assert_eq!(place.asked(), 2);
@@ -522,7 +526,11 @@ async fn folders_may_be_given_by_hand() {
         speaks: Speaks::Kodelet,
         project: None,
     };
-    let discovered = Discovery::of_folders([folder]).discover().await;
+    let discovered = Discovery::of_folders([folder])
+        .lenient(true)
+        .discover()
+        .await
+        .unwrap();
     assert_eq!(hooks(&discovered), [("org/repo/h", "turn_end")]);
 }
 
@@ -534,8 +542,10 @@ async fn an_untrusted_file_is_not_run_and_hides_nothing() {
     let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
     let discovered = Discovery::of_layers(&place.layers())
         .trust(Trust::Approved(approvals))
+        .lenient(true)
         .discover()
-        .await;
+        .await
+        .unwrap();
     assert_eq!(hooks(&discovered), [("guard", "pre_tool_use")]);
     assert_eq!(*state(&discovered, &untrusted), FileState::Untrusted);
     assert_eq!(place.asked(), 1, "the untrusted one is not asked either");
@@ -621,7 +631,7 @@ async fn a_script_of_a_project_is_loaded_once_it_is_approved() {
     let discover = || async {
         let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
         let search = Discovery::of_layers(&place.layers()).trust(Trust::Approved(approvals));
-        search.discover().await
+        search.lenient(true).discover().await.unwrap()
     };
     let first = discover().await;
     assert!(first.specs.is_empty() && !mark.exists());

@@ -84,9 +84,9 @@ impl Session {
             .deny_untrusted(self.denies)
             .strict(self.is_strict)
             .data_dir(Some(self.place.data()));
-        let files = layers.hook_files_and(&[]).unwrap().files;
+        let files = layers.hook_files_and(&[]).files;
         let mut loaded = load_files(files, &options).unwrap();
-        let discovered = search.clone().discover().await;
+        let discovered = search.clone().lenient(true).discover().await.unwrap();
         loaded.specs.extend(discovered.specs);
         loaded.brought.extend(discovered.brought);
         let scope = self.engine.scope(Scope::Global);
@@ -117,8 +117,13 @@ impl Session {
             trust: trust.clone(),
             ..LoadOptions::of_process()
         };
-        let files = load_files(layers.hook_files().unwrap(), &options).unwrap();
-        let found = Discovery::of_layers(&layers).trust(trust).discover().await;
+        let files = load_files(layers.hook_files(), &options).unwrap();
+        let found = Discovery::of_layers(&layers)
+            .trust(trust)
+            .lenient(true)
+            .discover()
+            .await
+            .unwrap();
         let brought = files.brought.into_iter().chain(found.brought);
         let items: Vec<_> = brought.map(|brought| brought.item).collect();
         self.approvals().approve(&items).unwrap();

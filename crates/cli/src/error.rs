@@ -80,20 +80,35 @@ impl From<LoadError> for CliError {
 
 /// Returns what the user can do about sources that cannot be loaded.
 fn ways_out(broken: &[BrokenSource]) -> Option<String> {
-    let shown = |source: &BrokenSource| safe_line(&source.path.display().to_string());
-    let lines = broken.iter().map(|source| match source.layer {
-        Layer::System => format!(
+    let of = |layers: &[Layer]| -> Vec<String> {
+        let sources = broken.iter().filter(|source| layers.contains(&source.layer));
+        let paths = sources.map(|source| safe_line(&source.path.display().to_string()));
+        paths.collect()
+    };
+    let own = match of(&[Layer::User, Layer::Project]).as_slice() {
+        [] => None,
+        [path] => Some(format!(
+            "fix `{path}`, or go on without its hooks: `tenterhook disable '{path}'`"
+        )),
+        _ => Some(
+            "fix these files, or go on without the hooks of one: `tenterhook disable PATH`"
+                .to_owned(),
+        ),
+    };
+    let named = match of(&[Layer::Explicit, Layer::Code]).as_slice() {
+        [] => None,
+        paths => Some(format!(
+            "fix `{}`, or leave it out of the call",
+            paths.join("`, `")
+        )),
+    };
+    let managed = match of(&[Layer::System]).as_slice() {
+        [] => None,
+        paths => Some(format!(
             "ask the administrator of this machine to fix `{}`",
-            shown(source)
-        ),
-        Layer::Explicit | Layer::Code => {
-            format!("fix `{}`, or leave it out of the call", shown(source))
-        }
-        Layer::User | Layer::Project => format!(
-            "fix `{0}`, or go on without it: `tenterhook disable '{0}'`",
-            shown(source)
-        ),
-    });
-    let lines: Vec<String> = lines.collect();
+            paths.join("`, `")
+        )),
+    };
+    let lines: Vec<String> = own.into_iter().chain(named).chain(managed).collect();
     (!lines.is_empty()).then(|| lines.join("\n      "))
 }

@@ -66,7 +66,7 @@ pub(crate) enum FaultPlace {
     File,
     /// A line, from 1.
     Line(usize),
-    /// The first quoted text that reads so.
+    /// The first text that reads so, a quoted one if there is one.
     Quoted(String),
 }
 
@@ -89,16 +89,22 @@ impl Fault {
         else {
             return said.into();
         };
-        let at_line = rest.trim_start().split_once(':').and_then(|(line, rest)| {
-            let line = line.strip_prefix("line ").unwrap_or(line);
-            Some((line.trim().parse().ok()?, rest))
-        });
-        match at_line {
-            Some((line, rest)) => Self {
+        let rest = rest.trim_start();
+        let (start, message) = rest.split_once(':').unwrap_or(("", rest));
+        if let Ok(line) = start.parse() {
+            return Self {
                 place: FaultPlace::Line(line),
-                ..rest.trim_start().into()
+                ..message.trim_start().into()
+            };
+        }
+        // What takes the types out of TypeScript says the line behind the kind of the error.
+        let (line, message) = message.trim_start().split_once(": ").unwrap_or_default();
+        match line.strip_prefix("line ").and_then(|line| line.parse().ok()) {
+            Some(line) => Self {
+                place: FaultPlace::Line(line),
+                ..format!("{start}: {message}").into()
             },
-            None => rest.trim_start().into(),
+            None => rest.into(),
         }
     }
 
@@ -140,10 +146,14 @@ impl FaultPlace {
                 let end = before + line.trim_end().len();
                 Some((start..end.max(start + 1)).into())
             }
-            Self::Quoted(word) => ["\"", "'", "`"].iter().find_map(|quote| {
-                let at = text.find(&format!("{quote}{word}{quote}"))? + 1;
+            Self::Quoted(word) => {
+                let quoted = ["\"", "'", "`"].iter().find_map(|quote| {
+                    let at = text.find(&format!("{quote}{word}{quote}"))?;
+                    Some(at + 1)
+                });
+                let at = quoted.or_else(|| text.find(word))?;
                 Some((at..at + word.len()).into())
-            }),
+            }
         }
     }
 }
@@ -166,7 +176,11 @@ mod tests {
                 FaultPlace::File,
                 "guard.ts: line 3: no",
             ),
-            ("guard.py: line 3: no", FaultPlace::Line(3), "no"),
+            (
+                "guard.py: SyntaxError: line 3: no",
+                FaultPlace::Line(3),
+                "SyntaxError: no",
+            ),
             (
                 "guard.py: TypeError: a: b",
                 FaultPlace::File,

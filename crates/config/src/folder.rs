@@ -543,9 +543,6 @@ impl Discovery {
         self
     }
 
-    pub(crate) fn is_strict(&self) -> bool {
-        self.is_strict
-    }
 
     pub(crate) fn chosen_workspace(&self) -> Option<&FolderName> {
         self.choice.workspace.as_ref()

@@ -160,9 +160,10 @@ impl Speaks {
     fn unknown_event(self, name: &str) -> Fault {
         let names = self.event_names();
         let system = self.system().api;
+        let suggestion = nearest(name, names.iter().copied()).map(str::to_owned);
         Fault {
-            suggestion: nearest(name, names.iter().copied()).map(str::to_owned),
-            allowed: (self != Self::Tenterhook).then(|| one_of(names.iter().copied())),
+            allowed: suggestion.is_none().then(|| one_of(names.iter().copied())),
+            suggestion,
             place: FaultPlace::Quoted(name.to_owned()),
             ..format!("unknown event `{}` of {system}", name.escape_debug()).into()
         }

@@ -147,7 +147,11 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         ));
     }
     if !broken.is_empty() {
-        return Err(CliError::from(LoadError::from(broken)));
+        return Err(if args.files.is_empty() && args.extensions.is_empty() {
+            CliError::broken(broken)
+        } else {
+            CliError::from(LoadError::from(broken))
+        });
     }
     let files: Vec<String> = files
         .iter()

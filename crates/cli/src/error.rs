@@ -55,9 +55,19 @@ impl CliError {
     }
 }
 
+impl CliError {
+    /// Makes the error of a call that refuses to go on without sources that cannot be loaded, with the ways out.
+    pub(crate) fn broken(broken: Vec<BrokenSource>) -> Self {
+        let hint = ways_out(&broken);
+        Self {
+            hint,
+            ..Self::from(LoadError::from(broken))
+        }
+    }
+}
+
 impl From<LoadError> for CliError {
     fn from(load: LoadError) -> Self {
-        let hint = ways_out(&load.broken);
         // A file that cannot even be read has no lines to show.
         if let [problem] = load.problems.as_slice()
             && let Some(cause) = &problem.cause
@@ -66,13 +76,11 @@ impl From<LoadError> for CliError {
             return Self {
                 causes: vec![cause.clone()],
                 load: Some(load.clone()),
-                hint,
                 ..Self::new(Exit::Config, message)
             };
         }
         Self {
             load: Some(load.clone()),
-            hint,
             ..Self::new(Exit::Config, load.to_string())
         }
     }
@@ -81,7 +89,9 @@ impl From<LoadError> for CliError {
 /// Returns what the user can do about sources that cannot be loaded.
 fn ways_out(broken: &[BrokenSource]) -> Option<String> {
     let of = |layers: &[Layer]| -> Vec<String> {
-        let sources = broken.iter().filter(|source| layers.contains(&source.layer));
+        let sources = broken
+            .iter()
+            .filter(|source| layers.contains(&source.layer));
         let paths = sources.map(|source| safe_line(&source.path.display().to_string()));
         paths.collect()
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
 use tenterhook_agent::provider::{Judges, Providers};
 use tenterhook_config::{
-    BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadError, LoadOptions,
+    BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadOptions,
     Loaded, Problem, Reloader, Sources, Trust, gone, load_files, load_lines,
 };
 use tenterhook_handlers::Services;
@@ -139,7 +139,7 @@ fn refuse(broken: &[BrokenSource], is_lenient: bool) -> Result<(), CliError> {
         return Ok(());
     }
     if !is_lenient {
-        return Err(CliError::from(LoadError::from(broken.to_vec())));
+        return Err(CliError::broken(broken.to_vec()));
     }
     for source in broken {
         show_warnings(&source.problems);

@@ -99,7 +99,10 @@ impl Fault {
         }
         // What takes the types out of TypeScript says the line behind the kind of the error.
         let (line, message) = message.trim_start().split_once(": ").unwrap_or_default();
-        match line.strip_prefix("line ").and_then(|line| line.parse().ok()) {
+        match line
+            .strip_prefix("line ")
+            .and_then(|line| line.parse().ok())
+        {
             Some(line) => Self {
                 place: FaultPlace::Line(line),
                 ..format!("{start}: {message}").into()

@@ -543,7 +543,6 @@ impl Discovery {
         self
     }
 
-
     pub(crate) fn chosen_workspace(&self) -> Option<&FolderName> {
         self.choice.workspace.as_ref()
     }

@@ -145,7 +145,10 @@ impl fmt::Display for Change {
                     "{name} has changed; the version that was in force stays until you reload"
                 ),
                 StayReason::Gone => {
-                    write!(f, "{name} is gone; its hooks stay in force until you reload")
+                    write!(
+                        f,
+                        "{name} is gone; its hooks stay in force until you reload"
+                    )
                 }
             },
         }
@@ -369,7 +372,8 @@ impl Reloader {
         // What is below a folder that cannot be read is unknown, so nothing of it changes.
         let broken = loaded.broken.iter().chain(&discovered.broken);
         let is_file = |path: &Path| discovered.files.iter().any(|file| file.path == path);
-        let mut folders = broken.filter(|it| it.path.is_dir() || !is_listed(&loaded, &it.path, is_file));
+        let mut folders =
+            broken.filter(|it| it.path.is_dir() || !is_listed(&loaded, &it.path, is_file));
         if let Some(folder) = folders.next() {
             let problem = folder.first_error().map(|problem| problem.message.as_str());
             problems.push(format!(

@@ -495,8 +495,8 @@ fn read_brought(
     let own = files.first().ok_or("it cannot be read")?;
     match candidate.language {
         None => {
-            check_program(&own.bytes, &project.dir)?;
             check_interpreter(&own.bytes, &project.dir, &project.root)?;
+            check_program(&own.bytes, &project.dir)?;
         }
         Some(language) => {
             candidate.is_isolated = script::is_isolated(&own.bytes);

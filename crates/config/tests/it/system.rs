@@ -111,8 +111,12 @@ async fn files_of_morphix_are_those_of_the_core_and_of_the_workspace() {
         ["a.py", "b.py", "broken.py", "main/a.py"],
         "what others have in folders of these names is none of them"
     );
-    assert_eq!(discovered.warnings.len(), 1, "{:?}", discovered.warnings);
-    assert!(discovered.warnings[0].contains("broken.py:2: ModuleNotFoundError"));
+    let [broken] = &discovered.broken[..] else {
+        panic!("{:?}", discovered.broken);
+    };
+    let problem = &broken.problems[0];
+    assert!(problem.message.contains("ModuleNotFoundError"), "{problem}");
+    assert_eq!(problem.place.map(|place| place.line), Some(2));
     let nowhere = search(&place)
         .workspace(Some(name("nowhere")))
         .lenient(true)
@@ -516,7 +520,7 @@ async fn handlers_of_pi_are_called_in_the_order_of_loading() {
             "from tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n",
         )],
     );
-    let quiet = "export default (pi: any) => { pi.registerCommand('hello', { description: 'x', handler: async () => {} }); pi.on('later', () => {}); };\n";
+    let quiet = "export default (pi: any) => { pi.registerCommand('hello', { description: 'x', handler: async () => {} }); pi.on('project_trust', () => {}); };\n";
     write(&project, &[("quiet.ts", quiet)]);
     let discovered = search(&place)
         .extensions([place.home.join("named")])
@@ -731,11 +735,8 @@ async fn an_executable_that_prints_json_is_no_worker() {
     mode(&dir.join("mine"), 0o755);
     let discovered = search(&place).lenient(true).discover().await.unwrap();
     assert!(discovered.specs.is_empty());
-    assert!(
-        discovered.warnings[0].contains("it prints JSON"),
-        "{:?}",
-        discovered.warnings
-    );
+    let message = &discovered.broken[0].problems[0].message;
+    assert!(message.contains("it printed JSON"), "{message}");
 }
 
 #[tokio::test]

@@ -439,7 +439,7 @@ async fn an_approved_file_that_does_not_say_what_it_is_for_denies_under_strict()
     assert_eq!(denying(&found(true).await), ["ours", "mine"]);
     let lenient = found(false).await;
     assert!(lenient.specs.is_empty());
-    assert_eq!(lenient.warnings.len(), 2, "{:?}", lenient.warnings);
+    assert_eq!(lenient.broken.len(), 2, "{:?}", lenient.broken);
 }
 
 #[tokio::test]

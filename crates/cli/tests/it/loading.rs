@@ -361,6 +361,25 @@ fn a_disabled_source_is_left_out_until_it_is_enabled_and_the_journal_says_so() {
     assert_eq!(ran.status, 3, "{}", ran.stdout);
 }
 
+// An agent must not get rid of its guards through its shell.
+#[test]
+fn a_command_of_the_agent_cannot_disable_a_source() {
+    let guard = "from tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n";
+    let program = env!("CARGO_BIN_EXE_tenterhook");
+    let session = format!(
+        "turns:\n  - tool_calls: [{{name: shell, arguments: {{cmd: '{program} disable guard.py --yes 2> said; echo $? >> said'}}}}]\n  - text: done\n"
+    );
+    let ran = with("config/hooks/guard.py", guard, 0o644)
+        .args(["run", "go", "--yes", "--no-journal"])
+        .script(&session)
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let said = ran.file("said");
+    assert!(said.contains("cannot disable hooks") && said.ends_with("64\n"), "{said}");
+    let listed = ran.again(["list", "--json"]).run();
+    assert_eq!(listed.json()["disabled"].as_array().unwrap().len(), 0);
+}
+
 #[test]
 fn a_name_that_no_source_has_disables_nothing() {
     let ran = with("config/hooks/guard.py", "import nowhere\n", 0o644)

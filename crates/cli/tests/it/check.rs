@@ -120,7 +120,7 @@ fn a_good_file_in_json_has_its_warnings_too() {
         .args(["check", "warned.yaml", "--json"])
         .file(
             "warned.yaml",
-            "hooks: [{event: stop, command: no-such-program -x}]",
+            "hooks: [{event: stop, command: no-such-program | cat}]",
         )
         .run();
     let report = ran.json();
@@ -138,7 +138,7 @@ fn warnings_are_counted_and_do_not_fail_the_check() {
         .args(["check", "warned.yaml"])
         .file(
             "warned.yaml",
-            "hooks: [{event: stop, command: no-such-program -x}]",
+            "hooks: [{event: stop, command: no-such-program | cat}]",
         )
         .run();
     assert_eq!(

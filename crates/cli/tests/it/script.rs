@@ -198,7 +198,7 @@ fn a_session_takes_what_is_saved_between_two_prompts() {
     fs::write(folder.join("note.py"), note("one")).unwrap();
     let (running, mut stdin) = test
         .args(["run", "--yes", "--no-journal"])
-        .script("turns: [{text: first}, {text: second}, {text: third}]")
+        .script("turns: [{text: first}, {text: second}, {text: third}, {text: fourth}]")
         .start_with_open_stdin();
     let log = running.path("work/log");
     let wait_for = |text: &str| {

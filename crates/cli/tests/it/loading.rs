@@ -115,7 +115,7 @@ fn a_script_with_a_missing_import_refuses() {
         0o644,
         "No module named 'nowhere'",
     );
-    let pi = "import x from 'nowhere-to-be-found';\nexport default () => {};\n";
+    let pi = "import x from 'nowhere-to-be-found';\nexport default (pi) => x(pi);\n";
     refuses(&format!("{PI}/guard.ts"), pi, 0o644, "nowhere-to-be-found");
 }
 

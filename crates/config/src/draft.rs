@@ -14,7 +14,7 @@ use tenterhook::{
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, is_watcher};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
-use tenterhook_process::{Command, Program, PythonScript, ResolveError, Shell};
+use tenterhook_process::{Command, Program, PythonScript, ResolveError, Shell, plain_words};
 use tenterhook_protocol::HookId;
 
 use crate::http::HttpAction;
@@ -378,13 +378,23 @@ fn check_executable(
         base.display()
     );
     let span = draft.action_span;
+    // A line of plain words is run without its shell, and is a shell line all the same.
+    let is_plain_line = matches!(&draft.action, Action::Line { line, .. } if plain_words(line).is_some());
     match command.clone().working_dir(dir.clone()).resolve() {
         Ok(_) => {}
         // The directory may be made by the time that the event comes.
         Err(error @ ResolveError::NoWorkingDir { .. }) => {
             report.add(report.warning(span, error.to_string()).hint(hint));
+            return;
         }
-        Err(error) => report.add(report.problem(span, error.to_string()).hint(hint)),
+        Err(error) if is_plain_line => {
+            report.add(report.warning(span, error.to_string()).hint(hint));
+            return;
+        }
+        Err(error) => {
+            report.add(report.problem(span, error.to_string()).hint(hint));
+            return;
+        }
     }
     if let Action::Line { shell, line } = &draft.action
         && matches!(shell, Shell::Sh | Shell::Bash)

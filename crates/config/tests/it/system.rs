@@ -550,7 +550,7 @@ async fn handlers_of_pi_are_called_in_the_order_of_loading() {
         "b.ts pre_tool_use",
         "user.js pre_tool_use",
         "named/index.ts pre_tool_use",
-        "quiet.ts x-pi.later",
+        "quiet.ts x-pi.project_trust",
     ];
     assert_eq!(sources, expected);
     let call = PreToolUse {

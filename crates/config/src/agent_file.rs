@@ -201,10 +201,13 @@ fn read_agents(report: &mut Report, root: &Node, read: &mut Read) {
     if let Some(entry) = fields.entry("permissions") {
         read.file.permissions = permission::read(report, &entry.value);
     }
-    let Some(entry) = fields.entry("agents") else {
+    let Some(entry) = root.entry("agents") else {
         report.add(report.problem(fields.span, "the agent file has no `agents`"));
         return;
     };
+    if entry.value.is_null() {
+        return;
+    }
     let Some(agents) = Fields::any(report, &entry.value, "`agents`", Empty::Absent) else {
         return;
     };
@@ -327,15 +330,20 @@ fn read_count(report: &mut Report, key: &str, node: &Node) -> Option<u32> {
 
 /// Reads a list of texts.
 fn read_names(report: &mut Report, key: &str, node: &Node) -> Vec<String> {
-    let items = node.as_list();
-    let names: Option<Vec<String>> = items.and_then(|items| {
-        let texts = items.iter().map(|item| item.as_text().map(str::to_owned));
-        texts.collect()
-    });
-    names.unwrap_or_else(|| {
+    let Some(items) = node.as_list() else {
         wrong::<()>(report, key, node, "a list of texts");
-        Vec::new()
-    })
+        return Vec::new();
+    };
+    let what = format!("an item of `{key}`");
+    let texts = items.iter().filter_map(|item| match item.as_text() {
+        Some(text) => Some(text.to_owned()),
+        None => {
+            let message = format!("{what} cannot be {}", item.describe());
+            report.add(report.problem(item.span, message).allowed("text"));
+            None
+        }
+    });
+    texts.collect()
 }
 
 /// Returns the items of a list, or the one mapping that stands for a list of one.

@@ -245,8 +245,8 @@ fn one_mapping_stands_for_a_list_of_one() {
 #[test]
 fn a_drop_in_has_events_at_the_top_level() {
     // dropin-docker-form
-    let text = "session_start: [{type: command, command: a.b}]\n\
-        pre_tool_use: {matcher: shell, hooks: {type: command, command: a.b}}";
+    let text = "session_start: [{type: command, command: cat}]\n\
+        pre_tool_use: {matcher: shell, hooks: {type: command, command: cat}}";
     let loaded = loaded("50-mytool.yaml", text);
     assert_eq!(events(&loaded), ["session_start", "pre_tool_use"]);
     assert!(loaded.specs.iter().all(|spec| spec.agent.is_none()));
@@ -258,7 +258,7 @@ fn a_drop_in_has_events_at_the_top_level() {
 
 #[test]
 fn the_settings_of_a_user_have_hooks_for_every_agent() {
-    let text = "version: v1\nsettings: {theme: dark, hooks: {stop: {type: command, command: a.b}}}";
+    let text = "version: v1\nsettings: {theme: dark, hooks: {stop: {type: command, command: cat}}}";
     let loaded = loaded("config.yaml", text);
     assert_eq!(events(&loaded), ["stop"]);
     for (text, message) in [
@@ -279,7 +279,7 @@ fn a_folder_in_hooks_d_is_passed_over_whatever_it_is_called() {
     let hooks = home.path().join("hooks.d");
     fs::create_dir_all(hooks.join("sub.yaml")).unwrap();
     fs::write(hooks.join("notes.txt"), "not hooks").unwrap();
-    fs::write(hooks.join("a.yaml"), "stop: {type: command, command: a.b}").unwrap();
+    fs::write(hooks.join("a.yaml"), "stop: {type: command, command: cat}").unwrap();
     let layers = Layers {
         user: Some(home.path().to_owned()),
         ..Layers::default()

@@ -166,6 +166,9 @@ fn agent(
             .max_iterations
             .or_else(|| root(loaded)?.max_iterations)
             .unwrap_or(defaults.max_iterations),
+        repeated_calls: root(loaded)
+            .and_then(|root| root.max_consecutive_tool_calls)
+            .unwrap_or(defaults.repeated_calls),
         compact_at: args.compact_at,
         token_budget: args.token_budget,
         ..defaults
@@ -191,9 +194,10 @@ fn agent(
         if let Some(instruction) = &root.instruction {
             builder = builder.instruction(instruction);
         }
-        // `--max-iterations` outranks the file, and the limits above have what counts.
+        // The limits above have those of the root agent, which may be larger than the default.
         let own = AgentRestrictions {
             max_iterations: None,
+            repeated_calls: None,
             ..rules::restrictions(root)?
         };
         builder = builder.restrict(&root.name, own);

@@ -29,6 +29,7 @@ mod queue;
 mod recipe;
 mod remote;
 mod result;
+mod restriction;
 mod retry;
 mod stage;
 mod stored;

@@ -86,9 +86,8 @@ pub(crate) fn tools(agent: &AgentDefinition, may_delegate: bool) -> Option<Vec<S
 
 /// Returns what an agent may not do with its tools.
 pub(crate) fn restrictions(agent: &AgentDefinition) -> Result<AgentRestrictions, CliError> {
-    let restricts = |toolset: &&Toolset| {
-        !toolset.allow_list.is_empty() || !toolset.deny_list.is_empty()
-    };
+    let restricts =
+        |toolset: &&Toolset| !toolset.allow_list.is_empty() || !toolset.deny_list.is_empty();
     let toolsets = agent.toolsets.iter().flatten().filter(restricts);
     let folders = toolsets.map(|toolset| {
         Ok(FolderRestriction {

@@ -4,7 +4,9 @@ use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
-use tenterhook_agent::{Agent, AgentBuilder, AgentRestrictions, AgentSpec, ContextSwaps, Frontend, Limits};
+use tenterhook_agent::{
+    Agent, AgentBuilder, AgentRestrictions, AgentSpec, ContextSwaps, Frontend, Limits,
+};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded, Recipe};
 use tenterhook_handlers::{ResponseCache, Services};
 

@@ -233,7 +233,8 @@ fn read_agents(report: &mut Report, root: &Node, read: &mut Read) {
     }
     read.drafts = reader.drafts;
     // A hook that the root agent has for all agents is not made again for another one.
-    let (root, others): (Vec<&Entry>, Vec<&Entry>) = agents.iter().partition(|entry| is_root(entry));
+    let (root, others): (Vec<&Entry>, Vec<&Entry>) =
+        agents.iter().partition(|entry| is_root(entry));
     for agent in &root {
         flag::read(report, agent, true, &read.drafts, &mut read.wired);
     }
@@ -263,16 +264,17 @@ fn check_agent(report: &mut Report, keys: &mut KeyCheck, agent: &Entry) {
         return;
     }
     if !agent.value.is_null() && agent.value.as_table().is_none() {
-        wrong::<()>(report, &agent.key, &agent.value, "a mapping with the keys of an agent");
+        wrong::<()>(
+            report,
+            &agent.key,
+            &agent.value,
+            "a mapping with the keys of an agent",
+        );
     }
     keys.check(report, "agent", &agent.value, Detail::Full);
 }
 
-fn definition_of(
-    report: &mut Report,
-    entry: &Entry,
-    shared: Option<&Node>,
-) -> AgentDefinition {
+fn definition_of(report: &mut Report, entry: &Entry, shared: Option<&Node>) -> AgentDefinition {
     let name = entry.key.clone();
     if entry.value.as_table().is_none() {
         // The report has the reason where it is not empty.
@@ -303,21 +305,18 @@ fn definition_of(
         read_only: is_read_only.unwrap_or(false),
         max_iterations: count("max_iterations"),
         max_consecutive_tool_calls: count("max_consecutive_tool_calls"),
-        sub_agents: get("sub_agents").map_or_else(Vec::new, |node| {
-            read_names(report, "sub_agents", node)
-        }),
+        sub_agents: get("sub_agents")
+            .map_or_else(Vec::new, |node| read_names(report, "sub_agents", node)),
     }
 }
 
 /// Reads a switch that restricts. A value that is not understood is an error, and restricts meanwhile.
 fn read_boolean(report: &mut Report, key: &str, node: &Node) -> bool {
-    match node.value {
-        Value::Bool(value) => value,
-        _ => {
-            wrong::<()>(report, key, node, "`true` or `false`");
-            true
-        }
+    if let Value::Bool(value) = node.value {
+        return value;
     }
+    wrong::<()>(report, key, node, "`true` or `false`");
+    true
 }
 
 /// Reads a limit; 0 is none. One that says nothing would not be one, so it is checked.
@@ -334,24 +333,24 @@ fn read_names(report: &mut Report, key: &str, node: &Node) -> Vec<String> {
         wrong::<()>(report, key, node, "a list of texts");
         return Vec::new();
     };
-    let what = format!("an item of `{key}`");
-    let texts = items.iter().filter_map(|item| match item.as_text() {
-        Some(text) => Some(text.to_owned()),
-        None => {
-            let message = format!("{what} cannot be {}", item.describe());
+    let mut texts = Vec::new();
+    for item in items {
+        if let Some(text) = item.as_text() {
+            texts.push(text.to_owned());
+        } else if !item.is_broken() {
+            let message = format!("an item of `{key}` cannot be {}", item.describe());
             report.add(report.problem(item.span, message).allowed("text"));
-            None
         }
-    });
-    texts.collect()
+    }
+    texts
 }
 
 /// Returns the items of a list, or the one mapping that stands for a list of one.
 fn items_of(node: &Node) -> Option<&[Node]> {
-    match node.value {
-        Value::Table(_) => Some(std::slice::from_ref(node)),
-        _ => node.as_list(),
+    if node.as_table().is_some() {
+        return Some(std::slice::from_ref(node));
     }
+    node.as_list()
 }
 
 struct Reader<'a> {

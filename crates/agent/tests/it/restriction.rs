@@ -87,7 +87,10 @@ async fn a_readonly_agent_has_no_tool_of_others_that_may_change_something() {
             builder.restrict("root", read_only())
         })
         .await;
-    assert_eq!(tool_texts(&agent), ["The tool `deploy` is disabled.", "ran"]);
+    assert_eq!(
+        tool_texts(&agent),
+        ["The tool `deploy` is disabled.", "ran"]
+    );
     let offered = stage.all::<ToolSelection>().remove(0).tools;
     assert_eq!(offered, ["read_file", "list_directory", "search", "look"]);
 }
@@ -95,9 +98,9 @@ async fn a_readonly_agent_has_no_tool_of_others_that_may_change_something() {
 #[tokio::test]
 async fn hooks_cannot_give_a_readonly_agent_its_tools_back() {
     let stage = Stage::empty();
-    stage
-        .engine
-        .on(|_: &BeforeAgentStart| Effect::<BeforeAgentStart>::none().enable_tool("write_file".to_owned()));
+    stage.engine.on(|_: &BeforeAgentStart| {
+        Effect::<BeforeAgentStart>::none().enable_tool("write_file".to_owned())
+    });
     stage.engine.on(|_: &ToolSelection| {
         let tools = ["shell", "write_file", "read_file"].map(str::to_owned);
         Effect::<ToolSelection>::none().replace_tools(tools.to_vec())

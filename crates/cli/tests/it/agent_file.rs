@@ -19,7 +19,14 @@ turns:
 
 fn run(agents: &str, script: &str) -> Ran {
     Test::new()
-        .args(["run", "go", "--yes", "--no-journal", "--hooks", "agents.yaml"])
+        .args([
+            "run",
+            "go",
+            "--yes",
+            "--no-journal",
+            "--hooks",
+            "agents.yaml",
+        ])
         .file("agents.yaml", agents)
         .file("kept", "old\n")
         .file("secret/key", "hidden\n")
@@ -66,7 +73,10 @@ fn an_agent_with_readonly_writes_no_file_and_runs_no_command() {
 
 #[test]
 fn an_agent_with_readonly_cannot_have_a_subagent_write() {
-    for subagent in ["", "  helper: {toolsets: [{type: shell}, {type: filesystem}]}\n"] {
+    for subagent in [
+        "",
+        "  helper: {toolsets: [{type: shell}, {type: filesystem}]}\n",
+    ] {
         let ran = run(
             &format!("agents:\n  root: {{readonly: true}}\n{subagent}"),
             "\
@@ -127,7 +137,10 @@ fn write_file_does_not_write_into_a_folder_of_deny_list() {
     let ran = try_everything("agents: {root: {toolsets: [{type: filesystem, deny_list: ['.']}]}}");
     assert_unchanged(&ran);
     assert!(!ran.stdout.contains("    old"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("outside the folders that this agent may use"));
+    assert!(
+        ran.stdout
+            .contains("outside the folders that this agent may use")
+    );
 }
 
 #[test]
@@ -154,7 +167,9 @@ turns:
   - text: done
 ",
     );
-    let refusals = ran.stdout.matches("outside the folders that this agent may use");
+    let refusals = ran
+        .stdout
+        .matches("outside the folders that this agent may use");
     assert_eq!(refusals.count(), 5, "{}", ran.stdout);
     assert_shows(&ran, &["open/note:1: seen"]);
     assert!(!ran.stdout.contains("key:1"), "{}", ran.stdout);
@@ -189,7 +204,10 @@ fn a_repeated_call_ends_the_run_where_the_file_says() {
     let ran = run("agents: {root: {max_consecutive_tool_calls: 2}}", &script);
     assert_ne!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
     let all = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(all.contains("repeated the same call of `read_file`"), "{all}");
+    assert!(
+        all.contains("repeated the same call of `read_file`"),
+        "{all}"
+    );
     let ran = run("agents: {root: {}}", &script);
     assert_eq!(ran.status, 0, "{}", ran.stderr);
 }
@@ -201,7 +219,11 @@ fn a_file_with_a_budget_does_not_run() {
         "turns: [{text: done}]",
     );
     assert_eq!((ran.stdout.as_str(), ran.status), ("", 3));
-    assert!(ran.stderr.contains("`budget` restricts the agent"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`budget` restricts the agent"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -211,7 +233,11 @@ fn a_misspelt_permission_does_not_run() {
         "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: touch ran}}]\n  - text: done\n",
     );
     assert_eq!((ran.stdout.as_str(), ran.status), ("", 3));
-    assert!(ran.stderr.contains("did you mean `permissions`?"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("did you mean `permissions`?"),
+        "{}",
+        ran.stderr
+    );
     assert!(!ran.path("work/ran").exists());
 }
 
@@ -225,5 +251,10 @@ fn an_agent_without_a_name_has_redaction_of_results() {
         )
         .run();
     assert!(!ran.stdout.contains("\"ghp_0123456789"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("REDACTED"), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("REDACTED"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
 }

@@ -163,7 +163,12 @@ pub(crate) fn read(
 
 impl Flag {
     /// Returns the agents that the built-in is for on an event, one hook each; `None` is every agent.
-    fn audiences<'a>(&self, event: EventKind, agent: &'a str, is_root: bool) -> Vec<Option<&'a str>> {
+    fn audiences<'a>(
+        &self,
+        event: EventKind,
+        agent: &'a str,
+        is_root: bool,
+    ) -> Vec<Option<&'a str>> {
         if !is_root {
             vec![Some(agent)]
         } else if self.audience == Audience::Every || is_gate(event) {

@@ -104,9 +104,9 @@ impl Key {
         let written = match &value.value {
             Value::Bool(value) => value.to_string(),
             Value::Text(text) => text.clone(),
-            Value::Null => return false,
+            Value::Null | Value::Broken => return false,
             // A value of another kind is wrong, and what it would mean is not known.
-            _ => return true,
+            Value::Number(_) | Value::Date | Value::List(_) | Value::Table(_) => return true,
         };
         values.is_empty() || values.contains(&written.as_str())
     }
@@ -159,20 +159,19 @@ pub(super) struct KeyCheck {
 
 impl KeyCheck {
     /// Checks the keys of a mapping of the kind, or of each mapping in a list of them, and of all that is below.
-    pub(super) fn check(&mut self, report: &mut Report, kind: &'static str, node: &Node, detail: Detail) {
-        match &node.value {
-            Value::Table(entries) => {
-                for entry in entries {
-                    self.check_entry(report, kind, entry, detail);
-                }
-            }
-            Value::List(items) => {
-                for item in items {
-                    let detail = detail_of(kind, item, detail);
-                    self.check(report, kind, item, detail);
-                }
-            }
-            _ => {}
+    pub(super) fn check(
+        &mut self,
+        report: &mut Report,
+        kind: &'static str,
+        node: &Node,
+        detail: Detail,
+    ) {
+        for entry in node.as_table().unwrap_or_default() {
+            self.check_entry(report, kind, entry, detail);
+        }
+        for item in node.as_list().unwrap_or_default() {
+            let detail = detail_of(kind, item, detail);
+            self.check(report, kind, item, detail);
         }
     }
 
@@ -236,7 +235,12 @@ fn refuse(report: &mut Report, key: &Key, entry: &Entry) {
     };
     let message = format!("`{written}` restricts the agent, but Tenterhook cannot enforce it");
     let problem = report.problem(entry.key_span, message);
-    report.add(problem.hint(key.note.unwrap_or("remove the key to run without the restriction")));
+    report.add(
+        problem.hint(
+            key.note
+                .unwrap_or("remove the key to run without the restriction"),
+        ),
+    );
 }
 
 /// Reports a key that the kind does not have: with the key that may be meant, or where it belongs.
@@ -296,9 +300,17 @@ mod tests {
         for (name, kind) in &*TABLE {
             let mut seen = BTreeSet::new();
             for key in &kind.keys {
-                assert!(seen.insert(key.name), "`{}` stands twice in `{name}`", key.name);
+                assert!(
+                    seen.insert(key.name),
+                    "`{}` stands twice in `{name}`",
+                    key.name
+                );
                 let child = key.child.is_none_or(|child| TABLE.contains_key(child));
-                assert!(child, "`{}` of `{name}` has a kind that does not exist", key.name);
+                assert!(
+                    child,
+                    "`{}` of `{name}` has a kind that does not exist",
+                    key.name
+                );
             }
         }
     }

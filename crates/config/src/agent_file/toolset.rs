@@ -105,9 +105,8 @@ fn read_one(report: &mut Report, node: &Node) -> Option<Toolset> {
     };
     let only = get("tools").map(|node| read_names(report, "tools", node));
     let is_read_only = get("readonly").map(|node| read_boolean(report, "readonly", node));
-    let mut folders = |key| {
-        get(key).map_or_else(Vec::new, |node| read_folders(report, key, *kind, node))
-    };
+    let mut folders =
+        |key| get(key).map_or_else(Vec::new, |node| read_folders(report, key, *kind, node));
     Some(Toolset {
         kind: *kind,
         only,
@@ -130,7 +129,9 @@ fn report_missing(report: &mut Report, node: &Node, name: &str) {
         );
         return;
     }
-    let span = node.entry("type").map_or(node.span, |entry| entry.value.span);
+    let span = node
+        .entry("type")
+        .map_or(node.span, |entry| entry.value.span);
     let known = known_keys::names("toolset_type");
     let message = format!("unknown toolset `{}`", shorten(name));
     report.add(

@@ -407,7 +407,10 @@ fn an_agent_is_a_mapping_and_its_subagents_are_a_list_of_texts() {
     for (agents, message) in [
         ("{root: is fine}", "`root` cannot be the text `is fine`"),
         ("{root: [model]}", "`root` cannot be a list"),
-        ("{root: {sub_agents: a}}", "`sub_agents` cannot be the text `a`"),
+        (
+            "{root: {sub_agents: a}}",
+            "`sub_agents` cannot be the text `a`",
+        ),
         (
             "{root: {sub_agents: [a, 6, b]}}",
             "an item of `sub_agents` cannot be `6`",

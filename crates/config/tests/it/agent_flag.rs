@@ -63,7 +63,11 @@ fn every_key_of_an_agent_wires_its_builtin_and_the_limit_is_always_there() {
             &[],
         ),
         ("add_prompt_files: []", &[], &[]),
-        ("cache: {enabled: true}", &[], &["stop root cache_response", "stop unnamed cache_response"]),
+        (
+            "cache: {enabled: true}",
+            &[],
+            &["stop root cache_response", "stop unnamed cache_response"],
+        ),
         ("cache: {enabled: false}", &[], &[]),
     ] {
         let expected: Vec<&str> = before

@@ -20,7 +20,10 @@ fn problems(text: &str) -> Vec<String> {
             Severity::Error => "",
             Severity::Warning => " (warning)",
         };
-        let meant = problem.suggestion.as_ref().map(|meant| format!("`{meant}`?"));
+        let meant = problem
+            .suggestion
+            .as_ref()
+            .map(|meant| format!("`{meant}`?"));
         let meant = meant.or_else(|| problem.allowed.clone());
         let meant = meant.map_or_else(String::new, |meant| format!(" [{meant}]"));
         format!("{line}{kind} {}{meant}", problem.message)
@@ -38,13 +41,17 @@ fn problem(text: &str) -> String {
 }
 
 fn events(loaded: &Loaded) -> Vec<&str> {
-    let names = loaded.specs.iter().map(|spec| spec.event.as_ref().unwrap().as_str());
+    let names = loaded
+        .specs
+        .iter()
+        .map(|spec| spec.event.as_ref().unwrap().as_str());
     names.collect()
 }
 
 #[test]
 fn hoks_below_an_agent_is_an_error_with_did_you_mean() {
-    let text = "agents:\n  root:\n    hoks: {pre_tool_use: [{hooks: [{type: command, command: exit 2}]}]}";
+    let text =
+        "agents:\n  root:\n    hoks: {pre_tool_use: [{hooks: [{type: command, command: exit 2}]}]}";
     assert_eq!(problem(text), "3 unknown key `hoks` [`hooks`?]");
 }
 
@@ -141,19 +148,28 @@ fn unknown_and_misplaced_keys_are_found_anywhere() {
 fn every_problem_of_a_file_is_reported_at_once() {
     let text = "metdata: {}\nagents:\n  root:\n    modle: m\n    readonly: 'yes'\n  other:\n    budgets: [daily]\n";
     let found = problems(text);
-    let lines: Vec<_> = found.iter().map(|problem| &problem[..2]).collect();
-    assert_eq!(lines, ["1 ", "4 ", "5 ", "7 "], "{found:#?}");
+    let lines: Vec<_> = found
+        .iter()
+        .filter_map(|problem| problem.split(' ').next())
+        .collect();
+    assert_eq!(lines, ["1", "4", "5", "7"], "{found:#?}");
 }
 
 #[test]
 fn a_budget_is_refused() {
     for (text, key) in [
         ("budget: {max_cost: 1}\nagents: {root: {}}", "budget"),
-        ("budgets: {daily: {max_tokens: 9}}\nagents: {root: {}}", "budgets"),
+        (
+            "budgets: {daily: {max_tokens: 9}}\nagents: {root: {}}",
+            "budgets",
+        ),
         ("agents: {root: {budgets: [daily]}}", "budgets"),
         ("runtime: {sandbox: true}\nagents: {root: {}}", "sandbox"),
         ("agents: {root: {safety: restricted}}", "safety: restricted"),
-        ("runtime: {safety: strict}\nagents: {root: {}}", "safety: strict"),
+        (
+            "runtime: {safety: strict}\nagents: {root: {}}",
+            "safety: strict",
+        ),
         (
             "agents: {root: {toolsets: [{type: shell, allowed_domains: [a]}]}}",
             "allowed_domains",
@@ -182,10 +198,19 @@ fn folders_restrict_file_tools_only() {
     let expected = "1 `deny_list` restricts only toolsets of type `filesystem`";
     assert_eq!(problem(text), expected);
     for (list, message) in [
-        ("allow_list: .", "`allow_list` cannot be the text `.` [a list of texts]"),
-        ("allow_list: [5]", "an item of `allow_list` cannot be `5` [text]"),
+        (
+            "allow_list: .",
+            "`allow_list` cannot be the text `.` [a list of texts]",
+        ),
+        (
+            "allow_list: [5]",
+            "an item of `allow_list` cannot be `5` [text]",
+        ),
         ("deny_list: ['']", "`deny_list` has an empty entry"),
-        ("readonly: 1", "`readonly` cannot be `1` [`true` or `false`]"),
+        (
+            "readonly: 1",
+            "`readonly` cannot be `1` [`true` or `false`]",
+        ),
     ] {
         let text = format!("agents: {{root: {{toolsets: [{{type: filesystem, {list}}}]}}}}");
         assert_eq!(problem(&text), format!("1 {message}"));
@@ -232,7 +257,10 @@ fn one_mapping_stands_for_a_list_of_one() {
         "{pre_tool_use: [{matcher: shell, hooks: {type: command, command: cat}}]}",
         "{pre_tool_use: {matcher: shell, hooks: [{type: command, command: cat}]}}",
     ] {
-        let loaded = loaded("agent.yaml", &format!("agents: {{root: {{hooks: {hooks}}}}}"));
+        let loaded = loaded(
+            "agent.yaml",
+            &format!("agents: {{root: {{hooks: {hooks}}}}}"),
+        );
         let [spec] = loaded.specs.as_slice() else {
             panic!("{hooks}: {:?}", loaded.specs)
         };
@@ -253,7 +281,10 @@ fn a_drop_in_has_events_at_the_top_level() {
     assert!(loaded.agent_files.is_empty());
     assert!(loaded.wired.is_empty());
     let error = load("a.yaml", "sesion_start: []\nstop: []").unwrap_err();
-    assert_eq!(error.problems[0].suggestion.as_deref(), Some("session_start"));
+    assert_eq!(
+        error.problems[0].suggestion.as_deref(),
+        Some("session_start")
+    );
 }
 
 #[test]

@@ -99,7 +99,10 @@ impl<'a> Run<'a> {
             selected: life.setup.selected(),
             tools: life.tool_names(),
             first_entry: life.session.entries().len(),
-            cap: life.setup.limits.max_iterations,
+            cap: life
+                .identity
+                .restrictions
+                .at_most(life.setup.limits.max_iterations, |one| one.max_iterations),
             tally: Tally::default(),
             repeats: Repeats::default(),
             life,

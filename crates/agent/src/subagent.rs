@@ -13,6 +13,7 @@ use crate::agent::{AgentSpec, RunEnd, RunReport, fresh_agent_id};
 use crate::background::Tasks;
 use crate::hooks::Hooks;
 use crate::life::{Identity, Life, Setup};
+use crate::restriction::Restrictions;
 use crate::session::Session;
 use crate::tool::{Delegate, ToolFailure};
 
@@ -58,6 +59,10 @@ impl Delegate for Delegation<'_> {
     fn background(&self) -> Result<&Tasks, ToolFailure> {
         Ok(self.tasks)
     }
+
+    fn restrictions(&self) -> &Restrictions {
+        &self.parent.restrictions
+    }
 }
 
 impl Delegation<'_> {
@@ -80,6 +85,10 @@ impl Delegation<'_> {
                 name: spec.name.clone(),
                 instruction: spec.instruction.clone(),
                 tools: Some(self.tools_for(spec)),
+                restrictions: self
+                    .parent
+                    .restrictions
+                    .and(self.setup.restrictions.get(&spec.name)),
                 depth,
                 in_background: self.parent.in_background,
             },

@@ -49,6 +49,7 @@ pub(crate) use self::transfer::{Agents, NAME as TRANSFER_TASK};
 pub use self::write::WriteFile;
 use crate::background::Tasks;
 use crate::provider::ToolSpec;
+use crate::restriction::{Folders, Restrictions};
 
 /// What the agent can call.
 pub trait Tool: Send + Sync + fmt::Debug {
@@ -142,6 +143,11 @@ impl ToolContext<'_> {
     fn path(&self, given: &str) -> PathBuf {
         self.cwd.join(given)
     }
+
+    /// Returns the folders that the tool of that name may use.
+    fn folders(&self, tool: &str) -> Folders {
+        self.delegate.restrictions().folders(tool, self.cwd)
+    }
 }
 
 /// Gives tasks to subagents.
@@ -158,6 +164,9 @@ pub(crate) trait Delegate: Send + Sync {
 
     /// Returns the tasks in the background.
     fn background(&self) -> Result<&Tasks, ToolFailure>;
+
+    /// Returns what the agent that calls may not do.
+    fn restrictions(&self) -> &Restrictions;
 }
 
 /// Arguments that a tool does not take.
@@ -326,8 +335,8 @@ pub(crate) mod testing {
     use super::*;
 
     /// Refuses every task.
-    #[derive(Debug)]
-    pub(crate) struct NoDelegate;
+    #[derive(Debug, Default)]
+    pub(crate) struct NoDelegate(Restrictions);
 
     impl Delegate for NoDelegate {
         fn transfer<'a>(
@@ -344,6 +353,10 @@ pub(crate) mod testing {
 
         fn background(&self) -> Result<&Tasks, ToolFailure> {
             Err(ToolFailure("no tasks".to_owned()))
+        }
+
+        fn restrictions(&self) -> &Restrictions {
+            &self.0
         }
     }
 
@@ -372,7 +385,7 @@ pub(crate) mod testing {
             call: &"c".into(),
             cancel,
             progress: Progress::default(),
-            delegate: &NoDelegate,
+            delegate: &NoDelegate::default(),
         };
         tool.run(input, context)
             .await

@@ -78,7 +78,12 @@ impl Tool for EditFile {
         Box::pin(async move {
             let input: Input = read_input(NAME, &input)?;
             let path = context.path(&input.path);
-            let text = blocking(move || edit(&path, &input)).await?;
+            let folders = context.folders(NAME);
+            let text = blocking(move || {
+                folders.check(&path)?;
+                edit(&path, &input)
+            })
+            .await?;
             Ok(ToolResult::text(text))
         })
     }

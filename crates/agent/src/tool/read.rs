@@ -68,7 +68,12 @@ impl Tool for ReadFile {
         Box::pin(async move {
             let input: Input = read_input(NAME, &input)?;
             let path = context.path(&input.path);
-            let text = blocking(move || read(&path, &input)).await?;
+            let folders = context.folders(NAME);
+            let text = blocking(move || {
+                folders.check(&path)?;
+                read(&path, &input)
+            })
+            .await?;
             Ok(ToolResult::text(excerpt(text)))
         })
     }

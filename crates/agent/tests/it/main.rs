@@ -28,6 +28,7 @@ mod progress;
 mod queue;
 mod recipe;
 mod remote;
+mod restriction;
 mod result;
 mod retry;
 mod stage;

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod agent_file;
 mod builtins;
 mod burst;
 mod call;

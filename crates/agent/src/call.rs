@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, future};
 use serde_json::Value;
 use tenterhook_protocol::event::{
-    DeniedBy, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
+    DenialSource, DeniedBy, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
     ToolExecutionUpdate, ToolsDisabled,
 };
 use tenterhook_protocol::{HookId, JsonObject, ToolCall, ToolResult};
@@ -35,9 +35,6 @@ const CANCELED: &str = "The tool call was cancelled.";
 
 /// What the model is told of a call that did not run because the user has said something.
 const STEERED: &str = "The tool call was skipped because the user has said something.";
-
-/// What decided where the user said no.
-const USER_REJECTED: &str = "user_rejected";
 
 /// What the calls of one model answer have in common.
 pub(crate) struct Bench<'a> {
@@ -145,8 +142,8 @@ struct Denied {
     hook: Option<HookId>,
     /// Why, without the words around it.
     reason: String,
-    /// What decided, as `tool_approval_decision` names it.
-    source: &'static str,
+    /// What decided, as `tool_approval_decision` reports it.
+    source: DenialSource,
 }
 
 /// Builds an event that describes the call and its present arguments.

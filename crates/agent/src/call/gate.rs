@@ -19,14 +19,14 @@
 //! the user has agreed to are not asked for a second time.
 
 use tenterhook_protocol::event::{
-    DeniedBy, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform, WaitReason,
-    WaitingForUser,
+    ApprovalSource, DenialSource, DeniedBy, PermissionRequest, PreToolUse, ToolGuard,
+    ToolInputTransform, WaitReason, WaitingForUser,
 };
 use tenterhook_protocol::{Event, HookId, JsonObject, Outcome, Permission};
 
 use tokio::sync::MutexGuard;
 
-use super::{Bench, Denied, Passage, Refusal, Stop, USER_REJECTED, call_event};
+use super::{Bench, Denied, Passage, Refusal, Stop, call_event};
 use crate::frontend::{Approval, ApprovalRequest, AskedBy};
 use crate::hooks::{NO_REASON, reason_or_none};
 use crate::permission::{Ruling, suggestion};
@@ -53,7 +53,7 @@ impl Bench<'_> {
     pub(super) async fn pass_gates(
         &self,
         passage: &mut Passage<'_>,
-    ) -> Result<&'static str, Refusal> {
+    ) -> Result<ApprovalSource, Refusal> {
         if passage.attempt == 1 {
             self.transform_input(passage).await?;
         }
@@ -75,13 +75,13 @@ impl Bench<'_> {
             .hooks
             .fire(call_event!(ToolInputTransform, passage))
             .await;
-        self.stopped(&outcome, "tool_input_transform_deny")?;
+        self.stopped(&outcome, DenialSource::ToolInputTransformHook)?;
         if let Some(event) = outcome.into_rewritten() {
             accept(
                 passage,
                 event.tool_input,
                 ToolInputTransform::INFO.name,
-                "tool_input_transform_deny",
+                DenialSource::ToolInputTransformHook,
             )?;
         }
         Ok(())
@@ -90,7 +90,7 @@ impl Bench<'_> {
     /// Lets the guard and the rules judge the present arguments.
     async fn judge(&self, passage: &Passage<'_>) -> Result<Question, Refusal> {
         let outcome = self.hooks.fire(call_event!(ToolGuard, passage)).await;
-        self.stopped(&outcome, "tool_guard_deny")?;
+        self.stopped(&outcome, DenialSource::ToolGuardHook)?;
         let demand = (outcome.permission() == Permission::Ask).then(|| Demand {
             reason: outcome.permission_reason().unwrap_or(NO_REASON).to_owned(),
             event: ToolGuard::INFO.name,
@@ -106,7 +106,7 @@ impl Bench<'_> {
                 event: None,
                 hook: None,
                 reason: format!("the permission rule `{rule}` denies it"),
-                source: "rule_deny",
+                source: DenialSource::Rule,
             }));
         }
         Ok(Question {
@@ -135,7 +135,7 @@ impl Bench<'_> {
                 reason: reason_or_none(reason),
             });
         }
-        self.stopped(&outcome, "pre_tool_use_hook_deny")?;
+        self.stopped(&outcome, DenialSource::PreToolUseHook)?;
         let permission = outcome.permission();
         fill(&mut question.metadata, outcome.metadata());
         if permission == Permission::Ask && question.demand.is_none() {
@@ -150,7 +150,7 @@ impl Bench<'_> {
                 passage,
                 event.tool_input,
                 PreToolUse::INFO.name,
-                "pre_tool_use_hook_deny",
+                DenialSource::PreToolUseHook,
             )?;
         }
         Ok(permission)
@@ -161,15 +161,15 @@ impl Bench<'_> {
         &self,
         passage: &mut Passage<'_>,
         mut question: Question,
-    ) -> Result<&'static str, Refusal> {
+    ) -> Result<ApprovalSource, Refusal> {
         if passage.approved.as_ref() == Some(&passage.input) {
-            return Ok("user_approved");
+            return Ok(ApprovalSource::User);
         }
         let reach = question.ruling.reach(&*passage.tool);
         let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let event = call_event!(PermissionRequest, passage, suggestions: vec![suggested]);
         let outcome = self.hooks.fire(event).await;
-        self.stopped(&outcome, "permission_request_hook_deny")?;
+        self.stopped(&outcome, DenialSource::PermissionRequestHook)?;
         fill(&mut question.metadata, outcome.metadata());
         let permission = outcome.permission();
         if let Some(event) = outcome.into_rewritten()
@@ -179,7 +179,7 @@ impl Bench<'_> {
                 passage,
                 event.tool_input,
                 PermissionRequest::INFO.name,
-                "permission_request_hook_deny",
+                DenialSource::PermissionRequestHook,
             )?;
             let again = self.judge(passage).await?;
             question = question.followed_by(again);
@@ -189,7 +189,7 @@ impl Bench<'_> {
             .as_ref()
             .is_none_or(|demand| demand.event != ToolGuard::INFO.name);
         if permission == Permission::Allow && may_answer {
-            return Ok("permission_request_hook_allow");
+            return Ok(ApprovalSource::PermissionRequestHook);
         }
         let source = self.ask_user(passage, &question).await?;
         passage.approved = Some(passage.input.clone());
@@ -200,7 +200,7 @@ impl Bench<'_> {
         &self,
         passage: &Passage<'_>,
         question: &Question,
-    ) -> Result<&'static str, Refusal> {
+    ) -> Result<ApprovalSource, Refusal> {
         let frontend = self.hooks.frontend();
         if !frontend.is_interactive() {
             return Err(Refusal::Denied(question.unanswered()));
@@ -218,7 +218,7 @@ impl Bench<'_> {
             question.demand.is_none() && !question.is_changed && ruling == Ruling::Granted
         };
         if is_granted() {
-            return Ok("session_allow");
+            return Ok(ApprovalSource::Session);
         }
         let waiting = || WaitingForUser {
             reason: WaitReason::ToolApproval,
@@ -241,18 +241,18 @@ impl Bench<'_> {
             answer = frontend.approve(request) => answer,
         };
         match answer {
-            Approval::AllowOnce => Ok("user_approved"),
+            Approval::AllowOnce => Ok(ApprovalSource::User),
             Approval::AllowSession => {
                 let permissions = &self.setup.permissions;
                 permissions.grant(&*passage.tool, &passage.input, reach);
-                Ok("user_approved_session")
+                Ok(ApprovalSource::UserForSession)
             }
             Approval::Deny { reason } => Err(Refusal::Denied(Denied {
                 by: DeniedBy::User,
                 event: None,
                 hook: None,
                 reason: reason.unwrap_or_default(),
-                source: USER_REJECTED,
+                source: DenialSource::User,
             })),
         }
     }
@@ -272,7 +272,7 @@ impl Bench<'_> {
 
     /// Ends the passage if a hook stopped the call, or if the run was cancelled: hooks that were
     /// cancelled with it did not judge.
-    fn stopped<E: Event>(&self, outcome: &Outcome<E>, source: &'static str) -> Result<(), Refusal> {
+    fn stopped<E: Event>(&self, outcome: &Outcome<E>, source: DenialSource) -> Result<(), Refusal> {
         if self.cancel.is_cancelled() {
             return Err(Refusal::Canceled);
         }
@@ -294,7 +294,7 @@ fn accept(
     passage: &mut Passage<'_>,
     input: JsonObject,
     event: &'static str,
-    source: &'static str,
+    source: DenialSource,
 ) -> Result<(), Refusal> {
     if let Err(error) = passage.tool.check(&input) {
         return Err(Refusal::Denied(Denied {
@@ -335,18 +335,24 @@ impl Question {
     }
 
     /// Returns what lets the call through without a question.
-    fn answer_without_user(&self, permission: Permission, says_yes: bool) -> Option<&'static str> {
+    fn answer_without_user(
+        &self,
+        permission: Permission,
+        says_yes: bool,
+    ) -> Option<ApprovalSource> {
         if self.demand.is_some() {
             return None;
         }
         match self.ruling {
-            Ruling::Allow => Some("rule_allow"),
-            Ruling::Granted => Some("session_allow"),
+            Ruling::Allow => Some(ApprovalSource::Rule),
+            Ruling::Granted => Some(ApprovalSource::Session),
             Ruling::Harmless | Ruling::Unruled if permission == Permission::Allow => {
-                Some("pre_tool_use_hook_allow")
+                Some(ApprovalSource::PreToolUseHook)
             }
-            Ruling::Harmless | Ruling::Unruled | Ruling::Ask(_) if says_yes => Some("mode_yes"),
-            Ruling::Harmless => Some("readonly_hint"),
+            Ruling::Harmless | Ruling::Unruled | Ruling::Ask(_) if says_yes => {
+                Some(ApprovalSource::Yes)
+            }
+            Ruling::Harmless => Some(ApprovalSource::ReadOnlyTool),
             Ruling::Deny(_) | Ruling::Ask(_) | Ruling::Unruled => None,
         }
     }
@@ -387,7 +393,7 @@ impl Question {
             event: None,
             hook: None,
             reason,
-            source: "non_interactive_deny",
+            source: DenialSource::NonInteractive,
         }
     }
 }

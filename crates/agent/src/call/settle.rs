@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use tenterhook_protocol::event::{
-    ApprovalDecision, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolResponseTransform,
+    ApprovalDecision, ApprovalSource, DecisionSource, DenialSource, PermissionDenied, PostToolUse,
+    ToolApprovalDecision, ToolResponseTransform,
 };
 use tenterhook_protocol::{ContentBlock, Event, HookId, JsonObject, ToolCall, ToolResult};
 
-use super::{
-    Bench, CANCELED, Called, Denied, Passage, Refusal, Stop, USER_REJECTED, Unrun, call_event,
-};
+use super::{Bench, CANCELED, Called, Denied, Passage, Refusal, Stop, Unrun, call_event};
 use crate::frontend::Denial;
 use crate::hooks::{NO_REASON, reason_or_none};
 
@@ -23,7 +22,7 @@ impl Denied {
         };
         match self.event {
             Some(event) => format!("The tool call was rejected by a {event} hook.{because}"),
-            None if self.source == USER_REJECTED => {
+            None if self.source == DenialSource::User => {
                 format!("The tool call was rejected by the user.{because}")
             }
             None => format!("The tool call was denied.{because}"),
@@ -33,7 +32,7 @@ impl Denied {
 
 impl Bench<'_> {
     /// Says that a call runs.
-    pub(super) async fn settle_allowed(&self, passage: &Passage<'_>, source: &'static str) {
+    pub(super) async fn settle_allowed(&self, passage: &Passage<'_>, source: ApprovalSource) {
         self.tell_decision(passage, ApprovalDecision::Allow, source)
             .await;
         if passage.call.arguments.as_object() != Some(&passage.input) {
@@ -65,8 +64,12 @@ impl Bench<'_> {
 
     /// Says that the end of the run came before a decision.
     async fn canceled(&self, passage: Passage<'_>) -> Called {
-        self.tell_decision(&passage, ApprovalDecision::Canceled, "context_canceled")
-            .await;
+        self.tell_decision(
+            &passage,
+            ApprovalDecision::Canceled,
+            DecisionSource::Cancelled,
+        )
+        .await;
         if passage.failure.is_some() {
             // The tool has run: hooks and model must not take it for a call that did nothing.
             return self.settle_unrun(passage, CANCELED.to_owned()).await;
@@ -83,9 +86,10 @@ impl Bench<'_> {
         &self,
         passage: &Passage<'_>,
         decision: ApprovalDecision,
-        source: &'static str,
+        source: impl Into<DecisionSource>,
     ) {
-        let event = call_event!(ToolApprovalDecision, passage, decision: decision, source: source.to_owned());
+        let source = source.into();
+        let event = call_event!(ToolApprovalDecision, passage, decision: decision, source: source);
         self.hooks.tell(event).await;
     }
 

@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::json;
 use tenterhook::event::{
-    PermissionRequest, PostToolUse, PreToolUse, ToolApprovalDecision, ToolGuard, ToolInputTransform,
+    ApprovalSource, DenialSource, PermissionRequest, PostToolUse, PreToolUse, ToolApprovalDecision,
+    ToolGuard, ToolInputTransform,
 };
 use tenterhook::{Effect, JsonObject};
 use tenterhook_agent::frontend::Approval;
@@ -415,20 +416,20 @@ async fn sources_name_what_let_a_call_through() {
     let shell = "{name: shell, arguments: {cmd: 'true'}}";
     assert_eq!(
         decide(Permissions::new().allow("shell".parse().unwrap()), shell).await,
-        "rule_allow"
+        ApprovalSource::Rule.into()
     );
-    assert_eq!(decide(yes(), shell).await, "mode_yes");
+    assert_eq!(decide(yes(), shell).await, ApprovalSource::Yes.into());
     assert_eq!(
         decide(yes().ask("shell".parse().unwrap()), shell).await,
-        "mode_yes"
+        ApprovalSource::Yes.into()
     );
     assert_eq!(
         decide(Permissions::new(), "{name: list_directory}").await,
-        "readonly_hint"
+        ApprovalSource::ReadOnlyTool.into()
     );
     assert_eq!(
         decide(Permissions::new(), shell).await,
-        "non_interactive_deny"
+        DenialSource::NonInteractive.into()
     );
 }
 

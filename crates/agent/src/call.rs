@@ -93,6 +93,8 @@ struct Passage<'a> {
     approved: Option<JsonObject>,
     /// What became of the run before.
     failure: Option<ToolResult>,
+    /// The newest run failed in a way in which the next one would fail too.
+    failed_permanently: bool,
     clock: Clock,
 }
 
@@ -269,7 +271,8 @@ impl Bench<'_> {
         passage.clock.began.get_or_insert(began);
         let ran = self.run_tool(passage).await;
         passage.clock.last = began.elapsed();
-        let result = ran.unwrap_or_else(|failure| ToolResult::error(failure.to_string()));
+        passage.failed_permanently = ran.as_ref().is_err_and(ToolFailure::is_permanent_failure);
+        let result = ran.unwrap_or_else(ToolFailure::into_result);
         Ok(self.transform(passage, result).await)
     }
 
@@ -283,7 +286,7 @@ impl Bench<'_> {
         let will_retry = passage.attempt < retry.attempts
             && passage.stop.is_none()
             && !self.cancel.is_cancelled()
-            && !passage.tool.is_hopeless(&error);
+            && !passage.failed_permanently;
         let failed = call_event!(ToolError, passage, error: error, will_retry: will_retry);
         self.hooks.tell(failed).await;
         if !will_retry {
@@ -343,6 +346,7 @@ impl Bench<'_> {
             attempt: 1,
             approved: None,
             failure: None,
+            failed_permanently: false,
             clock: Clock::default(),
         })
     }
@@ -387,8 +391,8 @@ impl Bench<'_> {
             tokio::time::sleep(self.setup.limits.grace).await;
         };
         tokio::select! {
-            ran = running => ran.unwrap_or_else(|_| Err(ToolFailure(format!("the tool `{}` broke", passage.call.name)))),
-            () = given_up => Err(ToolFailure(CANCELED.to_owned())),
+            ran = running => ran.unwrap_or_else(|_| Err(ToolFailure::new(format!("the tool `{}` broke", passage.call.name)))),
+            () = given_up => Err(ToolFailure::new(CANCELED)),
         }
     }
 

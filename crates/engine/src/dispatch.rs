@@ -25,7 +25,7 @@ use crate::fold::fold;
 use crate::handler::{Answer, Call, Handler, HandlerError, Late, SyncFunction, panic_text};
 use crate::hook::{Handling, Phase};
 use crate::plan::{Hook, Plan, SyncCall};
-use crate::policy::{OnError, Policy, failure_effect};
+use crate::policy::{OnError, Policy, failure_effect, may_rewrite_result, withheld_notice};
 use crate::sink::JournalSink;
 
 /// Runs a plan whose hooks all answer at once. Nothing is allocated unless a hook has an opinion.
@@ -101,12 +101,7 @@ impl<E: Event> InlineRun<'_, E> {
             hook,
             answer,
             self.outcome.get_or_insert_default(),
-            |rewrite| {
-                let mut next = event.clone();
-                apply(&mut next, rewrite)?;
-                *event = next;
-                Ok(())
-            },
+            &mut OwnEvent(event),
         );
         self.ended |= settled.ends && runs_in_series(E::INFO, hook.spec.phase);
     }
@@ -155,6 +150,46 @@ fn apply(
     rewrite
         .iter()
         .try_for_each(|(field, value)| event.rewrite(field, value.clone()))
+}
+
+/// The event of a dispatch, as far as an answer changes it.
+trait Changing {
+    /// Applies a rewrite whole or not at all.
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError>;
+
+    /// Replaces the result that the event hands on by `notice`.
+    fn withhold(&mut self, notice: &str);
+}
+
+/// An event that no one else sees.
+struct OwnEvent<'a, E>(&'a mut E);
+
+impl<E: Event> Changing for OwnEvent<'_, E> {
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+        let mut next = self.0.clone();
+        apply(&mut next, rewrite)?;
+        *self.0 = next;
+        Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        self.0.withhold(notice);
+    }
+}
+
+impl Changing for EventRef {
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+        let mut next = self.event().boxed_clone();
+        apply(&mut *next, rewrite)?;
+        *self = Self::new(Arc::from(next), Arc::clone(self.envelope()));
+        Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        let mut next = self.event().boxed_clone();
+        next.withhold(notice);
+        *self = Self::new(Arc::from(next), Arc::clone(self.envelope()));
+    }
 }
 
 /// What came of a plan.
@@ -280,12 +315,7 @@ impl PlanRun<'_> {
     /// Settles one answer and says whether it ends a series.
     fn settle(&mut self, hook: &Hook, answer: Answer, duration: Duration) -> bool {
         let event = &mut self.event;
-        let settled = settle(self.info, hook, answer, &mut self.outcome, |rewrite| {
-            let mut next = event.event().boxed_clone();
-            apply(&mut *next, rewrite)?;
-            *event = EventRef::new(Arc::from(next), Arc::clone(event.envelope()));
-            Ok(())
-        });
+        let settled = settle(self.info, hook, answer, &mut self.outcome, event);
         if self.conditions.with_records {
             let record = self.record(hook, settled.summary, duration);
             self.runs.push(record);
@@ -420,6 +450,8 @@ struct Summary {
     effect: &'static str,
     reason: Option<String>,
     let_through: bool,
+    /// The failure withheld the event's result.
+    withholds: bool,
     context_bytes: u64,
 }
 
@@ -434,7 +466,7 @@ fn settle(
     hook: &Hook,
     answer: Answer,
     outcome: &mut AnyOutcome,
-    apply: impl FnOnce(&JsonObject) -> Result<(), RewriteError>,
+    event: &mut impl Changing,
 ) -> Settled {
     let phase = hook.spec.phase;
     let mut refused_stop = None;
@@ -456,7 +488,9 @@ fn settle(
             if phase == Phase::Observe || effect.rewrite.is_empty() {
                 return Ok(());
             }
-            apply(&effect.rewrite).map_err(HandlerError::Rewrite)
+            event
+                .rewrite(&effect.rewrite)
+                .map_err(HandlerError::Rewrite)
         });
         match taken {
             Ok(()) => Ok(effect),
@@ -469,7 +503,7 @@ fn settle(
     let (effect, mut summary) = match accepted {
         Ok(effect) => (*effect, Summary::default()),
         Err(error) => {
-            let (effect, summary) = fail(info, hook, &error, outcome);
+            let (effect, summary) = fail(info, hook, &error, outcome, event);
             // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.
             (refused_stop.unwrap_or(effect), summary)
         }
@@ -514,21 +548,32 @@ fn fail(
     hook: &Hook,
     error: &HandlerError,
     outcome: &mut AnyOutcome,
+    event: &mut impl Changing,
 ) -> (AnyEffect, Summary) {
     let spec = &hook.spec;
-    let cause = error.to_string();
     // A hook that only observes guards nothing, so its failure stops nothing and lets nothing through.
     let policy = match (spec.phase, spec.policy.on_error) {
         (Phase::Observe, OnError::Block) => Policy::new(OnError::Warn, "the phase stops nothing"),
-        _ if hook.strict => spec.policy.strict(info),
+        _ if hook.strict => spec.policy.strict(info, spec.phase),
         _ => spec.policy,
+    };
+    let withholds = policy.on_error == OnError::Block && may_rewrite_result(info, spec.phase);
+    let cause = if withholds {
+        event.withhold(&withheld_notice(&spec.id, error));
+        note_withheld(info, &spec.id, outcome);
+        error.outline()
+    } else {
+        error.to_string()
     };
     let is_guarding = info.class == EventClass::Gate && spec.phase != Phase::Observe;
     let let_through = is_guarding && policy.on_error != OnError::Block;
-    let message = format!(
+    let mut message = format!(
         "{} hook failed to execute: hook \"{}\": {cause}",
         info.name, spec.id
     );
+    if withholds {
+        message.push_str("; the result is withheld, and so are the details, which may quote it");
+    }
     let effect = failure_effect(info, policy, message);
     outcome.failures.push(Failure {
         hook: spec.id.clone(),
@@ -541,9 +586,20 @@ fn fail(
             status: error.status(),
             cause: Some(cause),
             let_through,
+            // On a gate the stop is the stronger word.
+            withholds: withholds && info.class == EventClass::Observer,
             ..Summary::default()
         },
     )
+}
+
+fn note_withheld(info: &EventInfo, hook: &HookId, outcome: &mut AnyOutcome) {
+    outcome.withheld_by.get_or_insert_with(|| hook.clone());
+    for rewrite in info.rewrites.iter().filter(|rewrite| rewrite.is_result) {
+        if !outcome.rewritten.iter().any(|field| field == rewrite.field) {
+            outcome.rewritten.push(rewrite.field.to_owned());
+        }
+    }
 }
 
 /// Says whether an effect ends a series: what it stops can no longer happen, or is done already.
@@ -580,6 +636,9 @@ fn describe(effect: &AnyEffect, summary: &mut Summary) {
             .find_map(|(word, used)| used.then_some(*word))
             .unwrap_or("none"),
     };
+    if summary.withholds {
+        summary.effect = "withhold";
+    }
     summary.reason = permission
         .and_then(|verdict| verdict.reason.clone())
         .or_else(|| effect.block.clone())

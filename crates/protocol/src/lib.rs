@@ -33,6 +33,7 @@ mod outcome;
 mod permission;
 pub mod schema;
 mod wire_enum;
+mod withhold;
 
 pub use catalogue::{
     AnyEvent, Event, EventClass, EventInfo, ListInfo, NotHonoured, RewriteError, RewriteInfo,

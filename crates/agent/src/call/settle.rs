@@ -6,7 +6,7 @@ use tenterhook_protocol::event::{
     ApprovalDecision, ApprovalSource, DecisionSource, DenialSource, PermissionDenied, PostToolUse,
     ToolApprovalDecision, ToolResponseTransform,
 };
-use tenterhook_protocol::{ContentBlock, Event, HookId, JsonObject, ToolCall, ToolResult};
+use tenterhook_protocol::{ContentBlock, Event, HookId, JsonObject, Outcome, ToolCall, ToolResult};
 
 use super::{Bench, CANCELED, Called, Denied, Passage, Refusal, Stop, Unrun, call_event};
 use crate::frontend::Denial;
@@ -100,7 +100,7 @@ impl Bench<'_> {
         input: JsonObject,
         text: String,
     ) -> Called {
-        let mut result = ToolResult::error(text);
+        let result = ToolResult::error(text);
         let event = || ToolResponseTransform {
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -110,11 +110,8 @@ impl Bench<'_> {
             ..ToolResponseTransform::default()
         };
         let outcome = self.hooks.fire_always(event).await;
-        if let Some(event) = outcome.into_rewritten() {
-            replace_text(&mut result, event.tool_response);
-        }
         Called {
-            result,
+            result: with_response(result, outcome),
             ..Called::default()
         }
     }
@@ -137,11 +134,7 @@ impl Bench<'_> {
         self.after_use(passage, result, true).await
     }
 
-    pub(super) async fn transform(
-        &self,
-        passage: &Passage<'_>,
-        mut result: ToolResult,
-    ) -> ToolResult {
+    pub(super) async fn transform(&self, passage: &Passage<'_>, result: ToolResult) -> ToolResult {
         let event = call_event!(
             ToolResponseTransform,
             passage,
@@ -149,10 +142,7 @@ impl Bench<'_> {
             is_error: result.is_error,
         );
         let outcome = self.hooks.fire_always(event).await;
-        if let Some(event) = outcome.into_rewritten() {
-            replace_text(&mut result, event.tool_response);
-        }
-        result
+        with_response(result, outcome)
     }
 
     pub(super) async fn after_use(
@@ -193,10 +183,21 @@ fn format_attempt(attempt: u32, failure: &ToolResult) -> String {
     format!("\nIt had run before: attempt {attempt} failed: {error}")
 }
 
-/// Puts a text in the place of all text of a result; other content stays.
-fn replace_text(result: &mut ToolResult, text: String) {
+/// Returns a result with the text that hooks left of it. Other content stays, unless the text was withheld: images and
+/// details may hold what the text held.
+fn with_response(mut result: ToolResult, outcome: Outcome<ToolResponseTransform>) -> ToolResult {
+    let is_withheld = outcome.withheld_by().is_some();
+    let Some(event) = outcome.into_rewritten() else {
+        return result;
+    };
+    let text = event.tool_response;
+    if is_withheld {
+        result.content.clear();
+        result.details = None;
+    }
     result.content.retain(|block| block.as_text().is_none());
     if !text.is_empty() {
         result.content.insert(0, ContentBlock::text(text));
     }
+    result
 }

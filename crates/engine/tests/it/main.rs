@@ -13,6 +13,7 @@ mod folding;
 mod fork_server;
 mod journal;
 mod registering;
+mod withholding;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -128,6 +128,7 @@ impl Event for Custom {
             field: "payload",
             target: "payload",
             mode: RewriteMode::Merge,
+            is_result: false,
         }],
         collects: &[],
         supplies: None,

@@ -442,7 +442,7 @@ event! {
     }
     rewrites {
         /// Changes the text; an empty one clears it.
-        replace replace_response(tool_response: String) => tool_response,
+        result replace_response(tool_response: String) => tool_response,
     }
 }
 
@@ -480,9 +480,9 @@ event! {
     }
     rewrites {
         /// Changes what the model sees.
-        replace replace_content(content: Vec<ContentBlock>) => result.content,
+        result replace_content(content: Vec<ContentBlock>) => result.content,
         /// Changes the structured facts.
-        replace replace_details(details: Option<JsonObject>) => result.details,
+        result replace_details(details: Option<JsonObject>) => result.details,
         /// Changes whether the result counts as an error.
         replace replace_is_error(is_error: bool) => result.is_error,
         /// Changes whether the run ends after this call.

@@ -49,7 +49,7 @@ event! {
     }
     rewrites {
         /// Sends other messages; the session keeps its own.
-        replace replace_messages(messages: Vec<Message>) => messages,
+        result replace_messages(messages: Vec<Message>) => messages,
     }
 }
 
@@ -69,7 +69,7 @@ event! {
     }
     rewrites {
         /// Sends other messages in this call; the session keeps its own.
-        replace replace_messages(messages: Vec<Message>) => messages,
+        result replace_messages(messages: Vec<Message>) => messages,
     }
 }
 
@@ -95,7 +95,7 @@ event! {
     }
     rewrites {
         /// Sends another body.
-        replace replace_payload(payload: Value) => payload,
+        result replace_payload(payload: Value) => payload,
     }
 }
 
@@ -159,7 +159,7 @@ event! {
     }
     rewrites {
         /// Stores another message of the same role.
-        replace replace_message(message: Message) => message,
+        result replace_message(message: Message) => message,
     }
 }
 

@@ -202,7 +202,7 @@ impl Bench<'_> {
         let started = || ToolExecutionStart {
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
-            tool_input: call.arguments.as_object().cloned().unwrap_or_default(),
+            tool_input: shown_input(call),
         };
         self.hooks.tell(started).await;
         self.hooks.frontend().tool_start(self.agent, call);
@@ -216,11 +216,11 @@ impl Bench<'_> {
         let started = || ToolExecutionStart {
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
-            tool_input: call.arguments.as_object().cloned().unwrap_or_default(),
+            tool_input: shown_input(call),
         };
         self.hooks.tell(started).await;
         self.hooks.frontend().tool_start(self.agent, call);
-        let input = call.arguments.as_object().cloned().unwrap_or_default();
+        let input = shown_input(call);
         let called = self.answer_unjudged(call, input, why.to_owned()).await;
         self.close(call, &called.result).await;
         called
@@ -239,7 +239,7 @@ impl Bench<'_> {
 
     async fn carry_out(&self, call: &ToolCall) -> Called {
         if self.cancel.is_cancelled() {
-            let input = call.arguments.as_object().cloned().unwrap_or_default();
+            let input = shown_input(call);
             return self.answer_unjudged(call, input, CANCELED.to_owned()).await;
         }
         let mut passage = match self.admit(call).await {
@@ -315,14 +315,14 @@ impl Bench<'_> {
                 call.name,
                 names.join(", ")
             );
-            return Err((JsonObject::new(), text));
+            return Err((shown_input(call), text));
         };
         let input = match &call.arguments {
             Value::Object(input) => input.clone(),
             Value::Null => JsonObject::new(),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 let text = format!("The arguments of `{}` are no JSON object.", call.name);
-                return Err((JsonObject::new(), text));
+                return Err((shown_input(call), text));
             }
         };
         if let Err(error) = tool.check(&input) {
@@ -458,6 +458,16 @@ impl Audience {
         } else {
             Progress::default()
         }
+    }
+}
+
+/// Returns the arguments as hooks see them. Hooks know objects only; anything else is shown as `arguments`, because an
+/// empty object would hide what the model asked for.
+fn shown_input(call: &ToolCall) -> JsonObject {
+    match &call.arguments {
+        Value::Object(input) => input.clone(),
+        Value::Null => JsonObject::new(),
+        other => JsonObject::from_iter([("arguments".to_owned(), other.clone())]),
     }
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::json;
 use tenterhook::event::{
-    ApprovalSource, DenialSource, PermissionRequest, PostToolUse, PreToolUse, ToolApprovalDecision,
-    ToolGuard, ToolInputTransform,
+    ApprovalSource, DenialSource, MessageEnd, PermissionRequest, PostToolUse, PreToolUse,
+    ToolApprovalDecision, ToolExecutionStart, ToolGuard, ToolInputTransform, ToolResponseTransform,
 };
 use tenterhook::{Effect, JsonObject};
 use tenterhook_agent::frontend::Approval;
@@ -181,6 +181,28 @@ turns:
             "tool_response_transform",
             "tool_execution_end"
         ]
+    );
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_not_hidden_from_hooks() {
+    let stage = Stage::empty();
+    stage.engine.on(|event: &MessageEnd| {
+        let mut message = event.message.clone();
+        for call in &mut message.tool_calls {
+            call.arguments = json!("rm -rf ~");
+        }
+        Effect::<MessageEnd>::none().replace_message(message)
+    });
+    let script = "turns: [{tool_calls: [{name: shell}]}, {text: done}]";
+    let (agent, _) = stage.play(script).await;
+    let shown = json!({"arguments": "rm -rf ~"});
+    let started = stage.only::<ToolExecutionStart>().tool_input;
+    let answered = stage.only::<ToolResponseTransform>().tool_input;
+    assert_eq!([json!(started), json!(answered)], [shown.clone(), shown]);
+    assert_eq!(
+        tool_texts(&agent),
+        ["The arguments of `shell` are no JSON object."]
     );
 }
 

@@ -171,7 +171,10 @@ async fn crashing(dir: &Path, event: &str, is_python: bool) -> Arc<dyn Handler> 
     let path = dir.join("redact.py");
     fs::write(&path, PYTHON.replace("EVENT", &format!("'{event}'"))).unwrap();
     let worker = python(dir);
-    let script = Script { path, api: "tenterhook" };
+    let script = Script {
+        path,
+        api: "tenterhook",
+    };
     worker.load(&script).await.unwrap();
     let handler = WorkerHandler::new(worker, (0, 0), DockerAgent::native(), "redact");
     Arc::new(handler)

@@ -1,15 +1,22 @@
 //! What stops a tool call, in which order, and what a changed call goes through.
 
 use std::fs;
+use std::sync::Arc;
 
+use futures_util::future::{self, BoxFuture};
 use serde_json::json;
 use tenterhook::event::{
     ApprovalSource, DenialSource, MessageEnd, PermissionRequest, PostToolUse, PreToolUse,
     ToolApprovalDecision, ToolExecutionStart, ToolGuard, ToolInputTransform, ToolResponseTransform,
 };
-use tenterhook::{Effect, JsonObject};
+use tenterhook::{
+    Answer, Call, CommandHandler, Effect, EventKind, Handler, HookSpec, JsonObject, OnError,
+    native_policy,
+};
 use tenterhook_agent::frontend::Approval;
 use tenterhook_agent::{Permissions, RunEnd};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_process::{Command, Program};
 
 use crate::stage::{Stage, tool_texts};
 
@@ -520,4 +527,118 @@ async fn who_denied_is_the_rule_only_where_there_is_one() {
     assert_eq!(denied_by(Permissions::new()).await, ["user"]);
     let asks = Permissions::new().ask("shell".parse().unwrap());
     assert_eq!(denied_by(asks).await, ["rule"]);
+}
+
+/// Makes a file, unless something stops it.
+const MAKE: &str =
+    "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch made}}]}, {text: done}]";
+
+fn asking(kind: EventKind) -> HookSpec {
+    let line = r#"echo '{"decision":"ask","reason":"sure?"}'"#;
+    let command = Command::new(Program::shell(line));
+    let handler = CommandHandler::new(command, line, DockerAgent::native());
+    HookSpec::new(kind, "asks", Arc::new(handler))
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn ask_never_rounds_down_to_allow() {
+    let shell = || "shell".parse().unwrap();
+    let every: [fn() -> Permissions; 3] = [Permissions::new, yes, || {
+        Permissions::new().allow("shell".parse().unwrap())
+    }];
+    for kind in [
+        EventKind::UserInput,
+        EventKind::UserPromptSubmit,
+        EventKind::BeforeLlmCall,
+        EventKind::ToolInputTransform,
+        EventKind::ToolGuard,
+        EventKind::PreToolUse,
+        EventKind::PermissionRequest,
+    ] {
+        for (number, permissions) in every.iter().enumerate() {
+            let permissions = match kind {
+                // It fires only where the user would be asked.
+                EventKind::PermissionRequest => Permissions::new().ask(shell()),
+                _ => permissions(),
+            };
+            // No one is there to be asked, and other hooks allow the call.
+            let stage = Stage::empty();
+            stage.engine.register(asking(kind));
+            stage
+                .engine
+                .on(|_: &ToolGuard| Effect::<ToolGuard>::allow());
+            stage
+                .engine
+                .on(|_: &PreToolUse| Effect::<PreToolUse>::allow());
+            stage
+                .engine
+                .on(|_: &PermissionRequest| Effect::<PermissionRequest>::allow());
+            stage
+                .play_with(MAKE, |builder| builder.permissions(permissions))
+                .await;
+            assert!(
+                !stage.path().join("made").exists(),
+                "{kind:?}, permissions {number}"
+            );
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn ask_leaves_the_call_to_the_user_where_one_is_there() {
+    for kind in [EventKind::ToolGuard, EventKind::PreToolUse] {
+        for (answer, runs) in [
+            (Approval::AllowOnce, true),
+            (Approval::Deny { reason: None }, false),
+        ] {
+            let stage = Stage::attended([answer]);
+            stage.engine.register(asking(kind));
+            stage
+                .play_with(MAKE, |builder| builder.permissions(yes()))
+                .await;
+            assert_eq!(
+                stage.human.asked(),
+                ["shell {\"cmd\":\"touch made\"} sure?"]
+            );
+            assert_eq!(stage.path().join("made").exists(), runs, "{kind:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn gates_whose_hooks_were_cancelled_let_nothing_through() {
+    for kind in [EventKind::ToolGuard, EventKind::PreToolUse] {
+        let stage = Stage::empty();
+        let cancel = tenterhook_agent::CancellationToken::new();
+        let token = cancel.clone();
+        // Its policy lets a failure through; a cancelled hook has judged nothing all the same.
+        stage.engine.register(HookSpec {
+            policy: native_policy(kind.info(), Some(OnError::Ignore)),
+            ..HookSpec::new(kind, "never", Arc::new(Never(token)))
+        });
+        let mut agent = stage.builder(MAKE).permissions(yes()).build().unwrap();
+        assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+        assert!(!stage.path().join("made").exists(), "{kind:?}");
+    }
+}
+
+/// Cancels the run and never answers.
+#[derive(Debug)]
+struct Never(tenterhook_agent::CancellationToken);
+
+impl Handler for Never {
+    fn kind(&self) -> &'static str {
+        "never"
+    }
+
+    fn describe(&self) -> String {
+        "never".to_owned()
+    }
+
+    fn handle<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, Answer> {
+        self.0.cancel();
+        Box::pin(future::pending())
+    }
 }

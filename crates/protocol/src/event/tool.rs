@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::JsonObject;
 use crate::catalogue::event;
 use crate::id::ToolUseId;
-use crate::message::{ContentBlock, ToolResult};
+use crate::message::ToolResult;
 use crate::wire_enum::wire_enum;
 
 wire_enum! {
@@ -258,8 +258,7 @@ event! {
         tool_category: Option<String>,
     }
     rewrites {
-        /// Changes arguments: the keys given take the place of the same keys.
-        merge patch_input(tool_input: JsonObject) => tool_input,
+        merge patch_input => tool_input,
     }
 }
 
@@ -306,10 +305,8 @@ event! {
         tool_category: Option<String>,
     }
     rewrites {
-        /// Changes arguments: the keys given take the place of the same keys.
-        merge patch_input(tool_input: JsonObject) => tool_input,
-        /// Changes the arguments as a whole: the tool gets these and no others.
-        replace replace_input(whole_input: JsonObject) => tool_input,
+        merge patch_input => tool_input,
+        replace replace_input => tool_input,
     }
 }
 
@@ -337,8 +334,7 @@ event! {
         suggestions: Vec<String>,
     }
     rewrites {
-        /// Changes arguments: the keys given take the place of the same keys.
-        merge patch_input(tool_input: JsonObject) => tool_input,
+        merge patch_input => tool_input,
     }
 }
 
@@ -441,8 +437,7 @@ event! {
         is_error: bool,
     }
     rewrites {
-        /// Changes the text; an empty one clears it.
-        result replace_response(tool_response: String) => tool_response,
+        result replace_response => tool_response,
     }
 }
 
@@ -479,14 +474,10 @@ event! {
         blocked: bool,
     }
     rewrites {
-        /// Changes what the model sees.
-        result replace_content(content: Vec<ContentBlock>) => result.content,
-        /// Changes the structured facts.
-        result replace_details(details: Option<JsonObject>) => result.details,
-        /// Changes whether the result counts as an error.
-        replace replace_is_error(is_error: bool) => result.is_error,
-        /// Changes whether the run ends after this call.
-        replace replace_terminate(terminate: bool) => result.terminate,
+        result replace_content => result.content,
+        result replace_details => result.details,
+        replace replace_is_error => result.is_error,
+        replace replace_terminate => result.terminate,
     }
 }
 

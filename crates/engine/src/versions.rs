@@ -1,0 +1,128 @@
+//! An event while hooks rewrite it: each rewrite makes a new version, and what hooks saw before stays as it was.
+
+use std::sync::Arc;
+
+use tenterhook_protocol::{AnyEvent, Envelope, Event, JsonObject, RewriteError};
+
+use crate::event_ref::EventRef;
+
+/// What an answer changes of an event.
+pub(crate) trait Change {
+    /// Makes a new version with every field of `rewrite` changed. After an error the newest version is what it was.
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError>;
+
+    /// Makes a new version in which `notice` takes the place of the result that the event hands on.
+    fn withhold(&mut self, notice: &str);
+}
+
+/// The event of one dispatch.
+pub(crate) trait Versions: Change + Send {
+    /// Returns the newest version.
+    fn newest(&self) -> &EventRef;
+}
+
+/// An event that no hook keeps: it is changed in place.
+pub(crate) struct InPlace<'a, E>(pub(crate) &'a mut E);
+
+impl<E: Event> Change for InPlace<'_, E> {
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+        let mut next = self.0.clone();
+        apply(&mut next, rewrite)?;
+        *self.0 = next;
+        Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        self.0.withhold(notice);
+    }
+}
+
+/// An event whose type the dispatch knows. It keeps that type, whatever is rewritten.
+pub(crate) struct TypedVersions<E> {
+    event: Arc<E>,
+    shared: EventRef,
+}
+
+impl<E: Event> TypedVersions<E> {
+    pub(crate) fn new(event: E, envelope: Envelope) -> Self {
+        let event = Arc::new(event);
+        let shared = EventRef::new(Arc::clone(&event) as _, Arc::new(envelope));
+        Self { event, shared }
+    }
+
+    /// Returns the newest version.
+    pub(crate) fn into_event(self) -> E {
+        drop(self.shared);
+        Arc::unwrap_or_clone(self.event)
+    }
+}
+
+impl<E: Event> TypedVersions<E> {
+    fn put(&mut self, next: E) {
+        self.event = Arc::new(next);
+        self.shared = self.shared.with_event(Arc::clone(&self.event) as _);
+    }
+}
+
+impl<E: Event> Versions for TypedVersions<E> {
+    fn newest(&self) -> &EventRef {
+        &self.shared
+    }
+}
+
+impl<E: Event> Change for TypedVersions<E> {
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+        let mut next = (*self.event).clone();
+        apply(&mut next, rewrite)?;
+        self.put(next);
+        Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        let mut next = (*self.event).clone();
+        next.withhold(notice);
+        self.put(next);
+    }
+}
+
+/// An event whose type is known at run time only.
+pub(crate) struct AnyVersions(EventRef);
+
+impl AnyVersions {
+    pub(crate) fn new(event: Box<dyn AnyEvent>, envelope: Envelope) -> Self {
+        Self(EventRef::new(Arc::from(event), Arc::new(envelope)))
+    }
+
+    /// Returns the newest version.
+    pub(crate) fn into_event(self) -> EventRef {
+        self.0
+    }
+}
+
+impl Versions for AnyVersions {
+    fn newest(&self) -> &EventRef {
+        &self.0
+    }
+}
+
+impl Change for AnyVersions {
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+        let mut next = self.0.event().boxed_clone();
+        apply(&mut *next, rewrite)?;
+        self.0 = self.0.with_event(Arc::from(next));
+        Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        let mut next = self.0.event().boxed_clone();
+        next.withhold(notice);
+        self.0 = self.0.with_event(Arc::from(next));
+    }
+}
+
+/// Changes every field of `rewrite`.
+fn apply(event: &mut dyn AnyEvent, rewrite: &JsonObject) -> Result<(), RewriteError> {
+    rewrite
+        .iter()
+        .try_for_each(|(field, value)| event.rewrite(field, value.clone()))
+}

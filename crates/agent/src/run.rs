@@ -131,7 +131,8 @@ impl<'a> Run<'a> {
         }
         if let Some(event) = outcome.into_rewritten() {
             text = event.text;
-            images = event.images.unwrap_or(images);
+            // A hook that leaves no images has removed those that were there.
+            images = event.images.unwrap_or_default();
         }
         text = self.life.setup.expand(text, source);
         let message = Message {

@@ -122,7 +122,7 @@ impl Hunt {
         if kind.is_dir() {
             self.folder(&root);
         } else if regular_file("search", &root)?.len() > LARGEST {
-            return Err(ToolFailure(format!(
+            return Err(ToolFailure::permanent(format!(
                 "cannot search `{}`: it is larger than {LARGEST} bytes",
                 root.display()
             )));

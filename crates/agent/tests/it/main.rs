@@ -34,6 +34,8 @@ mod retry;
 mod stage;
 mod stored;
 mod subagent;
+#[cfg(unix)]
+mod withholding;
 
 use std::fs;
 use std::path::Path;

@@ -8,11 +8,14 @@
 pub mod docker_agent;
 mod entries;
 mod escape;
+pub mod example;
+pub mod form;
 pub mod kodelet;
 pub mod kodelet_extension;
 pub mod morphix;
 mod object;
 pub mod operator;
+mod own;
 pub mod pi;
 mod reply;
 mod returned;

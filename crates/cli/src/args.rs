@@ -577,7 +577,7 @@ pub(crate) struct PayloadArgs {
     pub(crate) tool: Option<String>,
 
     /// An argument of the tool. A value that is JSON is read as JSON, any other is text. May be repeated.
-    #[arg(long = "arg", value_name = "NAME=VALUE", requires = "tool", value_parser = tool_argument)]
+    #[arg(long = "arg", value_name = "NAME=VALUE", requires = "tool", conflicts_with = "input", value_parser = tool_argument)]
     pub(crate) args: Vec<(String, Value)>,
 }
 

@@ -44,9 +44,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let start = if read.origin.cwd.is_absolute() {
         read.origin.cwd.clone()
     } else {
-        std::env::current_dir().map_err(|error| {
-            CliError::new(Exit::Failed, "cannot find out the working directory").cause(&error)
-        })?
+        input::current_dir()?
     };
     let (services, _) = hooks::services(&args.hooks.config)?;
     let lines = LineArgs::default();

@@ -1,7 +1,7 @@
 //! From arguments and files to an event and where it comes from.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -91,6 +91,13 @@ fn read(path: &Path) -> Result<JsonObject, CliError> {
     })
 }
 
+/// Returns the working directory of this program.
+pub(crate) fn current_dir() -> Result<PathBuf, CliError> {
+    std::env::current_dir().map_err(|error| {
+        CliError::new(Exit::Failed, "cannot determine the working directory").cause(&error)
+    })
+}
+
 /// Makes the object that the arguments describe.
 pub(crate) fn object(event: &EventName, args: &PayloadArgs) -> Result<JsonObject, CliError> {
     if args.from.is_some() && args.input.is_none() && !args.example {
@@ -102,6 +109,8 @@ pub(crate) fn object(event: &EventName, args: &PayloadArgs) -> Result<JsonObject
         None if args.example => {
             let mut object = example_origin();
             object.extend(example(event));
+            let cwd = current_dir()?.to_string_lossy().into_owned();
+            object.insert("cwd".to_owned(), cwd.into());
             object
         }
         None => JsonObject::new(),
@@ -149,9 +158,7 @@ pub(crate) fn event(
         .and_then(|form| form.read(name, object));
     let mut read = read.map_err(|error| refusal(&error, args))?;
     if read.origin.cwd.as_os_str().is_empty() {
-        read.origin.cwd = std::env::current_dir().map_err(|error| {
-            CliError::new(Exit::Failed, "cannot find out the working directory").cause(&error)
-        })?;
+        read.origin.cwd = current_dir()?;
     }
     Ok(read)
 }

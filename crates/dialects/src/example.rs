@@ -270,9 +270,9 @@ pub fn example(event: &EventName) -> JsonObject {
         .collect()
 }
 
-/// Returns where an example comes from.
+/// Returns where an example comes from. It has no working directory, because hooks run there.
 pub fn example_origin() -> JsonObject {
-    let origin = json!({ "session_id": "s1", "cwd": "/srv/app", "agent": { "name": "root" } });
+    let origin = json!({ "session_id": "s1", "agent": { "name": "root" } });
     origin.as_object().cloned().unwrap_or_default()
 }
 

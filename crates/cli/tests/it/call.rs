@@ -13,7 +13,7 @@ fn help_names_every_command_and_the_exit_statuses() {
         "\n  fire ",
         "\n  list ",
         "\n  check ",
-        "Exit status: 0 done, 1 failed, 2 stopped by a hook, 3 wrong hook file, script or",
+        "Exit status: 0 done, 1 failed, 2 stopped by a hook, 3 invalid hook file, script or",
     ] {
         assert!(ran.stdout.contains(part), "`{part}` in {}", ran.stdout);
     }

@@ -31,7 +31,10 @@ pub(crate) static FORM: Form = Form {
 fn read(event: &EventName, reading: &mut Reading<'_>) -> Result<(), ReadError> {
     let kind = event.kind();
     reading.copy_origin("session_id", "session_id");
-    reading.copy_origin("workspace", "workspace");
+    // A host without workspaces is in the workspace `main` of morphix.
+    if reading.get("workspace").is_some_and(|name| name != "main") {
+        reading.copy_origin("workspace", "workspace");
+    }
     reading.copy("tool_name", "tool_name");
     reading.copy("parameters", "tool_input");
     // The object has the same keys at every point; those that the event does not have are without meaning there.

@@ -79,6 +79,6 @@ pub(crate) fn decision(info: &EventInfo, outcome: &AnyOutcome) -> Decision {
             reason: text(outcome.permission_reason.as_deref()),
             by: outcome.permission_by.clone(),
         },
-        _ => Decision::Proceed,
+        Permission::None | Permission::Allow | Permission::Deny => Decision::Proceed,
     }
 }

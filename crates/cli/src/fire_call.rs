@@ -62,10 +62,10 @@ impl FireCall {
 
     /// Returns the status with which the call ends.
     pub(crate) fn status(self, exit: Exit) -> Exit {
-        match exit {
-            Exit::Done => Exit::Done,
-            _ if self.is_gate => Exit::Stopped,
-            other => other,
+        if self.is_gate && exit != Exit::Done {
+            Exit::Stopped
+        } else {
+            exit
         }
     }
 

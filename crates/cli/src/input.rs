@@ -7,9 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tenterhook::{Envelope, EventId, EventName, EventRef, JsonObject, ParseEventNameError, events};
 use tenterhook_config::FolderName;
-use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::example::{example, example_origin};
-use tenterhook_dialects::form::{FORMS, Form, FormError, ReadBack, has_field};
+use tenterhook_dialects::form::{FORMS, Form, FormError, ReadBack, event_of_system, has_field};
 
 use crate::args::PayloadArgs;
 use crate::error::CliError;
@@ -22,7 +21,7 @@ const INPUT_LIMIT: u64 = 64 << 20;
 pub(crate) fn event_name(text: &str) -> Result<EventName, CliError> {
     text.parse().map_err(|error: ParseEventNameError| {
         let error = CliError::of(Exit::Usage, &error);
-        let renamed = DockerAgent::event(text).map(|event| event.kind.info().name);
+        let renamed = event_of_system(text).map(|kind| kind.info().name);
         let nearest = || {
             let text = snake_case(text);
             let score = |name: &str| strsim::jaro_winkler(&text, name);

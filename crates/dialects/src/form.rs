@@ -5,7 +5,7 @@
 //! declares its own [`Form`]; this module recognises forms and does what all of them share.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use tenterhook::{
@@ -240,9 +240,12 @@ impl Form {
             },
         };
         let mut reading = Reading::new(object);
-        (self.read)(event, &mut reading).map_err(|error| match error {
-            ReadError::Invalid { problem } => invalid(problem),
-            other => invalid(other.to_string()),
+        (self.read)(event, &mut reading).map_err(|error| {
+            if let ReadError::Invalid { problem } = error {
+                invalid(problem)
+            } else {
+                invalid(error.to_string())
+            }
         })?;
         self.substitute(kind, &mut reading).map_err(invalid)?;
         let Reading {
@@ -383,19 +386,31 @@ impl<'a> Reading<'a> {
     }
 
     /// Sets a field of the payload's tool result.
-    pub(crate) fn set_in(&mut self, object: &str, field: &str, value: Value) {
-        set_in(&mut self.payload, object, field, value);
+    pub(crate) fn set_in(
+        &mut self,
+        object: &str,
+        field: &str,
+        value: Value,
+    ) -> Result<(), ReadError> {
+        set_in(&mut self.payload, object, field, value)
     }
 }
 
 /// Sets a field of an object that is itself a field of the payload.
-pub(crate) fn set_in(payload: &mut JsonObject, object: &str, field: &str, value: Value) {
+pub(crate) fn set_in(
+    payload: &mut JsonObject,
+    object: &str,
+    field: &str,
+    value: Value,
+) -> Result<(), ReadError> {
     let slot = payload
         .entry(object)
         .or_insert_with(|| Value::Object(JsonObject::new()));
-    if let Some(object) = slot.as_object_mut() {
-        object.insert(field.to_owned(), value);
-    }
+    let slot = slot
+        .as_object_mut()
+        .ok_or_else(|| ReadError::invalid(format!("`{object}` is not an object")))?;
+    slot.insert(field.to_owned(), value);
+    Ok(())
 }
 
 /// Returns the text of a value.
@@ -445,14 +460,22 @@ fn parse<T>(
     })
 }
 
+/// The fields of each event's payload; `None` where it may have any. A schema takes its time, and is asked often.
+static PROPERTIES: [OnceLock<Option<JsonObject>>; EventKind::COUNT] =
+    [const { OnceLock::new() }; EventKind::COUNT];
+
 /// Returns the fields of an event's payload; `None` where it may have any.
-fn properties(kind: EventKind) -> Option<JsonObject> {
+fn properties(kind: EventKind) -> Option<&'static JsonObject> {
+    let slot = PROPERTIES.get(kind.index())?;
+    slot.get_or_init(|| properties_of(kind)).as_ref()
+}
+
+fn properties_of(kind: EventKind) -> Option<JsonObject> {
     if kind == EventKind::Custom {
         return None;
     }
     let schema = kind.payload_schema().to_value();
-    let properties = schema.get("properties").and_then(Value::as_object);
-    match properties {
+    match schema.get("properties").and_then(Value::as_object) {
         Some(properties) => Some(properties.clone()),
         // An event without fields has a closed schema without properties.
         None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
@@ -462,20 +485,35 @@ fn properties(kind: EventKind) -> Option<JsonObject> {
     }
 }
 
-/// Says whether the payload of an event may have any key.
+/// Returns whether the payload of an event may have any key.
 pub(crate) fn is_open(kind: EventKind) -> bool {
     properties(kind).is_none()
 }
 
-/// Says whether the payload of an event has a field of this name.
+/// Returns whether the payload of an event has a field of this name.
 pub fn has_field(kind: EventKind, field: &str) -> bool {
     properties(kind).is_some_and(|properties| properties.contains_key(field))
 }
 
 /// Returns the names of an event's fields; none where the payload may have any.
 pub fn fields(kind: EventKind) -> Vec<String> {
-    let properties = properties(kind).unwrap_or_default();
-    properties.into_iter().map(|(name, _)| name).collect()
+    let names = properties(kind).into_iter().flat_map(JsonObject::keys);
+    names.cloned().collect()
+}
+
+/// Returns the event that a system knows by this name.
+pub fn event_of_system(name: &str) -> Option<EventKind> {
+    let has_name = |kind: &EventKind| {
+        let event = EventName::Known(*kind);
+        FORMS
+            .iter()
+            .any(|form| (form.names)(&event).contains(&name))
+    };
+    EventKind::ALL
+        .iter()
+        .copied()
+        .filter(|kind| *kind != EventKind::Custom)
+        .find(has_name)
 }
 
 /// Returns the fields that an event must have, each with the zero of its type.

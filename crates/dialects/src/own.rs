@@ -40,6 +40,10 @@ pub(crate) fn is_stamped(kind: EventKind, object: &JsonObject) -> bool {
     !is_open(kind) || object.contains_key("event_id")
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the readers of other forms can fail"
+)]
 fn read(event: &EventName, reading: &mut Reading<'_>) -> Result<(), ReadError> {
     let kind = event.kind();
     let mut payload = reading.object.clone();

@@ -38,6 +38,8 @@ fn an_unknown_event_comes_with_the_name_that_was_probably_meant() {
         ("on_error", "agent_error"),
         ("on_max_iterations", "max_iterations"),
         ("on_user_input", "waiting_for_user"),
+        ("before_tool_call", "pre_tool_use"),
+        ("message:receive", "message_receive"),
     ] {
         assert_eq!(refusal_of_event(found), expected(found, meant));
     }

@@ -137,9 +137,9 @@ fn read_field(field: &'static Field, reading: &mut Reading<'_>) -> Result<(), Re
         }
         From::ResultText => {
             let content = text_content(text(value, key)?);
-            reading.set_in("result", "content", content);
+            reading.set_in("result", "content", content)?;
         }
-        From::ResultIsError => reading.set_in("result", "is_error", value.clone()),
+        From::ResultIsError => reading.set_in("result", "is_error", value.clone())?,
         From::Text(_) => {}
         From::IterationCap => {
             let limit = iteration_cap(text(value, key)?)?;

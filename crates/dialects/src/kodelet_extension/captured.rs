@@ -94,9 +94,10 @@ fn read_tool(
         let value = tool.get(key).filter(|value| !value.is_null());
         payload.extend(value.map(|value| (field.to_owned(), value.clone())));
     }
-    match kind {
-        EventKind::PostToolUse => output::read_back(output, payload),
-        EventKind::ToolExecutionUpdate => output::read_back_partial(output, payload),
-        _ => Ok(()),
+    if kind == EventKind::PostToolUse {
+        output::read_back(output, payload)?;
+    } else if kind == EventKind::ToolExecutionUpdate {
+        output::read_back_partial(output, payload)?;
     }
+    Ok(())
 }

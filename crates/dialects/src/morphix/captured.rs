@@ -51,7 +51,7 @@ fn read(event: &EventName, reading: &mut Reading<'_>) -> Result<(), ReadError> {
     if kind == EventKind::PostToolUse {
         if let Some(result) = reading.get("result") {
             let content = text_content(text(result, "result")?);
-            reading.set_in("result", "content", content);
+            reading.set_in("result", "content", content)?;
         }
         if let Some(duration) = reading.get("duration") {
             let duration = milliseconds(duration)?;

@@ -122,13 +122,11 @@ fn named_result(
 
 pub(super) fn result_text(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
     let content = text_content(text(value, "content")?);
-    set_in(payload, "result", "content", content);
-    Ok(())
+    set_in(payload, "result", "content", content)
 }
 
 pub(super) fn result_is_error(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
-    set_in(payload, "result", "is_error", value.clone());
-    Ok(())
+    set_in(payload, "result", "is_error", value.clone())
 }
 
 pub(super) fn tool_results(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
@@ -166,18 +164,16 @@ pub(super) fn delta(value: &Value, payload: &mut JsonObject) -> Result<(), ReadE
 }
 
 pub(super) fn request_model(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
-    set_in(payload, "payload", "model", value.clone());
-    Ok(())
+    set_in(payload, "payload", "model", value.clone())
 }
 
 pub(super) fn request_messages(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
-    set_in(payload, "payload", "messages", value.clone());
-    Ok(())
+    set_in(payload, "payload", "messages", value.clone())
 }
 
 pub(super) fn request_options(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
     for (key, value) in object(value, "options")? {
-        set_in(payload, "payload", key, value.clone());
+        set_in(payload, "payload", key, value.clone())?;
     }
     Ok(())
 }

@@ -124,18 +124,15 @@ pub(super) fn partial_result(value: &Value, payload: &mut JsonObject) -> Result<
 
 pub(super) fn result_content(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
     let content = json!(message::read_blocks(value)?);
-    set_in(payload, "result", "content", content);
-    Ok(())
+    set_in(payload, "result", "content", content)
 }
 
 pub(super) fn result_details(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
-    set_in(payload, "result", "details", message::details(value));
-    Ok(())
+    set_in(payload, "result", "details", message::details(value))
 }
 
 pub(super) fn is_error(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
-    set_in(payload, "result", "is_error", value.clone());
-    Ok(())
+    set_in(payload, "result", "is_error", value.clone())
 }
 
 /// Reads whether a call failed, which both the call and its result say here.

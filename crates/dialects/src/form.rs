@@ -3,6 +3,26 @@
 //! A dialect writes events for hooks. A form is the way back: it turns what a hook read, captured on its standard
 //! input, into the event and its origin, so that the event can be sent through other hooks. Each system's folder
 //! declares its own [`Form`]; this module recognises forms and does what all of them share.
+//!
+//! ```
+//! use serde_json::json;
+//! use tenterhook_dialects::form::Form;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let captured = json!({
+//!     "event": "before_tool_call", "conv_id": "c1", "cwd": "/srv/app", "invoked_by": "main",
+//!     "tool_name": "deploy", "tool_input": { "target": "production" }, "tool_user_id": "call_1",
+//! });
+//! let captured = captured.as_object().ok_or("not an object")?;
+//! let event = "pre_tool_use".parse()?;
+//! let form = Form::recognise(&event, captured)?;
+//! assert_eq!(form.name, "kodelet");
+//! let read = form.read(&event, captured)?;
+//! assert_eq!(read.event.subject(), Some("deploy"));
+//! assert_eq!(read.origin.session_id.as_str(), "c1");
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

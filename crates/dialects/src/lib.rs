@@ -2,6 +2,8 @@
 //!
 //! A dialect is a pure translation: it writes an event for one hook and reads that hook's answer. How the
 //! answers of several hooks combine is the engine's business and the same for all dialects.
+//!
+//! [`form`] is the way back: it reads the event that a hook of a system was sent.
 
 #![forbid(unsafe_code)]
 

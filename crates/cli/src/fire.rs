@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tenterhook::journal::{RunRecord, RunStatus};
-use tenterhook::{Dispatched, EventClass, HookId, MemoryJournal, Permission};
+use tenterhook::{Decision, Dispatched, EventClass, HookId, MemoryJournal, Permission, StopKind};
 use tenterhook_dialects::form::ReadBack;
 
 use crate::args::{FireArgs, LineArgs};
 use crate::check::count;
-use crate::decision::{self, Decision, StopKind};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
@@ -105,12 +104,12 @@ struct Fired {
 fn decision_of(dispatched: &Dispatched) -> Decision {
     let outcome = &dispatched.outcome;
     let info = dispatched.event.info();
-    let decision = decision::decision(info, outcome);
+    let decision = dispatched.decision();
     let is_stopped = matches!(decision, Decision::Stop { .. });
     match &outcome.stop_run {
         Some(reason) if info.class == EventClass::Gate && !is_stopped => Decision::Stop {
             reason: reason.clone(),
-            by: None,
+            by: outcome.run_stopped_by.clone(),
             kind: StopKind::RunEnded,
         },
         _ => decision,

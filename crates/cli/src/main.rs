@@ -8,7 +8,6 @@ mod check;
 mod config_dir;
 mod converse;
 mod data_dir;
-mod decision;
 mod demo;
 mod editor;
 mod error;

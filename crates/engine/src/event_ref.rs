@@ -45,6 +45,11 @@ impl EventRef {
         }
     }
 
+    /// Returns another version of the event, with the same envelope.
+    pub(crate) fn with_event(&self, event: Arc<dyn AnyEvent>) -> Self {
+        Self::new(event, Arc::clone(self.envelope()))
+    }
+
     /// Returns the same event as if it came from elsewhere.
     #[must_use]
     pub fn with_origin(&self, origin: Arc<Origin>) -> Self {

@@ -39,7 +39,10 @@ pub fn fold(outcome: &mut AnyOutcome, hook: &HookId, effect: AnyEffect) {
     outcome.inject.extend(effect.inject);
     outcome.handled |= effect.handled;
     outcome.supply = outcome.supply.take().or(effect.supply);
-    outcome.stop_run = outcome.stop_run.take().or(effect.stop_run);
+    if let (None, Some(reason)) = (&outcome.stop_run, effect.stop_run) {
+        outcome.stop_run = Some(reason);
+        outcome.run_stopped_by = Some(hook.clone());
+    }
     outcome.metadata.extend(effect.metadata);
     fold_lists(&mut outcome.collect, effect.collect);
 }

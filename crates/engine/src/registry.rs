@@ -1,12 +1,14 @@
 //! The hooks of an engine: immutable snapshots, swapped whole. A dispatch keeps the one that it began with.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use serde::Serialize;
-use tenterhook_protocol::{AnyEvent, EventClass, EventInfo, EventKind, EventName, HookId, Origin};
+use tenterhook_protocol::{AnyEvent, EventInfo, EventKind, EventName, HookId, Origin};
 
-use crate::hook::{HookSpec, Phase, Scope, Source};
+use crate::hook::{HookSpec, NO_TIMEOUT, Phase, Scope, Source};
+use crate::lineage::Lineage;
 use crate::matcher::MatcherIndex;
 use crate::plan::{Hook, Plan, sort};
 use crate::policy::Policy;
@@ -48,7 +50,7 @@ impl Slot {
         sort(&mut hooks);
         let has_subjects = hooks.iter().any(|hook| !hook.spec.matcher.is_everything());
         let plan = (kind != EventKind::Custom && !has_subjects)
-            .then(|| Arc::new(Plan::build(hooks.iter(), &EventName::Known(kind))));
+            .then(|| Arc::new(Plan::build(hooks.iter(), kind.info().name)));
         Self {
             hooks,
             index: OnceLock::new(),
@@ -61,15 +63,14 @@ impl Slot {
         if let Some(plan) = &self.plan {
             return PlanRef::Kept(plan);
         }
-        // A user-defined event has no subject, so its name tells its plans apart.
-        let key = event.subject().unwrap_or_else(|| event.name());
+        let key = plan_key(event);
         let known = self
             .plans
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(key)
+            .get(&*key)
             .cloned();
-        PlanRef::Found(known.unwrap_or_else(|| self.remember(key, event)))
+        PlanRef::Found(known.unwrap_or_else(|| self.remember(key.into_owned(), event)))
     }
 
     fn index(&self) -> &MatcherIndex {
@@ -77,22 +78,28 @@ impl Slot {
             .get_or_init(|| MatcherIndex::new(self.hooks.iter().map(|hook| &hook.spec.matcher)))
     }
 
-    fn remember(&self, key: &str, event: &dyn AnyEvent) -> Arc<Plan> {
-        let kind = event.info().kind;
-        let name = if kind == EventKind::Custom {
-            event.name().parse().unwrap_or(EventName::Known(kind))
-        } else {
-            EventName::Known(kind)
-        };
+    fn remember(&self, key: String, event: &dyn AnyEvent) -> Arc<Plan> {
         let selected = self.index().select(event.subject());
         let hooks = selected.into_iter().filter_map(|at| self.hooks.get(at));
-        let plan = Arc::new(Plan::build(hooks, &name));
+        let plan = Arc::new(Plan::build(hooks, event.name()));
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= REMEMBERED_SUBJECTS {
             plans.clear();
         }
-        plans.insert(key.to_owned(), Arc::clone(&plan));
+        plans.insert(key, Arc::clone(&plan));
         plan
+    }
+}
+
+/// Returns what tells the plans of one slot apart: the subject, and for user-defined events, which share a slot, the
+/// name too.
+fn plan_key(event: &dyn AnyEvent) -> Cow<'_, str> {
+    match event.subject() {
+        Some(subject) if event.info().kind == EventKind::Custom => {
+            Cow::Owned(format!("{} {subject}", event.name()))
+        }
+        Some(subject) => Cow::Borrowed(subject),
+        None => Cow::Borrowed(event.name()),
     }
 }
 
@@ -157,7 +164,10 @@ impl Registry {
     /// Returns how many hooks `event` has, whatever they match.
     pub(crate) fn handler_count(&self, event: &EventName) -> usize {
         self.slots.get(event.kind().index()).map_or(0, |slot| {
-            slot.hooks.iter().filter(|hook| hook.is_for(event)).count()
+            slot.hooks
+                .iter()
+                .filter(|hook| hook.is_for(event.as_str()))
+                .count()
         })
     }
 
@@ -211,8 +221,9 @@ pub struct RegisteredHook {
     pub phase: Phase,
     /// Its priority.
     pub priority: i32,
-    /// How long one run may take, in seconds.
-    pub timeout_seconds: f64,
+    /// How long one run may take, in seconds; `None` is without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
     /// What a failure does, and why.
     pub policy: Policy,
     /// Where it stands.
@@ -246,7 +257,7 @@ impl RegisteredHook {
             handler: handling.describe(),
             phase: *phase,
             priority: *priority,
-            timeout_seconds: timeout.as_secs_f64(),
+            timeout_seconds: (*timeout != NO_TIMEOUT).then(|| timeout.as_secs_f64()),
             policy: *policy,
             source: source.clone(),
             problem: handling.problem(),
@@ -260,15 +271,9 @@ pub(crate) fn without(hooks: &[Arc<Hook>], gone: impl Fn(&Hook) -> bool) -> Vec<
 }
 
 impl Hook {
-    /// Says whether the hook is for an event of `info` that comes from `lineage`: the origin first, then the agents
-    /// that gave it its task. A gate of a parent judges its subagents too, so that no guard is escaped by
-    /// delegating; an observer hears of its own agent only.
-    pub(crate) fn is_within(&self, info: &EventInfo, lineage: &[Arc<Origin>]) -> bool {
-        let reach = match info.class {
-            EventClass::Gate => lineage,
-            EventClass::Observer => lineage.get(..1).unwrap_or_default(),
-        };
-        reach.iter().any(|origin| {
+    /// Returns whether the hook is for an event of `info` that comes from `lineage`.
+    pub(crate) fn is_within(&self, info: &EventInfo, lineage: &Lineage) -> bool {
+        lineage.reach(info).any(|origin| {
             self.scope.applies(origin)
                 && self
                     .spec

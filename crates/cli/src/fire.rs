@@ -65,6 +65,11 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     };
     // A report says what happened, so nothing that can fail comes after it.
     journal::close(file.as_ref())?;
+    let is_gate = dispatched.event.info().class == EventClass::Gate;
+    if is_gate && interrupts.is_interrupted() {
+        // Hooks that were cancelled may have been about to object.
+        return Err(CliError::new(Exit::Interrupted, "interrupted"));
+    }
     let runs = timeline::runs(runs.take());
     let fired = Fired {
         decision: decision_of(&dispatched),

@@ -38,3 +38,45 @@ pub fn python(dir: &Path) -> Worker {
     };
     Worker::new("python", command)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+    use tenterhook_protocol::EventKind;
+
+    use super::API;
+
+    /// What scripts see of every event beside its payload.
+    const SHARED: [&str; 12] = [
+        "agent",
+        "agent_name",
+        "cwd",
+        "event",
+        "event_id",
+        "hook_event_name",
+        "invoked_by",
+        "recipe",
+        "sequence",
+        "session_id",
+        "timestamp",
+        "workspace",
+    ];
+
+    #[test]
+    fn the_fields_that_hooks_in_python_may_name_are_those_of_the_catalogue() {
+        let (_, list) = API.split_once("_FIELDS = frozenset(\n    \"\"\"").unwrap();
+        let (list, _) = list.split_once("\"\"\"").unwrap();
+        let listed: BTreeSet<String> = list.split_whitespace().map(str::to_owned).collect();
+        let mut expected: BTreeSet<String> = SHARED.map(str::to_owned).into();
+        for kind in EventKind::ALL {
+            let schema = Value::from(kind.payload_schema());
+            if let Some(properties) = schema.pointer("/properties").and_then(Value::as_object) {
+                expected.extend(properties.keys().cloned());
+            }
+        }
+        let expected: Vec<String> = expected.into_iter().collect();
+        assert_eq!(listed.into_iter().collect::<Vec<_>>(), expected);
+    }
+}

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
 use tenterhook_agent::provider::{Judges, Providers};
 use tenterhook_config::{
-    BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadOptions,
-    Loaded, Problem, Reloader, Sources, Trust, gone, load_files, load_lines,
+    BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadOptions, Loaded,
+    Problem, Reloader, Sources, Trust, gone, load_files, load_lines,
 };
 use tenterhook_handlers::Services;
 

@@ -25,7 +25,6 @@
 #![forbid(unsafe_code)]
 
 mod agent_file;
-mod agent_flag;
 mod broken;
 mod disabled;
 mod draft;
@@ -40,7 +39,6 @@ mod load;
 mod manager;
 mod model;
 mod native;
-mod permission;
 mod problem;
 mod programs;
 mod project;
@@ -51,12 +49,11 @@ mod report;
 mod source;
 mod suggest;
 mod timeout;
-mod toolset;
 mod tree;
 mod trigger;
 mod trust;
 
-pub use agent_file::{AgentDefinition, AgentFile};
+pub use agent_file::{AgentDefinition, AgentFile, PermissionRules, Toolset, ToolsetKind};
 pub use broken::BrokenSource;
 pub use disabled::{DisabledError, DisabledSources};
 pub use environment::Environment;
@@ -69,13 +66,11 @@ pub use layers::{HookFiles, Layers};
 pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, LoadedFile, load_file, load_files, load_text};
 pub use manager::{HookManager, ManagedHook};
-pub use permission::PermissionRules;
 pub use problem::{LoadError, Problem, Severity};
 pub use project::Project;
 pub use recipe::{NoRecipe, Recipe, RecipePlace, find_recipe, load_recipe};
 pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, Sources, StayReason};
 pub use source::{Place, Span};
-pub use toolset::{Toolset, ToolsetKind};
 pub use trigger::{Blocked, Conversation, Trigger};
 pub use trust::{
     Approvals, Approved, ApprovedFile, Brought, Gone, Item, ItemFile, Trust, TrustError,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{HookSpec, Layer};
 use tenterhook_handlers::Services;
 
-use crate::agent_file::{self, AgentFile};
+use crate::agent_file::{self, AgentFile, Form};
 use crate::broken::BrokenSource;
 use crate::disabled::DisabledSources;
 use crate::draft::{Context, Draft};
@@ -19,7 +19,7 @@ use crate::problem::{LoadError, Problem, Severity};
 use crate::project::Project;
 use crate::report::Report;
 use crate::source::Source;
-use crate::tree::{self, Format, Node, Value};
+use crate::tree::{self, Format};
 use crate::trust::{self, Brought, Trust, TrustState};
 
 /// The largest file that is read.
@@ -275,10 +275,12 @@ fn load_one(
     let mut system = "tenterhook";
     if let Some(root) = root {
         let mut wired = Vec::new();
-        let drafts = if is_agent_file(&root) {
+        let drafts = if let Some(form) = Form::of(&root) {
             system = "docker-agent";
-            let read = agent_file::read(&mut report, &root);
-            loaded.agent_files.push(read.file);
+            let read = agent_file::read(&mut report, &root, form);
+            if form == Form::AgentFile {
+                loaded.agent_files.push(read.file);
+            }
             wired = read.wired;
             read.drafts
         } else if root.is_null() {
@@ -301,10 +303,6 @@ fn load_one(
     }
     loaded.warnings = problems;
     Ok(loaded)
-}
-
-fn is_agent_file(root: &Node) -> bool {
-    matches!(&root.value, Value::Table(entries) if entries.iter().any(|entry| entry.key == "agents"))
 }
 
 /// Makes the hooks that may run, without those that another one of the file makes needless.

@@ -18,6 +18,7 @@
 //! | any | a key of another event, or an unknown one | none; a failure under `strict_output` |
 //! | any | a known key in other case: `BLOCKED` | failure |
 
+pub(crate) mod captured;
 pub(crate) mod output;
 mod read;
 pub(crate) mod write;
@@ -30,6 +31,8 @@ use tenterhook::{
     WriteError,
 };
 use tenterhook_protocol::AnyEffect;
+
+pub(crate) use captured::FORM;
 
 /// An event of kodelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,6 +22,7 @@
 //! | any of these | an object of another class | failure |
 //! | any other event | anything | none |
 
+mod captured;
 mod event;
 mod part;
 mod read;
@@ -34,6 +35,7 @@ use tenterhook::{
 };
 use tenterhook_protocol::AnyEffect;
 
+pub(crate) use captured::FORM;
 pub use event::{EVENTS, OperatorEvent};
 
 use crate::object::{self, Shape};

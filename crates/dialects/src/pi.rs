@@ -33,6 +33,7 @@
 //! | `list_directory` | `ls` |
 //! | `search` `name` | `grep` `glob` |
 
+mod captured;
 mod event;
 mod message;
 mod read;
@@ -47,6 +48,7 @@ use tenterhook::{
 };
 use tenterhook_protocol::{AnyEffect, Run};
 
+pub(crate) use captured::FORM;
 pub use event::{EVENTS, PiEvent};
 pub use tool::{name as tool_name, own_name as own_tool_name};
 pub use write::entry;

@@ -59,7 +59,7 @@ impl Shared {
         if self.strict
             && let Some(event) = &spec.event
         {
-            spec.policy = spec.policy.strict(event.info());
+            spec.policy = spec.policy.strict(event.info(), spec.phase);
         }
         let position = self.next_position.fetch_add(1, Ordering::Relaxed);
         Arc::new(Hook {

@@ -380,7 +380,10 @@ fn a_command_of_the_agent_cannot_disable_a_source() {
         .run();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     let said = ran.file("said");
-    assert!(said.contains("cannot disable hooks") && said.ends_with("64\n"), "{said}");
+    assert!(
+        said.contains("cannot disable hooks") && said.ends_with("64\n"),
+        "{said}"
+    );
     let listed = ran.again(["list", "--json"]).run();
     assert_eq!(listed.json()["disabled"].as_array().unwrap().len(), 0);
 }

@@ -94,7 +94,7 @@ async fn dispatch<E: Event>(event: E, hook: HookSpec, strict: bool) -> Seen<E> {
     });
     let event = outcome.rewritten().cloned();
     let any = outcome.into_any();
-    let is_stopped = any.is_stopped() || any.stop_run.is_some();
+    let is_stopped = !E::INFO.decision(&any).is_proceed();
     Seen {
         event,
         is_stopped,
@@ -211,7 +211,7 @@ async fn a_function_that_panics_withholds_the_result_on_the_stack_too() {
         .await;
     assert_eq!(
         outcome.withheld_by().unwrap().as_str(),
-        "function on tool_response_transform"
+        "function 1 on tool_response_transform"
     );
     let text = &outcome.rewritten().unwrap().tool_response;
     assert!(text.ends_with("failed: panicked]"), "{text}");

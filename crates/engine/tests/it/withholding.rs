@@ -88,9 +88,11 @@ async fn dispatch<E: Event>(event: E, hook: HookSpec, strict: bool) -> Seen<E> {
     engine.register(hook);
     let outcome = engine.dispatcher(Origin::default()).dispatch(event).await;
     let records = journal.take();
-    let run = records.iter().find_map(|record| match record {
-        JournalRecord::Run(run) if run.hook == id => Some(run.effect.clone()),
-        _ => None,
+    let run = records.iter().find_map(|record| {
+        let JournalRecord::Run(run) = record else {
+            return None;
+        };
+        (run.hook == id).then(|| run.effect.clone())
     });
     let event = outcome.rewritten().cloned();
     let any = outcome.into_any();

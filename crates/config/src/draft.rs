@@ -378,7 +378,8 @@ fn check_executable(
     );
     let span = draft.action_span;
     // A line of plain words is run without its shell, and is a shell line all the same.
-    let is_plain_line = matches!(&draft.action, Action::Line { line, .. } if plain_words(line).is_some());
+    let is_plain_line =
+        matches!(&draft.action, Action::Line { line, .. } if plain_words(line).is_some());
     match command.clone().working_dir(dir.clone()).resolve() {
         Ok(_) => {}
         // The directory may be made by the time that the event comes.

@@ -55,7 +55,8 @@ pub(crate) async fn disable(args: SourceArgs, interrupts: &Interrupts) -> Result
         .map_err(|error| unusable(&error))?
         .contains(&path, known.layer)
     {
-        return report(&args, &path, SourceAction::Disabled, false);
+        report(&args, &path, SourceAction::Disabled, false);
+        return Ok(Exit::Done);
     }
     if !args.yes && !confirm(&path, interrupts).await? {
         output::line("Nothing was disabled.");
@@ -64,7 +65,8 @@ pub(crate) async fn disable(args: SourceArgs, interrupts: &Interrupts) -> Result
     // Without a record nothing is disabled.
     record(&args, &path, SourceAction::Disabled).await?;
     DisabledSources::disable(&dir, &path).map_err(|error| unusable(&error))?;
-    report(&args, &path, SourceAction::Disabled, true)
+    report(&args, &path, SourceAction::Disabled, true);
+    Ok(Exit::Done)
 }
 
 pub(crate) async fn enable(args: SourceArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
@@ -77,7 +79,8 @@ pub(crate) async fn enable(args: SourceArgs, interrupts: &Interrupts) -> Result<
     if was_disabled {
         record(&args, &path, SourceAction::Enabled).await?;
     }
-    report(&args, &path, SourceAction::Enabled, was_disabled)
+    report(&args, &path, SourceAction::Enabled, was_disabled);
+    Ok(Exit::Done)
 }
 
 /// Says whether this process was started by another Tenterhook, for example by the shell tool of its agent: an agent must not
@@ -218,19 +221,14 @@ async fn record(args: &SourceArgs, path: &Path, action: SourceAction) -> Result<
     journal::close(file.as_ref())
 }
 
-fn report(
-    args: &SourceArgs,
-    path: &Path,
-    action: SourceAction,
-    has_changed: bool,
-) -> Result<Exit, CliError> {
+fn report(args: &SourceArgs, path: &Path, action: SourceAction, has_changed: bool) {
     if args.json {
         output::json(&json!({
             "source": path.display().to_string(),
             "state": action,
             "changed": has_changed,
         }));
-        return Ok(Exit::Done);
+        return;
     }
     let path = shown(path);
     output::line(match (action == SourceAction::Disabled, has_changed) {
@@ -241,7 +239,6 @@ fn report(
         (false, true) => format!("Enabled `{path}`."),
         (false, false) => format!("`{path}` was not disabled."),
     });
-    Ok(Exit::Done)
 }
 
 fn shown(path: &Path) -> String {

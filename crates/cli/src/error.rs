@@ -16,7 +16,7 @@ pub(crate) struct CliError {
     pub(crate) causes: Vec<String>,
     pub(crate) hint: Option<String>,
     /// The sources that cannot be loaded, with their problems, which are shown with their lines.
-    pub(crate) load: Option<LoadError>,
+    pub(crate) load: Option<Box<LoadError>>,
     /// The arguments are wrong: shown as the parser of arguments shows it.
     pub(crate) usage: Option<clap::Error>,
 }
@@ -99,12 +99,12 @@ impl From<LoadError> for CliError {
             let message = format!("cannot read the hook file `{}`", problem.path.display());
             return Self {
                 causes: vec![cause.clone()],
-                load: Some(load.clone()),
+                load: Some(Box::new(load.clone())),
                 ..Self::new(Exit::Config, message)
             };
         }
         Self {
-            load: Some(load.clone()),
+            load: Some(Box::new(load.clone())),
             ..Self::new(Exit::Config, load.to_string())
         }
     }

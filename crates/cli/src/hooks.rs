@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
 use tenterhook_agent::provider::{Judges, Providers};
 use tenterhook_config::{
-    BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadOptions, Loaded,
-    Problem, Reloader, Sources, Trust, gone, load_files, load_lines,
+    Approvals, BrokenSource, DisabledSources, Discovery, FileState, FixedHooks, FolderName,
+    FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Sources, Trust, gone, load_files,
+    load_lines,
 };
 use tenterhook_handlers::Services;
 
@@ -161,48 +162,15 @@ pub(crate) async fn load_quietly(
 ) -> Result<Hooks, CliError> {
     let denies_untrusted = args.deny_untrusted;
     let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
-    let read = move || {
-        let layers = config_dir::layers(&args.config, Some(&start))?;
-        let approvals = approval::known()?;
-        // Decided once, whatever the project's folders are by the time that they are looked at.
-        let trust = approvals
-            .clone()
-            .map_or_else(Trust::nobody, Trust::Approved);
-        let disabled = disable::known()?;
-        // What cannot be loaded is collected here, and judged once for all kinds of sources.
-        let options = LoadOptions {
-            trust: trust.clone(),
-            deny_untrusted: args.deny_untrusted,
-            disabled: disabled.clone(),
-            ..options(true, services)
-        };
-        let host = options.services.scripts.clone();
-        let workspace = config_dir::workspace(&args.place)?;
-        let search = Discovery::of_layers(&layers)
-            .trust(trust)
-            .deny_untrusted(args.deny_untrusted)
-            .strict(args.strict)
-            .lenient(true)
-            .disabled(disabled.clone())
-            .deadline(args.load.deadline())
-            .workspace(workspace.clone())
-            .operator_profile(config_dir::operator_profile(&args.place)?)
-            .extensions(args.extensions.iter().cloned())
-            .host(host.unwrap_or_else(|| Arc::new(Listener)))
-            .data_dir(data_dir());
-        let loaded = load_named(&args.files, &layers, &options)?;
-        let lines = load_lines(lines.lines(), &options)?;
-        let sources = Sources {
-            layers,
-            named: args.files.clone(),
-            options,
-            search,
-            approvals: data_dir().filter(|_| approvals.is_some()),
-        };
-        Ok((loaded, lines, sources, approvals, workspace, disabled))
-    };
-    let (mut loaded, mut lines, sources, approvals, workspace, disabled) =
-        interrupt::blocking(interrupts, read).await?;
+    let read = move || read_sources(&args, &lines, &start, services);
+    let SourcesRead {
+        mut loaded,
+        mut lines,
+        sources,
+        approvals,
+        workspace,
+        disabled,
+    } = interrupt::blocking(interrupts, read).await?;
     let token = interrupts.token();
     let discovered = token
         .run_until_cancelled(sources.search.clone().discover())
@@ -251,6 +219,70 @@ pub(crate) async fn load_quietly(
         },
         broken,
         untrusted,
+    })
+}
+
+/// The hook files and lines of a call as they were read, and where its folders are.
+struct SourcesRead {
+    loaded: Loaded,
+    lines: Loaded,
+    sources: Sources,
+    approvals: Option<Arc<Approvals>>,
+    workspace: Option<FolderName>,
+    disabled: DisabledSources,
+}
+
+/// Reads the hook files of a call.
+fn read_sources(
+    args: &HookArgs,
+    lines: &LineArgs,
+    start: &Path,
+    services: Services,
+) -> Result<SourcesRead, CliError> {
+    let layers = config_dir::layers(&args.config, Some(start))?;
+    let approvals = approval::known()?;
+    // Decided once, whatever the project's folders are by the time that they are looked at.
+    let trust = approvals
+        .clone()
+        .map_or_else(Trust::nobody, Trust::Approved);
+    let disabled = disable::known()?;
+    // What cannot be loaded is collected here, and judged once for all kinds of sources.
+    let options = LoadOptions {
+        trust: trust.clone(),
+        deny_untrusted: args.deny_untrusted,
+        disabled: disabled.clone(),
+        ..options(true, services)
+    };
+    let host = options.services.scripts.clone();
+    let workspace = config_dir::workspace(&args.place)?;
+    let search = Discovery::of_layers(&layers)
+        .trust(trust)
+        .deny_untrusted(args.deny_untrusted)
+        .strict(args.strict)
+        .lenient(true)
+        .disabled(disabled.clone())
+        .deadline(args.load.deadline())
+        .workspace(workspace.clone())
+        .operator_profile(config_dir::operator_profile(&args.place)?)
+        .extensions(args.extensions.iter().cloned())
+        .host(host.unwrap_or_else(|| Arc::new(Listener)))
+        .data_dir(data_dir());
+    let loaded = load_named(&args.files, &layers, &options)?;
+    let lines = load_lines(lines.lines(), &options)?;
+    let sources = Sources {
+        layers,
+        named: args.files.clone(),
+        options,
+        search,
+        approvals: data_dir().filter(|_| approvals.is_some()),
+    };
+    Ok(SourcesRead {
+        loaded,
+        lines,
+        sources,
+        approvals,
+        workspace,
+        disabled,
     })
 }
 

@@ -125,7 +125,7 @@ pub fn load_files<P: AsRef<Path>>(
             ),
             Err(problem) => (
                 String::new(),
-                Err(broken(path, layer, "tenterhook", vec![*problem])),
+                Err(Box::new(broken(path, layer, "tenterhook", vec![*problem]))),
             ),
         };
         let file = LoadedFile {
@@ -205,18 +205,13 @@ fn is_in_force(file: &LoadedFile, options: &LoadOptions) -> bool {
     options.deny_untrusted || approved.any(|approved| approved.source.starts_with(&source))
 }
 
-fn broken(
-    path: &Path,
-    layer: Layer,
-    system: &'static str,
-    problems: Vec<Problem>,
-) -> Box<BrokenSource> {
-    Box::new(BrokenSource {
+fn broken(path: &Path, layer: Layer, system: &'static str, problems: Vec<Problem>) -> BrokenSource {
+    BrokenSource {
         path: path.to_owned(),
         layer,
         system,
         problems,
-    })
+    }
 }
 
 /// Reads a file as text. The error is one problem of the file as a whole, or of the first byte that is no text.
@@ -299,7 +294,7 @@ fn load_one(
     let has_errors = report.has_errors();
     let problems = report.into_problems();
     if has_errors {
-        return Err(broken(path, layer, system, problems));
+        return Err(Box::new(broken(path, layer, system, problems)));
     }
     loaded.warnings = problems;
     Ok(loaded)

@@ -10,8 +10,8 @@ use crate::stage::{Ran, Test};
 const SESSION: &str = "turns: [{text: done}]";
 
 /// Writes a file below the folder of the test, for example `config/hooks/guard.py`.
-fn write(test: &Test, path: &str, text: &str, mode: u32) {
-    let path = test.work().join("..").join(path);
+fn write(place: &Test, path: &str, text: &str, mode: u32) {
+    let path = place.work().join("..").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
@@ -19,9 +19,9 @@ fn write(test: &Test, path: &str, text: &str, mode: u32) {
 
 /// A user with one source of hooks.
 fn with(path: &str, text: &str, mode: u32) -> Test {
-    let test = Test::new();
-    write(&test, path, text, mode);
-    test
+    let place = Test::new();
+    write(&place, path, text, mode);
+    place
 }
 
 fn run(test: Test) -> Ran {

@@ -268,6 +268,9 @@ pub(super) fn too_late(deadline: Duration) -> Fault {
         .hint("do slow work when the first event comes, not while the file is loaded")
 }
 
+/// A script that is asked what it registers: its place among all that are asked, and its language.
+type Asked<'a> = (usize, Language, &'a Candidate);
+
 /// What a worker is for: a language, a layer, the project whose layer it is, the only script that it serves where that shares it with no
 /// other, and the sources beside its scripts where they were changed: an interpreter does not load a module again.
 type Seat = (Language, Layer, Option<PathBuf>, Option<PathBuf>, String);
@@ -335,10 +338,10 @@ impl Workers {
     /// a worker of its own.
     pub(super) async fn ask_all(
         &self,
-        scripts: Vec<(usize, Language, &Candidate)>,
+        scripts: Vec<Asked<'_>>,
         deadline: Duration,
     ) -> Vec<(usize, Result<String, Fault>)> {
-        let mut groups: Vec<(Seat, Vec<(usize, Language, &Candidate)>)> = Vec::new();
+        let mut groups: Vec<(Seat, Vec<Asked<'_>>)> = Vec::new();
         for script in scripts {
             let seat = self.known().seat(script.1, script.2);
             match groups.iter_mut().find(|(of, _)| *of == seat) {
@@ -354,7 +357,7 @@ impl Workers {
 
     async fn ask_group(
         &self,
-        group: Vec<(usize, Language, &Candidate)>,
+        group: Vec<Asked<'_>>,
         deadline: Duration,
     ) -> Vec<(usize, Result<String, Fault>)> {
         let is_shared = group.len() > 1;

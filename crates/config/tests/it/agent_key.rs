@@ -315,7 +315,7 @@ fn a_folder_in_hooks_d_is_passed_over_whatever_it_is_called() {
         user: Some(home.path().to_owned()),
         ..Layers::default()
     };
-    let files = layers.hook_files().unwrap();
+    let files = layers.hook_files();
     assert_eq!(files, [(hooks.join("a.yaml"), Layer::User)]);
     let loaded = load_files(files, &options()).unwrap();
     assert_eq!(events(&loaded), ["stop"]);

@@ -162,13 +162,13 @@ impl Session {
     /// Looks at the files, or reloads them as somebody asks for, and returns what is told.
     async fn look(&mut self, is_asked: bool) -> Vec<String> {
         let reloader = self.reloader.as_mut().unwrap();
-        let reloaded = if is_asked {
+        let outcome = if is_asked {
             reloader.reload().await
         } else {
             reloader.follow().await
         };
-        let changes = reloaded.changes.iter().map(ToString::to_string);
-        changes.chain(reloaded.problems).collect()
+        let changes = outcome.changes.iter().map(ToString::to_string);
+        changes.chain(outcome.problems).collect()
     }
 
     async fn stopped(&self) -> Option<String> {
@@ -312,7 +312,7 @@ async fn a_source_that_breaks_during_a_session_stays_in_force_as_it_was() {
         );
         let kodelet = session.place.home.join(".kodelet/hooks");
         let text = "#!/bin/sh\n[ \"$1\" = hook ] && echo before_tool_call\nexit 0\n";
-        let executable = crate::folder::executable(&kodelet, "ours", text);
+        let ours = executable(&kodelet, "ours", text);
         let yaml = session.place.home.join("config/hooks.yaml");
         let hooks = "hooks: [{name: ask, event: permission_request, command: echo}]\n";
         write(&yaml, hooks);
@@ -321,7 +321,7 @@ async fn a_source_that_breaks_during_a_session_stays_in_force_as_it_was() {
         assert_eq!(session.engine.hooks().len(), 4);
         write(&session.user("guard.py"), "import nowhere\n");
         write(&session.user("log.mjs"), "syntax error\n");
-        write(&executable, "#!/bin/sh\nexit 3\n");
+        write(&ours, "#!/bin/sh\nexit 3\n");
         write(&yaml, "hoks: []\n");
         let lines = session.look(is_asked).await;
         assert_eq!(lines.len(), 4, "{lines:?}");

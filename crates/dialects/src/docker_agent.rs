@@ -14,6 +14,7 @@ mod event;
 mod message;
 mod read;
 mod skeleton;
+mod tools;
 mod write;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tenterhook::{
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
 pub use event::{DockerEvent, EVENTS};
+pub(crate) use tools::{TASK_ARGUMENTS, TOOLS};
 
 /// Whose hook speaks the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

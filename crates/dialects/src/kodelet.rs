@@ -20,6 +20,7 @@
 
 pub(crate) mod output;
 mod read;
+mod tools;
 pub(crate) mod write;
 
 use std::sync::Arc;
@@ -30,6 +31,8 @@ use tenterhook::{
     WriteError,
 };
 use tenterhook_protocol::AnyEffect;
+
+pub(crate) use tools::TOOLS;
 
 /// An event of kodelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,3 +16,4 @@ pub mod operator;
 pub mod pi;
 mod reply;
 mod returned;
+pub mod tools;

@@ -13,6 +13,8 @@
 //! | `on_token_budget_exceeded` | `token_budget_exceeded` |
 //! | `on_tools_disabled` | `tools_disabled` |
 
+mod tools;
+
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -23,6 +25,8 @@ use tenterhook::{
     WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
+
+pub(crate) use tools::TOOLS;
 
 /// An interception point of morphix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,6 +25,7 @@
 mod event;
 mod part;
 mod read;
+mod tools;
 mod write;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use tenterhook::{
 use tenterhook_protocol::AnyEffect;
 
 pub use event::{EVENTS, OperatorEvent};
+pub(crate) use tools::TOOLS;
 
 use crate::object::{self, Shape};
 

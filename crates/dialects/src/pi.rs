@@ -37,6 +37,7 @@ mod event;
 mod message;
 mod read;
 mod tool;
+mod tools;
 mod write;
 
 use std::sync::Arc;
@@ -49,6 +50,7 @@ use tenterhook_protocol::{AnyEffect, Run};
 
 pub use event::{EVENTS, PiEvent};
 pub use tool::{name as tool_name, own_name as own_tool_name};
+pub(crate) use tools::TOOLS;
 pub use write::entry;
 
 use crate::object::{self, Shape};

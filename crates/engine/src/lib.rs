@@ -48,6 +48,7 @@ mod plan;
 mod policy;
 mod registry;
 mod sink;
+mod tools;
 
 pub use dialect::{Dialect, ReadError, Reply, WriteError};
 pub use dispatcher::{Dispatched, Dispatcher};
@@ -63,3 +64,4 @@ pub use policy::{OnError, Policy, failure_effect, native_policy};
 pub use registry::RegisteredHook;
 pub use sink::{FileJournal, JournalError, JournalSink, MemoryJournal};
 pub use tenterhook_protocol::*;
+pub use tools::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};

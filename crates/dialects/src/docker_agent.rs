@@ -20,7 +20,8 @@ mod write;
 use std::sync::Arc;
 
 use tenterhook::{
-    Dialect, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply, WriteError,
+    Dialect, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply, ToolNames,
+    WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
@@ -97,6 +98,13 @@ impl Dialect for DockerAgent {
         strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(self.speaker, info, reply, strict)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        match self.speaker {
+            Speaker::Native => None,
+            Speaker::AgentFile | Speaker::Preempt => crate::tools::of_dialect("docker-agent"),
+        }
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use tenterhook::event::TurnEnd;
 use tenterhook::{
     Dialect, EventClass, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply,
-    WriteError,
+    ToolNames, WriteError,
 };
 use tenterhook_protocol::AnyEffect;
 
@@ -121,6 +121,10 @@ impl Dialect for Kodelet {
         strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(info, reply, strict)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("kodelet")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

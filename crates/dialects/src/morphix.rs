@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tenterhook::event::PostToolUse;
 use tenterhook::{
     Dialect, EventClass, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply,
-    WriteError,
+    ToolNames, WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
@@ -130,6 +130,10 @@ impl Dialect for Morphix {
                 .insert("whole_input".to_owned(), parameters.into());
         }
         Ok(effect)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("morphix")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

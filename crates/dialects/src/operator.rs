@@ -31,7 +31,8 @@ mod write;
 use std::sync::Arc;
 
 use tenterhook::{
-    Dialect, EventClass, EventInfo, EventRef, OnError, Policy, ReadError, Reply, WriteError,
+    Dialect, EventClass, EventInfo, EventRef, OnError, Policy, ReadError, Reply, ToolNames,
+    WriteError,
 };
 use tenterhook_protocol::AnyEffect;
 
@@ -89,6 +90,10 @@ impl Dialect for Operator {
         _strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(self.event, reply)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("operator")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

@@ -93,6 +93,11 @@ pub fn rows(system: &str) -> &'static [ToolRow] {
     table(system).map_or(&[], |table| table.rows)
 }
 
+/// Returns the tools of a system for its own dialect.
+pub(crate) fn of_dialect(system: &str) -> Option<&'static dyn ToolNames> {
+    table(system).map(|table| table as &dyn ToolNames)
+}
+
 /// Returns the tools of a system.
 pub fn of(system: &str) -> Option<Arc<dyn ToolNames>> {
     table(system).map(|table| Arc::new(table.clone()) as Arc<dyn ToolNames>)
@@ -147,6 +152,16 @@ pub enum CanonicalError {
     Input(#[from] ToolInputError),
 }
 
+/// Returns the canonical name of a system's tool. A tool that is not built into the system keeps its name, and so does
+/// one that stands for several canonical tools.
+pub fn canonical_name<'a>(system: &str, name: &'a str) -> &'a str {
+    let mut rows = rows(system).iter().filter(|row| row.name == name);
+    let first = rows.next().filter(|row| !row.is_several());
+    first
+        .filter(|first| rows.all(|row| row.tool == first.tool))
+        .map_or(name, |row| row.tool)
+}
+
 /// Returns the name of every canonical tool and of every system's built-in tools, sorted.
 pub fn known_tool_names() -> BTreeSet<&'static str> {
     let canonical = CANONICAL_TOOLS.iter().map(|tool| tool.name);
@@ -157,8 +172,10 @@ pub fn known_tool_names() -> BTreeSet<&'static str> {
     canonical.chain(own).collect()
 }
 
-/// Returns every name of a canonical tool: its own, then those of the systems.
+/// Returns every name of a tool: the canonical one, then those of the systems.
 fn all_names(tool: &str) -> Vec<&'static str> {
+    let native = NATIVE_TOOLS.iter().find(|row| row.name == tool);
+    let tool = native.map_or(tool, |row| row.tool);
     let Some(known) = CANONICAL_TOOLS.iter().find(|known| known.name == tool) else {
         return Vec::new();
     };

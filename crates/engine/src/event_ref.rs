@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use serde_json::Value;
-use tenterhook_protocol::{AnyEvent, Envelope, EventInfo, JsonObject, Origin};
+use tenterhook_protocol::{AnyEffect, AnyEvent, Envelope, EventInfo, JsonObject, Origin};
 
-use crate::dialect::{Dialect, WriteError};
+use crate::dialect::{Dialect, ReadError, Reply, WriteError};
+use crate::tools::{ToolInputError, ToolNames};
 
 /// An event that handlers share: cheap to clone, never changed. A rewrite makes a new one.
 #[derive(Clone)]
@@ -88,7 +89,8 @@ impl EventRef {
         Ok(self.inner.payload.get_or_init(|| payload))
     }
 
-    /// Returns the event as `dialect` writes it. Each dialect writes it once.
+    /// Returns the event as `dialect` writes it, with the tool names of the dialect's system. Each dialect writes it
+    /// once.
     ///
     /// # Errors
     /// When the dialect cannot write it.
@@ -101,9 +103,80 @@ impl EventRef {
         if let Some((_, bytes)) = encodings.iter().find(|(name, _)| *name == dialect.name()) {
             return Ok(bytes.clone());
         }
-        let bytes = Bytes::from(dialect.write(self)?);
+        let seen = dialect.tools().map(|tools| self.seen_by(tools));
+        let seen = seen.transpose()?.flatten();
+        let bytes = Bytes::from(dialect.write(seen.as_ref().unwrap_or(self))?);
         encodings.push((dialect.name(), bytes.clone()));
         Ok(bytes)
+    }
+
+    /// Returns the event with the tool call as hooks of another system see it, or `None` if they see it as it is.
+    ///
+    /// # Errors
+    /// When the arguments have no form in that system.
+    pub fn seen_by(&self, tools: &dyn ToolNames) -> Result<Option<Self>, ToolInputError> {
+        let Some((tool, input)) = self.event().tool_call() else {
+            return Ok(None);
+        };
+        let (name, input) = match input {
+            Some(input) => match tools.view(tool, input)? {
+                Some(own) => (own.name, own.input),
+                None => return Ok(None),
+            },
+            None => match tools.names(tool).first() {
+                Some(name) => ((*name).to_owned(), JsonObject::new()),
+                None => return Ok(None),
+            },
+        };
+        let mut event = self.event().boxed_clone();
+        event.set_tool_call(name, input);
+        Ok(Some(Self::new(
+            Arc::from(event),
+            Arc::clone(self.envelope()),
+        )))
+    }
+
+    /// Reads the answer of a hook that got what [`encoded`](Self::encoded) returned. Changed arguments of a tool get
+    /// their canonical names back.
+    ///
+    /// # Errors
+    /// When the answer is not one of the dialect, or changes arguments in a way that cannot be translated.
+    pub fn read_answer(
+        &self,
+        dialect: &dyn Dialect,
+        reply: &Reply<'_>,
+        strict: bool,
+    ) -> Result<AnyEffect, ReadError> {
+        let mut effect = dialect.read_answer(self, reply, strict)?;
+        if let (Some(tools), Some((tool, _))) = (dialect.tools(), self.event().tool_call()) {
+            match self.canonical_rewrite(tools, tool, &effect) {
+                Ok(rewrite) => effect.rewrite = rewrite,
+                // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.
+                Err(_) if effect.is_stop() => effect.rewrite.clear(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(effect)
+    }
+
+    fn canonical_rewrite(
+        &self,
+        tools: &dyn ToolNames,
+        tool: &str,
+        effect: &AnyEffect,
+    ) -> Result<JsonObject, ToolInputError> {
+        let is_input = |field: &str| {
+            let mut rewrites = self.info().rewrites.iter();
+            rewrites.any(|rewrite| rewrite.field == field && rewrite.target == "tool_input")
+        };
+        let canonical = |(field, value): (&String, &Value)| {
+            let value = match value {
+                Value::Object(own) if is_input(field) => tools.canonical_input(tool, own)?.into(),
+                _ => value.clone(),
+            };
+            Ok((field.clone(), value))
+        };
+        effect.rewrite.iter().map(canonical).collect()
     }
 
     /// Returns the event as one JSON object: envelope and payload side by side.

@@ -136,9 +136,8 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::PreToolUse,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name),
-            made("input", write::input),
-            renamed("hostTool", "tool_name"),
+            renamed("toolName", "tool_name"),
+            renamed("input", "tool_input"),
         ],
         Answer::ToolCall,
     ),
@@ -147,8 +146,8 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::ToolExecutionStart,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name),
-            made("args", write::input),
+            renamed("toolName", "tool_name"),
+            renamed("args", "tool_input"),
         ],
     ),
     watched(
@@ -156,7 +155,7 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::ToolExecutionUpdate,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name),
+            renamed("toolName", "tool_name"),
             made("partialResult", write::partial_result),
         ],
     ),
@@ -165,7 +164,7 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::ToolExecutionEnd,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name),
+            renamed("toolName", "tool_name"),
             made("result", write::result),
             made("isError", write::is_error),
         ],
@@ -175,8 +174,8 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::PostToolUse,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name),
-            made("input", write::input),
+            renamed("toolName", "tool_name"),
+            renamed("input", "tool_input"),
             made("content", write::result_content),
             made("details", write::result_details),
             made("isError", write::is_error),

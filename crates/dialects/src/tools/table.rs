@@ -108,8 +108,7 @@ pub(crate) const fn single(
 impl ToolRow {
     /// Says whether an operation of this tool can be the canonical `tool`.
     pub(super) fn can_be(&self, tool: &str) -> bool {
-        let is_patch = matches!(self.form, Form::Envelope(_));
-        self.tool == tool || (is_patch && envelope::TOOLS.contains(&tool))
+        self.tool == tool || (self.is_several() && envelope::TOOLS.contains(&tool))
     }
 
     /// Describes the row for people: which calls it is for, and the system's arguments with the canonical ones.
@@ -134,6 +133,11 @@ impl ToolRow {
             Form::Diff(key, _) => Some(format!("`{key}`: a unified diff of one file")),
         });
         (when, arguments.join("; "))
+    }
+
+    /// Says whether one call can be operations of different canonical tools.
+    pub(super) fn is_several(&self) -> bool {
+        matches!(self.form, Form::Envelope(_))
     }
 
     /// Says where the tool is declared.
@@ -240,9 +244,15 @@ impl ToolTable {
         rows.find(|row| row.selector.is_none_or(|selector| selector.selects(input)))
     }
 
-    /// Returns the row under which hooks of the system see a canonical tool: the first one.
+    /// Returns the row under which hooks of the system see a tool: the first one of the canonical tool. A tool of
+    /// ours that only has another name than the canonical one keeps it if the system has that name too.
     fn row_for(&self, tool: &str) -> Option<&'static ToolRow> {
-        self.rows.iter().find(|row| row.tool == tool)
+        let canonical = native_row(tool).map_or(tool, |row| row.tool);
+        let mut rows = self.rows.iter().filter(|row| row.tool == canonical);
+        let mut same_name = rows
+            .clone()
+            .filter(|row| canonical != tool && row.name == tool);
+        same_name.next().or_else(|| rows.next())
     }
 
     fn error(&self, tool: &str, problem: Problem) -> ToolInputError {
@@ -252,6 +262,11 @@ impl ToolTable {
             problem,
         }
     }
+}
+
+/// Returns the row of a tool of ours that is not canonical.
+fn native_row(tool: &str) -> Option<&'static ToolRow> {
+    super::NATIVE_TOOLS.iter().find(|row| row.name == tool)
 }
 
 impl ToolNames for ToolTable {
@@ -281,7 +296,9 @@ impl ToolNames for ToolTable {
         let Some(row) = self.row_for(tool) else {
             return Ok(None);
         };
-        let own = row.view(input);
+        let canonical = native_row(tool).map(|row| row.renamed_back(input.clone()));
+        let canonical = canonical.transpose();
+        let own = canonical.and_then(|canonical| row.view(canonical.as_ref().unwrap_or(input)));
         own.map(|input| {
             Some(OwnCall {
                 name: row.name.to_owned(),
@@ -295,8 +312,12 @@ impl ToolNames for ToolTable {
         let Some(row) = self.row_for(tool) else {
             return Ok(own.clone());
         };
-        row.canonical_input(own)
-            .map_err(|problem| self.error(row.name, problem))
+        let canonical = row.canonical_input(own);
+        let input = canonical.and_then(|canonical| match native_row(tool) {
+            Some(native) => native.view(&canonical),
+            None => Ok(canonical),
+        });
+        input.map_err(|problem| self.error(row.name, problem))
     }
 }
 

@@ -10,6 +10,7 @@ use tenterhook_config::{
     Discovery, FixedHooks, FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Severity,
     Sources, Trust, gone, load_files, load_lines,
 };
+use tenterhook_dialects::tools;
 use tenterhook_handlers::Services;
 
 use crate::approval;
@@ -287,7 +288,7 @@ pub(crate) fn engine(
     strict: bool,
     journal: Option<Arc<dyn JournalSink>>,
 ) -> Engine {
-    let builder = Engine::builder().strict(strict);
+    let builder = Engine::builder().strict(strict).tools(tools::native());
     let engine = match journal {
         Some(journal) => builder.journal(journal).build(),
         None => builder.build(),

@@ -12,6 +12,7 @@ use tenterhook::{
     HookSpec, Layer, Matcher, OnError, Phase, Policy, Source,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_dialects::tools;
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, is_watcher};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
 use tenterhook_process::{Command, Program, PythonScript, Shell};
@@ -163,6 +164,7 @@ impl Draft {
                 event.on_error,
             ),
             source: source.clone(),
+            tools: tools::of_hooks(&*self.dialect),
             definition: Some(self.definition.clone()),
             event: Some(event.name),
         });

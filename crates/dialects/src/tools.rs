@@ -27,6 +27,7 @@ mod unified_diff;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tenterhook::Dialect;
 pub use tenterhook::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
 use tenterhook_protocol::JsonObject;
 
@@ -65,6 +66,13 @@ const fn tool(name: &'static str, arguments: &'static [&'static str]) -> Canonic
     CanonicalTool { name, arguments }
 }
 
+/// Returns the canonical tool of this name. The reference agent's tools that stand for one are known by their own names
+/// too.
+pub fn canonical_tool(name: &str) -> Option<&'static CanonicalTool> {
+    let name = canonical_name(NATIVE_SYSTEM, name);
+    CANONICAL_TOOLS.iter().find(|tool| tool.name == name)
+}
+
 /// The reference agent's tools whose names or arguments are not canonical.
 const NATIVE_TOOLS: &[ToolRow] = &[
     single("transfer_task", "task", docker_agent::TASK_ARGUMENTS)
@@ -96,6 +104,11 @@ pub fn rows(system: &str) -> &'static [ToolRow] {
 /// Returns the tools of a system for its own dialect.
 pub(crate) fn of_dialect(system: &str) -> Option<&'static dyn ToolNames> {
     table(system).map(|table| table as &dyn ToolNames)
+}
+
+/// Returns the tools of the system whose hooks speak `dialect`; `None` for hooks that see canonical tools.
+pub fn of_hooks(dialect: &dyn Dialect) -> Option<Arc<dyn ToolNames>> {
+    of(dialect.tools()?.system())
 }
 
 /// Returns the tools of a system.

@@ -49,7 +49,7 @@ fn every_event_is_written_with_its_keys() {
     };
     let call = json!({
         "tool_name": "bash",
-        "tool_input": tool_input(),
+        "tool_input": { "command": "ls < a && echo \"x\"" },
         "tool_user_id": "call_1",
     });
     let pre = PreToolUse {

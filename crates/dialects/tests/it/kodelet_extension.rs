@@ -78,7 +78,7 @@ fn stop() -> EventRef {
 fn every_event_is_written_with_its_payload() {
     let output = |text: &str| {
         json!({
-            "toolName": "read_file",
+            "toolName": "file_read",
             "success": true,
             "metadataType": "custom_tool",
             "metadata": { "executionTime": 0, "output": text },
@@ -120,7 +120,7 @@ fn every_event_is_written_with_its_payload() {
             "tool.result",
             result(),
             json!({ "tool": {
-                "name": "read_file", "callId": "call_1", "input": input(), "output": output("secret"),
+                "name": "file_read", "callId": "call_1", "input": input(), "output": output("secret"),
             } }),
         ),
         (

@@ -77,6 +77,7 @@ fn spec(kind: EventKind, id: &str, handler: Arc<dyn Handler>) -> HookSpec {
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
     }
 }

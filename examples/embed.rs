@@ -5,7 +5,9 @@
 use std::{env, error::Error, path::Path, process::Command};
 
 use tenterhook::event::{PostToolUse, PreToolUse, ToolGuard};
-use tenterhook::{Dispatcher, Effect, Engine, JsonObject, Layer, Origin, Scope, ToolResult};
+use tenterhook::{
+    Decision, Dispatcher, Effect, Engine, JsonObject, Layer, Origin, Scope, ToolResult,
+};
 use tenterhook_config::{LoadOptions, load_file};
 
 #[tokio::main(flavor = "current_thread")]
@@ -30,19 +32,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One call: hooks may change it, guards see what would run, it runs, hooks see what came of it.
+/// Makes one tool call. Hooks may rewrite it, guards judge what would run, and hooks see the result.
 async fn call(hooks: &Dispatcher, tool_input: JsonObject) -> Result<ToolResult, String> {
     let mut asked = PreToolUse::default();
     (asked.tool_name, asked.tool_input) = ("shell".to_owned(), tool_input);
     let outcome = hooks.dispatch(asked.clone()).await;
-    let denial = |why: &str| Err(why.to_owned());
-    outcome.stopped().map_or(Ok(()), denial)?;
+    follow(outcome.decision())?;
     let asked = outcome.into_rewritten().unwrap_or(asked);
 
     let mut judged = ToolGuard::default();
     (judged.tool_name, judged.tool_input) = (asked.tool_name.clone(), asked.tool_input.clone());
     let outcome = hooks.dispatch(judged).await;
-    outcome.stopped().map_or(Ok(()), denial)?;
+    follow(outcome.decision())?;
 
     let cmd = asked.tool_input.get("cmd").and_then(|cmd| cmd.as_str());
     let output = Command::new("sh")
@@ -54,4 +55,14 @@ async fn call(hooks: &Dispatcher, tool_input: JsonObject) -> Result<ToolResult, 
     done.result = ToolResult::text(String::from_utf8_lossy(&output).trim_end());
     let outcome = hooks.dispatch(done.clone()).await;
     Ok(outcome.into_rewritten().unwrap_or(done).result)
+}
+
+/// Does what a decision says. An error is the reason not to run the tool.
+fn follow(decision: Decision) -> Result<(), String> {
+    match decision {
+        Decision::Proceed => Ok(()),
+        // An agent with a person in front of it asks here. This one has no one to ask.
+        Decision::Ask { reason, .. } => Err(format!("it needs approval ({reason})")),
+        Decision::Stop { reason, .. } => Err(reason),
+    }
 }

@@ -16,7 +16,7 @@ use tenterhook_protocol::event::{
     CompactionPreparation, CompactionReason, CompactionSource, CompactionStart, NotificationLevel,
     PreCompact, SessionEntry,
 };
-use tenterhook_protocol::{EntryId, Event, Message, Messages, Role};
+use tenterhook_protocol::{Decision, EntryId, Event, Message, Messages, Role};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -221,13 +221,11 @@ impl Life {
         if cancel.is_cancelled() {
             return Err(CompactionError::Canceled);
         }
-        if let Some(reason) = outcome.stopped() {
-            if !reason.is_empty() {
-                let text = format!("a pre_compact hook does not want the compaction: {reason}");
-                hooks
-                    .frontend()
-                    .notification(NotificationLevel::Warning, &text);
-            }
+        if let Some(reason) = outcome.decision().reason() {
+            let text = format!("a pre_compact hook stopped the compaction: {reason}");
+            hooks
+                .frontend()
+                .notification(NotificationLevel::Warning, &text);
             return Err(blocked::<PreCompact>(reason));
         }
         let guidance = order.instructions.iter().chain(outcome.context());
@@ -260,9 +258,11 @@ impl Life {
         if cancel.is_cancelled() {
             return Err(CompactionError::Canceled);
         }
-        match outcome.stopped() {
-            Some(reason) => Err(blocked::<BeforeCompaction>(reason)),
-            None => Ok(outcome.supplied().filter(|summary| !summary.is_empty())),
+        match outcome.decision() {
+            Decision::Proceed => Ok(outcome.supplied().filter(|summary| !summary.is_empty())),
+            Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => {
+                Err(blocked::<BeforeCompaction>(&reason))
+            }
         }
     }
 
@@ -342,7 +342,7 @@ impl Life {
         if cancel.is_cancelled() {
             return Err(CompactionError::Canceled);
         }
-        if let Some(reason) = outcome.stopped() {
+        if let Some(reason) = outcome.decision().reason() {
             return Err(blocked::<BeforeLlmCall>(reason));
         }
         Ok(outcome

@@ -12,13 +12,12 @@ use tenterhook_protocol::event::{
     SessionEntry, SessionFork, SessionSource, SessionSwitch, SessionTree, SwitchReason,
     TreePreparation,
 };
-use tenterhook_protocol::{EntryId, Event, Message, Outcome, Role, SessionId};
+use tenterhook_protocol::{Decision, EntryId, GateEvent, Message, Outcome, Role, SessionId};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, fresh_session};
 use crate::compaction::{CompactionError, INSTRUCTION, Source};
-use crate::hooks::reason_or_none;
 use crate::session::{MESSAGE, NoEntry, Session, SessionError, Sessions, Torn};
 
 /// A passage to another session or branch that did not come about. Everything is as it was.
@@ -334,7 +333,7 @@ impl Agent {
     }
 
     /// Lets hooks stop what is about to happen.
-    async fn ask<E: Event>(
+    async fn ask<E: GateEvent>(
         &self,
         build: impl FnOnce() -> E,
         cancel: &CancellationToken,
@@ -344,12 +343,15 @@ impl Agent {
         if cancel.is_cancelled() {
             return Err(PassageError::Canceled);
         }
-        match outcome.stopped() {
-            Some(reason) => Err(PassageError::Blocked {
-                event: E::INFO.name,
-                reason: reason_or_none(reason),
-            }),
-            None => Ok(outcome),
+        match outcome.decision() {
+            Decision::Proceed => Ok(outcome),
+            // No one is asked about these events.
+            Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => {
+                Err(PassageError::Blocked {
+                    event: E::INFO.name,
+                    reason,
+                })
+            }
         }
     }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tenterhook_protocol::Decision;
 use tenterhook_protocol::event::{
     InputSource, QueueKind, QueueUpdate, SessionInfoChange, UserInput,
 };
 use thiserror::Error;
 
-use crate::hooks::{Hooks, reason_or_none};
+use crate::hooks::Hooks;
 use crate::life::Setup;
 
 /// The most messages of one queue.
@@ -187,8 +188,7 @@ impl AgentHandle {
         if outcome.is_handled() {
             return Ok(Submitted::Handled);
         }
-        if let Some(reason) = outcome.stopped() {
-            let reason = reason_or_none(reason);
+        if let Decision::Ask { reason, .. } | Decision::Stop { reason, .. } = outcome.decision() {
             return Ok(Submitted::Refused { reason });
         }
         let text = outcome.into_rewritten().map_or(text, |event| event.text);

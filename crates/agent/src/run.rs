@@ -13,13 +13,13 @@ use tenterhook_protocol::event::{
     MessageEnd, MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
     UserPromptSubmit, UserSteeringSubmit, WaitReason, WaitingForUser,
 };
-use tenterhook_protocol::{EntryId, Event, Image, Message, Outcome, Role};
+use tenterhook_protocol::{Decision, EntryId, Event, GateEvent, Image, Message, Outcome, Role};
 use tokio_util::sync::CancellationToken;
 
 use self::tally::{Repeats, Tally};
 use crate::agent::{Prompt, RunEnd, RunReport};
 use crate::compaction::{CompactionError, Order};
-use crate::hooks::{Hooks, reason_or_none};
+use crate::hooks::Hooks;
 use crate::life::Life;
 use crate::model::Selected;
 use crate::provider::ModelError;
@@ -312,7 +312,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes queued messages that hooks agree to; refused ones leave the session.
-    fn accept_input<E: Event>(
+    fn accept_input<E: GateEvent>(
         &mut self,
         outcome: &Outcome<E>,
         context: &[String],
@@ -353,17 +353,26 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Fails if the run is over or a hook does not let it go on.
-    fn check<E: Event>(&self, outcome: &Outcome<E>) -> Result<(), Interrupt> {
+    /// Fails if the run was cancelled: hooks that were cancelled with it may not have answered.
+    fn check_cancelled(&self) -> Result<(), Interrupt> {
         if self.cancel.is_cancelled() {
             return Err(Interrupt::Canceled);
         }
-        match outcome.stopped() {
-            Some(reason) => Err(Interrupt::Blocked {
-                event: E::INFO.name,
-                reason: reason_or_none(reason),
-            }),
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// Fails if the run was cancelled or a hook stops what comes next.
+    fn check<E: GateEvent>(&self, outcome: &Outcome<E>) -> Result<(), Interrupt> {
+        self.check_cancelled()?;
+        match outcome.decision() {
+            Decision::Proceed => Ok(()),
+            // No one is asked about these events.
+            Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => {
+                Err(Interrupt::Blocked {
+                    event: E::INFO.name,
+                    reason,
+                })
+            }
         }
     }
 

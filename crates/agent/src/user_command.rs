@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use tenterhook_process::{Capture, Command, End, HeldPipe, Limits, Program, Shell};
+use tenterhook_protocol::Message;
 use tenterhook_protocol::event::{BashResult, UserBash};
-use tenterhook_protocol::{Event, Message};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::hooks::reason_or_none;
 use crate::life::Life;
 use crate::tool::excerpt;
 
@@ -69,14 +68,6 @@ pub enum UserCommandError {
     /// There is no command.
     #[error("the command is empty")]
     Empty,
-    /// A hook ended it.
-    #[error("a {event} hook stopped it: {reason}")]
-    Stopped {
-        /// The event whose hook it was.
-        event: &'static str,
-        /// Why.
-        reason: String,
-    },
     /// It was cancelled before it began.
     #[error("it was cancelled")]
     Canceled,
@@ -108,12 +99,6 @@ impl Life {
         }
         if outcome.is_handled() {
             return Ok(UserCommandRun { line, result: None });
-        }
-        if let Some(reason) = outcome.stopped() {
-            return Err(UserCommandError::Stopped {
-                event: UserBash::INFO.name,
-                reason: reason_or_none(reason),
-            });
         }
         let supplied = outcome.supplied();
         let line = outcome

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tenterhook::journal::{RunRecord, RunStatus};
-use tenterhook::{AnyOutcome, Dispatched, MemoryJournal};
+use tenterhook::{AnyOutcome, Decision, Dispatched, MemoryJournal};
 
 use crate::args::{FireArgs, LineArgs};
 use crate::check::count;
@@ -62,19 +62,16 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     if interrupts.is_interrupted() {
         return Ok(Exit::Interrupted);
     }
-    let is_stopped = dispatched.outcome.is_stopped() || dispatched.outcome.stop_run.is_some();
-    Ok(if is_stopped {
-        Exit::Stopped
-    } else {
-        Exit::Done
-    })
+    let proceeds = dispatched.decision().is_proceed() && dispatched.outcome.stop_run.is_none();
+    Ok(if proceeds { Exit::Done } else { Exit::Stopped })
 }
 
-fn reason(outcome: &AnyOutcome) -> Option<&str> {
-    outcome
-        .stop_reason()
-        .or(outcome.stop_run.as_deref())
-        .or(outcome.permission_reason.as_deref())
+fn reason(dispatched: &Dispatched) -> Option<String> {
+    let outcome = &dispatched.outcome;
+    let decided = dispatched.decision().reason().map(str::to_owned);
+    decided
+        .or_else(|| outcome.stop_run.clone())
+        .or_else(|| outcome.permission_reason.clone())
 }
 
 fn report(dispatched: &Dispatched, runs: &[RunRecord]) -> Value {
@@ -97,8 +94,8 @@ fn report(dispatched: &Dispatched, runs: &[RunRecord]) -> Value {
         .collect();
     json!({
         "permission": outcome.permission,
-        "blocked": outcome.is_stopped() || outcome.stop_run.is_some(),
-        "reason": reason(outcome),
+        "blocked": matches!(dispatched.decision(), Decision::Stop { .. }) || outcome.stop_run.is_some(),
+        "reason": reason(dispatched),
         "event": dispatched.event.to_json().unwrap_or_default(),
         "rewritten": outcome.rewritten,
         "context": outcome.context,
@@ -125,9 +122,9 @@ fn show(dispatched: &Dispatched, runs: &[RunRecord]) {
         .count();
     let name = dispatched.event.event().name();
     let (word, look) = verdict(outcome);
-    let reason = reason(outcome)
+    let reason = reason(dispatched)
         .filter(|reason| !reason.is_empty())
-        .map(|reason| format!(": {}", inset(reason, 2)));
+        .map(|reason| format!(": {}", inset(&reason, 2)));
     output::line(format_args!(
         "{name} {}{} ({} ran)",
         styled(look, word),

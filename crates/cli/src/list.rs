@@ -144,11 +144,16 @@ fn row(position: usize, hook: &RegisteredHook, handler_width: usize) -> Vec<Cell
         plain(conditions(hook)),
         plain(policy),
         (because, style::QUIET),
-        (format!("{} s", hook.timeout_seconds), style::QUIET),
+        (timeout(hook.timeout_seconds), style::QUIET),
         (shown_trust(hook).to_owned(), style::QUIET),
         (hook.source.to_string(), style::QUIET),
         (problem.unwrap_or_default(), style::BAD),
     ]
+}
+
+/// Returns how long one run may take.
+fn timeout(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "no timeout".to_owned(), |seconds| format!("{seconds} s"))
 }
 
 /// Returns what sets a hook apart from one with the default settings.

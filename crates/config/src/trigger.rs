@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use tenterhook::{
-    Dispatcher, InvokedBy, Message, Origin, Permission, SessionId, ToolResult, ToolUseId,
+    Decision, Dispatcher, InvokedBy, Message, Origin, SessionId, ToolResult, ToolUseId,
 };
 use tenterhook_protocol::event::{
     PostToolUse, PreToolUse, Stop, ToolGuard, TurnEnd, UserPromptSubmit,
@@ -12,7 +12,7 @@ use tenterhook_protocol::event::{
 
 use crate::manager::HookManager;
 
-/// Why something does not happen. The reason is empty where the hook gave none.
+/// Why something does not happen. The reason is never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("blocked by hook: {reason}")]
 pub struct Blocked {
@@ -85,7 +85,8 @@ impl Trigger {
         };
         let outcome = dispatcher.dispatch_with(event).await;
         outcome
-            .stopped()
+            .decision()
+            .reason()
             .map_or(Ok(()), |reason| Err(blocked(reason)))
     }
 
@@ -118,11 +119,7 @@ impl Trigger {
             ..PreToolUse::default()
         };
         let outcome = dispatcher.dispatch(event).await;
-        judge(
-            outcome.stopped(),
-            outcome.permission(),
-            outcome.permission_reason(),
-        )?;
+        judge(outcome.decision())?;
         let rewritten = outcome.into_rewritten().map(|event| event.tool_input);
         // Guards judge what the tool would really get.
         let guard = || ToolGuard {
@@ -132,11 +129,7 @@ impl Trigger {
             ..ToolGuard::default()
         };
         let guarded = dispatcher.dispatch_with(guard).await;
-        judge(
-            guarded.stopped(),
-            guarded.permission(),
-            guarded.permission_reason(),
-        )?;
+        judge(guarded.decision())?;
         rewritten.map_or_else(unchanged, |input| Ok(Value::Object(input).to_string()))
     }
 
@@ -215,16 +208,11 @@ impl Trigger {
     }
 }
 
-/// Takes a stop as one, and a question too: there is nobody to ask here.
-fn judge(
-    stopped: Option<&str>,
-    permission: Permission,
-    reason: Option<&str>,
-) -> Result<(), Blocked> {
-    match stopped {
-        Some(reason) => Err(blocked(reason)),
-        None if permission == Permission::Ask => Err(blocked(reason.unwrap_or_default())),
-        None => Ok(()),
+/// Blocks on a stop, and on a question too: there is no one to ask here.
+fn judge(decision: Decision) -> Result<(), Blocked> {
+    match decision {
+        Decision::Proceed => Ok(()),
+        Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => Err(Blocked { reason }),
     }
 }
 

@@ -168,11 +168,7 @@ pub enum CanonicalError {
 /// Returns the canonical name of a system's tool. A tool that is not built into the system keeps its name, and so does
 /// one that stands for several canonical tools.
 pub fn canonical_name<'a>(system: &str, name: &'a str) -> &'a str {
-    let mut rows = rows(system).iter().filter(|row| row.name == name);
-    let first = rows.next().filter(|row| !row.is_several());
-    first
-        .filter(|first| rows.all(|row| row.tool == first.tool))
-        .map_or(name, |row| row.tool)
+    table(system).map_or(name, |table| table.canonical_name(name))
 }
 
 /// Returns the name of every canonical tool and of every system's built-in tools, sorted.
@@ -214,6 +210,10 @@ impl ToolNames for Native {
 
     fn names(&self, tool: &str) -> Vec<&'static str> {
         all_names(tool)
+    }
+
+    fn canonical_name<'a>(&self, name: &'a str) -> &'a str {
+        NATIVE.canonical_name(name)
     }
 
     fn operations(

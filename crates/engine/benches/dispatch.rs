@@ -171,7 +171,7 @@ fn hooked(handlers: usize, goal: f64, rounds: usize) {
 fn hooked_async(handlers: usize, goal: f64, rounds: usize) {
     let engine = Engine::new();
     for _ in 0..handlers {
-        engine.on_async::<TurnStart>(|event| {
+        engine.on_async(|event: &TurnStart| {
             Box::pin(async {
                 black_box(event.turn_index);
                 Effect::none()

@@ -14,107 +14,82 @@ use futures_util::FutureExt as _;
 use futures_util::future::{Either, join_all};
 use tenterhook_protocol::journal::{FORMAT_VERSION, RunRecord, RunStatus};
 use tenterhook_protocol::{
-    AnyEffect, AnyOutcome, Event, EventClass, EventInfo, Failure, HookId, JsonObject, Origin,
-    Permission, RewriteError, Run,
+    AnyEffect, AnyOutcome, Decision, Event, EventClass, EventInfo, Failure, HookId, JsonObject,
+    Origin, Permission, RewriteError, Run,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::event_ref::EventRef;
 use crate::fold::fold;
-use crate::handler::{Answer, Call, Handler, HandlerError, Late, SyncFunction, panic_text};
-use crate::hook::{Handling, Phase};
-use crate::plan::{Hook, Plan, SyncCall};
+use crate::handler::{Answer, Call, Handler, HandlerError, Late, panic_text};
+use crate::hook::{Handling, NO_TIMEOUT, Phase};
+use crate::lineage::Lineage;
+use crate::plan::{Hook, InlineCall, Plan};
 use crate::policy::{OnError, Policy, failure_effect};
 use crate::sink::JournalSink;
+use crate::versions::{Versions, apply};
 
 /// Runs a plan whose hooks all answer at once. Nothing is allocated unless a hook has an opinion.
 pub(crate) fn run_inline<E: Event>(
-    plan: &Plan,
+    calls: &[InlineCall<E>],
     event: &mut E,
-    lineage: &[Arc<Origin>],
+    lineage: &Lineage,
 ) -> Option<Box<AnyOutcome>> {
-    let mut run = InlineRun {
-        plan,
-        calls: plan.calls(),
-        event,
-        lineage,
-        outcome: None,
-        next: 0,
-        ended: false,
-    };
-    // One net under all hooks costs less than one under each; after a panic the run goes on behind that hook.
-    while let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| run.proceed())) {
-        run.settle(Err(panicked(&*panic)));
-    }
-    run.outcome.map(|mut outcome| {
-        count_let_through(E::INFO, &mut outcome);
-        outcome
-    })
-}
-
-/// A plan of functions under way.
-struct InlineRun<'a, E> {
-    plan: &'a Plan,
-    calls: &'a [SyncCall<E>],
-    event: &'a mut E,
-    lineage: &'a [Arc<Origin>],
-    outcome: Option<Box<AnyOutcome>>,
-    /// The position behind the hook that was called last.
-    next: usize,
-    ended: bool,
-}
-
-impl<E: Event> InlineRun<'_, E> {
-    fn proceed(&mut self) {
-        let Some(origin) = self.lineage.first() else {
-            return;
-        };
-        while let Some(call) = self.calls.get(self.next) {
-            self.next += 1;
-            let is_due = (call.is_everywhere || self.is_within())
-                && (!self.ended || call.phase == Phase::Observe);
-            if is_due && let Some(effect) = call.function.call(self.event, origin) {
-                self.settle(Ok(Some(effect)));
-            }
+    let info = event.info();
+    let mut outcome = None;
+    let mut ended = false;
+    for call in calls {
+        let is_due = (call.is_everywhere || call.hook.is_within(info, lineage))
+            && (!ended || call.hook.spec.phase == Phase::Observe);
+        if !is_due {
+            continue;
+        }
+        match call_inline(call, event, lineage.origin()) {
+            Ok(None) => {}
+            answer => ended |= settle_inline(&call.hook, answer, event, &mut outcome),
         }
     }
-
-    /// Returns the hook that was called last.
-    fn hook(&self) -> Option<&Arc<Hook>> {
-        self.plan.steps.get(self.next.checked_sub(1)?)
+    if let Some(outcome) = &mut outcome {
+        count_let_through(info, outcome);
     }
+    outcome
+}
 
-    fn is_within(&self) -> bool {
-        self.hook()
-            .is_some_and(|hook| hook.is_within(E::INFO, self.lineage))
+/// Calls one function. What it did not answer in its time is no answer.
+fn call_inline<E: Event>(call: &InlineCall<E>, event: &E, origin: &Origin) -> Answer {
+    let timeout = call.hook.spec.timeout;
+    // Most functions have no deadline, and reading the clock costs more than they do.
+    let began = (timeout != NO_TIMEOUT).then(Instant::now);
+    let answer = std::panic::catch_unwind(AssertUnwindSafe(|| call.function.call(event, origin)))
+        .unwrap_or_else(|panic| Err(Box::new(panicked(&*panic))));
+    if began.is_some_and(|began| began.elapsed() > timeout) {
+        return Err(HandlerError::TimedOut { after: timeout });
     }
+    answer.map_err(|error| *error)
+}
 
-    #[cold]
-    fn settle(&mut self, answer: Answer) {
-        let Some(hook) = self.plan.steps.get(self.next.saturating_sub(1)) else {
-            return;
-        };
-        let event = &mut *self.event;
-        let settled = settle(
-            E::INFO,
-            hook,
-            answer,
-            self.outcome.get_or_insert_default(),
-            |rewrite| {
-                let mut next = event.clone();
-                apply(&mut next, rewrite)?;
-                *event = next;
-                Ok(())
-            },
-        );
-        self.ended |= settled.ends && runs_in_series(E::INFO, hook.spec.phase);
-    }
+/// Settles one answer and returns whether it ends the series.
+#[cold]
+fn settle_inline<E: Event>(
+    hook: &Hook,
+    answer: Answer,
+    event: &mut E,
+    outcome: &mut Option<Box<AnyOutcome>>,
+) -> bool {
+    let info = event.info();
+    let outcome = outcome.get_or_insert_default();
+    let settled = settle(info, hook, answer, outcome, |rewrite| {
+        let mut next = event.clone();
+        apply(&mut next, rewrite)?;
+        *event = next;
+        Ok(())
+    });
+    settled.ends && runs_in_series(info, hook.spec.phase)
 }
 
 /// Takes back that failed hooks let the operation through, where another hook stopped it, and returns how many did.
 fn count_let_through(info: &EventInfo, outcome: &mut AnyOutcome) -> usize {
-    let is_stopped = info.is_stopped(outcome);
+    let is_stopped = matches!(info.decision(outcome), Decision::Stop { .. });
     for failure in &mut outcome.failures {
         failure.let_through &= !is_stopped;
     }
@@ -133,14 +108,6 @@ fn runs_in_series(info: &EventInfo, phase: Phase) -> bool {
     }
 }
 
-fn call_sync(
-    function: &dyn SyncFunction,
-    event: &dyn tenterhook_protocol::AnyEvent,
-    origin: &Origin,
-) -> std::thread::Result<Option<Box<AnyEffect>>> {
-    std::panic::catch_unwind(AssertUnwindSafe(|| function.call(event, origin)))
-}
-
 #[cold]
 fn panicked(panic: &(dyn Any + Send)) -> HandlerError {
     HandlerError::Panicked {
@@ -148,28 +115,16 @@ fn panicked(panic: &(dyn Any + Send)) -> HandlerError {
     }
 }
 
-fn apply(
-    event: &mut dyn tenterhook_protocol::AnyEvent,
-    rewrite: &JsonObject,
-) -> Result<(), RewriteError> {
-    rewrite
-        .iter()
-        .try_for_each(|(field, value)| event.rewrite(field, value.clone()))
-}
-
-/// What came of a plan.
+/// The result of a plan. The event has every rewrite by then.
 pub(crate) struct Finished {
     pub(crate) outcome: AnyOutcome,
-    /// The event with every rewrite.
-    pub(crate) event: EventRef,
     /// One record for every hook of the plan, in configured order; empty unless asked for.
     pub(crate) runs: Vec<RunRecord>,
 }
 
 /// What does not change while a plan runs.
 pub(crate) struct Conditions {
-    /// Where the event comes from, and the agents that gave that one its task.
-    pub(crate) lineage: Arc<[Arc<Origin>]>,
+    pub(crate) lineage: Lineage,
     pub(crate) cancel: CancellationToken,
     /// Bounds all hooks of the dispatch together, beside the timeout of each.
     pub(crate) deadline: Option<Instant>,
@@ -178,8 +133,12 @@ pub(crate) struct Conditions {
 }
 
 /// Runs a plan on shared copies of the event.
-pub(crate) async fn run_shared(plan: &Plan, event: EventRef, conditions: &Conditions) -> Finished {
-    let info = event.info();
+pub(crate) async fn run_shared(
+    plan: &Plan,
+    event: &mut dyn Versions,
+    conditions: &Conditions,
+) -> Finished {
+    let info = event.newest().info();
     let mut run = PlanRun {
         info,
         event,
@@ -207,7 +166,6 @@ pub(crate) async fn run_shared(plan: &Plan, event: EventRef, conditions: &Condit
     }
     Finished {
         outcome: run.outcome,
-        event: run.event,
         runs: run.runs,
     }
 }
@@ -215,7 +173,7 @@ pub(crate) async fn run_shared(plan: &Plan, event: EventRef, conditions: &Condit
 /// A plan under way.
 struct PlanRun<'a> {
     info: &'static EventInfo,
-    event: EventRef,
+    event: &'a mut dyn Versions,
     conditions: &'a Conditions,
     outcome: AnyOutcome,
     runs: Vec<RunRecord>,
@@ -226,7 +184,7 @@ impl PlanRun<'_> {
     fn call(&self, hook: &Hook) -> Call {
         let own = hook.spec.timeout;
         Call {
-            event: self.event.clone(),
+            event: self.event.newest().clone(),
             timeout: self.conditions.deadline.map_or(own, |end| {
                 own.min(end.saturating_duration_since(Instant::now()))
             }),
@@ -279,12 +237,9 @@ impl PlanRun<'_> {
 
     /// Settles one answer and says whether it ends a series.
     fn settle(&mut self, hook: &Hook, answer: Answer, duration: Duration) -> bool {
-        let event = &mut self.event;
+        let event = &mut *self.event;
         let settled = settle(self.info, hook, answer, &mut self.outcome, |rewrite| {
-            let mut next = event.event().boxed_clone();
-            apply(&mut *next, rewrite)?;
-            *event = EventRef::new(Arc::from(next), Arc::clone(event.envelope()));
-            Ok(())
+            event.rewrite(rewrite)
         });
         if self.conditions.with_records {
             let record = self.record(hook, settled.summary, duration);
@@ -314,8 +269,8 @@ impl PlanRun<'_> {
     fn record(&self, hook: &Hook, summary: Summary, duration: Duration) -> RunRecord {
         RunRecord {
             v: FORMAT_VERSION,
-            event_id: self.event.envelope().event_id(),
-            event: self.event.event().name().to_owned(),
+            event_id: self.event.newest().envelope().event_id(),
+            event: self.event.newest().event().name().to_owned(),
             hook: hook.spec.id.clone(),
             source: hook.spec.source.to_string(),
             handler: hook.spec.handling.kind().to_owned(),
@@ -376,12 +331,15 @@ fn task_error(error: tokio::task::JoinError) -> HandlerError {
 async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
     let began = timed.then(Instant::now);
     let answer = match &hook.spec.handling {
-        Handling::Sync(function) => call_sync(
-            &**function,
-            call.event.event(),
-            &call.event.envelope().origin,
-        )
-        .map_err(|panic| panicked(&*panic)),
+        Handling::Sync(function) => in_time(call, || {
+            let answer = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                function.call(call.event.event(), &call.event.envelope().origin)
+            }));
+            match answer {
+                Ok(answer) => answer.map_err(|error| *error),
+                Err(panic) => Err(panicked(&*panic)),
+            }
+        }),
         Handling::Waiting(handler) if handler.is_bounded() => {
             let run = AssertUnwindSafe(async { handler.handle(call).await })
                 .catch_unwind()
@@ -397,8 +355,21 @@ async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
     )
 }
 
+/// Returns what `work` answers, unless it blocked the thread past its deadline.
+fn in_time(call: &Call, work: impl FnOnce() -> Answer) -> Answer {
+    let began = Instant::now();
+    let answer = work();
+    if began.elapsed() > call.timeout {
+        return Err(HandlerError::TimedOut {
+            after: call.timeout,
+        });
+    }
+    answer
+}
+
 /// Runs a handler that does not keep its deadline by itself. The timer is armed only when it has to wait.
 async fn run_bounded(handler: &dyn Handler, call: &Call) -> Answer {
+    let deadline = Instant::now().checked_add(call.timeout);
     let mut running = pin!(AssertUnwindSafe(async { handler.handle(call).await }).catch_unwind());
     let answer = match futures_util::poll!(running.as_mut()) {
         Poll::Ready(answer) => answer,
@@ -409,6 +380,12 @@ async fn run_bounded(handler: &dyn Handler, call: &Call) -> Answer {
             () = tokio::time::sleep(call.timeout) => return Err(HandlerError::TimedOut { after: call.timeout }),
         },
     };
+    // A handler that blocks the thread gives the timer no chance to run.
+    if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+        return Err(HandlerError::TimedOut {
+            after: call.timeout,
+        });
+    }
     answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 

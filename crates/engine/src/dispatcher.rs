@@ -1,19 +1,27 @@
 //! Sending events: the surface that a host calls.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use tenterhook_protocol::journal::{DispatchRecord, FORMAT_VERSION, JournalRecord};
-use tenterhook_protocol::{AnyEvent, AnyOutcome, Envelope, Event, EventKind, Origin, Outcome};
+use tenterhook_protocol::{
+    AnyEvent, AnyOutcome, Decision, Envelope, Event, EventInfo, EventKind, Failure, HookId, Origin,
+    Outcome,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Conditions, Finished, milliseconds, run_inline, run_shared};
 use crate::engine::Shared;
 use crate::event_ref::EventRef;
+use crate::fold::{fold, fold_operation};
+use crate::lineage::Lineage;
+use crate::operation::Operations;
 use crate::plan::Plan;
 use crate::sink::JournalSink;
+use crate::tools::{ToolInputError, ToolNames};
+use crate::versions::{AnyVersions, TypedVersions, Versions};
 
 /// Sends the events of one session through an engine's hooks. Clones share the session's sequence.
 ///
@@ -22,10 +30,11 @@ use crate::sink::JournalSink;
 #[derive(Clone)]
 pub struct Dispatcher {
     shared: Arc<Shared>,
-    /// Where events come from, then the agents that gave that one its task, nearest first.
-    lineage: Arc<[Arc<Origin>]>,
+    lineage: Lineage,
     sequence: Arc<AtomicU64>,
     cancel: CancellationToken,
+    /// The tools of the system that makes the calls, where those are not canonical.
+    tools: Option<Arc<dyn ToolNames>>,
 }
 
 impl fmt::Debug for Dispatcher {
@@ -36,10 +45,8 @@ impl fmt::Debug for Dispatcher {
     }
 }
 
-/// The origin of nothing.
-static NOWHERE: LazyLock<Arc<Origin>> = LazyLock::new(Arc::default);
-
-/// What came of an event whose type is known at run time only.
+/// The result of an event whose type is known at run time only.
+#[must_use = "the operation may have to be stopped or put to a person"]
 #[derive(Debug)]
 pub struct Dispatched {
     /// All effects, folded.
@@ -48,13 +55,32 @@ pub struct Dispatched {
     pub event: EventRef,
 }
 
+impl Dispatched {
+    /// Returns what the host must do with the operation. An observer event always proceeds.
+    pub fn decision(&self) -> Decision {
+        self.event.info().decision(&self.outcome)
+    }
+}
+
 impl Dispatcher {
     pub(crate) fn new(shared: Arc<Shared>, origin: Origin) -> Self {
         Self {
             shared,
-            lineage: Arc::new([Arc::new(origin)]),
+            lineage: Lineage::new(origin),
             sequence: Arc::new(AtomicU64::new(0)),
             cancel: CancellationToken::new(),
+            tools: None,
+        }
+    }
+
+    /// Returns a dispatcher of the same session for calls that are made with the tools of another hook system. Hooks
+    /// judge each operation of a call under the names of their own system, and one deny stops the call. A hook cannot
+    /// change a call that is several operations.
+    #[must_use]
+    pub fn with_tools(&self, tools: Arc<dyn ToolNames>) -> Self {
+        Self {
+            tools: Some(tools),
+            ..self.clone()
         }
     }
 
@@ -70,9 +96,8 @@ impl Dispatcher {
     /// Returns a dispatcher of the same session from here on under another origin, as when the host gives it another id.
     #[must_use]
     pub fn with_origin(&self, origin: Origin) -> Self {
-        let parents = self.lineage.iter().skip(1).cloned();
         Self {
-            lineage: [Arc::new(origin)].into_iter().chain(parents).collect(),
+            lineage: self.lineage.with_origin(origin),
             ..self.clone()
         }
     }
@@ -83,19 +108,16 @@ impl Dispatcher {
     pub fn child(&self, origin: Origin) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            lineage: [Arc::new(origin)]
-                .into_iter()
-                .chain(self.lineage.iter().cloned())
-                .collect(),
+            lineage: self.lineage.child(origin),
             sequence: Arc::new(AtomicU64::new(0)),
             cancel: self.cancel.clone(),
+            tools: self.tools.clone(),
         }
     }
 
     /// Returns where the events come from.
     pub fn origin(&self) -> &Arc<Origin> {
-        // A lineage is made with its origin and only ever grows.
-        self.lineage.first().unwrap_or(&NOWHERE)
+        self.lineage.origin()
     }
 
     /// Says whether any hook could be interested in `E`. Reads one word of memory.
@@ -124,79 +146,154 @@ impl Dispatcher {
     }
 
     async fn dispatch_hooked<E: Event>(&self, mut event: E) -> Outcome<E> {
+        if let Some(operations) = self.operations(&event) {
+            let mut versions = TypedVersions::new(event, self.next_envelope());
+            let outcome = Box::pin(self.run_operations(operations, &mut versions)).await;
+            return Outcome::new(outcome, versions.into_event());
+        }
         let plan = {
             let registry = self.shared.registry.load();
             let Some(plan) = registry.plan(&event) else {
                 return Outcome::default();
             };
-            if plan.is_sync && self.shared.journal.is_none() {
+            if self.shared.journal.is_none()
+                && let Some(calls) = plan.inline::<E>()
+            {
                 self.sequence.fetch_add(1, Ordering::Relaxed);
-                let outcome = run_inline(&plan, &mut event, &self.lineage);
+                let outcome = run_inline(calls, &mut event, &self.lineage);
                 return outcome
                     .map_or_else(Outcome::default, |outcome| Outcome::new(*outcome, event));
             }
             Arc::clone(&plan)
         };
-        let dispatched = Box::pin(self.run(&plan, Arc::new(event))).await;
-        // The event kept its type, so the downcast of what comes back cannot miss.
-        match dispatched.event.downcast::<E>() {
-            Some(event) => Outcome::new(dispatched.outcome, event.clone()),
-            None => Outcome::default(),
-        }
+        let mut versions = TypedVersions::new(event, self.next_envelope());
+        let outcome = Box::pin(self.run(&plan, &mut versions)).await;
+        Outcome::new(outcome, versions.into_event())
     }
 
     /// Sends an event whose type is known at run time only.
     pub async fn dispatch_any(&self, event: Box<dyn AnyEvent>) -> Dispatched {
+        if let Some(operations) = self.operations(&*event) {
+            let mut versions = AnyVersions::new(event, self.next_envelope());
+            let outcome = self.run_operations(operations, &mut versions).await;
+            return Dispatched {
+                outcome,
+                event: versions.into_event(),
+            };
+        }
         let plan = self
             .shared
             .registry
             .load()
             .plan(&*event)
             .map(|plan| Arc::clone(&plan));
-        if let Some(plan) = plan {
-            return self.run(&plan, Arc::from(event)).await;
-        }
-        let envelope = Envelope::new(Arc::clone(self.origin()), 0);
-        let event = EventRef::new(Arc::from(event), Arc::new(envelope));
+        let Some(plan) = plan else {
+            let envelope = Envelope::new(Arc::clone(self.origin()), 0);
+            return Dispatched {
+                outcome: AnyOutcome::default(),
+                event: AnyVersions::new(event, envelope).into_event(),
+            };
+        };
+        let mut versions = AnyVersions::new(event, self.next_envelope());
+        let outcome = self.run(&plan, &mut versions).await;
         Dispatched {
-            outcome: AnyOutcome::default(),
-            event,
+            outcome,
+            event: versions.into_event(),
         }
     }
 
-    async fn run(&self, plan: &Plan, event: Arc<dyn AnyEvent>) -> Dispatched {
-        let began = Instant::now();
-        let kind = event.info().kind;
+    /// Returns the operations of a call that another system made, if hooks have to judge them.
+    fn operations(&self, event: &dyn AnyEvent) -> Option<Result<Operations, ToolInputError>> {
+        let tools = self.tools.as_ref()?;
+        let is_hooked = self.shared.is_hooked(event.info().kind);
+        is_hooked.then(|| Operations::of(event, tools)).flatten()
+    }
+
+    async fn run_operations(
+        &self,
+        operations: Result<Operations, ToolInputError>,
+        whole: &mut dyn Versions,
+    ) -> AnyOutcome {
+        let info = whole.newest().info();
+        let operations = match operations {
+            Ok(operations) => operations,
+            Err(error) => return refused(info, &error),
+        };
+        let mut outcome = AnyOutcome::default();
+        for (position, operation) in operations.calls.iter().enumerate() {
+            let (foreign, mut versions) = operations.event(position, operation, whole);
+            let plan = {
+                let registry = self.shared.registry.load();
+                let event = versions.newest().event();
+                let plan = registry.plan_of_operation(event, Some(&foreign));
+                plan.map(|plan| Arc::clone(&plan))
+            };
+            if let Some(plan) = plan {
+                let next = self.run(&plan, &mut versions).await;
+                fold_operation(&mut outcome, next);
+            }
+            if matches!(info.decision(&outcome), Decision::Stop { .. }) {
+                // What failed before let nothing through after all.
+                for failure in &mut outcome.failures {
+                    failure.let_through = false;
+                }
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn next_envelope(&self) -> Envelope {
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-        let envelope = Envelope::new(Arc::clone(self.origin()), sequence);
+        Envelope::new(Arc::clone(self.origin()), sequence)
+    }
+
+    async fn run(&self, plan: &Plan, versions: &mut dyn Versions) -> AnyOutcome {
+        let began = Instant::now();
+        let first = versions.newest().clone();
         if self.shared.journal.is_some() {
             // A record says when the dispatch began, not when it was written.
-            envelope.timestamp();
+            first.envelope().timestamp();
         }
-        let event = EventRef::new(event, Arc::new(envelope));
+        let is_session_end = first.info().kind == EventKind::SessionEnd;
         let mut unfinished = Unfinished {
             journal: self.shared.journal.as_deref(),
-            event: event.clone(),
+            event: first,
             began,
         };
         let conditions = Conditions {
-            lineage: Arc::clone(&self.lineage),
+            lineage: self.lineage.clone(),
             cancel: self.cancel.clone(),
-            deadline: (kind == EventKind::SessionEnd)
-                .then(|| began + self.shared.session_end_timeout),
+            deadline: is_session_end.then(|| began + self.shared.session_end_timeout),
             with_records: self.shared.journal.is_some(),
             journal: self.shared.journal.clone(),
         };
-        let mut finished = run_shared(plan, event, &conditions).await;
+        let mut finished = run_shared(plan, versions, &conditions).await;
         if let Some(journal) = unfinished.journal.take() {
-            journal.record(records(&finished, began)).await;
+            journal
+                .record(records(&finished, versions.newest(), began))
+                .await;
             finished.outcome.notices.extend(journal.take_problem());
         }
-        Dispatched {
-            outcome: finished.outcome,
-            event: finished.event,
-        }
+        finished.outcome
     }
+}
+
+/// Returns the outcome of a call whose operations cannot be read: no guard could judge them.
+fn refused(info: &EventInfo, error: &ToolInputError) -> AnyOutcome {
+    let reader = HookId::new(format!("tools of {}", error.system));
+    let mut outcome = AnyOutcome::default();
+    fold(
+        &mut outcome,
+        &reader,
+        info.stopping_effect(error.to_string()),
+    );
+    outcome.failures.push(Failure {
+        hook: reader,
+        cause: error.to_string(),
+        let_through: false,
+    });
+    outcome
 }
 
 /// A dispatch under way. Dropped before its end, it is recorded as cancelled.
@@ -216,12 +313,8 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-fn records(finished: &Finished, began: Instant) -> Vec<JournalRecord> {
-    let Finished {
-        outcome,
-        event,
-        runs,
-    } = finished;
+fn records(finished: &Finished, event: &EventRef, began: Instant) -> Vec<JournalRecord> {
+    let Finished { outcome, runs } = finished;
     let mut record = dispatch_record(event, outcome, began);
     record.hooks = u32::try_from(runs.len()).unwrap_or(u32::MAX);
     runs.iter()
@@ -232,6 +325,7 @@ fn records(finished: &Finished, began: Instant) -> Vec<JournalRecord> {
 }
 
 fn dispatch_record(event: &EventRef, outcome: &AnyOutcome, began: Instant) -> DispatchRecord {
+    let decision = event.info().decision(outcome);
     let envelope = event.envelope();
     let tool_use_id = event
         .event()
@@ -248,8 +342,11 @@ fn dispatch_record(event: &EventRef, outcome: &AnyOutcome, began: Instant) -> Di
         subject: event.event().subject().map(str::to_owned),
         tool_use_id: tool_use_id.cloned(),
         permission: outcome.permission,
-        stopped: event.info().is_stopped(outcome),
-        reason: outcome.stop_reason().map(str::to_owned),
+        stopped: matches!(decision, Decision::Stop { .. }),
+        reason: decision
+            .reason()
+            .or(outcome.stop_run.as_deref())
+            .map(str::to_owned),
         rewritten: outcome.rewritten.clone(),
         failures: outcome.failures.clone(),
         hooks: 0,

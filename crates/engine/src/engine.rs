@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
-use tenterhook_protocol::{Effect, Event, EventKind, EventName, HookId, Origin};
+use tenterhook_protocol::{Event, EventKind, EventName, HookId, Origin};
 
 use crate::dispatcher::Dispatcher;
 use crate::event_ref::EventRef;
-use crate::handler::{AsyncFunction, Closure, Function, Subscriber};
+use crate::function_hook::FunctionHook;
+use crate::handler::{IntoEffect, Subscriber};
 use crate::hook::{DEFAULT_TIMEOUT, Handling, HookSpec, Phase, Scope, Source};
 use crate::matcher::Matcher;
 use crate::plan::Hook;
-use crate::policy::{OnError, Policy, native_policy};
+use crate::policy::{OnError, Policy};
 use crate::registry::{RegisteredHook, Registry, interest_bit, without};
 use crate::sink::JournalSink;
 use crate::tools::ToolNames;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     /// Held while a new registry is made, so that two changes never lose one.
     writer: Mutex<()>,
     next_position: AtomicU64,
+    /// Functions without a name are told apart by a number.
+    next_function: AtomicU64,
     pub(crate) journal: Option<Arc<dyn JournalSink>>,
     pub(crate) strict: bool,
     pub(crate) session_end_timeout: Duration,
@@ -122,6 +125,7 @@ impl EngineBuilder {
                 interest: Default::default(),
                 writer: Mutex::default(),
                 next_position: AtomicU64::new(0),
+                next_function: AtomicU64::new(0),
                 journal: self.journal,
                 strict: self.strict,
                 session_end_timeout: self.session_end_timeout.unwrap_or(SESSION_END_TIMEOUT),
@@ -168,7 +172,7 @@ impl Engine {
     }
 
     /// Registers a function for event `E` in the global scope. See [`Scoped::on`].
-    pub fn on<E: Event, R: Into<Effect<E>>>(
+    pub fn on<E: Event, R: IntoEffect<E>>(
         &self,
         function: impl Fn(&E) -> R + Send + Sync + 'static,
     ) -> Registration {
@@ -176,11 +180,16 @@ impl Engine {
     }
 
     /// Registers an async function for event `E` in the global scope. See [`Scoped::on_async`].
-    pub fn on_async<E: Event>(
+    pub fn on_async<E: Event, R: IntoEffect<E> + 'static>(
         &self,
-        function: impl for<'a> Fn(&'a E) -> BoxFuture<'a, Effect<E>> + Send + Sync + 'static,
+        function: impl for<'a> Fn(&'a E) -> BoxFuture<'a, R> + Send + Sync + 'static,
     ) -> Registration {
         self.scope(Scope::Global).on_async(function)
+    }
+
+    /// Describes a function hook of the global scope, called `id` in journals and messages.
+    pub fn hook(&self, id: impl Into<HookId>) -> FunctionHook {
+        self.scope(Scope::Global).hook(id)
     }
 
     /// Registers a hook in the global scope.
@@ -241,38 +250,47 @@ pub struct Scoped {
 
 impl Scoped {
     /// Registers a function for event `E`. It runs on the dispatching thread, in the main phase, and must not wait.
-    pub fn on<E: Event, R: Into<Effect<E>>>(
+    ///
+    /// It returns an [`Effect`](tenterhook_protocol::Effect), nothing at all, or a `Result` of one of them. See
+    /// [`Scoped::hook`] for a function with a name, a matcher or a policy.
+    pub fn on<E: Event, R: IntoEffect<E>>(
         &self,
         function: impl Fn(&E) -> R + Send + Sync + 'static,
     ) -> Registration {
-        self.on_from(move |event: &E, _: &Origin| function(event))
+        FunctionHook::new(self.clone(), None).on(function)
     }
 
-    /// Registers a function for event `E` that is also told where the event comes from.
-    pub fn on_from<E: Event, R: Into<Effect<E>>>(
+    /// Registers a function for event `E` that also gets the origin of the event.
+    pub fn on_from<E: Event, R: IntoEffect<E>>(
         &self,
         function: impl Fn(&E, &Origin) -> R + Send + Sync + 'static,
     ) -> Registration {
-        let closure: Closure<E> =
-            Arc::new(move |event: &E, origin: &Origin| function(event, origin).into());
-        let handling = Handling::Sync(Arc::new(Function { closure }));
-        self.register(function_spec(E::INFO.kind, handling))
+        FunctionHook::new(self.clone(), None).on_from(function)
     }
 
     /// Registers an async function for event `E`, in the main phase. It has sixty seconds.
-    pub fn on_async<E: Event>(
+    pub fn on_async<E: Event, R: IntoEffect<E> + 'static>(
         &self,
-        function: impl for<'a> Fn(&'a E) -> BoxFuture<'a, Effect<E>> + Send + Sync + 'static,
+        function: impl for<'a> Fn(&'a E) -> BoxFuture<'a, R> + Send + Sync + 'static,
     ) -> Registration {
-        let handling = Handling::Waiting(Arc::new(AsyncFunction::<E, _>::new(function)));
-        self.register(function_spec(E::INFO.kind, handling))
+        FunctionHook::new(self.clone(), None).on_async(function)
+    }
+
+    /// Describes a function hook, called `id` in journals and messages.
+    pub fn hook(&self, id: impl Into<HookId>) -> FunctionHook {
+        FunctionHook::new(self.clone(), Some(id.into()))
+    }
+
+    /// Returns the number of the next function without a name, from 1.
+    pub(crate) fn next_function(&self) -> u64 {
+        self.shared.next_function.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Tells `function` of every event, after everything is decided.
     pub fn subscribe(&self, function: impl Fn(&EventRef) + Send + Sync + 'static) -> Registration {
         self.register(HookSpec {
             event: None,
-            id: HookId::new("subscriber"),
+            id: HookId::new(format!("subscriber {}", self.next_function())),
             matcher: Matcher::everything(),
             agent: None,
             handling: Handling::Waiting(Arc::new(Subscriber::new(function))),
@@ -326,24 +344,6 @@ impl Scoped {
     pub fn clear_all(&self) {
         self.shared
             .change(|hooks| without(hooks, |hook| hook.scope == self.scope));
-    }
-}
-
-fn function_spec(kind: EventKind, handling: Handling) -> HookSpec {
-    HookSpec {
-        event: Some(EventName::Known(kind)),
-        id: HookId::new(format!("function on {}", kind.info().name)),
-        matcher: Matcher::everything(),
-        agent: None,
-        handling,
-        phase: Phase::Main,
-        priority: 0,
-        among: None,
-        timeout: DEFAULT_TIMEOUT,
-        policy: native_policy(kind.info(), None),
-        source: Source::CODE,
-        tools: None,
-        definition: None,
     }
 }
 

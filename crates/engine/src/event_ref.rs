@@ -8,7 +8,8 @@ use serde_json::Value;
 use tenterhook_protocol::{AnyEffect, AnyEvent, Envelope, EventInfo, JsonObject, Origin};
 
 use crate::dialect::{Dialect, ReadError, Reply, WriteError};
-use crate::tools::{ToolInputError, ToolNames};
+use crate::operation::ForeignCall;
+use crate::tools::{OwnCall, ToolInputError, ToolNames};
 
 /// An event that handlers share: cheap to clone, never changed. A rewrite makes a new one.
 #[derive(Clone)]
@@ -21,6 +22,8 @@ struct Inner {
     envelope: Arc<Envelope>,
     payload: OnceLock<JsonObject>,
     encodings: Mutex<Vec<Encoding>>,
+    /// The call that the event is an operation of, if another system made it.
+    foreign: Option<Arc<ForeignCall>>,
 }
 
 /// A dialect's name and what it wrote.
@@ -35,6 +38,14 @@ impl fmt::Debug for EventRef {
 impl EventRef {
     /// Makes the first version of an event. The engine does it for every dispatch.
     pub fn new(event: Arc<dyn AnyEvent>, envelope: Arc<Envelope>) -> Self {
+        Self::made(event, envelope, None)
+    }
+
+    fn made(
+        event: Arc<dyn AnyEvent>,
+        envelope: Arc<Envelope>,
+        foreign: Option<Arc<ForeignCall>>,
+    ) -> Self {
         let encodings = Mutex::new(Vec::new());
         Self {
             inner: Arc::new(Inner {
@@ -42,8 +53,24 @@ impl EventRef {
                 envelope,
                 payload: OnceLock::new(),
                 encodings,
+                foreign,
             }),
         }
+    }
+
+    /// Returns another version of the event, with the same envelope.
+    pub(crate) fn with_event(&self, event: Arc<dyn AnyEvent>) -> Self {
+        Self::made(
+            event,
+            Arc::clone(self.envelope()),
+            self.inner.foreign.clone(),
+        )
+    }
+
+    /// Returns the event as an operation of a call that another system made.
+    pub(crate) fn of_call(&self, foreign: Arc<ForeignCall>) -> Self {
+        let event = Arc::clone(&self.inner.event);
+        Self::made(event, Arc::clone(self.envelope()), Some(foreign))
     }
 
     /// Returns the same event as if it came from elsewhere.
@@ -54,7 +81,11 @@ impl EventRef {
         let _ = envelope.event_id();
         let mut envelope = (**envelope).clone();
         envelope.origin = origin;
-        Self::new(Arc::clone(&self.inner.event), Arc::new(envelope))
+        Self::made(
+            Arc::clone(&self.inner.event),
+            Arc::new(envelope),
+            self.inner.foreign.clone(),
+        )
     }
 
     /// Returns the event.
@@ -118,22 +149,25 @@ impl EventRef {
         let Some((tool, input)) = self.event().tool_call() else {
             return Ok(None);
         };
-        let (name, input) = match input {
-            Some(input) => match tools.view(tool, input)? {
-                Some(own) => (own.name, own.input),
-                None => return Ok(None),
-            },
-            None => match tools.names(tool).first() {
-                Some(name) => ((*name).to_owned(), JsonObject::new()),
-                None => return Ok(None),
-            },
+        let given = input.cloned().unwrap_or_default();
+        let whole = self.inner.foreign.as_deref();
+        let seen = match (
+            whole.and_then(|call| call.seen_whole(tools, tool, &given)),
+            input,
+        ) {
+            (Some(call), _) => Some(call.clone()),
+            (None, Some(input)) => tools.view(tool, input)?,
+            (None, None) => tools.names(tool).first().map(|name| OwnCall {
+                name: (*name).to_owned(),
+                input: JsonObject::new(),
+            }),
+        };
+        let Some(OwnCall { name, input }) = seen else {
+            return Ok(None);
         };
         let mut event = self.event().boxed_clone();
         event.set_tool_call(name, input);
-        Ok(Some(Self::new(
-            Arc::from(event),
-            Arc::clone(self.envelope()),
-        )))
+        Ok(Some(self.with_event(Arc::from(event))))
     }
 
     /// Reads the answer of a hook that got what [`encoded`](Self::encoded) returned. Changed arguments of a tool get

@@ -19,10 +19,10 @@ use crate::event_ref::EventRef;
 use crate::sink::JournalSink;
 
 pub use command::{AnswerEnd, CommandHandler};
-pub use function::SyncFunction;
 pub(crate) use function::{
-    AsyncFunction, Closure, Function, Subscriber, TypedFunction, panic_text,
+    AsyncFunction, Function, Subscriber, TypedFunction, closure, panic_text,
 };
+pub use function::{IntoEffect, SyncAnswer, SyncFunction};
 
 /// One call of a handler.
 #[derive(Debug, Clone)]

@@ -230,5 +230,9 @@ impl HookSpec {
     }
 }
 
-/// The timeout of a hook that does not say one.
+/// The timeout of a hook that names none.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The timeout of a function on the caller's thread that names none. The engine cannot end such a function, and
+/// reading the clock would cost more than most of them do.
+pub(crate) const NO_TIMEOUT: Duration = Duration::MAX;

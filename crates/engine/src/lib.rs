@@ -9,7 +9,7 @@
 //! ```
 //!
 //! ```
-//! use tenterhook::{Effect, Engine, Origin, event::PreToolUse};
+//! use tenterhook::{Decision, Effect, Engine, Origin, event::PreToolUse};
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
 //! let engine = Engine::new();
@@ -26,7 +26,11 @@
 //!         ..PreToolUse::default()
 //!     })
 //!     .await;
-//! assert_eq!(outcome.stopped(), Some("sudo is not allowed"));
+//! match outcome.decision() {
+//!     Decision::Proceed => panic!("the tool would run"),
+//!     Decision::Ask { reason, .. } => panic!("a person would be asked: {reason}"),
+//!     Decision::Stop { reason, .. } => assert_eq!(reason, "sudo is not allowed"),
+//! }
 //! # });
 //! ```
 //!
@@ -41,22 +45,28 @@ mod dispatcher;
 mod engine;
 mod event_ref;
 mod fold;
+mod function_hook;
 mod handler;
 mod hook;
+mod lineage;
 mod matcher;
+mod operation;
 mod plan;
 mod policy;
 mod registry;
 mod sink;
 mod tools;
+mod versions;
 
 pub use dialect::{Dialect, ReadError, Reply, WriteError};
 pub use dispatcher::{Dispatched, Dispatcher};
 pub use engine::{Engine, EngineBuilder, Registration, Scoped};
 pub use event_ref::EventRef;
 pub use fold::fold;
+pub use function_hook::FunctionHook;
 pub use handler::{
-    Answer, AnswerEnd, Call, CommandHandler, Handler, HandlerError, Late, SyncFunction, error_chain,
+    Answer, AnswerEnd, Call, CommandHandler, Handler, HandlerError, IntoEffect, Late, SyncAnswer,
+    SyncFunction, error_chain,
 };
 pub use hook::{Handling, HookSpec, Layer, Phase, Scope, Source};
 pub use matcher::{Matcher, MatcherError};

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use tenterhook_protocol::{Event, EventName, Run};
+use tenterhook_protocol::{Event, EventKind, EventName, Run};
 
 use crate::handler::TypedFunction;
 use crate::hook::{Handling, HookSpec, Phase, Scope};
@@ -20,31 +20,35 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    /// Says whether the hook is one of `event`'s.
-    pub(crate) fn is_for(&self, event: &EventName) -> bool {
-        self.spec.event.as_ref().is_none_or(|name| name == event)
+    /// Returns whether the hook is for events called `event`. A hook of the kind `Custom` is for every
+    /// user-defined event.
+    pub(crate) fn is_for(&self, event: &str) -> bool {
+        match &self.spec.event {
+            None | Some(EventName::Known(EventKind::Custom)) => true,
+            Some(name) => name.as_str() == event,
+        }
     }
 }
 
-/// What a dispatch of `E` needs of a hook that answers at once.
-pub(crate) struct SyncCall<E> {
+/// A hook that answers at once, as a dispatch of `E` calls it.
+pub(crate) struct InlineCall<E> {
+    pub(crate) hook: Arc<Hook>,
     pub(crate) function: TypedFunction<E>,
     /// The hook is for every session, workspace and agent.
     pub(crate) is_everywhere: bool,
-    pub(crate) phase: Phase,
 }
 
-impl<E: Event> SyncCall<E> {
-    fn new(hook: &Hook) -> Option<Self> {
+impl<E: Event> InlineCall<E> {
+    fn new(hook: &Arc<Hook>) -> Option<Self> {
         let Handling::Sync(function) = &hook.spec.handling else {
             return None;
         };
         let is_everywhere =
             hook.spec.agent.is_none() && matches!(hook.scope, Scope::Global | Scope::File(_));
         Some(Self {
+            hook: Arc::clone(hook),
             function: TypedFunction::new(function),
             is_everywhere,
-            phase: hook.spec.phase,
         })
     }
 }
@@ -53,41 +57,33 @@ impl<E: Event> SyncCall<E> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Arc<Hook>>,
-    /// Every hook answers at once, so the dispatch needs neither tasks nor timers.
-    pub(crate) is_sync: bool,
-    /// Where every hook answers at once: a `Vec<SyncCall<E>>` in the order of the steps, made by the first dispatch.
-    calls: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// Where every hook answers at once: a `Vec<InlineCall<E>>` in the order of the steps, made by the first dispatch.
+    inline: OnceLock<Option<Box<dyn Any + Send + Sync>>>,
 }
 
 impl Plan {
-    /// Makes the plan of `event` out of hooks that match it, in the order in which they run.
-    pub(crate) fn build<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, event: &EventName) -> Self {
+    /// Makes the plan of events called `event` out of hooks that match it, in the order in which they run.
+    pub(crate) fn build<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, event: &str) -> Self {
         let mut steps: Vec<Arc<Hook>> = hooks.filter(|hook| hook.is_for(event)).cloned().collect();
         dedupe(&mut steps);
-        let is_sync = steps
-            .iter()
-            .all(|hook| matches!(hook.spec.handling, Handling::Sync(_)));
         Self {
             steps,
-            is_sync,
-            calls: OnceLock::new(),
+            inline: OnceLock::new(),
         }
     }
 
-    /// Returns the hooks of a plan of functions, ready to be called with an `E`.
-    pub(crate) fn calls<E: Event>(&self) -> &[SyncCall<E>] {
-        let calls = self.calls.get_or_init(|| {
-            let calls: Vec<SyncCall<E>> = self
-                .steps
-                .iter()
-                .filter_map(|hook| SyncCall::new(hook))
-                .collect();
-            Box::new(calls)
+    /// Returns all hooks of the plan ready to be called with an `E`; `None` unless every one of them answers at once.
+    /// The plan runs by its steps then, so no hook is ever left out.
+    pub(crate) fn inline<E: Event>(&self) -> Option<&[InlineCall<E>]> {
+        let calls = self.inline.get_or_init(|| {
+            let calls: Option<Vec<InlineCall<E>>> =
+                self.steps.iter().map(InlineCall::new).collect();
+            calls.map(|calls| Box::new(calls) as _)
         });
         calls
-            .downcast_ref::<Vec<SyncCall<E>>>()
+            .as_deref()?
+            .downcast_ref::<Vec<_>>()
             .map(Vec::as_slice)
-            .unwrap_or_default()
     }
 
     /// Returns the steps of each phase in the order in which phases run, and how that phase runs.

@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use serde::Serialize;
-use tenterhook_protocol::{AnyEvent, EventClass, EventInfo, EventKind, EventName, HookId, Origin};
+use tenterhook_protocol::{AnyEvent, EventInfo, EventKind, EventName, HookId, Origin};
 
-use crate::hook::{HookSpec, Phase, Scope, Source};
+use crate::hook::{HookSpec, NO_TIMEOUT, Phase, Scope, Source};
+use crate::lineage::Lineage;
 use crate::matcher::MatcherIndex;
+use crate::operation::ForeignCall;
 use crate::plan::{Hook, Plan, sort};
 use crate::policy::Policy;
-use crate::tools::{ForeignCall, NATIVE_SYSTEM};
+use crate::tools::NATIVE_SYSTEM;
 
 /// How many subjects of one event a registry remembers plans for. Hosts have few tools; names that a model
 /// makes up must not grow a table.
@@ -74,7 +76,7 @@ impl Slot {
         sort(&mut hooks);
         let has_subjects = hooks.iter().any(|hook| !hook.spec.matcher.is_everything());
         let plan = (kind != EventKind::Custom && !has_subjects)
-            .then(|| Arc::new(Plan::build(hooks.iter(), &EventName::Known(kind))));
+            .then(|| Arc::new(Plan::build(hooks.iter(), kind.info().name)));
         Self {
             hooks,
             index: OnceLock::new(),
@@ -84,23 +86,17 @@ impl Slot {
     }
 
     fn plan(&self, event: &dyn AnyEvent, foreign: Option<&ForeignCall>) -> PlanRef<'_> {
-        if let Some(plan) = &self.plan {
+        if let (Some(plan), None) = (&self.plan, foreign) {
             return PlanRef::Kept(plan);
         }
-        // A user-defined event has no subject, so its name tells its plans apart.
-        let key = event.subject().unwrap_or_else(|| event.name());
-        let key = match foreign {
-            // Tools of another system have names of their own, which some matchers look at.
-            Some(call) => Cow::Owned(format!("{key}\0{}\0{}", call.system(), call.name())),
-            None => Cow::Borrowed(key),
-        };
+        let key = plan_key(event, foreign);
         let known = self
             .plans
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(&*key)
             .cloned();
-        PlanRef::Found(known.unwrap_or_else(|| self.remember(&key, event, foreign)))
+        PlanRef::Found(known.unwrap_or_else(|| self.remember(key.into_owned(), event, foreign)))
     }
 
     fn index(&self) -> &SlotIndex {
@@ -132,24 +128,18 @@ impl Slot {
 
     fn remember(
         &self,
-        key: &str,
+        key: String,
         event: &dyn AnyEvent,
         foreign: Option<&ForeignCall>,
     ) -> Arc<Plan> {
-        let kind = event.info().kind;
-        let name = if kind == EventKind::Custom {
-            event.name().parse().unwrap_or(EventName::Known(kind))
-        } else {
-            EventName::Known(kind)
-        };
         let selected = self.select(event, foreign);
         let hooks = selected.into_iter().filter_map(|at| self.hooks.get(at));
-        let plan = Arc::new(Plan::build(hooks, &name));
+        let plan = Arc::new(Plan::build(hooks, event.name()));
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= REMEMBERED_SUBJECTS {
             plans.clear();
         }
-        plans.insert(key.to_owned(), Arc::clone(&plan));
+        plans.insert(key, Arc::clone(&plan));
         plan
     }
 }
@@ -158,14 +148,29 @@ impl Slot {
 fn names<'a>(tool: &'a str, spec: &HookSpec, foreign: Option<&'a ForeignCall>) -> Vec<&'a str> {
     let is_native = spec.system() == NATIVE_SYSTEM;
     match foreign {
-        // A hook of the system that made the call sees the call, not what it is here.
-        Some(call) if !is_native && call.system() == spec.system() => vec![call.name()],
+        // A hook of the system that made the call judges the call, once.
+        Some(call) if !is_native && call.system() == spec.system() => {
+            call.is_first().then(|| call.name()).into_iter().collect()
+        }
         Some(call) if is_native => {
             let mut names = spec.tool_names(tool);
             names.push(call.name());
             names
         }
         _ => spec.tool_names(tool),
+    }
+}
+
+/// Returns what tells the plans of one slot apart: the subject, and for user-defined events, which share a slot, the
+/// name too. Calls of other systems have names of their own, which some matchers look at.
+fn plan_key<'a>(event: &'a dyn AnyEvent, foreign: Option<&ForeignCall>) -> Cow<'a, str> {
+    match (event.subject(), foreign) {
+        (Some(subject), Some(call)) => Cow::Owned(format!("{subject}\0{}", call.key())),
+        (Some(subject), None) if event.info().kind == EventKind::Custom => {
+            Cow::Owned(format!("{} {subject}", event.name()))
+        }
+        (Some(subject), None) => Cow::Borrowed(subject),
+        (None, _) => Cow::Borrowed(event.name()),
     }
 }
 
@@ -239,7 +244,10 @@ impl Registry {
     /// Returns how many hooks `event` has, whatever they match.
     pub(crate) fn handler_count(&self, event: &EventName) -> usize {
         self.slots.get(event.kind().index()).map_or(0, |slot| {
-            slot.hooks.iter().filter(|hook| hook.is_for(event)).count()
+            slot.hooks
+                .iter()
+                .filter(|hook| hook.is_for(event.as_str()))
+                .count()
         })
     }
 
@@ -293,8 +301,9 @@ pub struct RegisteredHook {
     pub phase: Phase,
     /// Its priority.
     pub priority: i32,
-    /// How long one run may take, in seconds.
-    pub timeout_seconds: f64,
+    /// How long one run may take, in seconds; `None` is without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
     /// What a failure does, and why.
     pub policy: Policy,
     /// Where it stands.
@@ -328,7 +337,7 @@ impl RegisteredHook {
             handler: handling.describe(),
             phase: *phase,
             priority: *priority,
-            timeout_seconds: timeout.as_secs_f64(),
+            timeout_seconds: (*timeout != NO_TIMEOUT).then(|| timeout.as_secs_f64()),
             policy: *policy,
             source: source.clone(),
             problem: handling.problem(),
@@ -342,15 +351,9 @@ pub(crate) fn without(hooks: &[Arc<Hook>], gone: impl Fn(&Hook) -> bool) -> Vec<
 }
 
 impl Hook {
-    /// Says whether the hook is for an event of `info` that comes from `lineage`: the origin first, then the agents
-    /// that gave it its task. A gate of a parent judges its subagents too, so that no guard is escaped by
-    /// delegating; an observer hears of its own agent only.
-    pub(crate) fn is_within(&self, info: &EventInfo, lineage: &[Arc<Origin>]) -> bool {
-        let reach = match info.class {
-            EventClass::Gate => lineage,
-            EventClass::Observer => lineage.get(..1).unwrap_or_default(),
-        };
-        reach.iter().any(|origin| {
+    /// Returns whether the hook is for an event of `info` that comes from `lineage`.
+    pub(crate) fn is_within(&self, info: &EventInfo, lineage: &Lineage) -> bool {
+        lineage.reach(info).any(|origin| {
             self.scope.applies(origin)
                 && self
                     .spec

@@ -5,7 +5,6 @@
 //! directions. The engine knows no system: `tenterhook-dialects` has the implementations.
 
 use std::fmt;
-use std::sync::Arc;
 
 use tenterhook_protocol::JsonObject;
 use thiserror::Error;
@@ -42,6 +41,10 @@ pub trait ToolNames: Send + Sync + fmt::Debug {
     /// the system does not have the tool; its hooks then see the canonical name.
     fn names(&self, tool: &str) -> Vec<&'static str>;
 
+    /// Returns the canonical name of a tool of this system. A tool that is not built into it, or that stands for several
+    /// canonical tools, keeps its name.
+    fn canonical_name<'a>(&self, name: &'a str) -> &'a str;
+
     /// Returns the operations of a call that this system made, or `None` if the call is canonical as it is.
     ///
     /// # Errors
@@ -76,68 +79,4 @@ pub struct ToolInputError {
     pub tool: String,
     /// What was found and what was expected.
     pub problem: String,
-}
-
-/// A tool call under the names of the system that made it, while hooks judge its operations.
-#[derive(Debug)]
-pub(crate) struct ForeignCall {
-    tools: Arc<dyn ToolNames>,
-    call: OwnCall,
-    /// How many operations the call is.
-    operations: usize,
-}
-
-impl ForeignCall {
-    pub(crate) fn new(tools: Arc<dyn ToolNames>, call: OwnCall, operations: usize) -> Self {
-        Self {
-            tools,
-            call,
-            operations,
-        }
-    }
-
-    /// Returns the name of the system that made the call.
-    pub(crate) fn system(&self) -> &'static str {
-        self.tools.system()
-    }
-
-    /// Returns the system's name of the tool.
-    pub(crate) fn name(&self) -> &str {
-        &self.call.name
-    }
-
-    pub(crate) fn call(&self) -> &OwnCall {
-        &self.call
-    }
-
-    /// Returns the call with other canonical arguments.
-    ///
-    /// # Errors
-    /// When it is several operations, or the system has no form of this tool for the arguments.
-    pub(crate) fn with_input(
-        &self,
-        tool: &str,
-        input: &JsonObject,
-    ) -> Result<OwnCall, ToolInputError> {
-        let refused = |problem: String| ToolInputError {
-            system: self.system(),
-            tool: self.call.name.clone(),
-            problem,
-        };
-        if self.operations > 1 {
-            let operations = self.operations;
-            return Err(refused(format!(
-                "the call is {operations} operations, and a hook cannot change one of them"
-            )));
-        }
-        let own = self.tools.view(tool, input)?;
-        let own = own.filter(|own| own.name == self.call.name);
-        own.ok_or_else(|| refused("a hook cannot change this form of the call".to_owned()))
-    }
-
-    /// Says whether hooks of the same system see the call as it was made, because it is not one operation under that
-    /// name.
-    pub(crate) fn is_seen_whole(&self, tool: &str, input: &JsonObject) -> bool {
-        self.with_input(tool, input).is_err()
-    }
 }

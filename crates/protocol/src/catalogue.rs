@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize as _, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -13,11 +14,10 @@ use crate::capability::{Capabilities, Capability};
 use crate::effect::AnyEffect;
 use crate::event_kind::EventKind;
 use crate::id::ToolUseId;
-use crate::outcome::AnyOutcome;
 use crate::permission::Permission;
 
 /// Whether an event can stop what it announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventClass {
     /// It can: a failing hook denies by default.
@@ -130,12 +130,6 @@ impl EventInfo {
             || self.honours(Capability::StopRun)
     }
 
-    /// Says whether `outcome` means that what the event announces must not happen. Where the event knows neither
-    /// permission nor block, ending the run is its way to say so.
-    pub fn is_stopped(&self, outcome: &AnyOutcome) -> bool {
-        outcome.is_stopped() || (self.stops_by_ending_the_run() && outcome.stop_run.is_some())
-    }
-
     /// Says whether ending the run is the strongest stop of this gate.
     pub const fn stops_by_ending_the_run(&self) -> bool {
         matches!(self.class, EventClass::Gate)
@@ -211,6 +205,13 @@ pub trait Event: AnyEvent + Clone + Serialize + DeserializeOwned + Sized {
     const INFO: &'static EventInfo;
 }
 
+/// Events that can stop what they announce. Their outcome has a [decision](crate::Outcome::decision).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is an observer event: it stops nothing, so its outcome has no decision",
+    label = "not a gate event"
+)]
+pub trait GateEvent: Event {}
+
 /// Events for which a hook may supply a finished product.
 #[diagnostic::on_unimplemented(
     message = "hooks cannot supply a product for `{Self}`",
@@ -279,6 +280,12 @@ pub enum RewriteError {
         /// The field named by the hook.
         field: String,
     },
+    /// The tool call was made in another form, which cannot be changed this way.
+    #[error("{problem}")]
+    ToolCall {
+        /// What was found and what was expected.
+        problem: String,
+    },
     /// The new value has the wrong type.
     #[error("the new value of `{field}` does not fit")]
     WrongType {
@@ -328,7 +335,7 @@ macro_rules! event {
             $( $(#[$fmeta:meta])* $field:ident : $ftype:ty ),* $(,)?
         }
         $( rewrites {
-            $( $(#[$rmeta:meta])* $mode:ident $setter:ident ($rfield:ident : $rtype:ty) => $($path:ident).+ ),* $(,)?
+            $( $mode:ident $setter:ident => $($path:ident).+ ),* $(,)?
         } )?
         $( collects {
             $( $(#[$cmeta:meta])* $adder:ident, $getter:ident (Vec<$ctype:ty>) ),* $(,)?
@@ -355,7 +362,7 @@ macro_rules! event {
                     &[$($($crate::capability::Capability::$capability),*)?]
                 ),
                 rewrites: &[$($($crate::RewriteInfo {
-                    field: stringify!($rfield),
+                    field: $crate::rewritable::$setter::FIELD,
                     target: stringify!($($path).+),
                     mode: $crate::catalogue::$mode!(mode),
                 }),*)?],
@@ -384,7 +391,7 @@ macro_rules! event {
 
             fn rewrite(&mut self, field: &str, value: serde_json::Value) -> Result<(), $crate::RewriteError> {
                 match field {
-                    $($( stringify!($rfield) => $crate::catalogue::$mode(&mut self.$($path).+, field, value), )*)?
+                    $($( $crate::rewritable::$setter::FIELD => $crate::catalogue::$mode(&mut self.$($path).+, field, value), )*)?
                     _ => {
                         drop(value);
                         Err($crate::RewriteError::UnknownField { event: $text.to_owned(), field: field.to_owned() })
@@ -397,15 +404,11 @@ macro_rules! event {
             fn boxed_clone(&self) -> Box<dyn $crate::AnyEvent> { Box::new(self.clone()) }
         }
 
+        $crate::catalogue::class!($class $name);
+
         $($( impl $crate::capability::honours::$capability for $name {} )*)?
 
-        $( impl $crate::Effect<$name> {
-            $(
-                $(#[$rmeta])*
-                #[must_use]
-                pub fn $setter(self, value: $rtype) -> Self { self.rewriting(stringify!($rfield), &value) }
-            )*
-        } )?
+        $($( impl $crate::rewritable::$setter::Rewritable for $name {} )*)?
 
         $( impl $crate::Effect<$name> {
             $(
@@ -454,6 +457,15 @@ macro_rules! tool_call_methods {
     ([$($subject:ident)?] [$($field:ident)*]) => {};
 }
 pub(crate) use tool_call_methods;
+
+/// Marks the events that are gates.
+macro_rules! class {
+    (Gate $name:ident) => {
+        impl $crate::GateEvent for $name {}
+    };
+    (Observer $name:ident) => {};
+}
+pub(crate) use class;
 
 /// The mode of a `replace` row.
 macro_rules! replace_mode {

@@ -6,6 +6,7 @@
 
 mod agent;
 mod compaction;
+mod custom;
 mod gateway;
 mod input;
 mod model;
@@ -17,6 +18,7 @@ mod turn;
 
 pub use agent::*;
 pub use compaction::*;
+pub use custom::Custom;
 pub use gateway::*;
 pub use input::*;
 pub use model::*;

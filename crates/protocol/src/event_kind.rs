@@ -273,11 +273,9 @@ pub fn parse_event(
     match name {
         EventName::Known(kind) => kind.parse(payload),
         EventName::Custom(name) => {
-            let payload = serde_json::from_value(payload)?;
-            Ok(Box::new(event::Custom {
-                name: name.clone(),
-                payload,
-            }))
+            let mut event = event::Custom::gate(name.clone());
+            event.payload = serde_json::from_value(payload)?;
+            Ok(Box::new(event))
         }
     }
 }

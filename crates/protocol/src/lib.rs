@@ -22,6 +22,7 @@
 
 pub mod capability;
 mod catalogue;
+mod decision;
 mod effect;
 mod envelope;
 pub mod event;
@@ -31,13 +32,15 @@ pub mod journal;
 mod message;
 mod outcome;
 mod permission;
+pub mod rewritable;
 pub mod schema;
 mod wire_enum;
 
 pub use catalogue::{
-    AnyEvent, Event, EventClass, EventInfo, ListInfo, NotHonoured, RewriteError, RewriteInfo,
-    RewriteMode, Run, Supplies, TypeCheck,
+    AnyEvent, Event, EventClass, EventInfo, GateEvent, ListInfo, NotHonoured, RewriteError,
+    RewriteInfo, RewriteMode, Run, Supplies, TypeCheck,
 };
+pub use decision::{Decision, StopKind};
 pub use effect::{AnyEffect, Effect};
 pub use envelope::{AgentRef, Envelope, InvokedBy, Origin};
 pub use event_kind::{EventKind, EventName, ParseEventNameError, events, parse_event};

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::JsonObject;
 use crate::capability::honours;
-use crate::catalogue::{Event, Supplies};
+use crate::catalogue::{Event, GateEvent, Supplies};
+use crate::decision::Decision;
 use crate::id::HookId;
 use crate::message::Message;
 use crate::permission::Permission;
@@ -60,30 +61,15 @@ pub struct AnyOutcome {
     /// The first request to end the agent run, with its reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_run: Option<String>,
+    /// The hook that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_stopped_by: Option<HookId>,
     /// Text for the human.
     pub notices: Vec<String>,
     /// Annotations for the question that the user is asked; the last hook wins a key.
     pub metadata: JsonObject,
     /// Hooks that failed, in configured order.
     pub failures: Vec<Failure>,
-}
-
-impl AnyOutcome {
-    /// Says whether the operation is denied or blocked. See also [`EventInfo::is_stopped`](crate::EventInfo::is_stopped).
-    pub fn is_stopped(&self) -> bool {
-        self.block.is_some() || self.permission == Permission::Deny
-    }
-
-    /// Returns why the operation must not happen, if a reason was given.
-    pub fn stop_reason(&self) -> Option<&str> {
-        let reasons = match self.permission {
-            Permission::Deny => [&self.permission_reason, &self.block, &self.stop_run],
-            Permission::None | Permission::Allow | Permission::Ask => {
-                [&self.block, &self.stop_run, &None]
-            }
-        };
-        reasons.into_iter().find_map(Option::as_deref)
-    }
 }
 
 /// The outcome of a dispatch of event `E`. An outcome in which nothing happened costs no allocation.
@@ -159,23 +145,6 @@ impl<E: Event> Outcome<E> {
         self.parts.map(|parts| parts.any).unwrap_or_default()
     }
 
-    /// Returns why the operation must not happen, if it must not: the text is empty where no hook gave a reason.
-    pub fn stopped(&self) -> Option<&str> {
-        self.any()
-            .filter(|any| E::INFO.is_stopped(any))
-            .map(|any| any.stop_reason().unwrap_or_default())
-    }
-
-    /// Returns the hook that stopped the operation.
-    pub fn stopped_by(&self) -> Option<&HookId> {
-        let any = self.any().filter(|any| any.is_stopped())?;
-        if any.permission == Permission::Deny {
-            any.permission_by.as_ref()
-        } else {
-            any.blocked_by.as_ref()
-        }
-    }
-
     /// Returns the items of one of the event's lists that have its type.
     pub(crate) fn collected<T: serde::de::DeserializeOwned>(&self, list: &str) -> Vec<T> {
         let items = self
@@ -190,20 +159,20 @@ impl<E: Event> Outcome<E> {
     }
 }
 
+impl<E: GateEvent> Outcome<E> {
+    /// Returns what the host must do with the operation. This is the only way to read the verdict.
+    pub fn decision(&self) -> Decision {
+        self.any()
+            .map_or(Decision::Proceed, |any| E::INFO.decision(any))
+    }
+}
+
 impl<E: honours::Permission> Outcome<E> {
-    /// Returns the strongest permission given.
-    pub fn permission(&self) -> Permission {
-        self.any().map_or(Permission::None, |any| any.permission)
-    }
-
-    /// Returns the reason of that permission.
-    pub fn permission_reason(&self) -> Option<&str> {
-        self.any().and_then(|any| any.permission_reason.as_deref())
-    }
-
-    /// Returns the hook that gave that permission.
-    pub fn permission_by(&self) -> Option<&HookId> {
-        self.any().and_then(|any| any.permission_by.as_ref())
+    /// Returns whether a hook allowed the operation, so that a host need not ask a person. Meaningful only where
+    /// the [decision](Self::decision) is to proceed.
+    pub fn is_allowed(&self) -> bool {
+        self.any()
+            .is_some_and(|any| any.permission == Permission::Allow)
     }
 
     /// Returns annotations for the question that the user is asked.

@@ -22,13 +22,13 @@ use tenterhook_protocol::event::{
     DeniedBy, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform, WaitReason,
     WaitingForUser,
 };
-use tenterhook_protocol::{Event, HookId, JsonObject, Outcome, Permission};
+use tenterhook_protocol::{Decision, Event, GateEvent, HookId, JsonObject, Outcome};
 
 use tokio::sync::MutexGuard;
 
 use super::{Bench, Denied, Passage, Refusal, Stop, USER_REJECTED, call_event};
 use crate::frontend::{Approval, ApprovalRequest, AskedBy};
-use crate::hooks::{NO_REASON, reason_or_none};
+use crate::hooks::reason_or_none;
 use crate::permission::{Ruling, suggestion};
 
 /// The user has to be asked, whatever rules and `--yes` say.
@@ -59,12 +59,12 @@ impl Bench<'_> {
         }
         let mut question = self.judge(passage).await?;
         let before = passage.input.clone();
-        let permission = self.ask_pre_tool_use(passage, &mut question).await?;
+        let is_allowed = self.ask_pre_tool_use(passage, &mut question).await?;
         if passage.input != before {
             let again = self.judge(passage).await?;
             question = question.followed_by(again);
         }
-        match question.answer_without_user(permission, self.setup.permissions.says_yes()) {
+        match question.answer_without_user(is_allowed, self.setup.permissions.says_yes()) {
             Some(source) => Ok(source),
             None => self.ask(passage, question).await,
         }
@@ -75,7 +75,15 @@ impl Bench<'_> {
             .hooks
             .fire(call_event!(ToolInputTransform, passage))
             .await;
-        self.stopped(&outcome, "tool_input_transform_deny")?;
+        if let Some(demand) = self.verdict(&outcome, "tool_input_transform_deny")? {
+            return Err(Refusal::Denied(Denied {
+                by: DeniedBy::Hook,
+                event: Some(demand.event),
+                hook: demand.hook,
+                reason: demand.reason,
+                source: "tool_input_transform_deny",
+            }));
+        }
         if let Some(event) = outcome.into_rewritten() {
             accept(
                 passage,
@@ -90,12 +98,7 @@ impl Bench<'_> {
     /// Lets the guard and the rules judge the present arguments.
     async fn judge(&self, passage: &Passage<'_>) -> Result<Question, Refusal> {
         let outcome = self.hooks.fire(call_event!(ToolGuard, passage)).await;
-        self.stopped(&outcome, "tool_guard_deny")?;
-        let demand = (outcome.permission() == Permission::Ask).then(|| Demand {
-            reason: outcome.permission_reason().unwrap_or(NO_REASON).to_owned(),
-            event: ToolGuard::INFO.name,
-            hook: outcome.permission_by().cloned(),
-        });
+        let demand = self.verdict(&outcome, "tool_guard_deny")?;
         let ruling = self
             .setup
             .permissions
@@ -121,7 +124,7 @@ impl Bench<'_> {
         &self,
         passage: &mut Passage<'_>,
         question: &mut Question,
-    ) -> Result<Permission, Refusal> {
+    ) -> Result<bool, Refusal> {
         let outcome = self.hooks.fire(call_event!(PreToolUse, passage)).await;
         for text in outcome.context() {
             // What was said of one attempt needs not be said of the next.
@@ -135,16 +138,10 @@ impl Bench<'_> {
                 reason: reason_or_none(reason),
             });
         }
-        self.stopped(&outcome, "pre_tool_use_hook_deny")?;
-        let permission = outcome.permission();
+        let demand = self.verdict(&outcome, "pre_tool_use_hook_deny")?;
+        let is_allowed = outcome.is_allowed();
         fill(&mut question.metadata, outcome.metadata());
-        if permission == Permission::Ask && question.demand.is_none() {
-            question.demand = Some(Demand {
-                reason: outcome.permission_reason().unwrap_or(NO_REASON).to_owned(),
-                event: PreToolUse::INFO.name,
-                hook: outcome.permission_by().cloned(),
-            });
-        }
+        question.demand = question.demand.take().or(demand);
         if let Some(event) = outcome.into_rewritten() {
             accept(
                 passage,
@@ -153,7 +150,7 @@ impl Bench<'_> {
                 "pre_tool_use_hook_deny",
             )?;
         }
-        Ok(permission)
+        Ok(is_allowed)
     }
 
     /// Asks the hooks that may answer for the user, then the user.
@@ -169,9 +166,10 @@ impl Bench<'_> {
         let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let event = call_event!(PermissionRequest, passage, suggestions: vec![suggested]);
         let outcome = self.hooks.fire(event).await;
-        self.stopped(&outcome, "permission_request_hook_deny")?;
+        // A hook that asks here leaves the question to the user, who is asked next.
+        let _ask = self.verdict(&outcome, "permission_request_hook_deny")?;
+        let is_allowed = outcome.is_allowed();
         fill(&mut question.metadata, outcome.metadata());
-        let permission = outcome.permission();
         if let Some(event) = outcome.into_rewritten()
             && event.tool_input != passage.input
         {
@@ -188,7 +186,7 @@ impl Bench<'_> {
             .demand
             .as_ref()
             .is_none_or(|demand| demand.event != ToolGuard::INFO.name);
-        if permission == Permission::Allow && may_answer {
+        if is_allowed && may_answer {
             return Ok("permission_request_hook_allow");
         }
         let source = self.ask_user(passage, &question).await?;
@@ -270,19 +268,29 @@ impl Bench<'_> {
         }
     }
 
-    /// Ends the passage if a hook stopped the call, or if the run was cancelled: hooks that were
-    /// cancelled with it did not judge.
-    fn stopped<E: Event>(&self, outcome: &Outcome<E>, source: &'static str) -> Result<(), Refusal> {
+    /// Returns what a hook demands of the user, or refuses the call if a hook stopped it or the run was cancelled:
+    /// hooks that were cancelled with it did not judge.
+    fn verdict<E: GateEvent>(
+        &self,
+        outcome: &Outcome<E>,
+        source: &'static str,
+    ) -> Result<Option<Demand>, Refusal> {
         if self.cancel.is_cancelled() {
             return Err(Refusal::Canceled);
         }
-        match outcome.stopped() {
-            None => Ok(()),
-            Some(reason) => Err(Refusal::Denied(Denied {
+        let event = E::INFO.name;
+        match outcome.decision() {
+            Decision::Proceed => Ok(None),
+            Decision::Ask { reason, by } => Ok(Some(Demand {
+                reason,
+                event,
+                hook: by,
+            })),
+            Decision::Stop { reason, by, .. } => Err(Refusal::Denied(Denied {
                 by: DeniedBy::Hook,
-                event: Some(E::INFO.name),
-                hook: outcome.stopped_by().cloned(),
-                reason: reason.to_owned(),
+                event: Some(event),
+                hook: by,
+                reason,
                 source,
             })),
         }
@@ -335,16 +343,14 @@ impl Question {
     }
 
     /// Returns what lets the call through without a question.
-    fn answer_without_user(&self, permission: Permission, says_yes: bool) -> Option<&'static str> {
+    fn answer_without_user(&self, is_allowed: bool, says_yes: bool) -> Option<&'static str> {
         if self.demand.is_some() {
             return None;
         }
         match self.ruling {
             Ruling::Allow => Some("rule_allow"),
             Ruling::Granted => Some("session_allow"),
-            Ruling::Harmless | Ruling::Unruled if permission == Permission::Allow => {
-                Some("pre_tool_use_hook_allow")
-            }
+            Ruling::Harmless | Ruling::Unruled if is_allowed => Some("pre_tool_use_hook_allow"),
             Ruling::Harmless | Ruling::Unruled | Ruling::Ask(_) if says_yes => Some("mode_yes"),
             Ruling::Harmless => Some("readonly_hint"),
             Ruling::Deny(_) | Ruling::Ask(_) | Ruling::Unruled => None,

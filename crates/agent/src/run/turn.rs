@@ -136,7 +136,7 @@ impl Run<'_> {
             messages: messages.clone(),
         };
         let outcome = self.hooks.fire(build).await;
-        self.check(&outcome)?;
+        self.check_cancelled()?;
         let messages = outcome
             .into_rewritten()
             .map_or(messages, |event| event.messages);
@@ -174,7 +174,7 @@ impl Run<'_> {
             tools: self.tools.clone(),
         };
         let outcome = self.hooks.fire(build).await;
-        self.check(&outcome)?;
+        self.check_cancelled()?;
         let mut tools = outcome
             .into_rewritten()
             .map_or_else(|| self.tools.clone(), |event| event.tools);
@@ -241,7 +241,7 @@ impl Run<'_> {
             stop_hook_active: self.tally.stop_hooks > 0,
         };
         let outcome = self.hooks.fire(build).await;
-        self.check(&outcome)?;
+        self.check_cancelled()?;
         let texts = outcome
             .follow_up()
             .iter()

@@ -40,7 +40,6 @@ impl Conversation<'_> {
             Err(error) => error,
         };
         let exit = match error {
-            UserCommandError::Stopped { .. } => Exit::Stopped,
             UserCommandError::Canceled => Exit::Interrupted,
             UserCommandError::Empty => Exit::Usage,
             UserCommandError::Start(_) | _ => Exit::Failed,

@@ -475,7 +475,7 @@ agents:
         .dispatch(event)
         .await;
     assert!(
-        outcome.stopped().is_some(),
+        outcome.decision().reason().is_some(),
         "the guard did not see the second line"
     );
 }

@@ -11,7 +11,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenterhook::{
-    AnyOutcome, Dispatcher, Engine, EventName, Layer, Origin, Permission, Scope, parse_event,
+    AnyOutcome, Decision, Dispatcher, Engine, EventName, Layer, Origin, Permission, Scope,
+    parse_event,
 };
 use tenterhook_config::{Environment, LoadOptions, load_text};
 use tenterhook_dialects::docker_agent::DockerAgent;
@@ -107,7 +108,7 @@ pub(crate) async fn send(dispatcher: &Dispatcher, event: &str, more: &Value) -> 
     let done = dispatcher.dispatch_any(sent).await;
     let payload = done.event.payload().unwrap().clone();
     Said {
-        is_stopped: kind.info().is_stopped(&done.outcome),
+        decision: done.decision(),
         any: done.outcome,
         event: Value::Object(payload),
     }
@@ -138,7 +139,7 @@ fn payload(event: &str) -> Value {
 
 /// What came of an event.
 pub(crate) struct Said {
-    is_stopped: bool,
+    decision: Decision,
     pub(crate) any: AnyOutcome,
     pub(crate) event: Value,
 }
@@ -146,9 +147,10 @@ pub(crate) struct Said {
 impl Said {
     /// Returns why the operation, or the run, stops.
     pub(crate) fn stopped(&self) -> Option<&str> {
-        let stops = self.is_stopped || self.any.stop_run.is_some();
-        let reason = self.any.stop_reason().or(self.any.stop_run.as_deref());
-        stops.then(|| reason.unwrap_or_default())
+        match &self.decision {
+            Decision::Stop { reason, .. } => Some(reason),
+            Decision::Proceed | Decision::Ask { .. } => self.any.stop_run.as_deref(),
+        }
     }
 
     #[track_caller]

@@ -335,7 +335,7 @@ async fn stopped(text: &str, options: &LoadOptions) -> Option<String> {
         ..PreToolUse::default()
     };
     let outcome = hooks.dispatch(event).await;
-    outcome.stopped().map(str::to_owned)
+    outcome.decision().reason().map(str::to_owned)
 }
 
 #[tokio::test]
@@ -381,7 +381,8 @@ async fn a_python_hook_is_forked_by_another_process_once_its_server_is_ready() {
         let began = std::time::Instant::now();
         loop {
             let outcome = hooks.dispatch(PreToolUse::default()).await;
-            let parent = outcome.stopped().unwrap();
+            let decision = outcome.decision();
+            let parent = decision.reason().unwrap();
             assert!(parent.parse::<u32>().is_ok(), "{parent}");
             if parent != own {
                 break;

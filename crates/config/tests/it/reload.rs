@@ -155,7 +155,7 @@ impl Session {
     }
 
     async fn stopped(&self) -> Option<String> {
-        self.call().await.stopped().map(str::to_owned)
+        self.call().await.decision().reason().map(str::to_owned)
     }
 }
 
@@ -271,7 +271,7 @@ async fn calls_under_way_finish_on_the_hooks_that_they_began_with() {
     let dispatcher = session.engine.dispatcher(Origin::default());
     let under_way = tokio::spawn(async move {
         let outcome = dispatcher.dispatch(PreToolUse::default()).await;
-        outcome.stopped().map(str::to_owned)
+        outcome.decision().reason().map(str::to_owned)
     });
     while !began.exists() {
         tokio::task::yield_now().await;

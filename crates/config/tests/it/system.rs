@@ -567,8 +567,12 @@ async fn an_executable_may_be_a_worker_in_any_language() {
             ..PreToolUse::default()
         };
         let outcome = hooks.dispatch(call("sudo ls")).await;
-        assert_eq!(outcome.stopped(), Some("no sudo here"), "{round}");
-        assert_eq!(hooks.dispatch(call("ls")).await.stopped(), None, "{round}");
+        assert_eq!(outcome.decision().reason(), Some("no sudo here"), "{round}");
+        assert_eq!(
+            hooks.dispatch(call("ls")).await.decision().reason(),
+            None,
+            "{round}"
+        );
     }
 }
 
@@ -596,7 +600,7 @@ async fn a_script_that_says_so_has_a_worker_of_its_own() {
             .dispatcher(Origin::default())
             .dispatch(PreToolUse::default())
             .await;
-        pids.push(outcome.stopped().unwrap().to_owned());
+        pids.push(outcome.decision().reason().unwrap().to_owned());
     }
     assert_eq!(pids.len(), 4);
     assert_eq!(pids[0], pids[1]);
@@ -648,7 +652,7 @@ async fn a_guard_is_in_force_whatever_stands_beside_it() {
             engine.register(spec);
             let hooks = engine.dispatcher(Origin::default());
             let outcome = hooks.dispatch(denied()).await;
-            assert_eq!(outcome.stopped(), Some("GUARD"), "{name}");
+            assert_eq!(outcome.decision().reason(), Some("GUARD"), "{name}");
         }
     }
 }

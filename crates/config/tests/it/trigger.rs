@@ -64,7 +64,13 @@ async fn the_timeout_of_a_manager_can_be_set() {
     let outcome = manager
         .execute(Origin::default(), UserPromptSubmit::default())
         .await;
-    assert!(outcome.stopped().unwrap().contains("timed out after 0.3s"));
+    assert!(
+        outcome
+            .decision()
+            .reason()
+            .unwrap()
+            .contains("timed out after 0.3s")
+    );
     assert!(began.elapsed() < Duration::from_secs(8));
     manager.set_timeout(Duration::ZERO);
     let waiting = manager.execute(Origin::default(), UserPromptSubmit::default());

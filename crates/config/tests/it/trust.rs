@@ -106,7 +106,7 @@ impl Guarded {
             ..PreToolUse::default()
         };
         let outcome = self.dispatcher(loaded).dispatch_with(event).await;
-        outcome.stopped().is_none()
+        outcome.decision().reason().is_none()
     }
 }
 
@@ -635,5 +635,5 @@ async fn scripts_of_a_project_do_not_share_a_process_with_those_of_the_user() {
         .dispatch(PreToolUse::default())
         .await;
     let is_shadowed = engine.hooks().is_empty();
-    assert!(is_shadowed || outcome.stopped() == Some("no"));
+    assert!(is_shadowed || outcome.decision().reason() == Some("no"));
 }

@@ -278,6 +278,14 @@ impl ToolNames for ToolTable {
         self.row_for(tool).map(|row| row.name).into_iter().collect()
     }
 
+    fn canonical_name<'a>(&self, name: &'a str) -> &'a str {
+        let mut rows = self.rows.iter().filter(|row| row.name == name);
+        let first = rows.next().filter(|row| !row.is_several());
+        first
+            .filter(|first| rows.all(|row| row.tool == first.tool))
+            .map_or(name, |row| row.tool)
+    }
+
     fn operations(
         &self,
         name: &str,

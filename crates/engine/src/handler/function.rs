@@ -8,17 +8,83 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tenterhook_protocol::{AnyEffect, AnyEvent, Effect, Event, Origin};
 
-use super::{Answer, Call, Handler};
+use super::{Answer, Call, Handler, HandlerError, error_chain};
 use crate::event_ref::EventRef;
+
+/// What a function on the caller's thread answers: an effect, no opinion, or a failure.
+pub type SyncAnswer = Result<Option<Box<AnyEffect>>, Box<HandlerError>>;
 
 /// A function that answers an event at once.
 pub trait SyncFunction: Any + Send + Sync + fmt::Debug {
-    /// Answers one event of `origin`; no opinion is `None`.
-    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> Option<Box<AnyEffect>>;
+    /// Answers one event of `origin`; no opinion is `Ok(None)`.
+    ///
+    /// # Errors
+    /// When the function failed. The hook's failure policy then decides.
+    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> SyncAnswer;
+}
+
+/// What a closure may return: an [`Effect`], nothing at all for no opinion, or a `Result` of one of them. An error is
+/// a failure of the hook, so it denies on a gate event unless the hook's policy says otherwise.
+pub trait IntoEffect<E> {
+    /// Returns the effect.
+    ///
+    /// # Errors
+    /// When the closure returned an error.
+    fn into_effect(self) -> Result<Effect<E>, BoxError>;
+}
+
+/// Any error of a closure.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl<E> IntoEffect<E> for Effect<E> {
+    fn into_effect(self) -> Result<Self, BoxError> {
+        Ok(self)
+    }
+}
+
+impl<E> IntoEffect<E> for () {
+    fn into_effect(self) -> Result<Effect<E>, BoxError> {
+        Ok(Effect::default())
+    }
+}
+
+impl<E, R: IntoEffect<E>, X: Into<BoxError>> IntoEffect<E> for Result<R, X> {
+    fn into_effect(self) -> Result<Effect<E>, BoxError> {
+        self.map_err(Into::into)?.into_effect()
+    }
+}
+
+/// Returns the answer of a closure.
+fn answer<E: Event>(returned: impl IntoEffect<E>) -> SyncAnswer {
+    match returned.into_effect() {
+        Ok(effect) => Ok(effect.into_any()),
+        Err(error) => Err(Box::new(HandlerError::Other {
+            problem: error_chain(&*error),
+        })),
+    }
+}
+
+/// Returns the failure of a function that got an event of another type than its own.
+#[cold]
+fn wrong_event<E: Event>(event: &dyn AnyEvent) -> HandlerError {
+    HandlerError::Other {
+        problem: format!(
+            "the function takes `{}` events and got `{}`",
+            E::INFO.name,
+            event.name()
+        ),
+    }
 }
 
 /// A closure over the typed event.
-pub(crate) type Closure<E> = Arc<dyn Fn(&E, &Origin) -> Effect<E> + Send + Sync>;
+pub(crate) type Closure<E> = Arc<dyn Fn(&E, &Origin) -> SyncAnswer + Send + Sync>;
+
+/// Makes a closure whose answer is ready to be folded.
+pub(crate) fn closure<E: Event, R: IntoEffect<E>>(
+    function: impl Fn(&E, &Origin) -> R + Send + Sync + 'static,
+) -> Closure<E> {
+    Arc::new(move |event, origin| answer(function(event, origin)))
+}
 
 /// A function of the host that is a closure over the typed event.
 pub(crate) struct Function<E> {
@@ -32,9 +98,11 @@ impl<E> fmt::Debug for Function<E> {
 }
 
 impl<E: Event> SyncFunction for Function<E> {
-    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> Option<Box<AnyEffect>> {
-        let event: &dyn Any = event;
-        (self.closure)(event.downcast_ref()?, origin).into_any()
+    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> SyncAnswer {
+        match event.as_any().downcast_ref() {
+            Some(event) => (self.closure)(event, origin),
+            None => Err(Box::new(wrong_event::<E>(event))),
+        }
     }
 }
 
@@ -53,39 +121,40 @@ impl<E: Event> TypedFunction<E> {
         }
     }
 
-    pub(crate) fn call(&self, event: &E, origin: &Origin) -> Option<Box<AnyEffect>> {
+    pub(crate) fn call(&self, event: &E, origin: &Origin) -> SyncAnswer {
         match self {
-            Self::Closure(closure) => closure(event, origin).into_any(),
+            Self::Closure(closure) => closure(event, origin),
             Self::Other(function) => function.call(event, origin),
         }
     }
 }
 
 /// A closure over the typed event that may wait.
-pub(crate) struct AsyncFunction<E, F> {
+pub(crate) struct AsyncFunction<E, R, F> {
     function: F,
-    event: PhantomData<fn(&E)>,
+    types: PhantomData<fn(&E) -> R>,
 }
 
-impl<E, F> AsyncFunction<E, F> {
+impl<E, R, F> AsyncFunction<E, R, F> {
     pub(crate) fn new(function: F) -> Self {
         Self {
             function,
-            event: PhantomData,
+            types: PhantomData,
         }
     }
 }
 
-impl<E, F> fmt::Debug for AsyncFunction<E, F> {
+impl<E, R, F> fmt::Debug for AsyncFunction<E, R, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("function")
     }
 }
 
-impl<E, F> Handler for AsyncFunction<E, F>
+impl<E, R, F> Handler for AsyncFunction<E, R, F>
 where
     E: Event,
-    F: for<'a> Fn(&'a E) -> BoxFuture<'a, Effect<E>> + Send + Sync,
+    R: IntoEffect<E> + 'static,
+    F: for<'a> Fn(&'a E) -> BoxFuture<'a, R> + Send + Sync,
 {
     fn kind(&self) -> &'static str {
         "function"
@@ -97,9 +166,10 @@ where
 
     fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
         let Some(event) = call.event.downcast::<E>() else {
-            return Box::pin(std::future::ready(Ok(None)));
+            let error = wrong_event::<E>(call.event.event());
+            return Box::pin(std::future::ready(Err(error)));
         };
-        Box::pin(async move { Ok((self.function)(event).await.into_any()) })
+        Box::pin(async move { answer((self.function)(event).await).map_err(|error| *error) })
     }
 }
 

@@ -8,9 +8,9 @@ use serde_json::json;
 use tenterhook::event::{PreToolUse, SessionStart, ToolGuard};
 use tenterhook::journal::JournalRecord;
 use tenterhook::{
-    AnswerEnd, AnyEffect, AnyOutcome, CommandHandler, Dialect, Engine, EventInfo, EventKind,
-    EventRef, Handling, HookSpec, JsonObject, MemoryJournal, OnError, Origin, Permission, Policy,
-    ReadError, Reply, WriteError,
+    AnswerEnd, AnyEffect, AnyOutcome, CommandHandler, Decision, Dialect, Engine, EventInfo,
+    EventKind, EventRef, Handling, HookSpec, JsonObject, MemoryJournal, OnError, Origin, Policy,
+    ReadError, Reply, StopKind, WriteError,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::{Command, Program};
@@ -126,10 +126,20 @@ async fn a_gate_that_gives_no_usable_answer_denies_and_says_which_hook_and_why()
             .dispatcher(origin(dir.path()))
             .dispatch(shell_call("ls"))
             .await;
-        let reason = outcome
-            .stopped()
+        let decision = outcome.decision();
+        let reason = decision
+            .reason()
             .unwrap_or_else(|| panic!("a gate that {case} let the call through"));
-        assert_eq!(outcome.permission(), Permission::Deny, "{case}");
+        assert!(
+            matches!(
+                outcome.decision(),
+                Decision::Stop {
+                    kind: StopKind::Failed,
+                    ..
+                }
+            ),
+            "{case}"
+        );
         assert!(
             reason.starts_with("pre_tool_use hook failed to execute: hook \"guard\": "),
             "{case}: {reason}"
@@ -149,7 +159,7 @@ async fn a_broken_gate_lets_the_call_through_only_where_its_author_said_so() {
                 .dispatcher(origin(dir.path()))
                 .dispatch(shell_call("ls"))
                 .await;
-            assert_eq!(outcome.stopped(), None, "{case}");
+            assert_eq!(outcome.decision().reason(), None, "{case}");
             assert_eq!(outcome.notices().len(), notices, "{case}");
             let [failure] = outcome.failures() else {
                 panic!("{case}: {:?}", outcome.failures())
@@ -174,7 +184,7 @@ async fn strict_denies_whatever_the_author_said() {
         .dispatcher(origin(dir.path()))
         .dispatch(shell_call("ls"))
         .await;
-    assert!(outcome.stopped().is_some());
+    assert!(outcome.decision().reason().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -200,10 +210,17 @@ async fn a_hook_reads_the_event_and_answers() {
     engine.register(command(EventKind::PreToolUse, "no-sudo", line));
     let hooks = engine.dispatcher(origin(dir.path()));
     assert_eq!(
-        hooks.dispatch(shell_call("sudo ls")).await.stopped(),
+        hooks
+            .dispatch(shell_call("sudo ls"))
+            .await
+            .decision()
+            .reason(),
         Some("no sudo")
     );
-    assert_eq!(hooks.dispatch(shell_call("ls")).await.stopped(), None);
+    assert_eq!(
+        hooks.dispatch(shell_call("ls")).await.decision().reason(),
+        None
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -218,7 +235,7 @@ async fn a_later_hook_sees_what_an_earlier_one_rewrote() {
         .dispatcher(origin(dir.path()))
         .dispatch(shell_call("ls"))
         .await;
-    assert_eq!(outcome.stopped(), None);
+    assert_eq!(outcome.decision().reason(), None);
     let input = outcome.into_rewritten().unwrap().tool_input;
     assert_eq!(json!(input), json!({ "cmd": "ls -h", "cwd": "src" }));
 }
@@ -270,7 +287,13 @@ async fn nothing_outlives_the_deadline() {
         .dispatcher(origin(dir.path()))
         .dispatch(shell_call("ls"))
         .await;
-    assert!(outcome.stopped().unwrap().ends_with("timed out after 1s"));
+    assert!(
+        outcome
+            .decision()
+            .reason()
+            .unwrap()
+            .ends_with("timed out after 1s")
+    );
     assert!(
         began.elapsed() < Duration::from_secs(4),
         "{:?}",
@@ -312,7 +335,12 @@ async fn a_hook_that_never_reads_gets_a_mebibyte_and_is_fine() {
         ..shell_call(&"x".repeat(1 << 20))
     };
     let outcome = engine.dispatcher(Origin::default()).dispatch(event).await;
-    assert_eq!(outcome.stopped(), None, "{:?}", outcome.failures());
+    assert_eq!(
+        outcome.decision().reason(),
+        None,
+        "{:?}",
+        outcome.failures()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -358,7 +386,7 @@ async fn a_thousand_gates_at_once_all_run_and_one_deny_counts() {
     };
     let outcome = engine.dispatcher(origin(dir.path())).dispatch(event).await;
     assert_eq!(outcome.failures(), []);
-    assert_eq!(outcome.stopped(), Some("777"));
+    assert_eq!(outcome.decision().reason(), Some("777"));
     assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 1000);
 }
 
@@ -381,7 +409,8 @@ async fn a_dropped_dispatch_kills_its_hooks() {
         hooks
             .dispatch(shell_call("ls"))
             .await
-            .stopped()
+            .decision()
+            .reason()
             .map(str::to_owned)
     });
     let pid = tokio::task::spawn_blocking(move || std::fs::read_to_string(fifo).unwrap())
@@ -416,12 +445,12 @@ async fn a_guard_found_when_it_was_loaded_is_not_replaced_by_one_found_later() {
     ));
     let hooks = engine.dispatcher(origin(dir.path()));
     assert_eq!(
-        hooks.dispatch(shell_call("ls")).await.stopped(),
+        hooks.dispatch(shell_call("ls")).await.decision().reason(),
         Some("guarded")
     );
     write(&first, "#!/bin/sh\nexit 0\n");
     assert_eq!(
-        hooks.dispatch(shell_call("ls")).await.stopped(),
+        hooks.dispatch(shell_call("ls")).await.decision().reason(),
         Some("guarded")
     );
     std::fs::remove_file(second.join("myguard")).unwrap();
@@ -429,7 +458,8 @@ async fn a_guard_found_when_it_was_loaded_is_not_replaced_by_one_found_later() {
         hooks
             .dispatch(shell_call("ls"))
             .await
-            .stopped()
+            .decision()
+            .reason()
             .unwrap()
             .contains("myguard")
     );
@@ -461,11 +491,17 @@ async fn answer_line(
     (dispatched.outcome, records)
 }
 
+/// Returns why the outcome of `pre_tool_use` is not to proceed.
+fn reason(outcome: &AnyOutcome) -> Option<String> {
+    let decision = EventKind::PreToolUse.info().decision(outcome);
+    decision.reason().map(str::to_owned)
+}
+
 #[tokio::test]
 async fn a_line_is_the_answer_and_a_bad_exit_behind_it_is_only_in_the_journal() {
     let line = "cat >/dev/null; echo log; echo '{\"decision\":\"deny\",\"reason\":\"no\"}'; echo why >&2; exit 3";
     let (outcome, records) = answer_line(EventKind::PreToolUse, line, 3).await;
-    assert_eq!(outcome.stop_reason(), Some("no"));
+    assert_eq!(reason(&outcome).as_deref(), Some("no"));
     assert!(outcome.failures.is_empty());
     let Some(JournalRecord::Run(late)) = records.last() else {
         panic!("{records:?}");
@@ -487,10 +523,10 @@ async fn without_a_whole_line_the_exit_decides() {
         ("cat >/dev/null; exit 0", None),
     ] {
         let (outcome, _) = answer_line(EventKind::PreToolUse, line, 2).await;
-        assert_eq!(outcome.stop_reason(), stopped, "{line}");
+        assert_eq!(reason(&outcome).as_deref(), stopped, "{line}");
     }
     let (outcome, _) = answer_line(EventKind::PreToolUse, "echo '{\"decision\":'; exit 1", 2).await;
-    assert!(outcome.is_stopped());
+    assert!(reason(&outcome).is_some());
     assert_eq!(outcome.failures.len(), 1);
 }
 

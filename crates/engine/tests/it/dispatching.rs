@@ -10,8 +10,8 @@ use tenterhook::event::{
     UserInput,
 };
 use tenterhook::{
-    AnyEffect, Effect, Engine, EventKind, EventName, Handling, Matcher, Origin, Permission, Phase,
-    ToolResult, parse_event,
+    AnyEffect, Decision, Effect, Engine, EventKind, EventName, Handling, Matcher, Origin,
+    Permission, Phase, StopKind, ToolResult, parse_event,
 };
 
 use crate::{Slow, shell_call, spec, verdict};
@@ -92,7 +92,7 @@ async fn nothing_is_rewritten_when_no_hook_rewrites() {
         .dispatch(shell_call("ls"))
         .await;
     assert!(outcome.rewritten().is_none());
-    assert_eq!(outcome.permission(), Permission::Allow);
+    assert!(outcome.is_allowed());
 }
 
 #[tokio::test]
@@ -115,8 +115,8 @@ async fn a_deny_ends_the_series_and_observers_still_see_it() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    assert_eq!(outcome.stopped(), Some("no"));
-    assert_eq!(outcome.stopped_by().unwrap().as_str(), "denies");
+    assert_eq!(outcome.decision().reason(), Some("no"));
+    assert_eq!(outcome.decision().by().unwrap().as_str(), "denies");
     assert_eq!(*seen.lock().unwrap(), ["subscriber"]);
 }
 
@@ -139,10 +139,10 @@ async fn an_allow_never_skips_another_hooks_deny() {
             .dispatcher(Origin::default())
             .dispatch(shell_call("ls"))
             .await;
-        assert_eq!(
-            (outcome.permission(), outcome.permission_reason()),
-            (Permission::Deny, Some("no"))
-        );
+        let Decision::Stop { reason, kind, .. } = outcome.decision() else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!((&*reason, kind), ("no", StopKind::Denied));
     }
 }
 
@@ -227,7 +227,7 @@ async fn a_guard_that_rewrites_has_failed_and_denies() {
         .dispatch(shell_call("ls"))
         .await;
     let reason = "pre_tool_use hook failed to execute: hook \"guard\": a hook of the guard phase may not rewrite `tool_input`";
-    assert_eq!(outcome.stopped(), Some(reason));
+    assert_eq!(outcome.decision().reason(), Some(reason));
     assert!(outcome.rewritten().is_none());
 }
 
@@ -250,10 +250,8 @@ async fn an_observing_hook_of_a_gate_cannot_affect_the_result() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    assert_eq!(
-        (outcome.permission(), outcome.stopped()),
-        (Permission::None, None)
-    );
+    assert!(!outcome.is_allowed());
+    assert_eq!(outcome.decision(), Decision::Proceed);
     assert_eq!(
         outcome.notices(),
         ["pre_tool_use hook failed to execute: hook \"fails\": broke"]
@@ -273,7 +271,8 @@ async fn a_rewrite_of_the_wrong_type_is_a_failure_and_changes_nothing() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    let reason = outcome.stopped().unwrap();
+    let decision = outcome.decision();
+    let reason = decision.reason().unwrap();
     assert!(
         reason.contains("the new value of `tool_input` does not fit: invalid type"),
         "{reason}"
@@ -294,13 +293,17 @@ async fn an_effect_that_the_event_does_not_honour_is_a_failure() {
     let hooks = engine.dispatcher(Origin::default());
     let gate = hooks.dispatch(BeforeCompaction::default()).await;
     assert!(
-        gate.stopped()
+        gate.decision()
+            .reason()
             .unwrap()
             .ends_with("`before_compaction` does not honour `permission`")
     );
     let observer = hooks.dispatch(TurnStart::default()).await;
     assert_eq!(observer.failures().len(), 1);
-    assert_eq!(observer.stopped(), None);
+}
+
+async fn explode() {
+    panic!("boom")
 }
 
 #[tokio::test]
@@ -308,7 +311,7 @@ async fn a_panic_is_a_failure_of_that_hook_only() {
     for waiting in [false, true] {
         let engine = Engine::new();
         if waiting {
-            engine.on_async::<PreToolUse>(|_| Box::pin(async { panic!("boom") }));
+            engine.on_async(|_: &PreToolUse| Box::pin(explode()));
         } else {
             engine.on(|_: &PreToolUse| -> Effect<PreToolUse> { panic!("boom") });
         }
@@ -317,7 +320,11 @@ async fn a_panic_is_a_failure_of_that_hook_only() {
             .dispatch(shell_call("ls"))
             .await;
         assert!(
-            outcome.stopped().unwrap().ends_with("panicked: boom"),
+            outcome
+                .decision()
+                .reason()
+                .unwrap()
+                .ends_with("panicked: boom"),
             "{outcome:?}"
         );
     }
@@ -326,7 +333,7 @@ async fn a_panic_is_a_failure_of_that_hook_only() {
 #[tokio::test(start_paused = true)]
 async fn an_async_function_has_a_deadline() {
     let engine = Engine::new();
-    engine.on_async::<PreToolUse>(|_| {
+    engine.on_async(|_: &PreToolUse| {
         Box::pin(async {
             std::future::pending::<()>().await;
             Effect::allow()
@@ -336,13 +343,19 @@ async fn an_async_function_has_a_deadline() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    assert!(outcome.stopped().unwrap().ends_with("timed out after 60s"));
+    assert!(
+        outcome
+            .decision()
+            .reason()
+            .unwrap()
+            .ends_with("timed out after 60s")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_hooks_of_a_session_end_have_ten_seconds_together() {
     let engine = Engine::new();
-    engine.on_async::<tenterhook::event::SessionEnd>(|_| {
+    engine.on_async(|_: &tenterhook::event::SessionEnd| {
         Box::pin(async {
             std::future::pending::<()>().await;
             Effect::none()
@@ -360,7 +373,7 @@ async fn all_hooks_of_a_session_end_have_ten_seconds_together() {
 #[tokio::test]
 async fn a_cancelled_dispatch_fails_its_hooks_and_so_denies() {
     let engine = Engine::new();
-    engine.on_async::<PreToolUse>(|_| {
+    engine.on_async(|_: &PreToolUse| {
         Box::pin(async {
             std::future::pending::<()>().await;
             Effect::allow()
@@ -374,14 +387,15 @@ async fn a_cancelled_dispatch_fails_its_hooks_and_so_denies() {
         hooks
             .dispatch(shell_call("ls"))
             .await
-            .stopped()
+            .decision()
+            .reason()
             .map(str::to_owned)
     });
     cancel.cancel();
     let stopped = dispatch.await.unwrap().unwrap();
     assert_eq!(
         stopped,
-        "pre_tool_use hook failed to execute: hook \"function on pre_tool_use\": cancelled"
+        "pre_tool_use hook failed to execute: hook \"function 1 on pre_tool_use\": cancelled"
     );
 }
 
@@ -392,7 +406,7 @@ async fn parallel_hooks_overlap() {
     let barrier = Arc::new(tokio::sync::Barrier::new(2));
     for _ in 0..2 {
         let barrier = Arc::clone(&barrier);
-        engine.on_async::<ToolGuard>(move |_| {
+        engine.on_async(move |_: &ToolGuard| {
             let barrier = Arc::clone(&barrier);
             Box::pin(async move {
                 barrier.wait().await;
@@ -404,7 +418,7 @@ async fn parallel_hooks_overlap() {
         .dispatcher(Origin::default())
         .dispatch(ToolGuard::default())
         .await;
-    assert_eq!(outcome.permission(), Permission::Allow);
+    assert!(outcome.is_allowed());
 }
 
 #[tokio::test]
@@ -439,7 +453,8 @@ async fn the_first_supplied_product_wins_and_a_wrong_one_is_a_failure() {
         hooks
             .dispatch(BeforeCompaction::default())
             .await
-            .stopped()
+            .decision()
+            .reason()
             .is_some()
     );
 }
@@ -487,12 +502,19 @@ async fn matchers_choose_by_the_subject() {
     shell.matcher = Matcher::parse("shell|bash").unwrap();
     engine.register(shell);
     let hooks = engine.dispatcher(Origin::default());
-    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_some());
+    assert!(
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .decision()
+            .reason()
+            .is_some()
+    );
     let other = PreToolUse {
         tool_name: "read_file".to_owned(),
         ..shell_call("ls")
     };
-    assert!(hooks.dispatch(other).await.stopped().is_none());
+    assert!(hooks.dispatch(other).await.decision().reason().is_none());
 }
 
 #[tokio::test]
@@ -506,16 +528,21 @@ async fn user_defined_events_reach_the_hooks_of_their_name_only() {
     deploy.event = Some("x-acme.deploy".parse().unwrap());
     engine.register(deploy);
     let hooks = engine.dispatcher(Origin::default());
-    let send = |name: &str| Custom {
-        name: name.parse().unwrap(),
-        payload: tenterhook::JsonObject::new(),
-    };
+    let send = |name: &str| Custom::gate(name.parse().unwrap());
     assert_eq!(
-        hooks.dispatch(send("x-acme.deploy")).await.stopped(),
+        hooks
+            .dispatch(send("x-acme.deploy"))
+            .await
+            .decision()
+            .reason(),
         Some("frozen")
     );
     assert_eq!(
-        hooks.dispatch(send("x-acme.rollback")).await.stopped(),
+        hooks
+            .dispatch(send("x-acme.rollback"))
+            .await
+            .decision()
+            .reason(),
         None
     );
 }
@@ -551,7 +578,14 @@ async fn a_hook_of_one_agent_does_not_fire_for_another() {
     only.agent = Some("researcher".to_owned());
     engine.register(only);
     let hooks = engine.dispatcher(Origin::default());
-    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_none());
+    assert!(
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .decision()
+            .reason()
+            .is_none()
+    );
     let mut origin = Origin::default();
     origin.agent.name = "researcher".to_owned();
     assert!(
@@ -559,7 +593,8 @@ async fn a_hook_of_one_agent_does_not_fire_for_another() {
             .child(origin)
             .dispatch(shell_call("ls"))
             .await
-            .stopped()
+            .decision()
+            .reason()
             .is_some()
     );
 }
@@ -602,16 +637,23 @@ async fn a_guard_is_not_escaped_by_delegating() {
             .child(of_agent("helper", "s3"));
         for hooks in [&parent, &grandchild] {
             assert_eq!(
-                hooks.dispatch(shell_call("ls")).await.stopped(),
+                hooks.dispatch(shell_call("ls")).await.decision().reason(),
                 Some("agent")
             );
             assert_eq!(
-                hooks.dispatch(ToolGuard::default()).await.stopped(),
+                hooks
+                    .dispatch(ToolGuard::default())
+                    .await
+                    .decision()
+                    .reason(),
                 Some("session")
             );
         }
         let other = engine.dispatcher(of_agent("helper", "s2"));
-        assert_eq!(other.dispatch(shell_call("ls")).await.stopped(), None);
+        assert_eq!(
+            other.dispatch(shell_call("ls")).await.decision().reason(),
+            None
+        );
     }
 }
 
@@ -649,7 +691,14 @@ async fn strict_holds_for_a_hook_of_every_event_too() {
     every.policy = tenterhook::Policy::new(tenterhook::OnError::Ignore, "configured");
     engine.register(every);
     let hooks = engine.dispatcher(Origin::default());
-    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_some());
+    assert!(
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .decision()
+            .reason()
+            .is_some()
+    );
     assert!(hooks.dispatch(TurnStart::default()).await.failures().len() == 1);
 }
 
@@ -674,7 +723,7 @@ async fn a_deny_counts_even_where_the_rest_of_the_answer_is_refused() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    assert_eq!(outcome.stopped(), Some("no"));
+    assert_eq!(outcome.decision().reason(), Some("no"));
     assert!(!outcome.failures()[0].let_through);
 }
 
@@ -715,7 +764,13 @@ async fn a_panic_in_a_handler_that_keeps_its_own_deadline_denies() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    assert!(outcome.stopped().unwrap().ends_with("panicked: boom"));
+    assert!(
+        outcome
+            .decision()
+            .reason()
+            .unwrap()
+            .ends_with("panicked: boom")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -790,5 +845,5 @@ async fn a_model_call_that_a_gate_stopped_counts_as_stopped() {
         .dispatcher(Origin::default())
         .dispatch(BeforeLlmCall::default())
         .await;
-    assert_eq!(outcome.stopped(), Some("budget"));
+    assert_eq!(outcome.decision().reason(), Some("budget"));
 }

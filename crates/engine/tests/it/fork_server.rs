@@ -65,11 +65,11 @@ async fn judged(dir: &Path, handler: &Arc<CommandHandler>) -> (Permission, Strin
     let outcome = dispatcher.dispatch(shell_call("ls")).await;
     let said = format!(
         "{:?} {:?} {:?}",
-        outcome.stopped(),
+        outcome.decision().reason(),
         outcome.failures(),
         outcome.rewritten().map(|event| &event.tool_input)
     );
-    (outcome.permission(), said)
+    (outcome.into_any().permission, said)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -126,7 +126,7 @@ async fn a_server_that_cannot_be_used_shows_among_the_hooks_and_changes_no_verdi
     engine.register(spec(EventKind::PreToolUse, "gate", handling));
     let dispatcher = engine.dispatcher(origin(dir.path()));
     let outcome = dispatcher.dispatch(shell_call("ls")).await;
-    assert_eq!(outcome.permission(), Permission::Deny);
+    assert!(!outcome.decision().is_proceed());
     assert_eq!(
         engine.hooks()[0].problem.as_deref(),
         Some(

@@ -35,7 +35,7 @@ async fn a_dispatch_writes_a_record_for_every_hook_and_one_for_itself() {
         })
         .map(|run| (run.status, run.effect.as_str(), run.cause.as_deref()))
         .collect();
-    let ended = "`function on pre_tool_use` ended the dispatch";
+    let ended = "`function 2 on pre_tool_use` ended the dispatch";
     let expected = [
         (RunStatus::Completed, "allow", None),
         (RunStatus::Completed, "deny", None),
@@ -72,7 +72,7 @@ async fn a_call_that_goes_through_because_a_hook_failed_is_in_the_journal() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    assert_eq!(outcome.stopped(), None);
+    assert_eq!(outcome.decision().reason(), None);
     let records = journal.take();
     let [JournalRecord::Run(run), JournalRecord::Dispatch(dispatch)] = &records[..] else {
         panic!("{records:?}")
@@ -125,7 +125,7 @@ async fn a_journal_that_cannot_be_opened_says_which() {
 async fn a_dropped_dispatch_is_recorded_as_such() {
     let journal = Arc::new(MemoryJournal::new());
     let engine = Engine::builder().journal(journal.clone()).build();
-    engine.on_async::<PreToolUse>(|_| Box::pin(std::future::pending()));
+    engine.on_async(|_: &PreToolUse| Box::pin(std::future::pending::<()>()));
     let hooks = engine.dispatcher(Origin::default());
     {
         let mut dispatch = std::pin::pin!(hooks.dispatch(shell_call("ls")));

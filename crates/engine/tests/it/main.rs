@@ -11,6 +11,7 @@ mod dispatching;
 mod folding;
 #[cfg(unix)]
 mod fork_server;
+mod functions;
 mod journal;
 mod registering;
 

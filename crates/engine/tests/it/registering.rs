@@ -32,11 +32,25 @@ async fn an_unsubscribed_hook_is_gone_and_the_event_is_unhooked() {
     let hooks = engine.dispatcher(Origin::default());
     let registration = engine.on(|_: &PreToolUse| Effect::deny("no"));
     assert_eq!(engine.handler_count(&EventKind::PreToolUse.into()), 1);
-    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_some());
+    assert!(
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .decision()
+            .reason()
+            .is_some()
+    );
     registration.unsubscribe();
     assert_eq!(engine.handler_count(&EventKind::PreToolUse.into()), 0);
     assert!(!hooks.is_hooked::<PreToolUse>());
-    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_none());
+    assert!(
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .decision()
+            .reason()
+            .is_none()
+    );
 }
 
 #[tokio::test]
@@ -57,7 +71,7 @@ async fn clearing_a_workspace_leaves_the_global_guard() {
         .dispatcher(Origin::default())
         .dispatch(shell_call("ls"))
         .await;
-    assert_eq!(outcome.stopped(), Some("global"));
+    assert_eq!(outcome.decision().reason(), Some("global"));
     engine.clear(&EventKind::PreToolUse.into());
     assert_eq!(engine.registered_events(), []);
 }
@@ -107,7 +121,7 @@ async fn a_scope_is_replaced_whole_and_dispatches_under_way_keep_the_old_hooks()
         Arc::new(tokio::sync::Notify::new()),
     );
     let (started, waits) = (Arc::clone(&begun), Arc::clone(&may_end));
-    file.on_async::<PreToolUse>(move |_| {
+    file.on_async(move |_: &PreToolUse| {
         let (started, waits) = (Arc::clone(&started), Arc::clone(&waits));
         Box::pin(async move {
             started.notify_one();
@@ -122,14 +136,22 @@ async fn a_scope_is_replaced_whole_and_dispatches_under_way_keep_the_old_hooks()
             hooks
                 .dispatch(shell_call("ls"))
                 .await
-                .stopped()
+                .decision()
+                .reason()
                 .map(str::to_owned)
         })
     };
     begun.notified().await;
     file.replace(vec![spec(EventKind::PreToolUse, "new", nothing())]);
     assert_eq!(ids(&engine), ["new"]);
-    assert!(hooks.dispatch(shell_call("ls")).await.stopped().is_none());
+    assert!(
+        hooks
+            .dispatch(shell_call("ls"))
+            .await
+            .decision()
+            .reason()
+            .is_none()
+    );
     may_end.notify_one();
     assert_eq!(under_way.await.unwrap().as_deref(), Some("old"));
 }
@@ -226,8 +248,8 @@ struct Counting {
 }
 
 impl tenterhook::SyncFunction for Counting {
-    fn call(&self, _: &dyn tenterhook::AnyEvent, _: &Origin) -> Option<Box<AnyEffect>> {
+    fn call(&self, _: &dyn tenterhook::AnyEvent, _: &Origin) -> tenterhook::SyncAnswer {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        None
+        Ok(None)
     }
 }

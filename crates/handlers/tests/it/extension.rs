@@ -247,7 +247,7 @@ async fn changes_chain_in_the_order_of_priorities_until_one_blocks() {
     assert_eq!(bench.noted("order"), ["c ls", "a ls c", "b ls c a"]);
     fs::remove_file(bench.path("order")).unwrap();
     let blocked = hooks.dispatch(call("sudo ls")).await;
-    assert_eq!(blocked.stopped(), Some("no sudo"));
+    assert_eq!(blocked.decision().reason(), Some("no sudo"));
     assert!(blocked.rewritten().is_none());
     assert_eq!(bench.noted("order"), ["c sudo ls"]);
 }
@@ -330,7 +330,7 @@ for method, number, params in calls():
     bench.add(&bench.extension("peer", text)).await;
     let outcome = bench.hooks().dispatch(call("ls")).await;
     assert!(
-        outcome.stopped().unwrap().contains("timed out"),
+        outcome.decision().reason().unwrap().contains("timed out"),
         "{outcome:?}"
     );
     let heard = ["extension.event.handle", "$/cancelRequest"];
@@ -361,7 +361,10 @@ async fn an_answer_without_a_result_changes_nothing() {
     let text = "for _, number, params in calls():\n    send({'id': number})\n";
     bench.add(&bench.extension("peer", text)).await;
     let outcome = bench.hooks().dispatch(call("ls")).await;
-    assert_eq!((outcome.stopped(), outcome.failures().len()), (None, 0));
+    assert_eq!(
+        (outcome.decision().reason(), outcome.failures().len()),
+        (None, 0)
+    );
 }
 
 // E7: and everything else that no peer may say.
@@ -432,13 +435,14 @@ for method, number, params in calls():
     let crashed = hooks.dispatch(call("crash")).await;
     assert!(
         crashed
-            .stopped()
+            .decision()
+            .reason()
             .unwrap()
             .contains("it exited with status 3"),
         "{crashed:?}"
     );
     let began = Instant::now();
-    assert_eq!(hooks.dispatch(call("ls")).await.stopped(), None);
+    assert_eq!(hooks.dispatch(call("ls")).await.decision().reason(), None);
     assert!(began.elapsed() >= Duration::from_millis(90));
     assert_eq!(bench.noted("starts").len(), 2);
 }
@@ -473,7 +477,11 @@ for method, number, params in calls():
     let hooks = bench.hooks();
     let denied = hooks.dispatch(call("ls")).await;
     assert!(
-        denied.stopped().unwrap().contains("handler threw"),
+        denied
+            .decision()
+            .reason()
+            .unwrap()
+            .contains("handler threw"),
         "{denied:?}"
     );
     let used = PostToolUse {
@@ -559,7 +567,10 @@ for method, number, params in calls():
         text: text.to_owned(),
         ..UserInput::default()
     };
-    assert_eq!(hooks.dispatch(input("damn")).await.stopped(), Some("rude"));
+    assert_eq!(
+        hooks.dispatch(input("damn")).await.decision().reason(),
+        Some("rude")
+    );
     let changed = hooks.dispatch(input("hi")).await.into_rewritten().unwrap();
     assert_eq!(changed.text, "HI");
     let used = PostToolUse {
@@ -670,7 +681,10 @@ for method, number, params in calls():
     );
     bench.add(&extension).await;
     let outcome = bench.hooks().dispatch(call("ls")).await;
-    assert_eq!(outcome.stopped(), Some("unavailable -32602 -32004 -32601"));
+    assert_eq!(
+        outcome.decision().reason(),
+        Some("unavailable -32602 -32004 -32601")
+    );
 }
 
 // E11: what a tool of an extension has so far.

@@ -13,7 +13,8 @@ use tenterhook::event::{
 };
 use tenterhook::journal::JournalRecord;
 use tenterhook::{
-    CommandHandler, Dialect, Engine, EventKind, HookSpec, MemoryJournal, OnError, Permission,
+    CommandHandler, Decision, Dialect, Engine, EventKind, HookSpec, MemoryJournal, OnError,
+    StopKind,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::http::{Headers, HttpHandler, Target};
@@ -71,7 +72,7 @@ async fn a_service_is_sent_what_a_command_reads() {
             })
             .dispatch(shell_call("ls \"a\"\n"))
             .await;
-        assert_eq!(outcome.stopped(), None);
+        assert_eq!(outcome.decision().reason(), None);
         let (head, body) = server.request().await;
         assert_eq!(body, std::fs::read(&file).unwrap());
         let head = head.to_ascii_lowercase();
@@ -97,7 +98,7 @@ async fn a_service_has_the_powers_of_a_command_on_every_class_of_event() {
     };
     let (hooks, _server) = answering(EventKind::PreToolUse, DENY).await;
     assert_eq!(
-        hooks.dispatch(shell_call("ls")).await.stopped(),
+        hooks.dispatch(shell_call("ls")).await.decision().reason(),
         Some("not here")
     );
 
@@ -115,7 +116,11 @@ async fn a_service_has_the_powers_of_a_command_on_every_class_of_event() {
     let block = r#"{"decision":"block","reason":"no"}"#;
     let (hooks, _server) = answering(EventKind::UserPromptSubmit, block).await;
     assert_eq!(
-        hooks.dispatch(UserPromptSubmit::default()).await.stopped(),
+        hooks
+            .dispatch(UserPromptSubmit::default())
+            .await
+            .decision()
+            .reason(),
         Some("no")
     );
 
@@ -167,7 +172,7 @@ async fn answers_that_say_nothing_let_the_call_through() {
         let server = serve(script.clone()).await;
         let hooks = engine([gate(&server.url())]).dispatcher(origin());
         let outcome = hooks.dispatch(shell_call("ls")).await;
-        assert_eq!(outcome.stopped(), None, "{script:?}");
+        assert_eq!(outcome.decision().reason(), None, "{script:?}");
         assert_eq!(outcome.failures(), [], "{script:?}");
     }
 }
@@ -179,7 +184,13 @@ async fn strict_output_refuses_what_a_lenient_reader_passes_over() {
     let hooks =
         engine([spec(EventKind::PreToolUse, "guard", Arc::new(strict))]).dispatcher(origin());
     let outcome = hooks.dispatch(shell_call("ls")).await;
-    assert!(outcome.stopped().unwrap().contains("unknown key `colour`"));
+    assert!(
+        outcome
+            .decision()
+            .reason()
+            .unwrap()
+            .contains("unknown key `colour`")
+    );
 }
 
 /// A server that gives no usable answer, and what the failure says.
@@ -389,10 +400,10 @@ async fn a_service_that_gives_no_usable_answer_denies_and_says_which_hook_and_wh
                     .dispatcher(origin())
                     .dispatch(shell_call("ls"))
                     .await;
-                let Some(reason) = outcome.stopped() else {
+                let Decision::Stop { reason, kind, .. } = outcome.decision() else {
                     panic!("a service that {case} let the call through");
                 };
-                assert_eq!(outcome.permission(), Permission::Deny, "{case}");
+                assert_eq!(kind, StopKind::Failed, "{case}");
                 assert!(
                     reason.starts_with("pre_tool_use hook failed to execute: hook \"guard\": "),
                     "{case}: {reason}"
@@ -421,7 +432,7 @@ async fn a_broken_service_lets_the_call_through_only_where_its_author_said_so() 
                 let engine = Engine::builder().journal(journal.clone()).build();
                 engine.register(on_error(gate, OnError::Ignore));
                 let outcome = engine.dispatcher(origin()).dispatch(shell_call("ls")).await;
-                assert_eq!(outcome.stopped(), None, "{case}");
+                assert_eq!(outcome.decision().reason(), None, "{case}");
                 let [failure] = outcome.failures() else {
                     panic!("{case}: {:?}", outcome.failures())
                 };
@@ -456,7 +467,7 @@ async fn timeout_and_cancellation_close_the_connection() {
             .with_cancel(cancel.clone());
         let dispatch = tokio::spawn(async move {
             let outcome = hooks.dispatch(shell_call("ls")).await;
-            outcome.stopped().map(str::to_owned)
+            outcome.decision().reason().map(str::to_owned)
         });
         server.request().await;
         if is_cancelled {
@@ -491,7 +502,8 @@ async fn a_kept_connection_is_used_again_and_a_request_that_it_lost_is_not_repea
     let first = hooks.dispatch(shell_call("ls")).await;
     assert_eq!(first.failures(), []);
     let second = hooks.dispatch(shell_call("rm")).await;
-    let reason = second.stopped().unwrap();
+    let decision = second.decision();
+    let reason = decision.reason().unwrap();
     assert!(
         reason.ends_with("connection closed before message completed"),
         "{reason}"
@@ -510,7 +522,7 @@ async fn a_certificate_that_the_machine_trusts_is_accepted() {
     if let Ok(url) = std::env::var(TRUSTED_URL) {
         let hooks = engine([gate(&url)]).dispatcher(origin());
         let outcome = hooks.dispatch(shell_call("ls")).await;
-        assert_eq!(outcome.stopped(), Some("not here"));
+        assert_eq!(outcome.decision().reason(), Some("not here"));
         return;
     }
     let (mut server, certificate) = serve_tls(Script::json(DENY)).await;
@@ -594,7 +606,7 @@ async fn many_events_at_once_are_so_many_requests_and_no_more() {
     let outcomes = join_all((0..200).map(|_| hooks.dispatch(shell_call("ls")))).await;
     for outcome in outcomes {
         assert_eq!(
-            outcome.stopped(),
+            outcome.decision().reason(),
             Some("counted"),
             "{:?}",
             outcome.failures()
@@ -611,7 +623,7 @@ async fn a_megabyte_goes_out_and_comes_back() {
     let hooks = engine([gate(&server.url())]).dispatcher(origin());
     let began = Instant::now();
     let outcome = hooks.dispatch(shell_call(&"y".repeat(4 << 20))).await;
-    assert_eq!(outcome.stopped(), None);
+    assert_eq!(outcome.decision().reason(), None);
     let event: PreToolUse = outcome.into_rewritten().unwrap();
     assert_eq!(event.tool_input.get("cmd"), Some(&Value::from(text)));
     assert!(server.request().await.1.len() > 4 << 20);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tenterhook::event::{
     PermissionDenied, PostToolUse, PreToolUse, TokenBudgetExceeded, ToolError, ToolsDisabled,
 };
-use tenterhook::{Engine, Event, Permission, ToolResult};
+use tenterhook::{Engine, Event, ToolResult};
 
 use crate::stage::{Stage, run_without_host};
 
@@ -341,7 +341,7 @@ async fn arguments_that_a_handler_changes_in_place_are_the_tools() {
         );
         stage.add(API, "a.py", &text).await;
         let outcome = stage.hooks().dispatch(call()).await;
-        assert_eq!(outcome.stopped(), None, "{change}");
+        assert_eq!(outcome.decision().reason(), None, "{change}");
         assert!(outcome.failures().is_empty(), "{change}: {outcome:?}");
         let rewritten = outcome
             .into_rewritten()
@@ -373,7 +373,7 @@ async fn a_handler_of_morphix_that_raises_is_reported_and_the_others_run() {
     let stage = Stage::new();
     stage.add(API, "broken.py", BROKEN).await;
     let outcome = stage.hooks().dispatch(call()).await;
-    assert_eq!(outcome.stopped(), None);
+    assert_eq!(outcome.decision().reason(), None);
     let causes: Vec<_> = outcome
         .failures()
         .iter()
@@ -392,8 +392,7 @@ async fn a_handler_of_morphix_that_raises_is_reported_and_the_others_run() {
     let strict = Stage::with(Engine::builder().strict(true).build());
     strict.add(API, "broken.py", BROKEN).await;
     let outcome = strict.hooks().dispatch(call()).await;
-    assert_eq!(outcome.permission(), Permission::Deny);
-    assert!(outcome.stopped().unwrap().contains("no luck"));
+    assert!(outcome.decision().reason().unwrap().contains("no luck"));
 }
 
 // M2, M3, M4, M19, M20: a file is loaded anew in its place, a handler that unregisters itself is heard no more, and half a

@@ -8,7 +8,7 @@ use tenterhook::event::{
     MessageReceive, MessageSend, PostToolUse, PreToolUse, ResourcesDiscover, SessionBeforeFork,
     SessionBeforeSwitch, SessionBeforeTree, ToolExecutionEnd, UserInput,
 };
-use tenterhook::{Dispatched, Engine, Message, Permission, Role, ToolResult, parse_event};
+use tenterhook::{Dispatched, Engine, Message, Role, ToolResult, parse_event};
 use tenterhook_dialects::operator::EVENTS;
 use tenterhook_handlers::worker::Registered;
 
@@ -134,7 +134,7 @@ async fn handlers_of_tool_call_block_and_replace_arguments() {
         let stage = stage("tool_call", bodies).await;
         let outcome = stage.hooks().dispatch(call("ls")).await;
         assert!(outcome.failures().is_empty(), "{bodies:?}: {outcome:?}");
-        assert_eq!(outcome.stopped(), stopped, "{bodies:?}");
+        assert_eq!(outcome.decision().reason(), stopped, "{bodies:?}");
         let rewritten = outcome
             .into_rewritten()
             .map(|event| json!(event.tool_input));
@@ -264,7 +264,7 @@ async fn handlers_of_session_before_events_veto_or_supply() {
         let stage = stage("session_before_compact", bodies).await;
         let outcome = stage.hooks().dispatch(BeforeCompaction::default()).await;
         assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
-        assert_eq!(outcome.stopped(), stopped, "{bodies:?}");
+        assert_eq!(outcome.decision().reason(), stopped, "{bodies:?}");
         assert_eq!(outcome.supplied().as_deref(), supplied, "{bodies:?}");
     }
     let veto = "return t.SessionBeforeSwitchResult(cancel=event.reason == 'new')";
@@ -273,14 +273,14 @@ async fn handlers_of_session_before_events_veto_or_supply() {
         .hooks()
         .dispatch(SessionBeforeSwitch::default())
         .await;
-    assert!(outcome.stopped().is_some());
+    assert!(outcome.decision().reason().is_some());
     let fork = stage(
         "session_before_fork",
         &["return t.SessionBeforeForkResult(cancel=True)"],
     )
     .await;
     let outcome = fork.hooks().dispatch(SessionBeforeFork::default()).await;
-    assert!(outcome.stopped().is_some());
+    assert!(outcome.decision().reason().is_some());
     let tree = stage(
         "session_before_tree",
         &["assert event.preparation.target_id == 'e1'\n    \
@@ -434,7 +434,7 @@ async fn a_rejected_message_is_dropped_with_its_reason() {
     )
     .await;
     let outcome = stage.hooks().dispatch(MessageReceive::default()).await;
-    assert_eq!(outcome.stopped(), Some("not new"));
+    assert_eq!(outcome.decision().reason(), Some("not new"));
     assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
 }
 
@@ -449,7 +449,10 @@ async fn results_that_operator_drops_count_here() {
         let event = ChannelConnect {
             channel_id: channel.to_owned(),
         };
-        assert_eq!(connect.hooks().dispatch(event).await.stopped(), stopped);
+        assert_eq!(
+            connect.hooks().dispatch(event).await.decision().reason(),
+            stopped
+        );
     }
     let end = stage(
         "message_end",
@@ -504,7 +507,7 @@ async fn a_handler_of_operator_that_fails_is_reported_and_stops_nothing() {
     ] {
         let alone = stage("tool_call", &[body]).await;
         let outcome = alone.hooks().dispatch(call("ls")).await;
-        assert_eq!(outcome.stopped(), None, "{body}");
+        assert_eq!(outcome.decision().reason(), None, "{body}");
         let [failure] = outcome.failures() else {
             panic!("{body}: {outcome:?}");
         };
@@ -512,12 +515,12 @@ async fn a_handler_of_operator_that_fails_is_reported_and_stops_nothing() {
         assert!(failure.let_through, "{body}");
         let guarded = stage("tool_call", &[body, guard]).await;
         let outcome = guarded.hooks().dispatch(call("ls")).await;
-        assert_eq!(outcome.stopped(), Some("still here"), "{body}");
+        assert_eq!(outcome.decision().reason(), Some("still here"), "{body}");
 
         let strict = Stage::with(Engine::builder().strict(true).build());
         strict.add(API, "a.py", &file("tool_call", &[body])).await;
         let outcome = strict.hooks().dispatch(call("ls")).await;
-        assert_eq!(outcome.permission(), Permission::Deny, "{body}");
+        assert!(!outcome.decision().is_proceed(), "{body}");
     }
     // What an observer returns counts for nothing.
     let observer = stage("agent_end", &["return {'any': object}"]).await;

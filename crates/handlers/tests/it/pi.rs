@@ -127,7 +127,7 @@ async fn the_guards_of_pi_s_document_block_calls() {
         let said = format!("{event:?}");
         let outcome = stage.hooks().dispatch(event).await;
         assert!(outcome.failures().is_empty(), "{said}: {outcome:?}");
-        assert_eq!(outcome.stopped(), stopped, "{said}");
+        assert_eq!(outcome.decision().reason(), stopped, "{said}");
     }
 }
 
@@ -150,7 +150,7 @@ async fn handlers_of_tool_call_block_in_order_and_by_failing() {
     ] {
         let stage = stage("tool_call", bodies).await;
         let outcome = stage.hooks().dispatch(shell("ls")).await;
-        let found = outcome.stopped().map(str::to_owned);
+        let found = outcome.decision().reason().map(str::to_owned);
         match stopped {
             Some(stopped) => {
                 let found = found.unwrap_or_default();
@@ -226,7 +226,7 @@ async fn input_is_passed_on_changed_or_handled() {
         let event = input("X", Some(vec![image("A")]), InputSource::Interactive);
         let outcome = stage.hooks().dispatch(event).await;
         assert_eq!(outcome.is_handled(), handled, "{bodies:?}");
-        assert_eq!(outcome.stopped(), None, "{bodies:?}");
+        assert_eq!(outcome.decision().reason(), None, "{bodies:?}");
         let throws = bodies.iter().filter(|body| body.contains("boom")).count();
         assert_eq!(outcome.failures().len(), throws, "{bodies:?}");
         assert!(!stage.path("said").exists(), "{bodies:?}");
@@ -478,7 +478,7 @@ async fn sessions_are_kept_from_what_handlers_cancel() {
         let stage = stage("session_before_compact", bodies).await;
         let outcome = stage.hooks().dispatch(compaction()).await;
         assert_eq!(
-            outcome.stopped().is_some(),
+            outcome.decision().reason().is_some(),
             stops,
             "{bodies:?}: {outcome:?}"
         );
@@ -494,12 +494,19 @@ async fn sessions_are_kept_from_what_handlers_cancel() {
     stage.add(API, "a.js", text).await;
     let hooks = stage.hooks();
     let switch = hooks.dispatch(SessionBeforeSwitch::default()).await;
-    assert!(switch.stopped().is_some());
+    assert!(switch.decision().reason().is_some());
     let fork = |id: &str| SessionBeforeFork {
         entry_id: id.into(),
         ..SessionBeforeFork::default()
     };
-    assert!(hooks.dispatch(fork("e2")).await.stopped().is_some());
+    assert!(
+        hooks
+            .dispatch(fork("e2"))
+            .await
+            .decision()
+            .reason()
+            .is_some()
+    );
     let rewritten = hooks.dispatch(fork("e1")).await.into_rewritten().unwrap();
     assert!(rewritten.skip_conversation_restore);
     let tree = |id: &str| SessionBeforeTree {
@@ -508,7 +515,14 @@ async fn sessions_are_kept_from_what_handlers_cancel() {
             ..TreePreparation::default()
         },
     };
-    assert!(hooks.dispatch(tree("e2")).await.stopped().is_some());
+    assert!(
+        hooks
+            .dispatch(tree("e2"))
+            .await
+            .decision()
+            .reason()
+            .is_some()
+    );
     let outcome = hooks.dispatch(tree("e1")).await;
     assert_eq!(outcome.supplied().as_deref(), Some("Custom branch summary"));
     let rewritten = outcome.into_rewritten().unwrap();
@@ -889,7 +903,11 @@ async fn what_handlers_do_to_their_process_is_none_of_the_protocol_s() {
         for round in 1..=3 {
             let outcome = stage.hooks().dispatch(shell("ls")).await;
             let expected = format!("{round} \u{FFFD}");
-            assert_eq!(outcome.stopped(), Some(&*expected), "{body}: {outcome:?}");
+            assert_eq!(
+                outcome.decision().reason(),
+                Some(&*expected),
+                "{body}: {outcome:?}"
+            );
             tokio::task::yield_now().await;
         }
     }
@@ -995,7 +1013,10 @@ async fn sources_that_are_deep_are_read_or_refused_and_nothing_else() {
     }
     stage.add(API, "good.ts", TOOL_CALLS).await;
     let outcome = stage.hooks().dispatch(shell("sudo ls")).await;
-    assert_eq!(outcome.stopped(), Some("Not allowed in read-only mode"));
+    assert_eq!(
+        outcome.decision().reason(),
+        Some("Not allowed in read-only mode")
+    );
 }
 
 #[tokio::test]
@@ -1034,7 +1055,8 @@ async fn a_worker_for_node_that_takes_too_much_memory_is_ended() {
     let body = "globalThis.kept = []; for (;;) { kept.push(Buffer.alloc(100 << 20, 1)); await new Promise((r) => setTimeout(r, 30)); }";
     let stage = stage("tool_call", &[body]).await;
     let outcome = stage.hooks().dispatch(shell("ls")).await;
-    let reason = outcome.stopped().unwrap();
+    let decision = outcome.decision();
+    let reason = decision.reason().unwrap();
     assert!(
         reason.contains("it took more than 2048 MiB of memory"),
         "{reason}"

@@ -50,7 +50,7 @@ async fn http_post_sends_the_body_that_it_is_given_or_the_event() {
     );
 
     let outcome = hooks.dispatch(shell_call("ls")).await;
-    assert_eq!(outcome.stopped(), None);
+    assert_eq!(outcome.decision().reason(), None);
     let body: Value = serde_json::from_slice(&server.request().await.1).unwrap();
     assert_eq!(body.get("event"), Some(&json!("pre_tool_use")));
     assert_eq!(body.get("session_id"), Some(&json!("s1")));
@@ -71,7 +71,7 @@ async fn http_post_takes_no_notice_of_what_it_is_answered() {
             .dispatcher(origin())
             .dispatch(shell_call("ls"))
             .await;
-        assert_eq!(outcome.stopped(), None);
+        assert_eq!(outcome.decision().reason(), None);
         assert_eq!(outcome.failures(), []);
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenterhook::event::PreToolUse;
 use tenterhook::{
-    Dispatcher, Engine, EventKind, HookSpec, OnError, Origin, Permission, Policy, Scope,
+    Decision, Dispatcher, Engine, EventKind, HookSpec, OnError, Origin, Policy, Scope,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_handlers::worker::{
@@ -165,13 +165,15 @@ async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
     assert_eq!((number, short(&hooks)), (0, expected.to_vec()));
     let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
     let denied = dispatcher.dispatch(call("sudo ls")).await;
-    assert_eq!(denied.permission(), Permission::Deny);
-    assert_eq!(denied.stopped(), Some("no sudo here"));
+    assert_eq!(denied.decision().reason(), Some("no sudo here"));
     let patched = dispatcher.dispatch(call("ls")).await;
     assert_eq!(patched.context(), ["changed"]);
     let event = patched.into_rewritten().unwrap();
     assert_eq!(event.tool_input["cmd"], "ls -h");
-    assert_eq!(dispatcher.dispatch(call("pwd")).await.stopped(), None);
+    assert_eq!(
+        dispatcher.dispatch(call("pwd")).await.decision().reason(),
+        None
+    );
     let turn = dispatcher
         .dispatch(tenterhook::event::TurnEnd::default())
         .await;
@@ -184,7 +186,10 @@ async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
         ),
     ] {
         let outcome = dispatcher.dispatch(call(cmd)).await;
-        assert!(outcome.stopped().unwrap().contains(cause), "{outcome:?}");
+        assert!(
+            outcome.decision().reason().unwrap().contains(cause),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -221,9 +226,9 @@ async fn a_node_script_says_which_hooks_it_has_and_they_answer() {
     assert_eq!(short(&hooks), expected);
     let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
     let denied = dispatcher.dispatch(call("sudo ls")).await;
-    assert_eq!(denied.stopped(), Some("no sudo here"));
+    assert_eq!(denied.decision().reason(), Some("no sudo here"));
     let patched = dispatcher.dispatch(call("ls")).await;
-    assert_eq!(patched.permission(), Permission::Ask);
+    assert!(matches!(patched.decision(), Decision::Ask { .. }));
     let event = patched.into_rewritten().unwrap();
     assert_eq!(event.tool_input["cmd"], "ls -h");
     let turn = dispatcher
@@ -238,7 +243,10 @@ async fn a_node_script_says_which_hooks_it_has_and_they_answer() {
         ),
     ] {
         let outcome = dispatcher.dispatch(call(cmd)).await;
-        assert!(outcome.stopped().unwrap().contains(cause), "{outcome:?}");
+        assert!(
+            outcome.decision().reason().unwrap().contains(cause),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -510,8 +518,9 @@ async fn a_gate_that_a_faulty_worker_serves_denies() {
         let (_, Registered { hooks, .. }) = worker.load(&bench.script("a.py", "")).await.unwrap();
         let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(2));
         let outcome = dispatcher.dispatch(call("ls")).await;
-        let reason = outcome
-            .stopped()
+        let decision = outcome.decision();
+        let reason = decision
+            .reason()
             .unwrap_or_else(|| panic!("{what}: it went through"));
         assert!(reason.contains(cause), "{what}: {reason}");
     }

@@ -44,8 +44,7 @@ event! {
         system_prompt: String,
     }
     rewrites {
-        /// Changes the system prompt.
-        replace replace_system_prompt(system_prompt: String) => system_prompt,
+        replace replace_system_prompt => system_prompt,
     }
     collects {
         /// A tool to enable for this run.

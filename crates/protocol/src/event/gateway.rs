@@ -82,10 +82,8 @@ event! {
         parts: Vec<MessagePart>,
     }
     rewrites {
-        /// Changes the text.
-        replace replace_text(text: String) => text,
-        /// Changes the parts.
-        replace replace_parts(parts: Vec<MessagePart>) => parts,
+        replace replace_text => text,
+        replace replace_parts => parts,
     }
 }
 

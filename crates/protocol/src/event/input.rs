@@ -78,10 +78,8 @@ event! {
         source: InputSource,
     }
     rewrites {
-        /// Changes the text.
-        replace replace_text(text: String) => text,
-        /// Changes the images; unset they are kept.
-        replace replace_images(images: Vec<Image>) => images,
+        replace replace_text => text,
+        replace replace_images => images,
     }
 }
 
@@ -125,8 +123,7 @@ event! {
         cwd: PathBuf,
     }
     rewrites {
-        /// Runs another command instead.
-        replace replace_command(command: String) => command,
+        replace replace_command => command,
     }
     supplies BashResult
 }

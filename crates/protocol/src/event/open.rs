@@ -1,4 +1,4 @@
-//! Events that only other agents have, with the payloads that those agents write, and events that users define.
+//! Events that only other agents have, with the payloads that those agents write.
 
 use std::any::Any;
 
@@ -8,11 +8,8 @@ use serde_json::Value;
 
 use crate::JsonObject;
 use crate::capability::{Capabilities, Capability, honours};
-use crate::catalogue::{
-    self, AnyEvent, Event, EventClass, EventInfo, RewriteError, RewriteInfo, RewriteMode, Run,
-};
+use crate::catalogue::{self, AnyEvent, Event, EventClass, EventInfo, RewriteError, Run};
 use crate::event_kind::EventKind;
-use crate::id::CustomName;
 
 /// Declares an event with an open payload.
 macro_rules! open_event {
@@ -26,6 +23,8 @@ macro_rules! open_event {
         }
 
         impl catalogue::private::Sealed for $name {}
+
+        catalogue::class!($class $name);
 
         impl Event for $name {
             const INFO: &'static EventInfo = &EventInfo {
@@ -96,89 +95,4 @@ open_event! {
     PreModelSwitch = "pre_model_switch", Gate, [Block];
     /// Another model was chosen.
     PostModelSwitch = "post_model_switch", Observer, [];
-}
-
-/// An event that a user defines, `x-<vendor>.<name>`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Custom {
-    /// The event's name.
-    pub name: CustomName,
-    /// The payload. Hooks may change its top-level keys.
-    #[serde(default)]
-    pub payload: JsonObject,
-}
-
-impl catalogue::private::Sealed for Custom {}
-
-impl Event for Custom {
-    const INFO: &'static EventInfo = &EventInfo {
-        kind: EventKind::Custom,
-        name: "x-<vendor>.<name>",
-        class: EventClass::Gate,
-        run: Run::Series,
-        subject: None,
-        capabilities: Capabilities::of(&[
-            Capability::Permission,
-            Capability::Block,
-            Capability::Context,
-            Capability::StopRun,
-        ]),
-        rewrites: &[RewriteInfo {
-            field: "payload",
-            target: "payload",
-            mode: RewriteMode::Merge,
-        }],
-        collects: &[],
-        supplies: None,
-    };
-}
-
-impl honours::Permission for Custom {}
-impl honours::Block for Custom {}
-impl honours::Context for Custom {}
-impl honours::StopRun for Custom {}
-
-impl crate::Effect<Custom> {
-    /// Changes the payload: the keys given take the place of the same keys.
-    #[must_use]
-    pub fn patch_payload(self, value: &JsonObject) -> Self {
-        self.rewriting("payload", value)
-    }
-}
-
-impl AnyEvent for Custom {
-    fn info(&self) -> &'static EventInfo {
-        Self::INFO
-    }
-
-    fn name(&self) -> &str {
-        self.name.as_str()
-    }
-
-    fn subject(&self) -> Option<&str> {
-        None
-    }
-
-    fn payload(&self) -> Result<JsonObject, serde_json::Error> {
-        Ok(self.payload.clone())
-    }
-
-    fn rewrite(&mut self, field: &str, value: Value) -> Result<(), RewriteError> {
-        match field {
-            "payload" => catalogue::merge(&mut self.payload, field, value),
-            _ => Err(RewriteError::UnknownField {
-                event: self.name.to_string(),
-                field: field.to_owned(),
-            }),
-        }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn boxed_clone(&self) -> Box<dyn AnyEvent> {
-        Box::new(self.clone())
-    }
 }

@@ -135,8 +135,7 @@ event! {
         default_directory: PathBuf,
     }
     rewrites {
-        /// Stores sessions in another folder.
-        replace replace_directory(default_directory: PathBuf) => default_directory,
+        replace replace_directory => default_directory,
     }
 }
 
@@ -203,8 +202,7 @@ event! {
         skip_conversation_restore: bool,
     }
     rewrites {
-        /// Lets the fork start without the conversation before it.
-        replace skip_conversation_restore(skip_conversation_restore: bool) => skip_conversation_restore,
+        replace skip_conversation_restore => skip_conversation_restore,
     }
 }
 
@@ -227,12 +225,9 @@ event! {
         preparation: TreePreparation,
     }
     rewrites {
-        /// Changes the instructions for the summary.
-        replace custom_instructions(custom_instructions: Option<String>) => preparation.custom_instructions,
-        /// Lets the instructions take the place of the default ones.
-        replace replace_instructions(replace_instructions: bool) => preparation.replace_instructions,
-        /// Changes the branch's label.
-        replace label(label: Option<String>) => preparation.label,
+        replace custom_instructions => preparation.custom_instructions,
+        replace replace_instructions => preparation.replace_instructions,
+        replace label => preparation.label,
     }
     supplies String
 }

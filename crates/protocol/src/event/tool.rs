@@ -7,7 +7,7 @@
 use crate::JsonObject;
 use crate::catalogue::event;
 use crate::id::ToolUseId;
-use crate::message::{ContentBlock, ToolResult};
+use crate::message::ToolResult;
 use crate::wire_enum::wire_enum;
 
 wire_enum! {
@@ -119,8 +119,7 @@ event! {
         tool_category: Option<String>,
     }
     rewrites {
-        /// Changes arguments: the keys given take the place of the same keys.
-        merge patch_input(tool_input: JsonObject) => tool_input,
+        merge patch_input => tool_input,
     }
 }
 
@@ -167,10 +166,8 @@ event! {
         tool_category: Option<String>,
     }
     rewrites {
-        /// Changes arguments: the keys given take the place of the same keys.
-        merge patch_input(tool_input: JsonObject) => tool_input,
-        /// Changes the arguments as a whole: the tool gets these and no others.
-        replace replace_input(whole_input: JsonObject) => tool_input,
+        merge patch_input => tool_input,
+        replace replace_input => tool_input,
     }
 }
 
@@ -198,8 +195,7 @@ event! {
         suggestions: Vec<String>,
     }
     rewrites {
-        /// Changes arguments: the keys given take the place of the same keys.
-        merge patch_input(tool_input: JsonObject) => tool_input,
+        merge patch_input => tool_input,
     }
 }
 
@@ -302,8 +298,7 @@ event! {
         is_error: bool,
     }
     rewrites {
-        /// Changes the text; an empty one clears it.
-        replace replace_response(tool_response: String) => tool_response,
+        replace replace_response => tool_response,
     }
 }
 
@@ -340,14 +335,10 @@ event! {
         blocked: bool,
     }
     rewrites {
-        /// Changes what the model sees.
-        replace replace_content(content: Vec<ContentBlock>) => result.content,
-        /// Changes the structured facts.
-        replace replace_details(details: Option<JsonObject>) => result.details,
-        /// Changes whether the result counts as an error.
-        replace replace_is_error(is_error: bool) => result.is_error,
-        /// Changes whether the run ends after this call.
-        replace replace_terminate(terminate: bool) => result.terminate,
+        replace replace_content => result.content,
+        replace replace_details => result.details,
+        replace replace_is_error => result.is_error,
+        replace replace_terminate => result.terminate,
     }
 }
 

@@ -48,8 +48,7 @@ event! {
         messages: Messages,
     }
     rewrites {
-        /// Sends other messages; the session keeps its own.
-        replace replace_messages(messages: Vec<Message>) => messages,
+        replace replace_messages => messages,
     }
 }
 
@@ -68,8 +67,7 @@ event! {
         messages: Messages,
     }
     rewrites {
-        /// Sends other messages in this call; the session keeps its own.
-        replace replace_messages(messages: Vec<Message>) => messages,
+        replace replace_messages => messages,
     }
 }
 
@@ -81,8 +79,7 @@ event! {
         tools: Vec<String>,
     }
     rewrites {
-        /// Offers other tools.
-        replace replace_tools(tools: Vec<String>) => tools,
+        replace replace_tools => tools,
     }
 }
 
@@ -94,8 +91,7 @@ event! {
         payload: Value,
     }
     rewrites {
-        /// Sends another body.
-        replace replace_payload(payload: Value) => payload,
+        replace replace_payload => payload,
     }
 }
 
@@ -158,8 +154,7 @@ event! {
         message: Message,
     }
     rewrites {
-        /// Stores another message of the same role.
-        replace replace_message(message: Message) => message,
+        replace replace_message => message,
     }
 }
 

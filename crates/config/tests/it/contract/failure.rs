@@ -165,7 +165,7 @@ async fn a_builtin_that_fails_denies_on_a_gate() {
     let hooks = engine.dispatcher(Origin::default());
     let outcome = hooks.dispatch(PreToolUse::default()).await;
     assert_eq!(
-        outcome.stopped(),
+        outcome.decision().reason(),
         Some("pre_tool_use hook failed to execute: hook \"broken\": the disk is full")
     );
 }

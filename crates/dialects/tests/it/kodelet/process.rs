@@ -116,7 +116,7 @@ async fn input_after(first: &str, second: &str) -> Value {
         .hook(EventKind::PreToolUse, first)
         .hook(EventKind::PreToolUse, second);
     let outcome = bench.send(call(&json!({"a": 1}))).await;
-    assert_eq!(outcome.stopped(), None);
+    assert_eq!(outcome.decision().reason(), None);
     let event = outcome.into_rewritten();
     event.map_or(json!({"a": 1}), |event| Value::Object(event.tool_input))
 }
@@ -139,7 +139,7 @@ async fn an_executable_is_run_with_one_argument_where_the_agent_works() {
         EventKind::PreToolUse,
         "cat > /dev/null; echo \"$# $1 $PWD ${PATH:+path}\" > ran",
     );
-    assert_eq!(bench.send(call(&json!({}))).await.stopped(), None);
+    assert_eq!(bench.send(call(&json!({}))).await.decision().reason(), None);
     let dir = fs::canonicalize(bench.dir.path()).unwrap();
     assert_eq!(bench.text("ran"), format!("1 run {} path\n", dir.display()));
 }
@@ -151,7 +151,8 @@ async fn an_executable_reads_the_event() {
     bench
         .send(call(&json!({"cmd": "a <&> \"b\" c"})))
         .await
-        .stopped();
+        .decision()
+        .reason();
     let event = bench.json("event");
     assert_eq!(event["event"], "before_tool_call");
     assert_eq!(event["conv_id"], "c1");
@@ -167,7 +168,7 @@ async fn a_hook_that_does_not_read_can_block() {
         r#"echo '{"blocked":true,"reason":"r"}'"#,
     );
     let outcome = bench.send(call(&json!({"cmd": "x".repeat(1 << 20)}))).await;
-    assert_eq!(outcome.stopped(), Some("r"));
+    assert_eq!(outcome.decision().reason(), Some("r"));
 }
 
 // K-M1, K-M2, K-M3: the first block ends it; a failing gate blocks by itself, unlike there.
@@ -180,18 +181,27 @@ async fn the_first_block_ends_the_dispatch() {
             r#"echo '{"blocked":true,"reason":"first"}'"#,
         )
         .hook(EventKind::PreToolUse, "touch ran");
-    assert_eq!(bench.send(call(&json!({}))).await.stopped(), Some("first"));
+    assert_eq!(
+        bench.send(call(&json!({}))).await.decision().reason(),
+        Some("first")
+    );
     assert!(!bench.path("ran").exists());
     let bench = Bench::new()
         .hook(EventKind::UserPromptSubmit, "echo '{}'")
         .hook(EventKind::UserPromptSubmit, BLOCKS);
     let outcome = bench.send(UserPromptSubmit::default()).await;
-    assert_eq!(outcome.stopped(), Some("second"));
+    assert_eq!(outcome.decision().reason(), Some("second"));
     let bench = Bench::new()
         .hook(EventKind::PreToolUse, "exit 3")
         .hook(EventKind::PreToolUse, BLOCKS);
     let outcome = bench.send(call(&json!({}))).await;
-    assert!(outcome.stopped().unwrap().contains("exited with status 3"));
+    assert!(
+        outcome
+            .decision()
+            .reason()
+            .unwrap()
+            .contains("exited with status 3")
+    );
 }
 
 // K-M4, K-M5, K-M6, K-M7: inputs chain.
@@ -226,7 +236,14 @@ async fn a_hook_that_fails_leaves_the_changes_before_it() {
         let mut bench = Bench::new()
             .hook(EventKind::PreToolUse, CHANGES)
             .hook(EventKind::PreToolUse, broken);
-        assert!(bench.send(call(&json!({"a": 1}))).await.stopped().is_some());
+        assert!(
+            bench
+                .send(call(&json!({"a": 1})))
+                .await
+                .decision()
+                .reason()
+                .is_some()
+        );
         for spec in &mut bench.specs {
             let warn = Some(tenterhook::OnError::Warn);
             spec.policy = Kodelet::new().policy(EventKind::PreToolUse.info(), warn);
@@ -276,7 +293,7 @@ async fn hooks_of_one_event_run_one_after_another() {
         .hook(EventKind::PreToolUse, "exec sleep 0.3")
         .hook(EventKind::PreToolUse, "exec sleep 0.3");
     let began = Instant::now();
-    assert_eq!(bench.send(call(&json!({}))).await.stopped(), None);
+    assert_eq!(bench.send(call(&json!({}))).await.decision().reason(), None);
     assert!(began.elapsed() >= Duration::from_millis(600));
 }
 
@@ -292,7 +309,10 @@ async fn hooks_of_different_calls_overlap() {
     let one = dispatcher.dispatch(call(&json!({"cmd": "a"})));
     let other = dispatcher.dispatch(call(&json!({"cmd": "b"})));
     let (one, other) = tokio::join!(one, other);
-    assert_eq!((one.stopped(), other.stopped()), (None, None));
+    assert_eq!(
+        (one.decision().reason(), other.decision().reason()),
+        (None, None)
+    );
 }
 
 /// Runs one hook with a timeout of 0.3 seconds; returns the reason of the stop and the time that it took.
@@ -302,7 +322,10 @@ async fn timed(script: &str) -> (Option<String>, Duration) {
         .timeout(Duration::from_millis(300));
     let began = Instant::now();
     let outcome = bench.send(call(&json!({}))).await;
-    (outcome.stopped().map(str::to_owned), began.elapsed())
+    (
+        outcome.decision().reason().map(str::to_owned),
+        began.elapsed(),
+    )
 }
 
 // K-T1, K-T2, K-T5, K-T6: nothing outlives its deadline, and a gate that has not answered by then blocks.
@@ -355,7 +378,7 @@ async fn a_host_that_gives_up_ends_the_hook() {
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(dispatcher.dispatch(call(&json!({}))), give_up);
-    assert!(outcome.stopped().unwrap().contains("cancelled"));
+    assert!(outcome.decision().reason().unwrap().contains("cancelled"));
     assert!(began.elapsed() < Duration::from_secs(8));
 }
 
@@ -378,7 +401,13 @@ async fn an_executable_that_is_gone_blocks() {
     let bench = Bench::new().hook(EventKind::PreToolUse, "true");
     fs::remove_file(bench.path("hook0")).unwrap();
     let outcome = bench.send(call(&json!({}))).await;
-    assert!(outcome.stopped().unwrap().contains("does not exist"));
+    assert!(
+        outcome
+            .decision()
+            .reason()
+            .unwrap()
+            .contains("does not exist")
+    );
 }
 
 #[tokio::test]
@@ -391,7 +420,7 @@ async fn hooks_may_be_written_in_any_language() {
         .program(EventKind::PreToolUse, python)
         .program(EventKind::PreToolUse, node);
     let outcome = bench.send(call(&json!({"a": 1}))).await;
-    assert_eq!(outcome.stopped(), None);
+    assert_eq!(outcome.decision().reason(), None);
     let event = outcome.into_rewritten().unwrap();
     let expected = json!({"a": 1, "python": true, "node": true});
     assert_eq!(Value::Object(event.tool_input), expected);

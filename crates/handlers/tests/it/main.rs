@@ -10,6 +10,8 @@ mod add_context;
 #[cfg(unix)]
 mod extension;
 mod git;
+#[cfg(unix)]
+mod guards;
 mod http;
 mod model;
 #[cfg(unix)]

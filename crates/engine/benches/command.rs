@@ -21,7 +21,7 @@ use serde_json::json;
 use tenterhook::event::{PreToolUse, ToolGuard};
 use tenterhook::{
     CommandHandler, Dispatcher, Engine, EventKind, Handling, HookId, HookSpec, JsonObject, Matcher,
-    Origin, Permission, Phase, Source, native_policy,
+    Origin, Phase, Source, native_policy,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::{CancellationToken, Command, End, Limits, Program};
@@ -182,7 +182,7 @@ fn burst(child: &str, bursts: usize) {
         };
         let outcome = runtime.block_on(hooks.dispatch(event));
         assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
-        assert_eq!(outcome.permission(), Permission::Allow);
+        assert!(outcome.is_allowed());
         began.elapsed()
     };
     compare(

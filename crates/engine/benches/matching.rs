@@ -19,8 +19,8 @@ use std::time::Instant;
 
 use tenterhook::event::PreToolUse;
 use tenterhook::{
-    AnyEffect, AnyEvent, Dispatcher, Engine, EventKind, Handling, HookId, HookSpec, Matcher,
-    Origin, Phase, Scope, Source, SyncFunction, native_policy,
+    AnyEvent, Dispatcher, Engine, EventKind, Handling, HookId, HookSpec, Matcher, Origin, Phase,
+    Scope, Source, SyncAnswer, SyncFunction, native_policy,
 };
 
 fn main() {
@@ -92,10 +92,10 @@ fn matchers(count: usize) -> Vec<String> {
 struct Silent;
 
 impl SyncFunction for Silent {
-    fn call(&self, event: &dyn AnyEvent, _origin: &Origin) -> Option<Box<AnyEffect>> {
+    fn call(&self, event: &dyn AnyEvent, _origin: &Origin) -> SyncAnswer {
         let event: &dyn Any = event.as_any();
         black_box(event.is::<PreToolUse>());
-        None
+        Ok(None)
     }
 }
 

@@ -12,11 +12,13 @@ mod add_prompt_files;
 mod add_recent_commits;
 mod add_user_info;
 mod cache_response;
+mod deny_commands;
 mod http_post;
 mod limit_large_tool_results;
 mod max_iterations;
 mod redact_secrets;
 mod safer_shell;
+mod shell_call;
 mod snapshot;
 mod unload;
 
@@ -60,6 +62,7 @@ pub const BUILTINS: &[Builtin] = &[
     add_recent_commits::BUILTIN,
     add_user_info::BUILTIN,
     cache_response::BUILTIN,
+    deny_commands::BUILTIN,
     http_post::BUILTIN,
     limit_large_tool_results::BUILTIN,
     max_iterations::BUILTIN,

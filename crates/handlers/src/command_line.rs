@@ -58,22 +58,32 @@ fn push_forms(words: &[String], readings: &mut Vec<String>) {
     let mut wrappers = 0;
     let mut may_be_option = false;
     while let Some((first, rest)) = words.split_first() {
-        let is_wrapper = WRAPPERS.contains(&first.as_str());
+        let name = Path::new(first)
+            .file_name()
+            .map(|name| name.to_string_lossy());
+        let is_wrapper = name.as_deref().is_some_and(|name| WRAPPERS.contains(&name));
         let is_option = may_be_option && first.starts_with('-');
         if is_wrapper && wrappers < MOST_WRAPPERS {
             wrappers += 1;
-            readings.push(words.join(" "));
+            push_program(words, readings);
         }
         if !(is_wrapper || is_option || GRAMMAR.contains(&first.as_str()) || is_assignment(first)) {
-            readings.push(words.join(" "));
-            if let Some(name) = Path::new(first).file_name() {
-                let name = name.to_string_lossy().into_owned();
-                readings.push([&[name], rest].concat().join(" "));
-            }
+            push_program(words, readings);
             return;
         }
         may_be_option = is_wrapper || is_option;
         words = rest;
+    }
+}
+
+/// Adds a command as it is written, and without the folder before its program.
+fn push_program(words: &[String], readings: &mut Vec<String>) {
+    readings.push(words.join(" "));
+    if let Some((first, rest)) = words.split_first()
+        && let Some(name) = Path::new(first).file_name()
+    {
+        let name = name.to_string_lossy().into_owned();
+        readings.push([&[name], rest].concat().join(" "));
     }
 }
 

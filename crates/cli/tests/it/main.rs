@@ -30,6 +30,7 @@ mod outcome;
 mod permission;
 mod program;
 mod prompt;
+mod readme;
 mod recipe;
 mod record;
 mod script;

@@ -208,9 +208,11 @@ impl CommandHandler {
 
     /// Reads the line that is the answer, and leaves the rest of the run to a task of its own.
     fn read_line(&self, call: &Call, answered: Answered) -> Answer {
+        let stdout = answer_line(&answered.stdout)
+            .ok_or_else(|| ReadError::invalid("no line of it is a JSON object"))?;
         let reply = Reply {
             status: 0,
-            stdout: answer_line(&answered.stdout).unwrap_or_default(),
+            stdout,
             stderr: b"",
             stdout_omitted: 0,
         };

@@ -4,11 +4,10 @@
 //! another program is not seen, and is labelled `unknown`.
 
 use futures_util::future::{BoxFuture, ready};
-use serde_json::Value;
-use tenterhook::{Call, EventRef, HandlerError};
-use tenterhook_protocol::event::{PreToolUse, ToolGuard};
+use tenterhook::{Call, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind, Permission};
 
+use super::shell_call::command_line;
 use super::{Builtin, Run};
 use crate::command_line::{is_syntax, readings};
 
@@ -282,30 +281,11 @@ impl SaferShell {
     }
 }
 
-/// Returns the command line of a call of the shell tool. One that is not where it should be is empty, which no list
-/// knows to be safe.
-fn command_line(event: &EventRef) -> Option<&str> {
-    let (category, name, input) = match (
-        event.downcast::<PreToolUse>(),
-        event.downcast::<ToolGuard>(),
-    ) {
-        (Some(event), _) => (&event.tool_category, &event.tool_name, &event.tool_input),
-        (None, Some(event)) => (&event.tool_category, &event.tool_name, &event.tool_input),
-        (None, None) => return None,
-    };
-    if category.as_deref() != Some("shell") && name != "shell" {
-        return None;
-    }
-    let line = ["cmd", "command"]
-        .iter()
-        .find_map(|key| input.get(*key).and_then(Value::as_str));
-    Some(line.unwrap_or_default())
-}
-
 impl Run for SaferShell {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
-        let effect = command_line(&call.event).map(|line| self.judge(line));
-        Box::pin(ready(Ok(effect.unwrap_or_default())))
+        let line = command_line(&call.event);
+        let effect = line.map(|line| line.map_or_else(AnyEffect::default, |line| self.judge(line)));
+        Box::pin(ready(effect))
     }
 }
 

@@ -1,0 +1,86 @@
+//! What the README promises: its first guard, the examples, and a test for every guarantee.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::stage::Test;
+
+/// Attacks on the guard, each with whether it must be denied.
+const LINES: &[(&str, bool)] = &[
+    ("sudo reboot", true),
+    (" sudo reboot", true),
+    ("cd x && sudo reboot", true),
+    ("/usr/bin/sudo reboot", true),
+    ("git push -f", true),
+    ("git push --force", true),
+    ("git push origin main --force", true),
+    ("git push origin +main", true),
+    ("git push origin main", false),
+    ("ls", false),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn assert_guards(event: &str, hooks: &str) {
+    for (line, is_denied) in LINES {
+        let call = json!({ "tool_name": "shell", "tool_input": { "cmd": line } });
+        let ran = Test::new()
+            .args(["fire", event, "--no-journal"])
+            .event(&call.to_string())
+            .hooks(hooks)
+            .run();
+        let expected = if *is_denied { 2 } else { 0 };
+        assert_eq!(ran.status, expected, "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_first_guard_of_the_readme_cannot_be_slipped_past() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let guard = readme.split("```yaml\n").nth(1).unwrap();
+    assert_guards("tool_guard", guard.split("```").next().unwrap());
+}
+
+#[test]
+fn the_guard_of_the_example_agent_cannot_be_slipped_past() {
+    let text = fs::read_to_string(root().join("examples/agent.yaml")).unwrap();
+    assert_guards("pre_tool_use", &text);
+}
+
+#[test]
+fn the_guard_of_the_example_hooks_cannot_be_slipped_past() {
+    let text = fs::read_to_string(root().join("examples/hooks.yaml")).unwrap();
+    assert_guards("tool_guard", &text);
+}
+
+#[test]
+fn every_guarantee_of_the_readme_names_tests_that_exist() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let section = readme.split("## What it guarantees").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let guarantees: Vec<&str> = section.split("\n- **").skip(1).collect();
+    assert!(guarantees.len() > 5, "{section}");
+    for guarantee in guarantees {
+        let links: Vec<(&str, &str)> = guarantee
+            .split("[`")
+            .skip(1)
+            .map(|link| {
+                let (name, rest) = link.split_once("`](").unwrap();
+                (name, rest.split(')').next().unwrap())
+            })
+            .collect();
+        assert!(!links.is_empty(), "no test: {guarantee}");
+        for (name, path) in links {
+            let file = root().join(path);
+            let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+            // A compile-fail test is a file of its own.
+            let is_there =
+                text.contains(&format!("fn {name}(")) || path.ends_with(&format!("/{name}.rs"));
+            assert!(is_there, "no test `{name}` in {path}");
+        }
+    }
+}

@@ -1,4 +1,6 @@
-//! kodelet's built-in tools. References are paths in `jingkaihe/kodelet` at `v0.5.36-beta`, unless a row says otherwise.
+//! kodelet's built-in tools.
+//!
+//! References are paths in `jingkaihe/kodelet` at `v0.5.36-beta`, unless a row says otherwise.
 
 use crate::tools::table::{Form, ToolRow, renamed, same, single};
 

@@ -1,4 +1,6 @@
-//! Operator's built-in tools. References are paths in `CursorTouch/Operator-Use`: `operator_use/tools` is the layout of May 2026,
+//! Operator's built-in tools.
+//!
+//! References are paths in `CursorTouch/Operator-Use`. `operator_use/tools` is the layout of May 2026,
 //! `operator_use/builtins/tools` the later one. Hooks see the names of the later one; calls of both are understood.
 
 use crate::tools::table::{Form, ToolRow, Unit, renamed, same, single};

@@ -260,7 +260,30 @@ mod tests {
 
     #[test]
     fn every_operation_of_a_patch_is_found() {
-        let patch = "\n*** Begin Patch\n*** Add File: a b.txt\n+one\n++two\n*** Update File: b\n@@ fn x\n keep\n-old\n+new\n\n@@\n+end\n*** End of File\n*** Update File: c\n*** Move to: /d\n-x\n+y\n*** Delete File: e\n*** End Patch\n";
+        let patch = [
+            "",
+            "*** Begin Patch",
+            "*** Add File: a b.txt",
+            "+one",
+            "++two",
+            "*** Update File: b",
+            "@@ fn x",
+            " keep",
+            "-old",
+            "+new",
+            "",
+            "@@",
+            "+end",
+            "*** End of File",
+            "*** Update File: c",
+            "*** Move to: /d",
+            "-x",
+            "+y",
+            "*** Delete File: e",
+            "*** End Patch",
+            "",
+        ]
+        .join("\n");
         let expected = [
             ("write_file", "a b.txt", "one\n+two\n"),
             ("edit_file", "b", "keep\nold\n>keep\nnew\n"),
@@ -271,7 +294,7 @@ mod tests {
             ("delete_file", "e", "-"),
         ]
         .map(|(tool, path, content)| (tool.to_owned(), path.to_owned(), content.to_owned()));
-        assert_eq!(read(patch).unwrap(), expected);
+        assert_eq!(read(&patch).unwrap(), expected);
     }
 
     #[test]

@@ -120,10 +120,30 @@ mod tests {
 
     #[test]
     fn every_change_of_a_diff_is_found() {
-        let diff = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,3 +1,2 @@ fn x\n a\n-b\n-c\n+d\n\n@@ -9 +8,2 @@\n--- e\n+f\n+++ g\n\\ No newline at end of file\n@@ -20,0 +20,1 @@\n+h\n";
+        let diff = [
+            "diff --git a/x b/x",
+            "index 1..2 100644",
+            "--- a/x",
+            "+++ b/x",
+            "@@ -1,3 +1,2 @@ fn x",
+            " a",
+            "-b",
+            "-c",
+            "+d",
+            "",
+            "@@ -9 +8,2 @@",
+            "--- e",
+            "+f",
+            "+++ g",
+            "\\ No newline at end of file",
+            "@@ -20,0 +20,1 @@",
+            "+h",
+            "",
+        ]
+        .join("\n");
         let expected = [("a\nb\nc", "a\nd"), ("-- e", "f\n++ g"), ("", "h")];
         assert_eq!(
-            edits(diff).unwrap(),
+            edits(&diff).unwrap(),
             expected.map(|(old, new)| (old.to_owned(), new.to_owned()))
         );
     }

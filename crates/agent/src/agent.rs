@@ -1,5 +1,6 @@
 //! The agent: what it is made of, and the sessions it leads.
 
+use std::collections::BTreeMap;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,6 +29,7 @@ use crate::permission::{Permissions, RuleProblem};
 use crate::provider::{ModelId, Provider};
 use crate::queue::{AgentHandle, Queues};
 use crate::resource::{ResourcePlaces, Resources};
+use crate::restriction::{AgentRestrictions, Restrictions};
 use crate::session::{NoEntry, Session, Sessions};
 use crate::swap::{ContextSwaps, Seat};
 use crate::tool::{
@@ -107,6 +109,7 @@ pub(crate) struct Parts {
     permissions: Permissions,
     frontend: Arc<dyn Frontend>,
     agents: Vec<AgentSpec>,
+    restrictions: BTreeMap<String, Arc<AgentRestrictions>>,
     limits: Limits,
     models: Models,
     /// What the agent was built with, once it is.
@@ -228,6 +231,14 @@ impl AgentBuilder {
     #[must_use]
     pub fn agents(mut self, agents: impl IntoIterator<Item = AgentSpec>) -> Self {
         self.parts.agents.extend(agents);
+        self
+    }
+
+    /// Restricts the main agent or a subagent of that name, and every agent that works for it.
+    #[must_use]
+    pub fn restrict(mut self, agent: impl Into<String>, restrictions: AgentRestrictions) -> Self {
+        let restrictions = Arc::new(restrictions);
+        self.parts.restrictions.insert(agent.into(), restrictions);
         self
     }
 
@@ -400,6 +411,7 @@ impl Parts {
             name: self.name.clone(),
             instruction: self.instruction.clone(),
             tools: self.tools.clone(),
+            restrictions: Restrictions::default().and(self.restrictions.get(&self.name)),
             depth: 0,
             in_background: false,
         };
@@ -414,6 +426,7 @@ impl Parts {
             permissions: self.permissions.clone(),
             cwd: self.cwd.clone(),
             agents: self.agents.clone(),
+            restrictions: self.restrictions.clone(),
             limits: self.limits,
             retry: self.retry,
             responses: self.responses.clone(),
@@ -621,6 +634,7 @@ impl Agent {
                 permissions: Permissions::new(),
                 frontend: Arc::new(NonInteractive),
                 agents: Vec::new(),
+                restrictions: BTreeMap::new(),
                 limits: Limits::default(),
                 models: Models::default(),
                 built_with: None,

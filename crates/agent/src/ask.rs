@@ -12,11 +12,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use serde_json::Value;
 use tenterhook_protocol::event::{
     MessageStart, MessageUpdate, NotificationLevel, ProviderRequest, ProviderResponse, RetryEnd,
     RetryStart,
 };
-use tenterhook_protocol::{EventId, Message, Role, ToolCall, Usage};
+use tenterhook_protocol::{EventId, Message, Outcome, Role, ToolCall, Usage};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -191,8 +192,9 @@ impl Asker<'_> {
         match step {
             Step::Request { payload, reply } => {
                 let outcome = self.hooks.fire(|| ProviderRequest { payload }).await;
-                let replaced = outcome.into_rewritten().map(|event| event.payload);
-                reply.send(replaced).unwrap_or_default();
+                let sent = self.payload_to_send(outcome);
+                // A provider that went away has nothing left to send.
+                drop(reply.send(sent));
             }
             Step::Response {
                 status,
@@ -205,6 +207,23 @@ impl Asker<'_> {
                 heard.send(()).unwrap_or_default();
             }
         }
+    }
+
+    /// Returns the body that hooks agreed to, `None` for the same. What no hook has judged is not sent.
+    fn payload_to_send(
+        &self,
+        outcome: Outcome<ProviderRequest>,
+    ) -> Result<Option<Value>, ModelError> {
+        let refused = |message: &str| Err(ModelError::new(ModelErrorKind::Refused, message));
+        if self.cancel.is_cancelled() {
+            return refused("the run was cancelled");
+        }
+        if let Some(hook) = outcome.withheld_by() {
+            return refused(&format!(
+                "the request was withheld, because the provider_request hook `{hook}` failed"
+            ));
+        }
+        Ok(outcome.into_rewritten().map(|event| event.payload))
     }
 
     async fn take(&self, event: ModelEvent, draft: &mut Draft, is_shown: bool) {

@@ -190,7 +190,7 @@ impl Tasks {
         let task = tasks.iter().find(|task| task.id.as_str() == id);
         task.map(read).ok_or_else(|| {
             let known: Vec<String> = tasks.iter().map(|task| format!("`{}`", task.id)).collect();
-            ToolFailure(if known.is_empty() {
+            ToolFailure::permanent(if known.is_empty() {
                 format!("there is no background task `{id}`, and no other")
             } else {
                 format!(

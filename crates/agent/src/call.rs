@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, future};
 use serde_json::Value;
 use tenterhook_protocol::event::{
-    DeniedBy, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
+    DenialSource, DeniedBy, TokenBudgetExceeded, ToolError, ToolExecutionEnd, ToolExecutionStart,
     ToolExecutionUpdate, ToolsDisabled,
 };
 use tenterhook_protocol::{HookId, JsonObject, ToolCall, ToolResult};
@@ -35,9 +35,6 @@ const CANCELED: &str = "The tool call was cancelled.";
 
 /// What the model is told of a call that did not run because the user has said something.
 const STEERED: &str = "The tool call was skipped because the user has said something.";
-
-/// What decided where the user said no.
-const USER_REJECTED: &str = "user_rejected";
 
 /// What the calls of one model answer have in common.
 pub(crate) struct Bench<'a> {
@@ -96,6 +93,8 @@ struct Passage<'a> {
     approved: Option<JsonObject>,
     /// What became of the run before.
     failure: Option<ToolResult>,
+    /// The newest run failed in a way in which the next one would fail too.
+    failed_permanently: bool,
     clock: Clock,
 }
 
@@ -145,8 +144,8 @@ struct Denied {
     hook: Option<HookId>,
     /// Why, without the words around it.
     reason: String,
-    /// What decided, as `tool_approval_decision` names it.
-    source: &'static str,
+    /// What decided, as `tool_approval_decision` reports it.
+    source: DenialSource,
 }
 
 /// Builds an event that describes the call and its present arguments.
@@ -203,7 +202,7 @@ impl Bench<'_> {
         let started = || ToolExecutionStart {
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
-            tool_input: call.arguments.as_object().cloned().unwrap_or_default(),
+            tool_input: shown_input(call),
         };
         self.hooks.tell(started).await;
         self.hooks.frontend().tool_start(self.agent, call);
@@ -217,11 +216,11 @@ impl Bench<'_> {
         let started = || ToolExecutionStart {
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
-            tool_input: call.arguments.as_object().cloned().unwrap_or_default(),
+            tool_input: shown_input(call),
         };
         self.hooks.tell(started).await;
         self.hooks.frontend().tool_start(self.agent, call);
-        let input = call.arguments.as_object().cloned().unwrap_or_default();
+        let input = shown_input(call);
         let called = self.answer_unjudged(call, input, why.to_owned()).await;
         self.close(call, &called.result).await;
         called
@@ -240,7 +239,7 @@ impl Bench<'_> {
 
     async fn carry_out(&self, call: &ToolCall) -> Called {
         if self.cancel.is_cancelled() {
-            let input = call.arguments.as_object().cloned().unwrap_or_default();
+            let input = shown_input(call);
             return self.answer_unjudged(call, input, CANCELED.to_owned()).await;
         }
         let mut passage = match self.admit(call).await {
@@ -272,7 +271,8 @@ impl Bench<'_> {
         passage.clock.began.get_or_insert(began);
         let ran = self.run_tool(passage).await;
         passage.clock.last = began.elapsed();
-        let result = ran.unwrap_or_else(|failure| ToolResult::error(failure.to_string()));
+        passage.failed_permanently = ran.as_ref().is_err_and(ToolFailure::is_permanent_failure);
+        let result = ran.unwrap_or_else(ToolFailure::into_result);
         Ok(self.transform(passage, result).await)
     }
 
@@ -286,7 +286,7 @@ impl Bench<'_> {
         let will_retry = passage.attempt < retry.attempts
             && passage.stop.is_none()
             && !self.cancel.is_cancelled()
-            && !passage.tool.is_hopeless(&error);
+            && !passage.failed_permanently;
         let failed = call_event!(ToolError, passage, error: error, will_retry: will_retry);
         self.hooks.tell(failed).await;
         if !will_retry {
@@ -315,14 +315,14 @@ impl Bench<'_> {
                 call.name,
                 names.join(", ")
             );
-            return Err((JsonObject::new(), text));
+            return Err((shown_input(call), text));
         };
         let input = match &call.arguments {
             Value::Object(input) => input.clone(),
             Value::Null => JsonObject::new(),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 let text = format!("The arguments of `{}` are no JSON object.", call.name);
-                return Err((JsonObject::new(), text));
+                return Err((shown_input(call), text));
             }
         };
         if let Err(error) = tool.check(&input) {
@@ -346,6 +346,7 @@ impl Bench<'_> {
             attempt: 1,
             approved: None,
             failure: None,
+            failed_permanently: false,
             clock: Clock::default(),
         })
     }
@@ -390,8 +391,8 @@ impl Bench<'_> {
             tokio::time::sleep(self.setup.limits.grace).await;
         };
         tokio::select! {
-            ran = running => ran.unwrap_or_else(|_| Err(ToolFailure(format!("the tool `{}` broke", passage.call.name)))),
-            () = given_up => Err(ToolFailure(CANCELED.to_owned())),
+            ran = running => ran.unwrap_or_else(|_| Err(ToolFailure::new(format!("the tool `{}` broke", passage.call.name)))),
+            () = given_up => Err(ToolFailure::new(CANCELED)),
         }
     }
 
@@ -457,6 +458,16 @@ impl Audience {
         } else {
             Progress::default()
         }
+    }
+}
+
+/// Returns the arguments as hooks see them. Hooks know objects only; anything else is shown as `arguments`, because an
+/// empty object would hide what the model asked for.
+fn shown_input(call: &ToolCall) -> JsonObject {
+    match &call.arguments {
+        Value::Object(input) => input.clone(),
+        Value::Null => JsonObject::new(),
+        other => JsonObject::from_iter([("arguments".to_owned(), other.clone())]),
     }
 }
 

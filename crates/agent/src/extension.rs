@@ -115,7 +115,8 @@ impl ForeignTool {
                 })
             }
         };
-        result.map_err(|error| ToolFailure(format!("tool `{}`: {error}", self.name)))
+        // No protocol of extensions can say that a failure is permanent.
+        result.map_err(|error| ToolFailure::new(format!("tool `{}`: {error}", self.name)))
     }
 }
 

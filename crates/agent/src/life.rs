@@ -1,5 +1,6 @@
 //! One agent with one session: what a main agent and a subagent have in common.
 
+use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::model::{Models, Selected};
 use crate::permission::Permissions;
 use crate::queue::Queues;
 use crate::resource::{ResourcePlaces, Resources};
+use crate::restriction::{AgentRestrictions, Restrictions};
 use crate::session::{Session, estimate_tokens};
 use crate::swap::Seat;
 use crate::tool::{READ_FILE, RUN_BACKGROUND_AGENT, TRANSFER_TASK, Toolbox};
@@ -45,6 +47,8 @@ pub(crate) struct Setup {
     pub(crate) permissions: Permissions,
     pub(crate) cwd: PathBuf,
     pub(crate) agents: Vec<AgentSpec>,
+    /// The restrictions of agents, by name.
+    pub(crate) restrictions: BTreeMap<String, Arc<AgentRestrictions>>,
     pub(crate) limits: Limits,
     pub(crate) retry: RetryPolicy,
     pub(crate) responses: Option<ResponseCache>,
@@ -127,6 +131,7 @@ impl Setup {
         let is_active = identity.depth > 0 || self.is_active(name);
         is_listed
             && is_active
+            && identity.restrictions.admit(name, &self.toolbox)
             && (![TRANSFER_TASK, RUN_BACKGROUND_AGENT].contains(&name)
                 || identity.depth < self.limits.task_depth)
     }
@@ -145,6 +150,7 @@ pub(crate) struct Identity {
     pub(crate) instruction: String,
     /// The tools it may use; `None` is all.
     pub(crate) tools: Option<Vec<String>>,
+    pub(crate) restrictions: Restrictions,
     /// How many agents stand between it and the main agent.
     pub(crate) depth: u32,
     /// It works, or an agent that it works for does, while the user speaks to another.

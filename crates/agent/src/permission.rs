@@ -19,6 +19,7 @@ use tenterhook_protocol::JsonObject;
 use thiserror::Error;
 
 pub use self::check::RuleProblem;
+pub(crate) use self::place::follow;
 use self::place::{Place, goes_up};
 use crate::glob::Glob;
 use crate::tool::Tool;

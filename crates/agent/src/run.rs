@@ -99,7 +99,10 @@ impl<'a> Run<'a> {
             selected: life.setup.selected(),
             tools: life.tool_names(),
             first_entry: life.session.entries().len(),
-            cap: life.setup.limits.max_iterations,
+            cap: life
+                .identity
+                .restrictions
+                .at_most(life.setup.limits.max_iterations, |one| one.max_iterations),
             tally: Tally::default(),
             repeats: Repeats::default(),
             life,
@@ -128,7 +131,8 @@ impl<'a> Run<'a> {
         }
         if let Some(event) = outcome.into_rewritten() {
             text = event.text;
-            images = event.images.unwrap_or(images);
+            // A hook that leaves no images has removed those that were there.
+            images = event.images.unwrap_or_default();
         }
         text = self.life.setup.expand(text, source);
         let message = Message {

@@ -13,6 +13,7 @@ use crate::agent::{AgentSpec, RunEnd, RunReport, fresh_agent_id};
 use crate::background::Tasks;
 use crate::hooks::Hooks;
 use crate::life::{Identity, Life, Setup};
+use crate::restriction::Restrictions;
 use crate::session::Session;
 use crate::tool::{Delegate, ToolFailure};
 
@@ -45,7 +46,7 @@ impl Delegate for Delegation<'_> {
         let place = Arc::clone(&self.setup.background).try_acquire_owned();
         let place = place.map_err(|_| {
             let most = self.setup.limits.background_tasks;
-            ToolFailure(format!(
+            ToolFailure::new(format!(
                 "{most} background tasks run already, which is the limit; wait for one or stop one"
             ))
         })?;
@@ -58,6 +59,10 @@ impl Delegate for Delegation<'_> {
     fn background(&self) -> Result<&Tasks, ToolFailure> {
         Ok(self.tasks)
     }
+
+    fn restrictions(&self) -> &Restrictions {
+        &self.parent.restrictions
+    }
 }
 
 impl Delegation<'_> {
@@ -65,12 +70,13 @@ impl Delegation<'_> {
         let depth = self.parent.depth + 1;
         if depth > self.setup.limits.task_depth {
             let limit = self.setup.limits.task_depth;
-            return Err(ToolFailure(format!(
+            return Err(ToolFailure::permanent(format!(
                 "tasks may be given on at most {limit} deep"
             )));
         }
         let spec = self.setup.agents.iter().find(|spec| spec.name == agent);
-        let spec = spec.ok_or_else(|| ToolFailure(format!("there is no agent `{agent}`")))?;
+        let spec =
+            spec.ok_or_else(|| ToolFailure::permanent(format!("there is no agent `{agent}`")))?;
         Ok(Assignment {
             setup: Arc::clone(self.setup),
             parent: self.parent.name.clone(),
@@ -80,6 +86,10 @@ impl Delegation<'_> {
                 name: spec.name.clone(),
                 instruction: spec.instruction.clone(),
                 tools: Some(self.tools_for(spec)),
+                restrictions: self
+                    .parent
+                    .restrictions
+                    .and(self.setup.restrictions.get(&spec.name)),
                 depth,
                 in_background: self.parent.in_background,
             },
@@ -214,7 +224,7 @@ fn judge(agent: &str, report: &RunReport) -> (SubagentStatus, Result<String, Too
             text.push_str("\nIts last words:\n");
             text.push_str(&report.response);
         }
-        (SubagentStatus::Failed, Err(ToolFailure(text)))
+        (SubagentStatus::Failed, Err(ToolFailure::new(text)))
     };
     match &report.end {
         RunEnd::Completed | RunEnd::Handled => {
@@ -222,7 +232,7 @@ fn judge(agent: &str, report: &RunReport) -> (SubagentStatus, Result<String, Too
         }
         RunEnd::Canceled => (
             SubagentStatus::Cancelled,
-            Err(ToolFailure("the task was cancelled".to_owned())),
+            Err(ToolFailure::new("the task was cancelled")),
         ),
         RunEnd::HookBlocked { event, reason } => {
             failed(format!("a {event} hook stopped it ({reason})"))

@@ -19,6 +19,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, Metadata};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub(crate) use self::transfer::{Agents, NAME as TRANSFER_TASK};
 pub use self::write::WriteFile;
 use crate::background::Tasks;
 use crate::provider::ToolSpec;
+use crate::restriction::{Folders, Restrictions};
 
 /// What the agent can call.
 pub trait Tool: Send + Sync + fmt::Debug {
@@ -85,15 +87,10 @@ pub trait Tool: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Says how runs that failed are tried again. The default is [not at all](ToolRetry::once).
+    /// Says how runs that failed are tried again. The default is [not at all](ToolRetry::once). A run that failed
+    /// [permanently](ToolFailure::is_permanent_failure) is never tried again.
     fn retry(&self) -> ToolRetry {
         ToolRetry::once()
-    }
-
-    /// Says whether a run that failed with this text would fail the same way again, so that it is not tried again. The
-    /// default looks for the words `not found`.
-    fn is_hopeless(&self, error: &str) -> bool {
-        error.to_lowercase().contains("not found")
     }
 
     /// Checks arguments; called for each call, and again whenever a hook changed them.
@@ -142,6 +139,11 @@ impl ToolContext<'_> {
     fn path(&self, given: &str) -> PathBuf {
         self.cwd.join(given)
     }
+
+    /// Returns the folders that the tool of that name may use.
+    fn folders(&self, tool: &str) -> Folders {
+        self.delegate.restrictions().folders(tool, self.cwd)
+    }
 }
 
 /// Gives tasks to subagents.
@@ -158,6 +160,9 @@ pub(crate) trait Delegate: Send + Sync {
 
     /// Returns the tasks in the background.
     fn background(&self) -> Result<&Tasks, ToolFailure>;
+
+    /// Returns what the agent that calls may not do.
+    fn restrictions(&self) -> &Restrictions;
 }
 
 /// Arguments that a tool does not take.
@@ -170,24 +175,84 @@ pub struct InvalidInput {
     pub problem: String,
 }
 
-/// A tool that could not do its work. The text goes to the model.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct ToolFailure(pub String);
+/// A tool that could not do its work: what the model gets, and whether the same call would fail again.
+///
+/// ```
+/// use tenterhook_agent::tool::ToolFailure;
+/// assert!(!ToolFailure::new("the service is busy").is_permanent_failure());
+/// assert!(ToolFailure::permanent("there is no issue 12").is_permanent_failure());
+/// ```
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{}", .result.joined_text())]
+pub struct ToolFailure {
+    result: Box<ToolResult>,
+    is_permanent: bool,
+}
 
 impl From<InvalidInput> for ToolFailure {
     fn from(error: InvalidInput) -> Self {
-        Self(error.to_string())
+        Self::permanent(error.to_string())
     }
 }
 
 impl ToolFailure {
+    /// Makes a failure that another attempt may mend.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self::with_result(ToolResult::error(text))
+    }
+
+    /// Makes a failure that the same call would have again, so that it is not tried again.
+    pub fn permanent(text: impl Into<String>) -> Self {
+        Self::new(text).permanently()
+    }
+
+    /// Makes a failure with more than a text, such as `details`. The result counts as an error.
+    pub fn with_result(result: ToolResult) -> Self {
+        let result = ToolResult {
+            is_error: true,
+            ..result
+        };
+        Self {
+            result: Box::new(result),
+            is_permanent: false,
+        }
+    }
+
+    /// Says that the same call would fail again.
+    #[must_use]
+    pub fn permanently(self) -> Self {
+        Self {
+            is_permanent: true,
+            ..self
+        }
+    }
+
+    /// Returns whether the same call would fail again, so that it is not tried again.
+    pub fn is_permanent_failure(&self) -> bool {
+        self.is_permanent
+    }
+
+    /// Returns what the model gets.
+    pub fn into_result(self) -> ToolResult {
+        *self.result
+    }
+
     fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
-        Self(format!("cannot {action} `{}`: {error}", path.display()))
+        let failure = Self::new(format!("cannot {action} `{}`: {error}", path.display()));
+        match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::InvalidFilename
+            | ErrorKind::InvalidData => failure.permanently(),
+            _ => failure,
+        }
     }
 
     fn no_file(action: &str, path: &Path) -> Self {
-        Self(format!(
+        Self::permanent(format!(
             "cannot {action} `{}`: it is no file",
             path.display()
         ))
@@ -208,7 +273,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, ToolFailure> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => Err(ToolFailure(format!("the tool broke: {error}"))),
+        Err(error) => Err(ToolFailure::new(format!("the tool broke: {error}"))),
     }
 }
 
@@ -326,8 +391,8 @@ pub(crate) mod testing {
     use super::*;
 
     /// Refuses every task.
-    #[derive(Debug)]
-    pub(crate) struct NoDelegate;
+    #[derive(Debug, Default)]
+    pub(crate) struct NoDelegate(Restrictions);
 
     impl Delegate for NoDelegate {
         fn transfer<'a>(
@@ -335,15 +400,19 @@ pub(crate) mod testing {
             agent: &'a str,
             _: String,
         ) -> BoxFuture<'a, Result<String, ToolFailure>> {
-            Box::pin(async move { Err(ToolFailure(format!("no agent `{agent}`"))) })
+            Box::pin(async move { Err(ToolFailure::permanent(format!("no agent `{agent}`"))) })
         }
 
         fn begin(&self, agent: &str, _: String) -> Result<TaskId, ToolFailure> {
-            Err(ToolFailure(format!("no agent `{agent}`")))
+            Err(ToolFailure::permanent(format!("no agent `{agent}`")))
         }
 
         fn background(&self) -> Result<&Tasks, ToolFailure> {
-            Err(ToolFailure("no tasks".to_owned()))
+            Err(ToolFailure::permanent("no tasks"))
+        }
+
+        fn restrictions(&self) -> &Restrictions {
+            &self.0
         }
     }
 
@@ -372,7 +441,7 @@ pub(crate) mod testing {
             call: &"c".into(),
             cancel,
             progress: Progress::default(),
-            delegate: &NoDelegate,
+            delegate: &NoDelegate::default(),
         };
         tool.run(input, context)
             .await

@@ -3,11 +3,13 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Parser, Subcommand, ValueEnum};
+use serde_json::Value;
 use tenterhook::EventKind;
 use tenterhook_agent::{Rule, ThinkingLevel};
 use tenterhook_config::{FolderName, HookLine};
+use tenterhook_dialects::form::FORMS;
 
 use crate::exit::EXIT_HELP;
 
@@ -540,10 +542,8 @@ pub(crate) struct FireArgs {
     /// The event: a name of the catalogue, or `x-<vendor>.<name>`.
     pub(crate) event: String,
 
-    /// The event's payload as a JSON object; `-` is stdin. Keys such as `session_id`, `cwd` and `agent` say where
-    /// the event comes from. The default is an empty object.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) payload: PayloadArgs,
 
     #[command(flatten)]
     pub(crate) hooks: HookArgs,
@@ -554,6 +554,31 @@ pub(crate) struct FireArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is sent to the hooks.
+#[derive(Debug, Parser)]
+pub(crate) struct PayloadArgs {
+    /// The event's payload as a JSON object; `-` is stdin. Keys such as `session_id`, `cwd` and `agent` say where
+    /// the event comes from. What a hook of another system reads on its stdin works too. The default is an empty object.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+
+    /// The form of the input: whose hook would read it. The default is recognised by its keys.
+    #[arg(long, value_name = "SYSTEM", value_parser = PossibleValuesParser::new(FORMS.map(|form| form.name)))]
+    pub(crate) from: Option<String>,
+
+    /// Print an example of the event's payload and run no hooks. With `--from`, print it in the form of that system.
+    #[arg(long, conflicts_with = "input")]
+    pub(crate) example: bool,
+
+    /// Make the payload of a call of this tool.
+    #[arg(long, value_name = "NAME", conflicts_with = "input")]
+    pub(crate) tool: Option<String>,
+
+    /// An argument of the tool. A value that is JSON is read as JSON, any other is text. May be repeated.
+    #[arg(long = "arg", value_name = "NAME=VALUE", requires = "tool", conflicts_with = "input", value_parser = tool_argument)]
+    pub(crate) args: Vec<(String, Value)>,
 }
 
 #[derive(Debug, Parser)]
@@ -675,6 +700,16 @@ fn attempts(text: &str) -> Result<(String, u32), String> {
             "expected the name of a tool, `=` and a number from 1 to {most}"
         )),
     }
+}
+
+/// Reads an argument of a tool: JSON, or else text.
+fn tool_argument(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or("expected the name of an argument, `=` and its value")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok((name.to_owned(), value))
 }
 
 /// Takes an absolute URL of a web service.

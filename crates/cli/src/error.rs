@@ -15,6 +15,8 @@ pub(crate) struct CliError {
     pub(crate) hint: Option<String>,
     /// The problems of hook files, shown with their source lines.
     pub(crate) load: Option<LoadError>,
+    /// The arguments are wrong: shown as the parser of arguments shows it.
+    pub(crate) usage: Option<clap::Error>,
 }
 
 impl CliError {
@@ -25,7 +27,29 @@ impl CliError {
             causes: Vec::new(),
             hint: None,
             load: None,
+            usage: None,
         }
+    }
+
+    /// Makes an error of arguments that cannot be parsed.
+    pub(crate) fn usage(usage: clap::Error) -> Self {
+        let text = usage.render().to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first);
+        Self {
+            usage: Some(usage),
+            ..Self::new(Exit::Usage, message)
+        }
+    }
+
+    /// Returns the message and its causes in one line.
+    pub(crate) fn in_one_line(&self) -> String {
+        let parts: Vec<&str> = [&self.message]
+            .into_iter()
+            .chain(&self.causes)
+            .map(String::as_str)
+            .collect();
+        parts.join(": ")
     }
 
     /// Makes an error of another one: its message and its causes.

@@ -6,13 +6,17 @@ use std::process::ExitCode;
 ///
 /// | status | when |
 /// |---|---|
-/// | 0 | everything was done; for `fire`: nothing stopped the operation |
-/// | 1 | something failed: a file could not be read, a journal not be written |
-/// | 2 | a hook stopped the operation (`fire`) or the run (`run`) |
-/// | 3 | a hook file, a script or an input is wrong |
-/// | 4 | the run failed: the model, the iteration cap, a loop |
-/// | 64 | the call is wrong: an unknown option, a missing argument |
+/// | 0 | done; for `fire` on a gate event: the operation may proceed |
+/// | 1 | something failed, for example a file that cannot be read |
+/// | 2 | a hook stopped the run (`run`) or the operation (`fire`) |
+/// | 3 | a hook file, a script or the input is invalid |
+/// | 4 | the run failed: the model, the iteration limit, a loop |
+/// | 64 | usage error: an unknown option, a missing argument |
 /// | 130 | interrupted |
+///
+/// On a gate event, and where the event is unknown, `fire` exits with 0 only if the operation may proceed and with 2
+/// otherwise: if a hook stops it, if a hook asks the user, and for every failure in this table. Other agents run the tool
+/// on any other status. See [`FireCall`](crate::fire_call::FireCall).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Done = 0,
@@ -31,5 +35,6 @@ impl From<Exit> for ExitCode {
 }
 
 /// The table above for `--help`.
-pub(crate) const EXIT_HELP: &str = "Exit status: 0 done, 1 failed, 2 stopped by a hook, 3 wrong hook file, script or \
-                                    input, 4 the run failed, 64 wrong call, 130 interrupted.";
+pub(crate) const EXIT_HELP: &str = "Exit status: 0 done, 1 failed, 2 stopped by a hook, 3 invalid hook file, script or \
+                                    input, 4 the run failed, 64 usage error, 130 interrupted. On a gate event `fire` \
+                                    exits 0 only if the operation may proceed, and 2 in every other case.";

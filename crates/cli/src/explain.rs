@@ -242,8 +242,10 @@ fn runs_as(hook: &RegisteredHook) -> String {
         hook.kind,
         safe(hook.handler.lines().next().unwrap_or_default())
     );
-    if let Some(agent) = &hook.agent {
-        text = format!("{text}, for agent {}", safe(agent));
+    match hook.agent.as_deref() {
+        Some("") => text = format!("{text}, for agents without a name"),
+        Some(agent) => text = format!("{text}, for agent {}", safe(agent)),
+        None => {}
     }
     if let Some(problem) = &hook.problem {
         text = format!("{text}, and fails: {}", safe(problem));

@@ -1,10 +1,12 @@
 //! `tenterhook fire`: one event through the hooks.
 
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tenterhook::journal::{RunRecord, RunStatus};
-use tenterhook::{AnyOutcome, Decision, Dispatched, MemoryJournal};
+use tenterhook::{Decision, Dispatched, EventClass, HookId, MemoryJournal, Permission, StopKind};
+use tenterhook_dialects::form::ReadBack;
 
 use crate::args::{FireArgs, LineArgs};
 use crate::check::count;
@@ -14,30 +16,43 @@ use crate::interrupt::{self, Interrupts};
 use crate::journal::{self, Tee};
 use crate::output::{self, style, styled};
 use crate::progress::Progress;
-use crate::safe::inset;
+use crate::safe::{inset, safe_line};
 use crate::{config_dir, hooks, input, timeline};
 
 pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = input::event_name(&args.event)?;
-    let path = args.input.clone();
-    let object = interrupt::blocking(interrupts, move || input::read(path.as_deref())).await?;
-    let (services, _) = hooks::services(&args.hooks.config)?;
-    let lines = LineArgs::default();
-    let start = input::directory(&object);
+    let (event_name, payload) = (name.clone(), args.payload);
+    let read = move || {
+        let object = input::object(&event_name, &payload)?;
+        if payload.example {
+            return input::in_form(&event_name, object, &payload).map(Input::Example);
+        }
+        input::event(&event_name, &object, &payload).map(Input::Event)
+    };
+    let read = match interrupt::blocking(interrupts, read).await? {
+        Input::Event(read) => read,
+        Input::Example(example) => {
+            output::json(&example);
+            return Ok(Exit::Done);
+        }
+    };
     let mut hook_args = args.hooks.clone();
     // The event says where it comes from, unless the call does.
-    hook_args.place.workspace = hook_args.place.workspace.or(input::workspace(&object));
+    hook_args.place.workspace = hook_args.place.workspace.or(input::workspace(&read));
     let workspace = config_dir::workspace(&hook_args.place)?;
+    let start = if read.origin.cwd.is_absolute() {
+        read.origin.cwd.clone()
+    } else {
+        input::current_dir()?
+    };
+    let (services, _) = hooks::services(&args.hooks.config)?;
+    let lines = LineArgs::default();
     let hooks = hooks::load(&hook_args, &lines, &start, services, interrupts).await?;
-    let (event, mut origin) = input::event(&name, object).map_err(|error| {
-        if args.input.is_none() {
-            error.hint(
-                "give the event's payload with `--input FILE`, or `--input -` for standard input",
-            )
-        } else {
-            error
-        }
-    })?;
+    let ReadBack {
+        event,
+        mut origin,
+        tools,
+    } = read;
     origin.workspace = workspace.map(|name| name.to_string()).or(origin.workspace);
     let runs = Arc::new(MemoryJournal::new());
     let file = journal::open(&args.journal)?;
@@ -50,35 +65,145 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let dispatched = {
         let _progress = Progress::start(format!("waiting for the hooks of {name}"));
         let dispatcher = engine.dispatcher(origin).with_cancel(interrupts.token());
+        let dispatcher = match tools {
+            Some(tools) => dispatcher.with_tools(tools),
+            None => dispatcher,
+        };
         dispatcher.dispatch_any(event).await
     };
-    let runs = timeline::runs(runs.take());
-    if args.json {
-        output::json(&report(&dispatched, &runs));
-    } else {
-        show(&dispatched, &runs);
-    }
+    // A report says what happened, so nothing that can fail comes after it.
     journal::close(file.as_ref())?;
-    if interrupts.is_interrupted() {
-        return Ok(Exit::Interrupted);
+    let is_gate = dispatched.event.info().class == EventClass::Gate;
+    if is_gate && interrupts.is_interrupted() {
+        // Hooks that were cancelled may have been about to object.
+        return Err(CliError::new(Exit::Interrupted, "interrupted"));
     }
-    let proceeds = dispatched.decision().is_proceed() && dispatched.outcome.stop_run.is_none();
-    Ok(if proceeds { Exit::Done } else { Exit::Stopped })
+    let runs = timeline::runs(runs.take());
+    let fired = Fired {
+        decision: decision_of(&dispatched),
+        dispatched,
+        runs,
+    };
+    if args.json {
+        output::json(&fired.report()?);
+    } else {
+        fired.show();
+    }
+    fired.explain_to_host();
+    Ok(if interrupts.is_interrupted() {
+        Exit::Interrupted
+    } else {
+        fired.status()
+    })
 }
 
-fn reason(dispatched: &Dispatched) -> Option<String> {
-    let outcome = &dispatched.outcome;
-    let decided = dispatched.decision().reason().map(str::to_owned);
-    decided
-        .or_else(|| outcome.stop_run.clone())
-        .or_else(|| outcome.permission_reason.clone())
+/// What the arguments ask for.
+enum Input {
+    /// Hooks run on this event.
+    Event(ReadBack),
+    /// This is printed.
+    Example(Value),
 }
 
-fn report(dispatched: &Dispatched, runs: &[RunRecord]) -> Value {
+/// An event that went through its hooks.
+struct Fired {
+    dispatched: Dispatched,
+    decision: Decision,
+    runs: Vec<RunRecord>,
+}
+
+/// Returns the verdict of the hooks. Where a hook of a gate ends the run, the operation must not happen either: a host
+/// that calls this program sees its exit status, and there is no run that could be ended later.
+fn decision_of(dispatched: &Dispatched) -> Decision {
     let outcome = &dispatched.outcome;
-    let runs: Vec<Value> = runs
-        .iter()
-        .map(|run| {
+    let info = dispatched.event.info();
+    let decision = dispatched.decision();
+    let is_stopped = matches!(decision, Decision::Stop { .. });
+    match &outcome.stop_run {
+        Some(reason) if info.class == EventClass::Gate && !is_stopped => Decision::Stop {
+            reason: reason.clone(),
+            by: outcome.run_stopped_by.clone(),
+            kind: StopKind::RunEnded,
+        },
+        _ => decision,
+    }
+}
+
+impl Fired {
+    fn status(&self) -> Exit {
+        let outcome = &self.dispatched.outcome;
+        // An observer stops nothing by itself, but its hooks may end the run.
+        match self.decision {
+            Decision::Proceed if outcome.stop_run.is_none() => Exit::Done,
+            Decision::Proceed | Decision::Ask { .. } | Decision::Stop { .. } => Exit::Stopped,
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.dispatched.event.event().name()
+    }
+
+    /// Returns the hook that asks or stops, and why.
+    fn objection(&self) -> Option<(Option<&HookId>, &str)> {
+        match &self.decision {
+            Decision::Proceed => None,
+            Decision::Ask { reason, by } | Decision::Stop { reason, by, .. } => {
+                Some((by.as_ref(), reason))
+            }
+        }
+    }
+
+    /// Writes why the operation does not proceed to standard error, which is what other agents show. On a terminal the
+    /// verdict is there already.
+    fn explain_to_host(&self) {
+        let is_shown = io::stdout().is_terminal() && io::stderr().is_terminal();
+        if self.objection().is_some() && !is_shown {
+            output::note(format_args!("{}: {}", self.name(), self.verdict().0));
+        }
+    }
+
+    /// Says what was decided, by whom and why.
+    fn verdict(&self) -> (String, anstyle::Style) {
+        let outcome = &self.dispatched.outcome;
+        let (text, look) = match &self.decision {
+            Decision::Ask { by, .. } => {
+                let hook = by
+                    .as_ref()
+                    .map(|hook| format!("`{}`", safe_line(hook.as_str())));
+                (
+                    format!("{} asks", hook.as_deref().unwrap_or("a hook")),
+                    style::CARE,
+                )
+            }
+            Decision::Stop { by, .. } => {
+                let by = by
+                    .as_ref()
+                    .map(|hook| format!(" by `{}`", safe_line(hook.as_str())));
+                (format!("stopped{}", by.unwrap_or_default()), style::BAD)
+            }
+            Decision::Proceed if outcome.stop_run.is_some() => {
+                ("the run ends".to_owned(), style::BAD)
+            }
+            Decision::Proceed if outcome.permission == Permission::Allow => {
+                ("allowed".to_owned(), style::GOOD)
+            }
+            Decision::Proceed => ("not stopped".to_owned(), style::GOOD),
+        };
+        let reason = self.objection().map(|(_, reason)| reason);
+        let reason = reason
+            .or(outcome.stop_run.as_deref())
+            .or(outcome.permission_reason.as_deref())
+            .filter(|reason| !reason.is_empty());
+        let reason = reason.map(|reason| format!(": {}", inset(reason, 2)));
+        (format!("{text}{}", reason.unwrap_or_default()), look)
+    }
+
+    fn report(&self) -> Result<Value, CliError> {
+        let outcome = &self.dispatched.outcome;
+        let event = self.dispatched.event.to_json().map_err(|error| {
+            CliError::of(Exit::Failed, &error).hint("leave `--json` out to see the decision")
+        })?;
+        let run = |run: &RunRecord| {
             json!({
                 "hook": run.hook,
                 "handler": run.handler,
@@ -90,53 +215,84 @@ fn report(dispatched: &Dispatched, runs: &[RunRecord]) -> Value {
                 "let_through": run.let_through,
                 "duration_ms": run.duration_ms,
             })
-        })
-        .collect();
-    json!({
-        "permission": outcome.permission,
-        "blocked": matches!(dispatched.decision(), Decision::Stop { .. }) || outcome.stop_run.is_some(),
-        "reason": reason(dispatched),
-        "event": dispatched.event.to_json().unwrap_or_default(),
-        "rewritten": outcome.rewritten,
-        "context": outcome.context,
-        "inject": outcome.inject,
-        "follow_up": outcome.follow_up,
-        "handled": outcome.handled,
-        "supply": outcome.supply,
-        "collect": outcome.collect,
-        "notices": outcome.notices,
-        "metadata": outcome.metadata,
-        "failures": outcome.failures,
-        "runs": runs,
-    })
-}
-
-fn show(dispatched: &Dispatched, runs: &[RunRecord]) {
-    let outcome = &dispatched.outcome;
-    for line in timeline::run_lines(runs) {
-        output::line(line);
+        };
+        let runs: Vec<Value> = self.runs.iter().map(run).collect();
+        let (decision, kind) = match &self.decision {
+            Decision::Proceed => ("proceed", None),
+            Decision::Ask { .. } => ("ask", None),
+            Decision::Stop { kind, .. } => ("stop", Some(kind)),
+        };
+        let (by, reason) = self.objection().unzip();
+        Ok(json!({
+            "decision": decision,
+            "reason": reason.or(outcome.stop_run.as_deref()).or(outcome.permission_reason.as_deref()),
+            "by": by.flatten(),
+            "kind": kind,
+            "error": null,
+            "permission": outcome.permission,
+            "blocked": decision == "stop" || outcome.stop_run.is_some(),
+            "event": event,
+            "rewritten": outcome.rewritten,
+            "context": outcome.context,
+            "inject": outcome.inject,
+            "follow_up": outcome.follow_up,
+            "handled": outcome.handled,
+            "supply": outcome.supply,
+            "collect": outcome.collect,
+            "notices": outcome.notices,
+            "metadata": outcome.metadata,
+            "failures": outcome.failures,
+            "runs": runs,
+        }))
     }
-    let ran = runs
-        .iter()
-        .filter(|run| run.status != RunStatus::Skipped)
-        .count();
-    let name = dispatched.event.event().name();
-    let (word, look) = verdict(outcome);
-    let reason = reason(dispatched)
-        .filter(|reason| !reason.is_empty())
-        .map(|reason| format!(": {}", inset(&reason, 2)));
-    output::line(format_args!(
-        "{name} {}{} ({} ran)",
-        styled(look, word),
-        reason.unwrap_or_default(),
-        count(ran, "hook")
-    ));
-    for field in &outcome.rewritten {
-        let info = dispatched.event.info();
-        let rewrite = info.rewrites.iter().find(|row| row.field == field);
-        let target = rewrite.map_or(field.as_str(), |row| row.target);
+
+    fn show(&self) {
+        for line in timeline::run_lines(&self.runs) {
+            output::line(line);
+        }
+        let outcome = &self.dispatched.outcome;
+        let name = self.name();
+        let (verdict, look) = self.verdict();
+        output::line(format_args!(
+            "{name}: {}{}",
+            styled(look, verdict),
+            self.how_many()
+        ));
+        for field in &outcome.rewritten {
+            self.show_rewritten(field);
+        }
+        for (label, texts) in [
+            ("context", &outcome.context),
+            ("follow-up", &outcome.follow_up),
+            ("notice", &outcome.notices),
+        ] {
+            for text in texts {
+                output::line(format_args!("{label}: {}", inset(text, 2)));
+            }
+        }
+    }
+
+    /// Says how many hooks ran, or how to find out why none did.
+    fn how_many(&self) -> String {
+        let name = self.name();
+        let ran = self
+            .runs
+            .iter()
+            .filter(|run| run.status != RunStatus::Skipped)
+            .count();
+        if self.runs.is_empty() {
+            format!("; no hook matched (`tenterhook explain {name}` shows why)")
+        } else {
+            format!(" ({} ran)", count(ran, "hook"))
+        }
+    }
+
+    fn show_rewritten(&self, field: &str) {
+        let event = &self.dispatched.event;
+        let rewrite = event.info().rewrites.iter().find(|row| row.field == field);
+        let target = rewrite.map_or(field, |row| row.target);
         let mut parts = target.split('.');
-        let payload = dispatched.event.payload().ok();
+        let payload = event.payload().ok();
         let top = payload.zip(parts.next());
         let value = top
             .and_then(|(payload, part)| payload.get(part))
@@ -146,26 +302,5 @@ fn show(dispatched: &Dispatched, runs: &[RunRecord]) {
             "rewritten `{target}`: {}",
             value.unwrap_or_default()
         ));
-    }
-    for (label, texts) in [
-        ("context", &outcome.context),
-        ("follow-up", &outcome.follow_up),
-        ("notice", &outcome.notices),
-    ] {
-        for text in texts {
-            output::line(format_args!("{label}: {}", inset(text, 2)));
-        }
-    }
-}
-
-fn verdict(outcome: &AnyOutcome) -> (&'static str, anstyle::Style) {
-    use tenterhook::Permission;
-    match outcome.permission {
-        Permission::Deny => ("denied", style::BAD),
-        _ if outcome.block.is_some() => ("blocked", style::BAD),
-        _ if outcome.stop_run.is_some() => ("stops the run", style::BAD),
-        Permission::Ask => ("needs the user", style::CARE),
-        Permission::Allow => ("allowed", style::GOOD),
-        Permission::None => ("goes on", style::GOOD),
     }
 }

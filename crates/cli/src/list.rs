@@ -158,7 +158,10 @@ fn timeout(seconds: Option<f64>) -> String {
 
 /// Returns what sets a hook apart from one with the default settings.
 fn conditions(hook: &RegisteredHook) -> String {
-    let agent = hook.agent.as_ref().map(|agent| format!("agent {agent}"));
+    let agent = hook.agent.as_ref().map(|agent| match agent.as_str() {
+        "" => "agents without a name".to_owned(),
+        name => format!("agent {name}"),
+    });
     let parts = [
         (hook.matcher != "*").then(|| format!("on {}", hook.matcher)),
         (hook.phase != Phase::Main).then(|| hook.phase.as_str().to_owned()),

@@ -16,6 +16,7 @@ mod explain;
 mod extras;
 mod feed;
 mod fire;
+mod fire_call;
 mod fired;
 mod hooks;
 mod input;
@@ -42,6 +43,8 @@ mod trust;
 #[cfg(unix)]
 mod worker;
 
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,39 +53,61 @@ use clap::Parser as _;
 use crate::args::{Args, Command};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::fire_call::FireCall;
 use crate::interrupt::Interrupts;
 
 /// How long the tasks that are left at the end may take to be dropped.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => {
-            // Help and version are asked for and go to stdout; anything else is a mistake in the call.
-            let printed = error.print();
-            if error.use_stderr() {
-                return Exit::Usage.into();
-            }
-            output::keep(printed);
-            return end(Ok(Exit::Done));
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let mut fire = FireCall::of_words(words.iter().skip(1).map(OsString::as_os_str));
+    let result = match Args::try_parse_from(&words) {
+        Ok(args) => {
+            args.color.apply();
+            fire = FireCall::of_command(&args.command);
+            guarded(fire, || run(args.command))
+        }
+        Err(error) if error.use_stderr() => Err(CliError::usage(error)),
+        // Help and version are asked for and go to stdout.
+        Err(help) => {
+            output::keep(help.print());
+            Ok(Exit::Done)
         }
     };
-    args.color.apply();
-    end(run(args.command))
+    end(result, fire).into()
+}
+
+/// Runs a command. A panic of a call that waits for a decision is an error: the status of a panic lets other agents run
+/// the tool.
+fn guarded(
+    fire: Option<FireCall>,
+    run: impl FnOnce() -> Result<Exit, CliError>,
+) -> Result<Exit, CliError> {
+    if !fire.is_some_and(FireCall::is_gate) {
+        return run();
+    }
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        Err(CliError::new(Exit::Failed, "tenterhook panicked")
+            .hint("this is a bug; please report it with the message above"))
+    })
 }
 
 /// Shows what went wrong and returns the exit status.
-fn end(result: Result<Exit, CliError>) -> ExitCode {
+fn end(result: Result<Exit, CliError>, fire: Option<FireCall>) -> Exit {
+    if let (Err(error), Some(fire)) = (&result, fire) {
+        fire.report(error);
+    }
     let written = output::finish()
         .map(|error| CliError::new(Exit::Failed, "cannot write to standard output").cause(&error));
-    match (result, written) {
-        (Ok(exit), None) => exit.into(),
+    let exit = match (result, written) {
+        (Ok(exit), None) => exit,
         (Err(error), _) | (Ok(_), Some(error)) => {
             output::error(&error);
-            error.exit.into()
+            error.exit
         }
-    }
+    };
+    fire.map_or(exit, |fire| fire.status(exit))
 }
 
 fn run(command: Command) -> Result<Exit, CliError> {
@@ -120,5 +145,20 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::Worker(args) => worker::worker(args, interrupts).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,
         Command::Sessions(args) => sessions::sessions(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_of_fire_on_a_gate_exits_2() {
+        let words = ["fire", "pre_tool_use"].map(OsStr::new);
+        let fire = FireCall::of_words(words.into_iter());
+        let result = guarded(fire, || panic!("a panic that this test makes"));
+        assert_eq!(end(result, fire), Exit::Stopped);
     }
 }

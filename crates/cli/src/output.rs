@@ -124,6 +124,10 @@ pub(crate) fn json(value: &impl Serialize) {
 
 /// Prints an error, its causes and what to do about it.
 pub(crate) fn error(error: &CliError) {
+    if let Some(usage) = &error.usage {
+        usage.print().ok();
+        return;
+    }
     if let Some(load) = error.load.as_ref().filter(|_| error.causes.is_empty()) {
         note(load.render(is_coloured()));
         note("");

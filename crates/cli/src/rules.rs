@@ -1,7 +1,11 @@
 //! What an agent may use: the tools and permission rules of agent files and of the command line.
 
+use std::path::PathBuf;
+
 use tenterhook_agent::tool::ToolRetry;
-use tenterhook_agent::{Agent, Permissions, Rule, RuleProblem, Toolbox};
+use tenterhook_agent::{
+    Agent, AgentRestrictions, FolderRestriction, Permissions, Rule, RuleProblem, Toolbox,
+};
 use tenterhook_config::{AgentDefinition, Loaded, Toolset, ToolsetKind};
 
 use crate::args::RunArgs;
@@ -12,40 +16,112 @@ use crate::hooks;
 /// The tool that gives a task to another agent.
 const TRANSFER: &str = "transfer_task";
 
-/// Returns the names of the tools of a set.
-fn names(kind: ToolsetKind) -> &'static [&'static str] {
-    match kind {
-        ToolsetKind::Shell => &["shell"],
-        ToolsetKind::Filesystem => &[
-            "read_file",
-            "write_file",
-            "edit_file",
-            "list_directory",
-            "search",
-        ],
-        ToolsetKind::BackgroundAgents => &[
-            "run_background_agent",
-            "list_background_agents",
-            "view_background_agent",
-            "stop_background_agent",
-        ],
+/// A tool of a set.
+#[derive(Debug, Clone, Copy)]
+struct SetTool {
+    name: &'static str,
+    is_read_only: bool,
+}
+
+const fn reads(name: &'static str) -> SetTool {
+    SetTool {
+        name,
+        is_read_only: true,
     }
+}
+
+const fn changes(name: &'static str) -> SetTool {
+    SetTool {
+        name,
+        is_read_only: false,
+    }
+}
+
+/// Returns the tools of a set.
+fn tools_of(kind: ToolsetKind) -> &'static [SetTool] {
+    match kind {
+        ToolsetKind::Shell => &const { [changes("shell")] },
+        ToolsetKind::Filesystem => {
+            &const {
+                [
+                    reads("read_file"),
+                    changes("write_file"),
+                    changes("edit_file"),
+                    reads("list_directory"),
+                    reads("search"),
+                ]
+            }
+        }
+        ToolsetKind::BackgroundAgents => {
+            &const {
+                [
+                    changes("run_background_agent"),
+                    reads("list_background_agents"),
+                    reads("view_background_agent"),
+                    changes("stop_background_agent"),
+                ]
+            }
+        }
+    }
+}
+
+/// Returns the names of the tools that an agent has of a set.
+fn names(toolset: &Toolset) -> Vec<String> {
+    let is_wanted = |tool: &&SetTool| {
+        let only = toolset.only.as_ref();
+        only.is_none_or(|only| only.iter().any(|wanted| wanted == tool.name))
+            && (tool.is_read_only || !toolset.read_only)
+    };
+    let tools = tools_of(toolset.kind).iter().filter(is_wanted);
+    tools.map(|tool| tool.name.to_owned()).collect()
 }
 
 /// Returns the tools of an agent; `None` is all. `may_delegate` adds the one that gives tasks to other agents.
 pub(crate) fn tools(agent: &AgentDefinition, may_delegate: bool) -> Option<Vec<String>> {
     let toolsets = agent.toolsets.as_ref()?;
-    let of = |toolset: &Toolset| {
-        let is_wanted = |name: &&str| {
-            let only = toolset.only.as_ref();
-            only.is_none_or(|only| only.iter().any(|wanted| wanted == name))
-        };
-        let names = names(toolset.kind).iter().copied().filter(is_wanted);
-        names.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let mut tools: Vec<String> = toolsets.iter().flat_map(of).collect();
+    let mut tools: Vec<String> = toolsets.iter().flat_map(names).collect();
     tools.extend(may_delegate.then(|| TRANSFER.to_owned()));
     Some(tools)
+}
+
+/// Returns what an agent may not do with its tools.
+pub(crate) fn restrictions(agent: &AgentDefinition) -> Result<AgentRestrictions, CliError> {
+    let restricts =
+        |toolset: &&Toolset| !toolset.allow_list.is_empty() || !toolset.deny_list.is_empty();
+    let toolsets = agent.toolsets.iter().flatten().filter(restricts);
+    let folders = toolsets.map(|toolset| {
+        Ok(FolderRestriction {
+            tools: names(toolset),
+            allow: folders(&toolset.allow_list)?,
+            deny: folders(&toolset.deny_list)?,
+        })
+    });
+    Ok(AgentRestrictions {
+        read_only: agent.read_only,
+        folders: folders.collect::<Result<_, CliError>>()?,
+        max_iterations: agent.max_iterations,
+        repeated_calls: agent.max_consecutive_tool_calls,
+    })
+}
+
+/// Returns folders of an agent file as paths: `~` is the user's home.
+fn folders(written: &[String]) -> Result<Vec<PathBuf>, CliError> {
+    let path = |text: &String| {
+        let below = match text.strip_prefix('~') {
+            Some("") => Some(""),
+            Some(rest) => rest.strip_prefix('/'),
+            None => None,
+        };
+        let Some(below) = below else {
+            return Ok(PathBuf::from(text));
+        };
+        let home = std::env::home_dir().ok_or_else(|| {
+            let message = format!("`{text}`: the home directory is not known");
+            CliError::new(Exit::Config, message).hint("set HOME, or write the whole path")
+        })?;
+        Ok(home.join(below))
+    };
+    written.iter().map(path).collect()
 }
 
 /// Returns the rules of the agent files and of the command line.
@@ -111,13 +187,17 @@ mod tests {
     #[test]
     fn the_sets_have_every_tool_for_files_and_commands() {
         let mut known: Vec<String> = Toolbox::standard().names().map(str::to_owned).collect();
-        let mut named: Vec<&str> = [ToolsetKind::Shell, ToolsetKind::Filesystem]
+        let tools = [ToolsetKind::Shell, ToolsetKind::Filesystem]
             .into_iter()
-            .flat_map(names)
-            .copied()
-            .collect();
+            .flat_map(tools_of);
+        let mut named: Vec<&str> = tools.clone().map(|tool| tool.name).collect();
         known.sort();
         named.sort_unstable();
         assert_eq!(known, named);
+        for tool in tools {
+            let toolbox = Toolbox::standard();
+            let own = toolbox.get(tool.name).unwrap().is_read_only();
+            assert_eq!(own, tool.is_read_only, "{}", tool.name);
+        }
     }
 }

@@ -4,7 +4,9 @@ use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
-use tenterhook_agent::{Agent, AgentBuilder, AgentSpec, ContextSwaps, Frontend, Limits};
+use tenterhook_agent::{
+    Agent, AgentBuilder, AgentRestrictions, AgentSpec, ContextSwaps, Frontend, Limits,
+};
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded, Recipe};
 use tenterhook_handlers::{ResponseCache, Services};
 
@@ -139,7 +141,12 @@ fn sink(
 }
 
 fn root(loaded: &Loaded) -> Option<&AgentDefinition> {
-    loaded.agent_files.iter().find_map(AgentFile::root)
+    file_of_root(loaded).and_then(AgentFile::root)
+}
+
+/// Returns the agent file whose agents run.
+fn file_of_root(loaded: &Loaded) -> Option<&AgentFile> {
+    loaded.agent_files.iter().find(|file| file.root().is_some())
 }
 
 fn agent(
@@ -161,6 +168,9 @@ fn agent(
             .max_iterations
             .or_else(|| root(loaded)?.max_iterations)
             .unwrap_or(defaults.max_iterations),
+        repeated_calls: root(loaded)
+            .and_then(|root| root.max_consecutive_tool_calls)
+            .unwrap_or(defaults.repeated_calls),
         compact_at: args.compact_at,
         token_budget: args.token_budget,
         ..defaults
@@ -186,6 +196,18 @@ fn agent(
         if let Some(instruction) = &root.instruction {
             builder = builder.instruction(instruction);
         }
+        // The limits above have those of the root agent, which may be larger than the default.
+        let own = AgentRestrictions {
+            max_iterations: None,
+            repeated_calls: None,
+            ..rules::restrictions(root)?
+        };
+        builder = builder.restrict(&root.name, own);
+    }
+    let file = file_of_root(loaded);
+    let others = file.into_iter().flat_map(|file| &file.agents);
+    for agent in others.filter(|agent| root(loaded).is_some_and(|root| root.name != agent.name)) {
+        builder = builder.restrict(&agent.name, rules::restrictions(agent)?);
     }
     Ok(builder)
 }
@@ -228,7 +250,7 @@ fn responses(loaded: &Loaded) -> Option<ResponseCache> {
 /// Returns the agents that the root agent may give tasks to: those it names, else all others of its file, else a
 /// copy of itself.
 fn subagents(loaded: &Loaded) -> Vec<AgentSpec> {
-    let file = loaded.agent_files.iter().find(|file| file.root().is_some());
+    let file = file_of_root(loaded);
     let root = file.and_then(AgentFile::root);
     let others = file
         .into_iter()

@@ -1,7 +1,13 @@
-//! docker-agent agent files: `agents.<name>.hooks.<event>`.
+//! docker-agent's files: agent files (`agents.NAME.hooks.EVENT`), hook drop-ins (`EVENT` at the top level) and the
+//! user's settings (`settings.hooks.EVENT`).
 //!
-//! What stands below `hooks`, `toolsets` and `permissions` is checked. The rest of the file belongs to the agent;
-//! the few keys of it that a program which runs the agent wants are handed out as they are.
+//! Every key of such a file is checked against the table in `agent_file/known_keys.txt`. The keys that a program
+//! which runs the agents needs are handed out in an [`AgentFile`].
+
+mod flag;
+mod known_keys;
+mod permission;
+mod toolset;
 
 use std::path::PathBuf;
 
@@ -10,40 +16,20 @@ use tenterhook_dialects::docker_agent::{DockerAgent, DockerEvent, EVENTS};
 use tenterhook_process::{Command, Program, Shell};
 use tenterhook_protocol::{EventKind, events};
 
-use crate::agent_flag;
+use self::known_keys::{Detail, KeyCheck};
+pub use self::permission::PermissionRules;
+pub use self::toolset::{Toolset, ToolsetKind};
 use crate::draft::{Action, Definition, Draft, DraftEvent, Ids};
 use crate::fields::{Empty, Fields, Text, wrong};
 use crate::http::HttpAction;
 use crate::model::{self, Models};
 use crate::native::compile_matcher;
-use crate::permission::{self, PermissionRules};
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::one_of;
 use crate::timeout;
-use crate::toolset::{self, Toolset};
-use crate::tree::{Entry, Node, shorten};
+use crate::tree::{Entry, Node, Value, shorten};
 
-/// The keys of a matcher entry.
-const MATCHER_ENTRY: &[&str] = &["matcher", "hooks", "preempt_yolo"];
-/// The keys of a hook.
-const HOOK: &[&str] = &[
-    "name",
-    "type",
-    "command",
-    "args",
-    "timeout",
-    "env",
-    "working_dir",
-    "on_error",
-    "strict_output",
-    "model",
-    "prompt",
-    "schema",
-    "url",
-    "headers",
-    "allow_private",
-];
 /// The keys that do something for some types only.
 const OF_A_TYPE: &[&str] = &[
     "command",
@@ -105,7 +91,7 @@ impl AgentFile {
     }
 }
 
-/// One agent of an agent file. What is not a text, or not a list of texts, is left out.
+/// One agent of an agent file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentDefinition {
     /// The name.
@@ -118,121 +104,253 @@ pub struct AgentDefinition {
     pub instruction: Option<String>,
     /// The agents that it may hand work to.
     pub sub_agents: Vec<String>,
-    /// The sets of tools that it has; `None` where the file does not say.
+    /// The sets of tools that it has, its own and those that `use_toolsets` names; `None` where the file does not say.
     pub toolsets: Option<Vec<Toolset>>,
-    /// The most model calls of one run; `None` where the file does not say, or says 0.
+    /// It has only tools that change nothing.
+    pub read_only: bool,
+    /// The largest number of model calls of one run; `None` where the file does not say, or says 0.
     pub max_iterations: Option<u32>,
+    /// How often in a row the same tool call may come before the run ends; `None` where the file does not say, or says 0.
+    pub max_consecutive_tool_calls: Option<u32>,
 }
 
-/// What an agent file has.
+/// The contents of a file.
 #[derive(Debug)]
 pub(crate) struct Read {
     /// Its hooks, in the order of the file.
     pub(crate) drafts: Vec<Draft>,
     /// The hooks that keys of its agents stand for. They run after all that somebody wrote.
     pub(crate) wired: Vec<Draft>,
+    /// Its agents.
     pub(crate) file: AgentFile,
 }
 
-/// Reads an agent file.
-pub(crate) fn read(report: &mut Report, root: &Node) -> Read {
+/// The forms in which docker-agent's hooks are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `agents.NAME.hooks.EVENT`.
+    AgentFile,
+    /// `settings.hooks.EVENT`, in the user's `config.yaml`.
+    UserSettings,
+    /// `EVENT` at the top level, in a file of `hooks.d`.
+    DropIn,
+}
+
+impl Form {
+    /// Tells the form of a document by its keys; `None` is not docker-agent's.
+    pub(crate) fn of(root: &Node) -> Option<Self> {
+        let has = |key| root.entry(key).is_some();
+        let has_any = |is_wanted: fn(&str) -> bool| {
+            let entries = root.as_table().unwrap_or_default();
+            entries.iter().any(|entry| is_wanted(&entry.key))
+        };
+        if has("agents") {
+            Some(Self::AgentFile)
+        } else if has("hooks") {
+            None
+        } else if has("settings") {
+            Some(Self::UserSettings)
+        } else if has_any(|key| DockerAgent::event(key).is_some()) {
+            Some(Self::DropIn)
+        } else {
+            // The key `agents` may be misspelt.
+            has_any(|key| key != "version" && known_keys::is_known("file", key))
+                .then_some(Self::AgentFile)
+        }
+    }
+}
+
+/// Reads a file.
+pub(crate) fn read(report: &mut Report, root: &Node, form: Form) -> Read {
+    let file = AgentFile {
+        path: report.source().path().to_owned(),
+        agents: Vec::new(),
+        permissions: PermissionRules::default(),
+    };
     let mut read = Read {
         drafts: Vec::new(),
         wired: Vec::new(),
-        file: AgentFile {
-            path: report.source().path().to_owned(),
-            agents: Vec::new(),
-            permissions: PermissionRules::default(),
-        },
+        file,
     };
-    let Some(fields) = Fields::any(report, root, "an agent file", Empty::Absent) else {
-        return read;
+    let hooks = match form {
+        Form::AgentFile => {
+            read_agents(report, root, &mut read);
+            return read;
+        }
+        Form::UserSettings => {
+            KeyCheck::default().check(report, "user_settings_file", root, Detail::Full);
+            let settings = root.entry("settings");
+            settings.and_then(|settings| Some(&settings.value.entry("hooks")?.value))
+        }
+        Form::DropIn => Some(root),
     };
-    if let Some(entry) = fields.entry("hooks") {
-        report.add(
-            report
-                .problem(entry.key_span, "`hooks` beside `agents`")
-                .allowed("`hooks` in a native hook file, or below an agent in an agent file")
-                .hint("move these hooks to a file of their own"),
-        );
-    }
-    if let Some(entry) = fields.entry("permissions") {
-        read.file.permissions = permission::read(report, &entry.value);
-    }
-    let agents = fields
-        .entry("agents")
-        .and_then(|entry| Fields::any(report, &entry.value, "`agents`", Empty::Absent));
-    let Some(agents) = agents else {
-        return read;
-    };
-    let definitions = agents.entries().iter();
-    read.file.agents = definitions
-        .map(|entry| definition_of(report, entry))
-        .collect();
-    let root_name = read.file.root().map(|agent| agent.name.clone());
-    let is_root = |entry: &Entry| Some(&entry.key) == root_name.as_ref();
-    let mut reader = Reader {
-        report,
-        ids: Ids::default(),
-        agent: None,
-        models: model::read_models(root),
-        drafts: Vec::new(),
-    };
-    for entry in agents.entries() {
-        // Subagents pass the gates of the root agent too.
-        reader.agent = Some(entry.key.clone()).filter(|_| !is_root(entry));
-        reader.read_agent(entry);
+    let mut reader = Reader::new(report, Models::default());
+    if let Some(hooks) = hooks.filter(|hooks| !hooks.is_null()) {
+        reader.read_hooks(hooks);
     }
     read.drafts = reader.drafts;
-    // What the root agent has for all need not be there for another one again.
-    let mut agents: Vec<&Entry> = agents.entries().iter().collect();
-    agents.sort_by_key(|entry| !is_root(entry));
-    for agent in agents {
-        let is_root = is_root(agent);
-        agent_flag::read(report, agent, is_root, &read.drafts, &mut read.wired);
-    }
     read
 }
 
-fn definition_of(report: &mut Report, entry: &Entry) -> AgentDefinition {
-    if let Some(rules) = entry.value.entry("permissions") {
-        // Whoever wrote them counts on them.
-        report.add(
-            report
-                .problem(
-                    rules.key_span,
-                    format!("`permissions` of agent `{}`", shorten(&entry.key)),
-                )
-                .allowed("`permissions` beside `agents`, where they are for every agent")
-                .hint("move the rules to the top of the file"),
-        );
+fn read_agents(report: &mut Report, root: &Node, read: &mut Read) {
+    let Some(fields) = Fields::any(report, root, "an agent file", Empty::Absent) else {
+        return;
+    };
+    let mut keys = KeyCheck::default();
+    keys.check(report, "file", root, Detail::Full);
+    if let Some(entry) = fields.entry("permissions") {
+        read.file.permissions = permission::read(report, &entry.value);
     }
-    let get = |key| entry.value.entry(key).map(|entry| &entry.value);
-    let text_of = |node: &Node| node.as_text().map(str::to_owned);
-    let text = |key| get(key).and_then(text_of);
-    let sub_agents = get("sub_agents").and_then(Node::as_list);
-    AgentDefinition {
-        name: entry.key.clone(),
-        model: text("model"),
-        description: text("description"),
-        instruction: text("instruction"),
-        sub_agents: sub_agents
-            .map_or_else(Vec::new, |items| items.iter().filter_map(text_of).collect()),
-        toolsets: get("toolsets")
-            .filter(|node| !node.is_null())
-            .map(|node| toolset::read(report, node)),
-        max_iterations: get("max_iterations")
-            .filter(|node| !node.is_null())
-            .and_then(|node| read_cap(report, node))
-            .filter(|cap| *cap > 0),
+    let Some(entry) = root.entry("agents") else {
+        report.add(report.problem(fields.span, "the agent file has no `agents`"));
+        return;
+    };
+    if entry.value.is_null() {
+        return;
+    }
+    let Some(agents) = Fields::any(report, &entry.value, "`agents`", Empty::Absent) else {
+        return;
+    };
+    let agents: Vec<&Entry> = agents.entries().iter().collect();
+    for entry in &agents {
+        check_agent(report, &mut keys, entry);
+    }
+    let shared = root.entry("toolsets").map(|entry| &entry.value);
+    read.file.agents = agents
+        .iter()
+        .map(|entry| definition_of(report, entry, shared))
+        .collect();
+    let root_name = read.file.root().map(|agent| agent.name.clone());
+    let is_root = |entry: &Entry| Some(&entry.key) == root_name.as_ref();
+    let mut reader = Reader::new(report, model::read_models(root));
+    for entry in &agents {
+        // Subagents pass the gates of the root agent too.
+        reader.agent = Some(entry.key.clone()).filter(|_| !is_root(entry));
+        let hooks = entry.value.entry("hooks").map(|entry| &entry.value);
+        if let Some(hooks) = hooks.filter(|hooks| !hooks.is_null()) {
+            reader.read_hooks(hooks);
+        }
+    }
+    read.drafts = reader.drafts;
+    // A hook that the root agent has for all agents is not made again for another one.
+    let (root, others): (Vec<&Entry>, Vec<&Entry>) =
+        agents.iter().partition(|entry| is_root(entry));
+    for agent in &root {
+        flag::read(report, agent, true, &read.drafts, &mut read.wired);
+    }
+    for agent in &others {
+        flag::read(report, agent, false, &read.drafts, &mut read.wired);
     }
 }
 
-/// Reads the cap of model calls. A cap that says nothing would not be one, so it is checked.
-fn read_cap(report: &mut Report, node: &Node) -> Option<u32> {
+/// Checks the keys of an agent.
+fn check_agent(report: &mut Report, keys: &mut KeyCheck, agent: &Entry) {
+    let is_key = ["agent", "file"]
+        .iter()
+        .any(|kind| known_keys::is_known(kind, &agent.key));
+    let is_agent = agent.value.as_table().is_some_and(|entries| {
+        let mut entries = entries.iter();
+        entries.all(|entry| known_keys::is_known("agent", &entry.key))
+    });
+    if is_key && !is_agent {
+        // One level too high, a key of an agent is read as the name of one.
+        let message = format!("`{}` where the name of an agent is expected", agent.key);
+        let problem = report.problem(agent.key_span, message);
+        report.add(
+            problem
+                .allowed(known_keys::places_of(&agent.key).join(" or "))
+                .hint("move it there"),
+        );
+        return;
+    }
+    if !agent.value.is_null() && agent.value.as_table().is_none() {
+        wrong::<()>(
+            report,
+            &agent.key,
+            &agent.value,
+            "a mapping with the keys of an agent",
+        );
+    }
+    keys.check(report, "agent", &agent.value, Detail::Full);
+}
+
+fn definition_of(report: &mut Report, entry: &Entry, shared: Option<&Node>) -> AgentDefinition {
+    let name = entry.key.clone();
+    if entry.value.as_table().is_none() {
+        // The report has the reason where it is not empty.
+        return AgentDefinition {
+            name,
+            ..AgentDefinition::default()
+        };
+    }
+    let get = |key| {
+        let entry = entry.value.entry(key).map(|entry| &entry.value);
+        entry.filter(|node| !node.is_null())
+    };
+    let text = |key| get(key).and_then(Node::as_text).map(str::to_owned);
+    let own = get("toolsets").map(|node| toolset::read(report, node));
+    let used = get("use_toolsets").map(|node| toolset::read_shared(report, node, shared));
+    let toolsets = match (own, used) {
+        (None, None) => None,
+        (own, used) => Some(own.into_iter().chain(used).flatten().collect()),
+    };
+    let is_read_only = get("readonly").map(|node| read_boolean(report, "readonly", node));
+    let mut count = |key| get(key).and_then(|node| read_count(report, key, node));
+    AgentDefinition {
+        name,
+        model: text("model"),
+        description: text("description"),
+        instruction: text("instruction"),
+        toolsets,
+        read_only: is_read_only.unwrap_or(false),
+        max_iterations: count("max_iterations"),
+        max_consecutive_tool_calls: count("max_consecutive_tool_calls"),
+        sub_agents: get("sub_agents")
+            .map_or_else(Vec::new, |node| read_names(report, "sub_agents", node)),
+    }
+}
+
+/// Reads a switch that restricts. A value that is not understood is an error, and restricts meanwhile.
+fn read_boolean(report: &mut Report, key: &str, node: &Node) -> bool {
+    if let Value::Bool(value) = node.value {
+        return value;
+    }
+    wrong::<()>(report, key, node, "`true` or `false`");
+    true
+}
+
+/// Reads a limit; 0 is none. One that says nothing would not be one, so it is checked.
+fn read_count(report: &mut Report, key: &str, node: &Node) -> Option<u32> {
     let number = node.as_number().and_then(|number| number.integer);
-    let cap = number.and_then(|number| u32::try_from(number).ok());
-    cap.or_else(|| wrong(report, "max_iterations", node, "a whole number from 0"))
+    let count = number.and_then(|number| u32::try_from(number).ok());
+    let count = count.or_else(|| wrong(report, key, node, "a whole number from 0"));
+    count.filter(|count| *count > 0)
+}
+
+/// Reads a list of texts.
+fn read_names(report: &mut Report, key: &str, node: &Node) -> Vec<String> {
+    let Some(items) = node.as_list() else {
+        wrong::<()>(report, key, node, "a list of texts");
+        return Vec::new();
+    };
+    let mut texts = Vec::new();
+    for item in items {
+        if let Some(text) = item.as_text() {
+            texts.push(text.to_owned());
+        } else if !item.is_broken() {
+            let message = format!("an item of `{key}` cannot be {}", item.describe());
+            report.add(report.problem(item.span, message).allowed("text"));
+        }
+    }
+    texts
+}
+
+/// Returns the items of a list, or the one mapping that stands for a list of one.
+fn items_of(node: &Node) -> Option<&[Node]> {
+    if node.as_table().is_some() {
+        return Some(std::slice::from_ref(node));
+    }
+    node.as_list()
 }
 
 struct Reader<'a> {
@@ -252,13 +370,20 @@ struct Slot {
     matcher: Matcher,
 }
 
-impl Reader<'_> {
-    fn read_agent(&mut self, agent: &Entry) {
-        let hooks = agent.value.entry("hooks");
-        let Some(hooks) = hooks.filter(|entry| !entry.value.is_null()) else {
-            return;
-        };
-        let fields = Fields::any(self.report, &hooks.value, "`hooks`", Empty::Absent);
+impl<'a> Reader<'a> {
+    fn new(report: &'a mut Report, models: Models) -> Self {
+        Self {
+            report,
+            ids: Ids::default(),
+            agent: None,
+            models,
+            drafts: Vec::new(),
+        }
+    }
+
+    /// Reads a mapping of events to hooks.
+    fn read_hooks(&mut self, hooks: &Node) {
+        let fields = Fields::any(self.report, hooks, "`hooks`", Empty::Absent);
         for entry in fields.map_or(&[][..], |fields| fields.entries()) {
             match DockerAgent::event(&entry.key) {
                 Some(event) if event.has_matcher => self.read_matched(event, entry),
@@ -298,25 +423,23 @@ impl Reader<'_> {
             matcher: Matcher::everything(),
         };
         let node = &entry.value;
-        if let Some(hooks) = node.as_list() {
+        if let Some(hooks) = items_of(node) {
             for hook in hooks {
                 self.read_hook(&slot, hook);
             }
-        } else if node.as_table().is_some() {
-            self.read_hook(&slot, node);
         } else if !node.is_null() {
-            wrong::<()>(self.report, event.name, node, "a list of hooks");
+            wrong::<()>(self.report, event.name, node, "a hook or a list of hooks");
         }
     }
 
     fn read_matched(&mut self, event: &'static DockerEvent, entry: &Entry) {
         let node = &entry.value;
-        if let Some(entries) = node.as_list() {
+        if let Some(entries) = items_of(node) {
             for entry in entries {
                 self.read_matcher_entry(event, entry);
             }
         } else if !node.is_null() {
-            let allowed = "a list of entries with `matcher` and `hooks`";
+            let allowed = "an entry with `matcher` and `hooks`, or a list of such entries";
             wrong::<()>(self.report, event.name, node, allowed);
         }
     }
@@ -336,7 +459,13 @@ impl Reader<'_> {
             );
             return;
         }
-        let fields = Fields::read(self.report, node, &what, MATCHER_ENTRY, Empty::Absent);
+        let fields = Fields::read(
+            self.report,
+            node,
+            &what,
+            &known_keys::names("matcher_entry"),
+            Empty::Absent,
+        );
         let Some(fields) = fields else { return };
         let slot = Slot {
             event,
@@ -344,9 +473,8 @@ impl Reader<'_> {
             matcher: compile_matcher(self.report, &fields),
         };
         let hooks = match fields.entry("hooks").map(|entry| &entry.value) {
-            Some(node) => node
-                .as_list()
-                .or_else(|| wrong(self.report, "hooks", node, "a list of hooks")),
+            Some(node) => items_of(node)
+                .or_else(|| wrong(self.report, "hooks", node, "a hook or a list of hooks")),
             None => Some(&[][..]),
         };
         for hook in hooks.unwrap_or_default() {
@@ -399,7 +527,8 @@ impl Reader<'_> {
             );
             return;
         }
-        let Some(fields) = Fields::read(report, node, "a hook", HOOK, Empty::Absent) else {
+        let known = known_keys::names("hook");
+        let Some(fields) = Fields::read(report, node, "a hook", &known, Empty::Absent) else {
             return;
         };
         let hook = Hook::read(report, &fields, slot);

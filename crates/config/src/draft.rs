@@ -13,7 +13,7 @@ use tenterhook::{
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::tools;
-use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, is_watcher};
+use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, default_policy};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
 use tenterhook_process::{Command, Program, PythonScript, Shell};
 use tenterhook_protocol::HookId;
@@ -347,8 +347,7 @@ impl Draft {
     }
 }
 
-/// Returns what a failure does: what the file or the dialect says, and nothing but a warning for a built-in that only
-/// watches.
+/// Returns what a failure does: what the file says, else what the built-in needs, else what the dialect says.
 fn policy(
     action: &Action,
     dialect: &dyn Dialect,
@@ -356,9 +355,9 @@ fn policy(
     on_error: Option<OnError>,
 ) -> Policy {
     if let (Action::Builtin { name, .. }, None) = (action, on_error)
-        && is_watcher(name)
+        && let Some(policy) = default_policy(name)
     {
-        return Policy::new(OnError::Warn, "the built-in only watches");
+        return policy;
     }
     dialect.policy(event, on_error)
 }

@@ -136,7 +136,10 @@ fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     };
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry?.path();
+        let entry = entry?;
+        let path = entry.path();
+        // As in docker-agent, folders in `hooks.d` are passed over, whatever they are called.
+        let is_folder = entry.file_type()?.is_dir();
         let is_hidden = path
             .file_name()
             .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
@@ -144,7 +147,7 @@ fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
             .extension()
             .and_then(OsStr::to_str)
             .is_some_and(|extension| EXTENSIONS.contains(&extension));
-        if is_named_so && !is_hidden {
+        if is_named_so && !is_hidden && !is_folder {
             files.push(path);
         }
     }

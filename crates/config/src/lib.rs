@@ -25,7 +25,6 @@
 #![forbid(unsafe_code)]
 
 mod agent_file;
-mod agent_flag;
 mod draft;
 mod environment;
 mod fields;
@@ -38,7 +37,6 @@ mod load;
 mod manager;
 mod model;
 mod native;
-mod permission;
 mod problem;
 mod project;
 mod python;
@@ -48,12 +46,11 @@ mod report;
 mod source;
 mod suggest;
 mod timeout;
-mod toolset;
 mod tree;
 mod trigger;
 mod trust;
 
-pub use agent_file::{AgentDefinition, AgentFile};
+pub use agent_file::{AgentDefinition, AgentFile, PermissionRules, Toolset, ToolsetKind};
 pub use environment::Environment;
 pub use folder::{
     Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundExtension, FoundFile, FoundHook,
@@ -64,13 +61,11 @@ pub use layers::{HookFiles, LayerError, Layers};
 pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, LoadedFile, load_file, load_files, load_text};
 pub use manager::{HookManager, ManagedHook};
-pub use permission::PermissionRules;
 pub use problem::{LoadError, Problem, Severity};
 pub use project::Project;
 pub use recipe::{NoRecipe, Recipe, RecipePlace, find_recipe, load_recipe};
 pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, Sources};
 pub use source::{Place, Span};
-pub use toolset::{Toolset, ToolsetKind};
 pub use trigger::{Blocked, Conversation, Trigger};
 pub use trust::{
     Approvals, Approved, ApprovedFile, Brought, Gone, Item, ItemFile, Trust, TrustError,

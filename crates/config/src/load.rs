@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use tenterhook::{HookSpec, Layer};
 use tenterhook_handlers::Services;
 
-use crate::agent_file::{self, AgentFile};
+use crate::agent_file::{self, AgentFile, Form};
 use crate::draft::{Context, Draft};
 use crate::environment::Environment;
 use crate::native;
 use crate::problem::{LoadError, Problem, Severity};
 use crate::report::Report;
 use crate::source::Source;
-use crate::tree::{self, Format, Node, Value};
+use crate::tree::{self, Format};
 use crate::trust::{self, Brought, Trust, TrustState};
 
 /// The largest file that is read.
@@ -221,9 +221,11 @@ fn load_one(
     let mut loaded = Loaded::default();
     if let Some(root) = root {
         let mut wired = Vec::new();
-        let drafts = if is_agent_file(&root) {
-            let read = agent_file::read(&mut report, &root);
-            loaded.agent_files.push(read.file);
+        let drafts = if let Some(form) = Form::of(&root) {
+            let read = agent_file::read(&mut report, &root, form);
+            if form == Form::AgentFile {
+                loaded.agent_files.push(read.file);
+            }
             wired = read.wired;
             read.drafts
         } else if root.is_null() {
@@ -246,10 +248,6 @@ fn load_one(
     }
     loaded.warnings = problems;
     Ok(loaded)
-}
-
-fn is_agent_file(root: &Node) -> bool {
-    matches!(&root.value, Value::Table(entries) if entries.iter().any(|entry| entry.key == "agents"))
 }
 
 /// Makes the hooks that may run, without those that another one of the file makes needless.

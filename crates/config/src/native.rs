@@ -131,7 +131,7 @@ fn read_hook(
         // A default of `block` is for the hooks that it can have a meaning for.
         event.on_error = configured.or(defaults
             .on_error
-            .filter(|on_error| *on_error != OnError::Block || event.name.info().can_stop()));
+            .filter(|on_error| *on_error != OnError::Block || event.name.info().can_fail_closed()));
     }
     let matcher = read_matcher(report, &fields, &events);
     let action = read_action(report, &fields, defaults);
@@ -291,7 +291,7 @@ fn check_on_error(
     };
     for event in events {
         let info = event.name.info();
-        if !info.can_stop() || info.kind == EventKind::Stop {
+        if !info.can_fail_closed() || info.kind == EventKind::Stop {
             let message = format!(
                 "`on_error: block` is not supported on `{}`, which stops nothing",
                 event.name

@@ -10,6 +10,7 @@
 //! | any other | any | failure |
 
 mod answer;
+mod captured;
 mod event;
 mod message;
 mod read;
@@ -25,6 +26,7 @@ use tenterhook::{
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
+pub(crate) use captured::{FORM, NATIVE_FORM};
 pub use event::{DockerEvent, EVENTS};
 pub(crate) use tools::{TASK_ARGUMENTS, TOOLS};
 

@@ -18,6 +18,7 @@
 //! | any | a key of another event, or an unknown one | none; a failure under `strict_output` |
 //! | any | a known key in other case: `BLOCKED` | failure |
 
+pub(crate) mod captured;
 pub(crate) mod output;
 mod read;
 mod tools;
@@ -32,6 +33,7 @@ use tenterhook::{
 };
 use tenterhook_protocol::AnyEffect;
 
+pub(crate) use captured::FORM;
 pub(crate) use tools::TOOLS;
 
 /// An event of kodelet.

@@ -16,6 +16,7 @@
 //! | any | a key of another event, or an unknown one | none; a failure under `strict_output` |
 //! | any | a known key in other case, a key twice, a value of another type | failure |
 
+mod captured;
 mod read;
 mod write;
 
@@ -27,6 +28,8 @@ use tenterhook::{
     ToolNames, WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
+
+pub(crate) use captured::FORM;
 
 /// An event that extensions may subscribe to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@
 //! | `on_token_budget_exceeded` | `token_budget_exceeded` |
 //! | `on_tools_disabled` | `tools_disabled` |
 
+mod captured;
 mod tools;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use tenterhook::{
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
+pub(crate) use captured::FORM;
 pub(crate) use tools::TOOLS;
 
 /// An interception point of morphix.

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use tenterhook::event::{PostToolUse, SessionStart};
-use tenterhook::{EventKind, EventRef, WriteError};
+use tenterhook::{EventKind, EventRef, ReadError, WriteError};
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::SessionSource;
+
+use crate::form::Reading;
 
 /// One field of an event.
 #[derive(Debug)]
@@ -26,14 +28,22 @@ pub(crate) enum From {
     Worded(&'static str, &'static [(&'static str, &'static str)]),
     /// The directory of the session.
     Directory,
-    /// What a function makes of the event.
-    Made(fn(Source<'_>) -> Option<Value>),
+    /// What a function makes of the event, and what makes fields of the payload of that again.
+    Made(fn(Source<'_>) -> Option<Value>, ReadField),
 }
 
-/// Why a session starts, in the words of systems that know no clearing.
-pub(crate) const START_REASONS: &[(&str, &str)] = &[("clear", "new")];
+/// Reads the value of a key into the payload.
+pub(crate) type ReadField = fn(&Value, &mut JsonObject) -> Result<(), ReadError>;
+
+/// Why a session starts, in the words of systems that know no clearing. A word is read back as the first that it stands for.
+pub(crate) const START_REASONS: &[(&str, &str)] = &[("new", "new"), ("clear", "new")];
 /// Why a session ends, in the words of systems that know no clearing and no errors.
-pub(crate) const END_REASONS: &[(&str, &str)] = &[("clear", "new"), ("error", "quit")];
+pub(crate) const END_REASONS: &[(&str, &str)] = &[
+    ("new", "new"),
+    ("quit", "quit"),
+    ("clear", "new"),
+    ("error", "quit"),
+];
 
 /// Says whether Operator and pi have this occurrence of an event: a call that was denied has no result there, and a session goes on
 /// through a compaction.
@@ -85,11 +95,15 @@ pub(crate) const fn worded(
     }
 }
 
-/// Makes a field that a function makes.
-pub(crate) const fn made(key: &'static str, make: fn(Source<'_>) -> Option<Value>) -> Field {
+/// Makes a field that a function makes, and another one reads back.
+pub(crate) const fn made(
+    key: &'static str,
+    make: fn(Source<'_>) -> Option<Value>,
+    read: ReadField,
+) -> Field {
     Field {
         key,
-        from: From::Made(make),
+        from: From::Made(make, read),
     }
 }
 
@@ -151,6 +165,27 @@ fn value<'a>(from: &From, source: Source<'a>) -> Option<Cow<'a, Value>> {
             let origin = &source.event.envelope().origin;
             Cow::Owned(origin.cwd.to_string_lossy().into())
         }
-        From::Made(make) => Cow::Owned(make(source)?),
+        From::Made(make, _) => Cow::Owned(make(source)?),
     })
+}
+
+/// Reads the fields of an event back.
+pub(crate) fn read(fields: &'static [Field], reading: &mut Reading<'_>) -> Result<(), ReadError> {
+    for Field { key, from } in fields {
+        let Some(value) = reading.get(key) else {
+            continue;
+        };
+        match from {
+            From::Payload(field) => reading.copy(key, field),
+            From::Worded(field, words) => {
+                reading.copy(key, field);
+                if let Some((own, _)) = words.iter().find(|(_, theirs)| value == theirs) {
+                    reading.payload.insert((*field).to_owned(), (*own).into());
+                }
+            }
+            From::Directory => reading.copy_origin(key, "cwd"),
+            From::Made(_, read) => read(value, &mut reading.payload)?,
+        }
+    }
+    Ok(())
 }

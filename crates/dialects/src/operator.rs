@@ -22,6 +22,7 @@
 //! | any of these | an object of another class | failure |
 //! | any other event | anything | none |
 
+mod captured;
 mod event;
 mod part;
 mod read;
@@ -36,6 +37,7 @@ use tenterhook::{
 };
 use tenterhook_protocol::AnyEffect;
 
+pub(crate) use captured::FORM;
 pub use event::{EVENTS, OperatorEvent};
 pub(crate) use tools::TOOLS;
 

@@ -23,6 +23,7 @@
 //! | any of these | what is no object | failure |
 //! | any other event | anything | none |
 
+mod captured;
 mod event;
 mod message;
 mod read;
@@ -38,6 +39,7 @@ use tenterhook::{
 };
 use tenterhook_protocol::{AnyEffect, Run};
 
+pub(crate) use captured::FORM;
 pub use event::{EVENTS, PiEvent};
 pub use tool::{name as tool_name, own_name as own_tool_name};
 pub(crate) use tools::TOOLS;

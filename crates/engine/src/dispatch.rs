@@ -14,8 +14,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::{Either, join_all};
 use tenterhook_protocol::journal::{FORMAT_VERSION, RunRecord, RunStatus};
 use tenterhook_protocol::{
-    AnyEffect, AnyOutcome, Decision, Event, EventClass, EventInfo, Failure, HookId, JsonObject,
-    Origin, Permission, RewriteError, Run,
+    AnyEffect, AnyOutcome, Decision, Event, EventClass, EventInfo, Failure, HookId, Origin,
+    Permission, Run,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -25,9 +25,9 @@ use crate::handler::{Answer, Call, Handler, HandlerError, Late, panic_text};
 use crate::hook::{Handling, NO_TIMEOUT, Phase};
 use crate::lineage::Lineage;
 use crate::plan::{Hook, InlineCall, Plan};
-use crate::policy::{OnError, Policy, failure_effect};
+use crate::policy::{OnError, Policy, failure_effect, may_rewrite_result, withheld_notice};
 use crate::sink::JournalSink;
-use crate::versions::{Versions, apply};
+use crate::versions::{Change, InPlace, Versions};
 
 /// Runs a plan whose hooks all answer at once. Nothing is allocated unless a hook has an opinion.
 pub(crate) fn run_inline<E: Event>(
@@ -78,12 +78,7 @@ fn settle_inline<E: Event>(
 ) -> bool {
     let info = event.info();
     let outcome = outcome.get_or_insert_default();
-    let settled = settle(info, hook, answer, outcome, |rewrite| {
-        let mut next = event.clone();
-        apply(&mut next, rewrite)?;
-        *event = next;
-        Ok(())
-    });
+    let settled = settle(info, hook, answer, outcome, &mut InPlace(event));
     settled.ends && runs_in_series(info, hook.spec.phase)
 }
 
@@ -238,9 +233,7 @@ impl PlanRun<'_> {
     /// Settles one answer and says whether it ends a series.
     fn settle(&mut self, hook: &Hook, answer: Answer, duration: Duration) -> bool {
         let event = &mut *self.event;
-        let settled = settle(self.info, hook, answer, &mut self.outcome, |rewrite| {
-            event.rewrite(rewrite)
-        });
+        let settled = settle(self.info, hook, answer, &mut self.outcome, event);
         if self.conditions.with_records {
             let record = self.record(hook, settled.summary, duration);
             self.runs.push(record);
@@ -397,6 +390,8 @@ struct Summary {
     effect: &'static str,
     reason: Option<String>,
     let_through: bool,
+    /// The failure withheld the event's result.
+    withholds: bool,
     context_bytes: u64,
 }
 
@@ -411,7 +406,7 @@ fn settle(
     hook: &Hook,
     answer: Answer,
     outcome: &mut AnyOutcome,
-    apply: impl FnOnce(&JsonObject) -> Result<(), RewriteError>,
+    event: &mut (impl Change + ?Sized),
 ) -> Settled {
     let phase = hook.spec.phase;
     let mut refused_stop = None;
@@ -433,7 +428,9 @@ fn settle(
             if phase == Phase::Observe || effect.rewrite.is_empty() {
                 return Ok(());
             }
-            apply(&effect.rewrite).map_err(HandlerError::Rewrite)
+            event
+                .rewrite(&effect.rewrite)
+                .map_err(HandlerError::Rewrite)
         });
         match taken {
             Ok(()) => Ok(effect),
@@ -446,7 +443,7 @@ fn settle(
     let (effect, mut summary) = match accepted {
         Ok(effect) => (*effect, Summary::default()),
         Err(error) => {
-            let (effect, summary) = fail(info, hook, &error, outcome);
+            let (effect, summary) = fail(info, hook, &error, outcome, event);
             // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.
             (refused_stop.unwrap_or(effect), summary)
         }
@@ -491,21 +488,32 @@ fn fail(
     hook: &Hook,
     error: &HandlerError,
     outcome: &mut AnyOutcome,
+    event: &mut (impl Change + ?Sized),
 ) -> (AnyEffect, Summary) {
     let spec = &hook.spec;
-    let cause = error.to_string();
     // A hook that only observes guards nothing, so its failure stops nothing and lets nothing through.
     let policy = match (spec.phase, spec.policy.on_error) {
         (Phase::Observe, OnError::Block) => Policy::new(OnError::Warn, "the phase stops nothing"),
-        _ if hook.strict => spec.policy.strict(info),
+        _ if hook.strict => spec.policy.strict(info, spec.phase),
         _ => spec.policy,
+    };
+    let withholds = policy.on_error == OnError::Block && may_rewrite_result(info, spec.phase);
+    let cause = if withholds {
+        event.withhold(&withheld_notice(&spec.id, error));
+        note_withheld(info, &spec.id, outcome);
+        error.outline()
+    } else {
+        error.to_string()
     };
     let is_guarding = info.class == EventClass::Gate && spec.phase != Phase::Observe;
     let let_through = is_guarding && policy.on_error != OnError::Block;
-    let message = format!(
+    let mut message = format!(
         "{} hook failed to execute: hook \"{}\": {cause}",
         info.name, spec.id
     );
+    if withholds {
+        message.push_str("; the result is withheld, and so are the details, which may quote it");
+    }
     let effect = failure_effect(info, policy, message);
     outcome.failures.push(Failure {
         hook: spec.id.clone(),
@@ -518,9 +526,20 @@ fn fail(
             status: error.status(),
             cause: Some(cause),
             let_through,
+            // On a gate the stop is the stronger word.
+            withholds: withholds && info.class == EventClass::Observer,
             ..Summary::default()
         },
     )
+}
+
+fn note_withheld(info: &EventInfo, hook: &HookId, outcome: &mut AnyOutcome) {
+    outcome.withheld_by.get_or_insert_with(|| hook.clone());
+    for rewrite in info.rewrites.iter().filter(|rewrite| rewrite.is_result) {
+        if !outcome.rewritten.iter().any(|field| field == rewrite.field) {
+            outcome.rewritten.push(rewrite.field.to_owned());
+        }
+    }
 }
 
 /// Says whether an effect ends a series: what it stops can no longer happen, or is done already.
@@ -557,6 +576,9 @@ fn describe(effect: &AnyEffect, summary: &mut Summary) {
             .find_map(|(word, used)| used.then_some(*word))
             .unwrap_or("none"),
     };
+    if summary.withholds {
+        summary.effect = "withhold";
+    }
     summary.reason = permission
         .and_then(|verdict| verdict.reason.clone())
         .or_else(|| effect.block.clone())

@@ -62,7 +62,7 @@ impl Shared {
         if self.strict
             && let Some(event) = &spec.event
         {
-            spec.policy = spec.policy.strict(event.info());
+            spec.policy = spec.policy.strict(event.info(), spec.phase);
         }
         spec.tools = spec.tools.or_else(|| self.tools.clone());
         let position = self.next_position.fetch_add(1, Ordering::Relaxed);

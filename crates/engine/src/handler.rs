@@ -48,6 +48,12 @@ pub struct Late {
 impl Late {
     /// Puts a failure that came after the answer into the journal: a record of its own, beside that of the run.
     pub fn failed(&self, call: &Call, kind: &str, error: &HandlerError, took: Duration) {
+        // The policy is not known here, and the journal outlives what may have been withheld.
+        let cause = if call.event.info().hands_on_result() {
+            error.outline()
+        } else {
+            error.to_string()
+        };
         self.journal.record_dropped(JournalRecord::Run(RunRecord {
             v: FORMAT_VERSION,
             event_id: call.event.envelope().event_id(),
@@ -56,7 +62,7 @@ impl Late {
             source: self.source.clone(),
             handler: kind.to_owned(),
             status: error.status(),
-            cause: Some(format!("after its answer: {error}")),
+            cause: Some(format!("after its answer: {cause}")),
             effect: "none".to_owned(),
             reason: None,
             let_through: false,
@@ -156,6 +162,26 @@ pub enum HandlerError {
 }
 
 impl HandlerError {
+    /// Returns what went wrong in words of this crate only. Other words of an error may quote the event: a traceback on
+    /// stderr, the answer that could not be read, the message of a panic.
+    pub(crate) fn outline(&self) -> String {
+        match self {
+            Self::Start { .. } => "failed to start".to_owned(),
+            Self::TimedOut { .. } | Self::Cancelled | Self::Signal { .. } => self.to_string(),
+            Self::Write(_) => "the event could not be written for it".to_owned(),
+            Self::Read(ReadError::Status { status, .. }) => format!("exited with status {status}"),
+            Self::Read(ReadError::Invalid { .. }) => "its answer could not be read".to_owned(),
+            Self::Read(ReadError::Tool(_)) => {
+                "it changed a tool call in a way that cannot be translated".to_owned()
+            }
+            Self::NotHonoured(_) => "it asked for what the event does not honour".to_owned(),
+            Self::Rewrite(_) => "its new value does not fit".to_owned(),
+            Self::GuardRewrites { .. } => "a hook of the guard phase may not rewrite".to_owned(),
+            Self::Panicked { .. } => "panicked".to_owned(),
+            Self::Other { .. } => "it could not do its work".to_owned(),
+        }
+    }
+
     /// Returns how a record names the run.
     pub(crate) fn status(&self) -> RunStatus {
         if matches!(self, Self::TimedOut { .. }) {

@@ -10,7 +10,7 @@ use tenterhook_protocol::{AnyEvent, JsonObject, RewriteError};
 
 use crate::event_ref::EventRef;
 use crate::tools::{CanonicalCall, OwnCall, ToolInputError, ToolNames};
-use crate::versions::Versions;
+use crate::versions::{Change, Versions};
 
 /// A tool call under the names of the system that made it, while hooks judge one of its operations.
 #[derive(Debug, Clone)]
@@ -144,7 +144,9 @@ impl Versions for OperationVersions<'_> {
     fn newest(&self) -> &EventRef {
         &self.event
     }
+}
 
+impl Change for OperationVersions<'_> {
     fn change(
         &mut self,
         change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
@@ -169,6 +171,13 @@ impl Versions for OperationVersions<'_> {
         })?;
         self.event = self.event.with_event(Arc::from(next));
         Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        let mut next = self.event.event().boxed_clone();
+        next.withhold(notice);
+        self.event = self.event.with_event(Arc::from(next));
+        self.whole.withhold(notice);
     }
 }
 

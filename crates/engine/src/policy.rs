@@ -5,10 +5,16 @@
 //! | native, function, built-in | block | warn |
 //!
 //! Dialects bring rows of their own through [`Dialect::policy`](crate::Dialect::policy). `strict` makes every
-//! gate block, whatever the hook or its dialect says.
+//! gate block, whatever the hook or its dialect says, and every event that hands on a result.
+//!
+//! A hook that may rewrite a result and fails under `block` withholds that result: it may be the hook that takes
+//! secrets out of it. The text that stands in for the result never quotes the failure, which may quote the result.
 
 use serde::{Deserialize, Serialize};
-use tenterhook_protocol::{AnyEffect, EventClass, EventInfo};
+use tenterhook_protocol::{AnyEffect, EventClass, EventInfo, HookId};
+
+use crate::handler::HandlerError;
+use crate::hook::Phase;
 
 /// What a failing hook does to the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,16 +57,27 @@ impl Policy {
         Self { on_error, because }
     }
 
-    /// Returns the policy under `--strict`: a gate blocks.
+    /// Returns the policy under `--strict` of a hook of `phase`: a gate blocks, and a hook that may rewrite a result
+    /// withholds it.
     #[must_use]
-    pub fn strict(self, info: &EventInfo) -> Self {
-        match (info.class, self.on_error) {
-            (EventClass::Gate, OnError::Warn | OnError::Ignore) => {
-                Self::new(OnError::Block, "strict")
-            }
-            (EventClass::Gate, OnError::Block) | (EventClass::Observer, _) => self,
+    pub fn strict(self, info: &EventInfo, phase: Phase) -> Self {
+        let is_guarding = info.class == EventClass::Gate || may_rewrite_result(info, phase);
+        match self.on_error {
+            OnError::Warn | OnError::Ignore if is_guarding => Self::new(OnError::Block, "strict"),
+            OnError::Block | OnError::Warn | OnError::Ignore => self,
         }
     }
+}
+
+/// Returns whether a hook of `phase` may rewrite a result that `info` hands on, so that its failure under `block`
+/// withholds the result.
+pub(crate) fn may_rewrite_result(info: &EventInfo, phase: Phase) -> bool {
+    matches!(phase, Phase::Transform | Phase::Main) && info.hands_on_result()
+}
+
+/// Returns what takes the place of a result that the failure of `hook` withholds.
+pub(crate) fn withheld_notice(hook: &HookId, error: &HandlerError) -> String {
+    format!("[withheld: hook `{hook}` failed: {}]", error.outline())
 }
 
 /// Returns the policy of native hooks, functions and built-ins: what was configured, else a gate that fails denies.
@@ -115,13 +132,18 @@ mod tests {
     }
 
     #[test]
-    fn strict_makes_every_gate_block_and_leaves_observers_alone() {
+    fn strict_makes_gates_and_redactors_block_and_leaves_other_observers_alone() {
         for kind in EventKind::ALL {
             for on_error in OnError::ALL {
-                let strict = Policy::new(on_error, "configured").strict(kind.info());
-                match kind.info().class {
-                    EventClass::Gate => assert_eq!(strict.on_error, OnError::Block),
-                    EventClass::Observer => assert_eq!(strict.on_error, on_error),
+                for phase in Phase::ALL {
+                    let info = kind.info();
+                    let strict = Policy::new(on_error, "configured").strict(info, phase);
+                    let hands_on = info.hands_on_result() && phase < Phase::Guard;
+                    let expected = match info.class {
+                        EventClass::Observer if !hands_on => on_error,
+                        EventClass::Gate | EventClass::Observer => OnError::Block,
+                    };
+                    assert_eq!(strict.on_error, expected, "{kind:?} {phase:?}");
                 }
             }
         }

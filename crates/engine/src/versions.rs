@@ -6,11 +6,8 @@ use tenterhook_protocol::{AnyEvent, Envelope, Event, JsonObject, RewriteError};
 
 use crate::event_ref::EventRef;
 
-/// The event of one dispatch.
-pub(crate) trait Versions: Send {
-    /// Returns the newest version.
-    fn newest(&self) -> &EventRef;
-
+/// What an answer changes of an event.
+pub(crate) trait Change {
     /// Makes a new version that `change` has changed. After an error the newest version is what it was.
     fn change(
         &mut self,
@@ -20,6 +17,34 @@ pub(crate) trait Versions: Send {
     /// Makes a new version with every field of `rewrite` changed. After an error the newest version is what it was.
     fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
         self.change(&|event| apply(event, rewrite))
+    }
+
+    /// Makes a new version in which `notice` takes the place of the result that the event hands on.
+    fn withhold(&mut self, notice: &str);
+}
+
+/// The event of one dispatch.
+pub(crate) trait Versions: Change + Send {
+    /// Returns the newest version.
+    fn newest(&self) -> &EventRef;
+}
+
+/// An event that no hook keeps: it is changed in place.
+pub(crate) struct InPlace<'a, E>(pub(crate) &'a mut E);
+
+impl<E: Event> Change for InPlace<'_, E> {
+    fn change(
+        &mut self,
+        change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
+    ) -> Result<(), RewriteError> {
+        let mut next = self.0.clone();
+        change(&mut next)?;
+        *self.0 = next;
+        Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        self.0.withhold(notice);
     }
 }
 
@@ -43,20 +68,34 @@ impl<E: Event> TypedVersions<E> {
     }
 }
 
+impl<E: Event> TypedVersions<E> {
+    fn put(&mut self, next: E) {
+        self.event = Arc::new(next);
+        self.shared = self.shared.with_event(Arc::clone(&self.event) as _);
+    }
+}
+
 impl<E: Event> Versions for TypedVersions<E> {
     fn newest(&self) -> &EventRef {
         &self.shared
     }
+}
 
+impl<E: Event> Change for TypedVersions<E> {
     fn change(
         &mut self,
         change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
     ) -> Result<(), RewriteError> {
         let mut next = (*self.event).clone();
         change(&mut next)?;
-        self.event = Arc::new(next);
-        self.shared = self.shared.with_event(Arc::clone(&self.event) as _);
+        self.put(next);
         Ok(())
+    }
+
+    fn withhold(&mut self, notice: &str) {
+        let mut next = (*self.event).clone();
+        next.withhold(notice);
+        self.put(next);
     }
 }
 
@@ -78,7 +117,9 @@ impl Versions for AnyVersions {
     fn newest(&self) -> &EventRef {
         &self.0
     }
+}
 
+impl Change for AnyVersions {
     fn change(
         &mut self,
         change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
@@ -88,10 +129,16 @@ impl Versions for AnyVersions {
         self.0 = self.0.with_event(Arc::from(next));
         Ok(())
     }
+
+    fn withhold(&mut self, notice: &str) {
+        let mut next = self.0.event().boxed_clone();
+        next.withhold(notice);
+        self.0 = self.0.with_event(Arc::from(next));
+    }
 }
 
 /// Changes every field of `rewrite`.
-pub(crate) fn apply(event: &mut dyn AnyEvent, rewrite: &JsonObject) -> Result<(), RewriteError> {
+fn apply(event: &mut dyn AnyEvent, rewrite: &JsonObject) -> Result<(), RewriteError> {
     rewrite
         .iter()
         .try_for_each(|(field, value)| event.rewrite(field, value.clone()))

@@ -28,7 +28,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tenterhook::{Answer, Call, Dialect, EventName, EventRef, Handler, HandlerError};
+use tenterhook::{
+    Answer, Call, Dialect, EventName, EventRef, Handler, HandlerError, OnError, Policy,
+};
 use tenterhook_protocol::{AnyEffect, EventKind};
 use thiserror::Error;
 
@@ -72,12 +74,23 @@ pub const BUILTINS: &[Builtin] = &[
     unload::BUILTIN,
 ];
 
-/// The built-ins that only watch: their failure stops nothing unless the configuration says so.
-const WATCHERS: &[&str] = &["snapshot"];
+/// The built-ins with a failure policy of their own, on every event and whatever their hook system's default is.
+const POLICIES: &[(&str, Policy)] = &[
+    (
+        "redact_secrets",
+        Policy::new(OnError::Block, "what could not be redacted is withheld"),
+    ),
+    (
+        "snapshot",
+        Policy::new(OnError::Warn, "the built-in only watches"),
+    ),
+];
 
-/// Says whether a built-in only watches, so that its failure is told and nothing more, on gates too.
-pub fn is_watcher(name: &str) -> bool {
-    WATCHERS.contains(&name)
+/// Returns the failure policy of a built-in that does not follow its hook system's default. What the configuration says
+/// outranks it.
+pub fn default_policy(name: &str) -> Option<Policy> {
+    let policy = POLICIES.iter().find(|(builtin, _)| *builtin == name);
+    policy.map(|(_, policy)| *policy)
 }
 
 /// How a built-in is configured.

@@ -248,7 +248,10 @@ impl Ready {
 
     fn is_current(&self) -> bool {
         self.since.elapsed() < LONGEST_WAIT
-            && self.files.iter().all(|(path, known)| mark(path) == *known)
+            && self
+                .files
+                .iter()
+                .all(|(path, known)| known.is_some() && mark(path) == *known)
     }
 }
 

@@ -55,6 +55,9 @@ pub struct RewriteInfo {
     pub target: &'static str,
     /// What happens to the value that was there.
     pub mode: RewriteMode,
+    /// The field is a result on its way to the model, a person or a channel. A hook that fails closed withholds
+    /// it, because that hook may be the one that takes secrets out of it.
+    pub is_result: bool,
 }
 
 /// One row of the event catalogue.
@@ -123,11 +126,21 @@ impl EventInfo {
         self.capabilities.contains(capability)
     }
 
-    /// Says whether a hook of this event can stop anything, so that `on_error: block` has a meaning.
+    /// Returns whether a hook of this event can stop anything.
     pub const fn can_stop(&self) -> bool {
         self.honours(Capability::Permission)
             || self.honours(Capability::Block)
             || self.honours(Capability::StopRun)
+    }
+
+    /// Returns whether the event hands on a result that hooks may rewrite, so that a hook that fails closed withholds it.
+    pub fn hands_on_result(&self) -> bool {
+        self.rewrites.iter().any(|rewrite| rewrite.is_result)
+    }
+
+    /// Returns whether `on_error: block` has a meaning: a failing hook stops the operation or withholds a result.
+    pub fn can_fail_closed(&self) -> bool {
+        self.can_stop() || self.hands_on_result()
     }
 
     /// Says whether ending the run is the strongest stop of this gate.
@@ -261,6 +274,10 @@ pub trait AnyEvent: Any + Send + Sync + fmt::Debug + private::Sealed {
     /// When the event has no such field to change, or `value` has the wrong type. The field is then as it was.
     fn rewrite(&mut self, field: &str, value: Value) -> Result<(), RewriteError>;
 
+    /// Replaces every field that is a result by `notice`, in the form that the field's type has for it. Does nothing
+    /// where the event hands on no result.
+    fn withhold(&mut self, _notice: &str) {}
+
     /// Returns the event for a downcast.
     fn as_any(&self) -> &dyn Any;
 
@@ -315,6 +332,15 @@ pub(crate) fn replace<T: DeserializeOwned>(
     Ok(())
 }
 
+/// Replaces a result by what a hook made of it.
+pub(crate) fn result<T: DeserializeOwned>(
+    slot: &mut T,
+    field: &str,
+    value: Value,
+) -> Result<(), RewriteError> {
+    replace(slot, field, value)
+}
+
 /// Puts the keys of `value` over those of `slot`.
 pub(crate) fn merge(slot: &mut JsonObject, field: &str, value: Value) -> Result<(), RewriteError> {
     let mut patch = JsonObject::new();
@@ -365,6 +391,7 @@ macro_rules! event {
                     field: $crate::rewritable::$setter::FIELD,
                     target: stringify!($($path).+),
                     mode: $crate::catalogue::$mode!(mode),
+                    is_result: $crate::catalogue::$mode!(is_result),
                 }),*)?],
                 collects: &[$($($crate::catalogue::ListInfo {
                     name: stringify!($getter),
@@ -398,6 +425,13 @@ macro_rules! event {
                     }
                 }
             }
+
+            $(
+                fn withhold(&mut self, notice: &str) {
+                    let _ = notice;
+                    $( $crate::catalogue::$mode!(withhold self.$($path).+, notice); )*
+                }
+            )?
 
             fn as_any(&self) -> &dyn std::any::Any { self }
 
@@ -467,19 +501,39 @@ macro_rules! class {
 }
 pub(crate) use class;
 
-/// The mode of a `replace` row.
+/// What a `replace` row does.
 macro_rules! replace_mode {
     (mode) => {
         $crate::RewriteMode::Replace
     };
+    (is_result) => {
+        false
+    };
+    (withhold $slot:expr, $notice:expr) => {};
 }
-/// The mode of a `merge` row.
+/// What a `result` row does: hooks replace it like any other field, and a hook that fails closed withholds it.
+macro_rules! result_mode {
+    (mode) => {
+        $crate::RewriteMode::Replace
+    };
+    (is_result) => {
+        true
+    };
+    (withhold $slot:expr, $notice:expr) => {
+        $crate::withhold::Withhold::withhold(&mut $slot, $notice)
+    };
+}
+/// What a `merge` row does.
 macro_rules! merge_mode {
     (mode) => {
         $crate::RewriteMode::Merge
     };
+    (is_result) => {
+        false
+    };
+    (withhold $slot:expr, $notice:expr) => {};
 }
-pub(crate) use {merge_mode as merge, replace_mode as replace};
+pub(crate) use {merge_mode as merge, replace_mode as replace, result_mode as result};
 
 /// Returns the only element, if there is one. A row has at most one subject.
 pub(crate) const fn first_subject<'a>(list: &[&'a str]) -> Option<&'a str> {

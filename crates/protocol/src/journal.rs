@@ -62,7 +62,8 @@ pub struct RunRecord {
     /// What went wrong, or which hook ended the dispatch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What the hook answered, in one word: `none`, `allow`, `deny`, `rewrite` …
+    /// What the hook answered, in one word: `none`, `allow`, `deny`, `rewrite` … `withhold` is a failure that
+    /// replaced the event's result by a notice.
     pub effect: String,
     /// The reason of a permission, block or stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]

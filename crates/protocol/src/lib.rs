@@ -35,6 +35,7 @@ mod permission;
 pub mod rewritable;
 pub mod schema;
 mod wire_enum;
+mod withhold;
 
 pub use catalogue::{
     AnyEvent, Event, EventClass, EventInfo, GateEvent, ListInfo, NotHonoured, RewriteError,

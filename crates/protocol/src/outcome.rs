@@ -68,6 +68,9 @@ pub struct AnyOutcome {
     pub notices: Vec<String>,
     /// Annotations for the question that the user is asked; the last hook wins a key.
     pub metadata: JsonObject,
+    /// The first hook whose failure withheld the event's result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld_by: Option<HookId>,
     /// Hooks that failed, in configured order.
     pub failures: Vec<Failure>,
 }
@@ -133,6 +136,12 @@ impl<E: Event> Outcome<E> {
     /// Returns the texts for the human.
     pub fn notices(&self) -> &[String] {
         self.list(|any| &any.notices)
+    }
+
+    /// Returns the hook whose failure withheld the event's result, if one did. [`rewritten`](Self::rewritten) then has a
+    /// notice instead of the result, and whoever keeps other forms of the same value must drop them too.
+    pub fn withheld_by(&self) -> Option<&HookId> {
+        self.any().and_then(|any| any.withheld_by.as_ref())
     }
 
     /// Returns the hooks that failed.

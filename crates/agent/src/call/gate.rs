@@ -19,14 +19,14 @@
 //! the user has agreed to are not asked for a second time.
 
 use tenterhook_protocol::event::{
-    DeniedBy, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform, WaitReason,
-    WaitingForUser,
+    ApprovalSource, DenialSource, DeniedBy, PermissionRequest, PreToolUse, ToolGuard,
+    ToolInputTransform, WaitReason, WaitingForUser,
 };
 use tenterhook_protocol::{Decision, Event, GateEvent, HookId, JsonObject, Outcome};
 
 use tokio::sync::MutexGuard;
 
-use super::{Bench, Denied, Passage, Refusal, Stop, USER_REJECTED, call_event};
+use super::{Bench, Denied, Passage, Refusal, Stop, call_event};
 use crate::frontend::{Approval, ApprovalRequest, AskedBy};
 use crate::hooks::reason_or_none;
 use crate::permission::{Ruling, suggestion};
@@ -53,7 +53,7 @@ impl Bench<'_> {
     pub(super) async fn pass_gates(
         &self,
         passage: &mut Passage<'_>,
-    ) -> Result<&'static str, Refusal> {
+    ) -> Result<ApprovalSource, Refusal> {
         if passage.attempt == 1 {
             self.transform_input(passage).await?;
         }
@@ -75,13 +75,13 @@ impl Bench<'_> {
             .hooks
             .fire(call_event!(ToolInputTransform, passage))
             .await;
-        if let Some(demand) = self.verdict(&outcome, "tool_input_transform_deny")? {
+        if let Some(demand) = self.verdict(&outcome, DenialSource::ToolInputTransformHook)? {
             return Err(Refusal::Denied(Denied {
                 by: DeniedBy::Hook,
                 event: Some(demand.event),
                 hook: demand.hook,
                 reason: demand.reason,
-                source: "tool_input_transform_deny",
+                source: DenialSource::ToolInputTransformHook,
             }));
         }
         if let Some(event) = outcome.into_rewritten() {
@@ -89,7 +89,7 @@ impl Bench<'_> {
                 passage,
                 event.tool_input,
                 ToolInputTransform::INFO.name,
-                "tool_input_transform_deny",
+                DenialSource::ToolInputTransformHook,
             )?;
         }
         Ok(())
@@ -98,7 +98,7 @@ impl Bench<'_> {
     /// Lets the guard and the rules judge the present arguments.
     async fn judge(&self, passage: &Passage<'_>) -> Result<Question, Refusal> {
         let outcome = self.hooks.fire(call_event!(ToolGuard, passage)).await;
-        let demand = self.verdict(&outcome, "tool_guard_deny")?;
+        let demand = self.verdict(&outcome, DenialSource::ToolGuardHook)?;
         let ruling = self
             .setup
             .permissions
@@ -109,7 +109,7 @@ impl Bench<'_> {
                 event: None,
                 hook: None,
                 reason: format!("the permission rule `{rule}` denies it"),
-                source: "rule_deny",
+                source: DenialSource::Rule,
             }));
         }
         Ok(Question {
@@ -138,7 +138,7 @@ impl Bench<'_> {
                 reason: reason_or_none(reason),
             });
         }
-        let demand = self.verdict(&outcome, "pre_tool_use_hook_deny")?;
+        let demand = self.verdict(&outcome, DenialSource::PreToolUseHook)?;
         let is_allowed = outcome.is_allowed();
         fill(&mut question.metadata, outcome.metadata());
         question.demand = question.demand.take().or(demand);
@@ -147,7 +147,7 @@ impl Bench<'_> {
                 passage,
                 event.tool_input,
                 PreToolUse::INFO.name,
-                "pre_tool_use_hook_deny",
+                DenialSource::PreToolUseHook,
             )?;
         }
         Ok(is_allowed)
@@ -158,16 +158,16 @@ impl Bench<'_> {
         &self,
         passage: &mut Passage<'_>,
         mut question: Question,
-    ) -> Result<&'static str, Refusal> {
+    ) -> Result<ApprovalSource, Refusal> {
         if passage.approved.as_ref() == Some(&passage.input) {
-            return Ok("user_approved");
+            return Ok(ApprovalSource::User);
         }
         let reach = question.ruling.reach(&*passage.tool);
         let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let event = call_event!(PermissionRequest, passage, suggestions: vec![suggested]);
         let outcome = self.hooks.fire(event).await;
         // A hook that asks here leaves the question to the user, who is asked next.
-        let _ask = self.verdict(&outcome, "permission_request_hook_deny")?;
+        let _ask = self.verdict(&outcome, DenialSource::PermissionRequestHook)?;
         let is_allowed = outcome.is_allowed();
         fill(&mut question.metadata, outcome.metadata());
         if let Some(event) = outcome.into_rewritten()
@@ -177,7 +177,7 @@ impl Bench<'_> {
                 passage,
                 event.tool_input,
                 PermissionRequest::INFO.name,
-                "permission_request_hook_deny",
+                DenialSource::PermissionRequestHook,
             )?;
             let again = self.judge(passage).await?;
             question = question.followed_by(again);
@@ -187,7 +187,7 @@ impl Bench<'_> {
             .as_ref()
             .is_none_or(|demand| demand.event != ToolGuard::INFO.name);
         if is_allowed && may_answer {
-            return Ok("permission_request_hook_allow");
+            return Ok(ApprovalSource::PermissionRequestHook);
         }
         let source = self.ask_user(passage, &question).await?;
         passage.approved = Some(passage.input.clone());
@@ -198,7 +198,7 @@ impl Bench<'_> {
         &self,
         passage: &Passage<'_>,
         question: &Question,
-    ) -> Result<&'static str, Refusal> {
+    ) -> Result<ApprovalSource, Refusal> {
         let frontend = self.hooks.frontend();
         if !frontend.is_interactive() {
             return Err(Refusal::Denied(question.unanswered()));
@@ -216,7 +216,7 @@ impl Bench<'_> {
             question.demand.is_none() && !question.is_changed && ruling == Ruling::Granted
         };
         if is_granted() {
-            return Ok("session_allow");
+            return Ok(ApprovalSource::Session);
         }
         let waiting = || WaitingForUser {
             reason: WaitReason::ToolApproval,
@@ -239,18 +239,18 @@ impl Bench<'_> {
             answer = frontend.approve(request) => answer,
         };
         match answer {
-            Approval::AllowOnce => Ok("user_approved"),
+            Approval::AllowOnce => Ok(ApprovalSource::User),
             Approval::AllowSession => {
                 let permissions = &self.setup.permissions;
                 permissions.grant(&*passage.tool, &passage.input, reach);
-                Ok("user_approved_session")
+                Ok(ApprovalSource::UserForSession)
             }
             Approval::Deny { reason } => Err(Refusal::Denied(Denied {
                 by: DeniedBy::User,
                 event: None,
                 hook: None,
                 reason: reason.unwrap_or_default(),
-                source: USER_REJECTED,
+                source: DenialSource::User,
             })),
         }
     }
@@ -273,7 +273,7 @@ impl Bench<'_> {
     fn verdict<E: GateEvent>(
         &self,
         outcome: &Outcome<E>,
-        source: &'static str,
+        source: DenialSource,
     ) -> Result<Option<Demand>, Refusal> {
         if self.cancel.is_cancelled() {
             return Err(Refusal::Canceled);
@@ -302,7 +302,7 @@ fn accept(
     passage: &mut Passage<'_>,
     input: JsonObject,
     event: &'static str,
-    source: &'static str,
+    source: DenialSource,
 ) -> Result<(), Refusal> {
     if let Err(error) = passage.tool.check(&input) {
         return Err(Refusal::Denied(Denied {
@@ -343,16 +343,20 @@ impl Question {
     }
 
     /// Returns what lets the call through without a question.
-    fn answer_without_user(&self, is_allowed: bool, says_yes: bool) -> Option<&'static str> {
+    fn answer_without_user(&self, is_allowed: bool, says_yes: bool) -> Option<ApprovalSource> {
         if self.demand.is_some() {
             return None;
         }
         match self.ruling {
-            Ruling::Allow => Some("rule_allow"),
-            Ruling::Granted => Some("session_allow"),
-            Ruling::Harmless | Ruling::Unruled if is_allowed => Some("pre_tool_use_hook_allow"),
-            Ruling::Harmless | Ruling::Unruled | Ruling::Ask(_) if says_yes => Some("mode_yes"),
-            Ruling::Harmless => Some("readonly_hint"),
+            Ruling::Allow => Some(ApprovalSource::Rule),
+            Ruling::Granted => Some(ApprovalSource::Session),
+            Ruling::Harmless | Ruling::Unruled if is_allowed => {
+                Some(ApprovalSource::PreToolUseHook)
+            }
+            Ruling::Harmless | Ruling::Unruled | Ruling::Ask(_) if says_yes => {
+                Some(ApprovalSource::Yes)
+            }
+            Ruling::Harmless => Some(ApprovalSource::ReadOnlyTool),
             Ruling::Deny(_) | Ruling::Ask(_) | Ruling::Unruled => None,
         }
     }
@@ -393,7 +397,7 @@ impl Question {
             event: None,
             hook: None,
             reason,
-            source: "non_interactive_deny",
+            source: DenialSource::NonInteractive,
         }
     }
 }

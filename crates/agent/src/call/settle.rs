@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use tenterhook_protocol::event::{
-    ApprovalDecision, PermissionDenied, PostToolUse, ToolApprovalDecision, ToolResponseTransform,
+    ApprovalDecision, ApprovalSource, DecisionSource, DenialSource, PermissionDenied, PostToolUse,
+    ToolApprovalDecision, ToolResponseTransform,
 };
-use tenterhook_protocol::{ContentBlock, Event, HookId, JsonObject, ToolCall, ToolResult};
+use tenterhook_protocol::{ContentBlock, Event, HookId, JsonObject, Outcome, ToolCall, ToolResult};
 
-use super::{
-    Bench, CANCELED, Called, Denied, Passage, Refusal, Stop, USER_REJECTED, Unrun, call_event,
-};
+use super::{Bench, CANCELED, Called, Denied, Passage, Refusal, Stop, Unrun, call_event};
 use crate::frontend::Denial;
 use crate::hooks::{NO_REASON, reason_or_none};
 
@@ -23,7 +22,7 @@ impl Denied {
         };
         match self.event {
             Some(event) => format!("The tool call was rejected by a {event} hook.{because}"),
-            None if self.source == USER_REJECTED => {
+            None if self.source == DenialSource::User => {
                 format!("The tool call was rejected by the user.{because}")
             }
             None => format!("The tool call was denied.{because}"),
@@ -33,7 +32,7 @@ impl Denied {
 
 impl Bench<'_> {
     /// Says that a call runs.
-    pub(super) async fn settle_allowed(&self, passage: &Passage<'_>, source: &'static str) {
+    pub(super) async fn settle_allowed(&self, passage: &Passage<'_>, source: ApprovalSource) {
         self.tell_decision(passage, ApprovalDecision::Allow, source)
             .await;
         if passage.call.arguments.as_object() != Some(&passage.input) {
@@ -65,8 +64,12 @@ impl Bench<'_> {
 
     /// Says that the end of the run came before a decision.
     async fn canceled(&self, passage: Passage<'_>) -> Called {
-        self.tell_decision(&passage, ApprovalDecision::Canceled, "context_canceled")
-            .await;
+        self.tell_decision(
+            &passage,
+            ApprovalDecision::Canceled,
+            DecisionSource::Cancelled,
+        )
+        .await;
         if passage.failure.is_some() {
             // The tool has run: hooks and model must not take it for a call that did nothing.
             return self.settle_unrun(passage, CANCELED.to_owned()).await;
@@ -83,9 +86,10 @@ impl Bench<'_> {
         &self,
         passage: &Passage<'_>,
         decision: ApprovalDecision,
-        source: &'static str,
+        source: impl Into<DecisionSource>,
     ) {
-        let event = call_event!(ToolApprovalDecision, passage, decision: decision, source: source.to_owned());
+        let source = source.into();
+        let event = call_event!(ToolApprovalDecision, passage, decision: decision, source: source);
         self.hooks.tell(event).await;
     }
 
@@ -96,7 +100,7 @@ impl Bench<'_> {
         input: JsonObject,
         text: String,
     ) -> Called {
-        let mut result = ToolResult::error(text);
+        let result = ToolResult::error(text);
         let event = || ToolResponseTransform {
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -106,11 +110,8 @@ impl Bench<'_> {
             ..ToolResponseTransform::default()
         };
         let outcome = self.hooks.fire_always(event).await;
-        if let Some(event) = outcome.into_rewritten() {
-            replace_text(&mut result, event.tool_response);
-        }
         Called {
-            result,
+            result: with_response(result, outcome),
             ..Called::default()
         }
     }
@@ -133,11 +134,7 @@ impl Bench<'_> {
         self.after_use(passage, result, true).await
     }
 
-    pub(super) async fn transform(
-        &self,
-        passage: &Passage<'_>,
-        mut result: ToolResult,
-    ) -> ToolResult {
+    pub(super) async fn transform(&self, passage: &Passage<'_>, result: ToolResult) -> ToolResult {
         let event = call_event!(
             ToolResponseTransform,
             passage,
@@ -145,10 +142,7 @@ impl Bench<'_> {
             is_error: result.is_error,
         );
         let outcome = self.hooks.fire_always(event).await;
-        if let Some(event) = outcome.into_rewritten() {
-            replace_text(&mut result, event.tool_response);
-        }
-        result
+        with_response(result, outcome)
     }
 
     pub(super) async fn after_use(
@@ -189,10 +183,21 @@ fn format_attempt(attempt: u32, failure: &ToolResult) -> String {
     format!("\nIt had run before: attempt {attempt} failed: {error}")
 }
 
-/// Puts a text in the place of all text of a result; other content stays.
-fn replace_text(result: &mut ToolResult, text: String) {
+/// Returns a result with the text that hooks left of it. Other content stays, unless the text was withheld: images and
+/// details may hold what the text held.
+fn with_response(mut result: ToolResult, outcome: Outcome<ToolResponseTransform>) -> ToolResult {
+    let is_withheld = outcome.withheld_by().is_some();
+    let Some(event) = outcome.into_rewritten() else {
+        return result;
+    };
+    let text = event.tool_response;
+    if is_withheld {
+        result.content.clear();
+        result.details = None;
+    }
     result.content.retain(|block| block.as_text().is_none());
     if !text.is_empty() {
         result.content.insert(0, ContentBlock::text(text));
     }
+    result
 }

@@ -95,7 +95,7 @@ fn tidy(path: &Path) -> PathBuf {
 
 /// Follows every link of an absolute path. What does not exist yet stays as it is written, so that the
 /// place of a file that a tool would make is known before it does, behind a dangling link too.
-fn follow(path: &Path) -> Option<PathBuf> {
+pub(crate) fn follow(path: &Path) -> Option<PathBuf> {
     let mut ahead: VecDeque<OsString> = parts(path);
     let mut reached = PathBuf::new();
     let mut links = 0;

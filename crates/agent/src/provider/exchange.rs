@@ -4,6 +4,8 @@ use serde_json::Value;
 use tenterhook_protocol::JsonObject;
 use tokio::sync::{mpsc, oneshot};
 
+use super::{ModelError, ModelErrorKind};
+
 /// Who hears of one model call's exchange with the service, and may change what is sent.
 ///
 /// A provider that finds one in its request says what it sends and what comes back: both in this order, once each.
@@ -18,8 +20,8 @@ pub struct Exchange {
 pub(crate) enum Step {
     Request {
         payload: Value,
-        /// The body in its place, `None` for the same.
-        reply: oneshot::Sender<Option<Value>>,
+        /// The body in its place, `None` for the same. An error keeps the request from being sent.
+        reply: oneshot::Sender<Result<Option<Value>, ModelError>>,
     },
     Response {
         status: u16,
@@ -47,15 +49,19 @@ impl Exchange {
 
     /// Shows the body of the request just before it is sent. Returns the body to send in its place, `None` for the
     /// same.
-    pub async fn request(&self, payload: Value) -> Option<Value> {
+    ///
+    /// # Errors
+    /// When the request must not be sent: a hook that may redact it failed, or the call is over, so that no hook has
+    /// seen it.
+    pub async fn request(&self, payload: Value) -> Result<Option<Value>, ModelError> {
         if !self.sees_payload {
-            return None;
+            return Ok(None);
         }
+        let over = || ModelError::new(ModelErrorKind::Broken, "the model call is over");
         let (reply, replied) = oneshot::channel();
         let step = Step::Request { payload, reply };
-        // Nobody hears it when the call is over; then nobody reads what comes of it either.
-        self.steps.send(step).await.ok()?;
-        replied.await.ok()?
+        self.steps.send(step).await.map_err(|_| over())?;
+        replied.await.map_err(|_| over())?
     }
 
     /// Tells the status and the headers of the response before anything of its body.

@@ -174,7 +174,7 @@ impl Call {
         let (head, body) = request.into_parts();
         let body = body.collect().await;
         let body = body.map_err(|error| broken(&error.to_string()))?.to_bytes();
-        let sent = self.replace(&body).await.unwrap_or(body);
+        let sent = self.replace(&body).await?.unwrap_or(body);
         let sending = self
             .route
             .http
@@ -196,14 +196,18 @@ impl Call {
         Ok(answer)
     }
 
-    /// Returns the body that hooks put in the place of the library's.
-    async fn replace(&self, body: &Bytes) -> Option<Bytes> {
-        if !self.route.exchange.sees_payload() {
-            return None;
+    /// Returns the body that hooks put in the place of the library's. A body that hooks cannot see is not sent: one of
+    /// them may be there to take secrets out of it.
+    async fn replace(&self, body: &Bytes) -> Result<Option<Bytes>, ModelError> {
+        if !self.route.exchange.sees_payload() || body.is_empty() {
+            return Ok(None);
         }
-        let payload: Value = serde_json::from_slice(body).ok()?;
+        let payload: Value = serde_json::from_slice(body).map_err(|error| {
+            let message = format!("cannot show hooks the request: its body is not JSON: {error}");
+            ModelError::new(ModelErrorKind::Refused, message)
+        })?;
         let replaced = self.route.exchange.request(payload).await?;
-        Some(replaced.to_string().into())
+        Ok(replaced.map(|replaced| replaced.to_string().into()))
     }
 }
 

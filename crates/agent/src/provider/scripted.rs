@@ -391,14 +391,17 @@ impl Payload {
         if !exchange.sees_payload() {
             return Ok(self);
         }
-        let replaced = exchange.request(json_of(&self).unwrap_or_default()).await;
-        let Some(replaced) = replaced else {
-            return Ok(self);
-        };
-        serde_json::from_value(replaced).map_err(|error| {
-            let message = format!("the scripted model cannot read its request: {error}");
+        let refused = |what: &str, error: serde_json::Error| {
+            let message = format!("the scripted model cannot {what} its request: {error}");
             ModelError::new(ModelErrorKind::Refused, message)
-        })
+        };
+        let payload = serde_json::to_value(&self).map_err(|error| refused("write", error))?;
+        match exchange.request(payload).await? {
+            Some(replaced) => {
+                serde_json::from_value(replaced).map_err(|error| refused("read", error))
+            }
+            None => Ok(self),
+        }
     }
 }
 

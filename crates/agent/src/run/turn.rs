@@ -361,6 +361,8 @@ impl Run<'_> {
     /// Returns the tool that was called too often in the same way.
     fn find_loop(&mut self, calls: &[ToolCall]) -> Option<String> {
         let most = self.life.setup.limits.repeated_calls;
+        let restrictions = &self.life.identity.restrictions;
+        let most = restrictions.at_most(most, |one| one.repeated_calls);
         let toolbox = &self.life.setup.toolbox;
         let mut counted = calls.iter().filter(|call| {
             let tool = toolbox.get(&call.name);

@@ -162,7 +162,7 @@ impl Tool for BackgroundTool {
                     let wait = Duration::from_secs(look.wait.unwrap_or_default());
                     let view = tasks.background()?.view(&look.task_id, wait);
                     let viewed = context.cancel.run_until_cancelled(view).await;
-                    viewed.ok_or_else(|| ToolFailure("the wait was cancelled".to_owned()))??
+                    viewed.ok_or_else(|| ToolFailure::new("the wait was cancelled"))??
                 }
                 name => {
                     let which: Which = read_input(name, &input)?;

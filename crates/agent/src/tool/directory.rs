@@ -58,7 +58,12 @@ impl Tool for ListDirectory {
         Box::pin(async move {
             let input: Input = read_input(NAME, &input)?;
             let path = context.path(input.path.as_deref().unwrap_or("."));
-            let names = blocking(move || list(&path)).await?;
+            let folders = context.folders(NAME);
+            let names = blocking(move || {
+                folders.check(&path)?;
+                list(&path)
+            })
+            .await?;
             let text = if names.is_empty() {
                 "[empty]".to_owned()
             } else {

@@ -78,7 +78,12 @@ impl Tool for EditFile {
         Box::pin(async move {
             let input: Input = read_input(NAME, &input)?;
             let path = context.path(&input.path);
-            let text = blocking(move || edit(&path, &input)).await?;
+            let folders = context.folders(NAME);
+            let text = blocking(move || {
+                folders.check(&path)?;
+                edit(&path, &input)
+            })
+            .await?;
             Ok(ToolResult::text(text))
         })
     }
@@ -90,13 +95,13 @@ fn edit(path: &Path, input: &Input) -> Result<String, ToolFailure> {
     let count = text.matches(&input.old_text).count();
     match count {
         0 => {
-            return Err(ToolFailure(format!(
+            return Err(ToolFailure::permanent(format!(
                 "`old_text` does not occur in `{}`",
                 input.path
             )));
         }
         2.. if input.replace_all != Some(true) => {
-            return Err(ToolFailure(format!(
+            return Err(ToolFailure::permanent(format!(
                 "`old_text` occurs {count} times in `{}`: give more of the text around it, or set `replace_all`",
                 input.path
             )));

@@ -68,7 +68,12 @@ impl Tool for ReadFile {
         Box::pin(async move {
             let input: Input = read_input(NAME, &input)?;
             let path = context.path(&input.path);
-            let text = blocking(move || read(&path, &input)).await?;
+            let folders = context.folders(NAME);
+            let text = blocking(move || {
+                folders.check(&path)?;
+                read(&path, &input)
+            })
+            .await?;
             Ok(ToolResult::text(excerpt(text)))
         })
     }
@@ -82,7 +87,7 @@ fn read(path: &Path, input: &Input) -> Result<String, ToolFailure> {
     for _ in 0..skipped {
         // A line is skipped without being kept, however long it is.
         if reader.skip_until(b'\n').map_err(failure)? == 0 {
-            return Err(ToolFailure(format!(
+            return Err(ToolFailure::permanent(format!(
                 "`{}` has fewer than {} lines",
                 path.display(),
                 skipped + 1
@@ -104,7 +109,7 @@ fn read(path: &Path, input: &Input) -> Result<String, ToolFailure> {
         }
     }
     String::from_utf8(bytes)
-        .map_err(|_| ToolFailure(format!("`{}` is no text in UTF-8", path.display())))
+        .map_err(|_| ToolFailure::permanent(format!("`{}` is no text in UTF-8", path.display())))
 }
 
 #[cfg(test)]

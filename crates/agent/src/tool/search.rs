@@ -18,6 +18,7 @@ use super::{
     InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
 };
 use crate::glob::Glob;
+use crate::restriction::Folders;
 
 const NAME: &str = "search";
 
@@ -94,6 +95,7 @@ impl Tool for Search {
                 regex: input.regex()?,
                 glob: input.glob.as_deref().map(Glob::new),
                 root: context.path(input.path.as_deref().unwrap_or(".")),
+                folders: context.folders(NAME),
                 cancel: context.cancel.clone(),
                 found: Vec::new(),
             };
@@ -107,6 +109,7 @@ struct Hunt {
     regex: Regex,
     glob: Option<Glob>,
     root: PathBuf,
+    folders: Folders,
     cancel: CancellationToken,
     found: Vec<String>,
 }
@@ -114,11 +117,12 @@ struct Hunt {
 impl Hunt {
     fn run(mut self) -> Result<String, ToolFailure> {
         let root = self.root.clone();
+        self.folders.check(&root)?;
         let kind = fs::metadata(&root).map_err(|error| ToolFailure::io("search", &root, &error))?;
         if kind.is_dir() {
             self.folder(&root);
         } else if regular_file("search", &root)?.len() > LARGEST {
-            return Err(ToolFailure(format!(
+            return Err(ToolFailure::permanent(format!(
                 "cannot search `{}`: it is larger than {LARGEST} bytes",
                 root.display()
             )));
@@ -149,6 +153,9 @@ impl Hunt {
         for path in paths {
             if self.is_full() {
                 return;
+            }
+            if self.folders.check(&path).is_err() {
+                continue;
             }
             let Ok(kind) = fs::symlink_metadata(&path) else {
                 continue;

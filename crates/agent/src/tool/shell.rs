@@ -108,7 +108,7 @@ impl Tool for ShellTool {
                 .map(|finished| result(&finished, timeout))
                 .map_err(|error| {
                     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-                    ToolFailure(format!("{error}{}", cause.unwrap_or_default()))
+                    ToolFailure::new(format!("{error}{}", cause.unwrap_or_default()))
                 })
         })
     }

@@ -61,7 +61,12 @@ impl Tool for WriteFile {
             let input: Input = read_input(NAME, &input)?;
             let path = context.path(&input.path);
             let bytes = input.content.len();
-            blocking(move || write(&path, &input.content)).await?;
+            let folders = context.folders(NAME);
+            blocking(move || {
+                folders.check(&path)?;
+                write(&path, &input.content)
+            })
+            .await?;
             Ok(ToolResult::text(format!(
                 "Wrote {bytes} bytes to `{}`.",
                 input.path

@@ -76,7 +76,7 @@ impl Tool for Gate {
             self.begun.notify_one();
             tokio::select! {
                 () = self.open.notified() => Ok(ToolResult::text("open")),
-                () = context.cancel.cancelled() => Err(ToolFailure("given up".to_owned())),
+                () = context.cancel.cancelled() => Err(ToolFailure::new("given up")),
             }
         })
     }

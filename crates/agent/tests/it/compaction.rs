@@ -121,9 +121,10 @@ async fn either_hook_may_stop_a_compaction_and_the_run_goes_on() {
     assert_eq!(compaction_events(&stage), ["pre_compact"]);
     assert_eq!(texts(&agent), ["one", "long answer", "two", "next"]);
     assert!(
-        stage.human.screen().contains(
-            &"warning a pre_compact hook does not want the compaction: not yet".to_owned()
-        )
+        stage
+            .human
+            .screen()
+            .contains(&"warning a pre_compact hook stopped the compaction: not yet".to_owned())
     );
 
     let stage = Stage::empty();

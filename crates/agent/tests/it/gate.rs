@@ -1,14 +1,22 @@
 //! What stops a tool call, in which order, and what a changed call goes through.
 
 use std::fs;
+use std::sync::Arc;
 
+use futures_util::future::{self, BoxFuture};
 use serde_json::json;
 use tenterhook::event::{
-    PermissionRequest, PostToolUse, PreToolUse, ToolApprovalDecision, ToolGuard, ToolInputTransform,
+    ApprovalSource, DenialSource, MessageEnd, PermissionRequest, PostToolUse, PreToolUse,
+    ToolApprovalDecision, ToolExecutionStart, ToolGuard, ToolInputTransform, ToolResponseTransform,
 };
-use tenterhook::{Effect, JsonObject};
+use tenterhook::{
+    Answer, Call, CommandHandler, Effect, EventKind, Handler, HookSpec, JsonObject, OnError,
+    native_policy,
+};
 use tenterhook_agent::frontend::Approval;
 use tenterhook_agent::{Permissions, RunEnd};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_process::{Command, Program};
 
 use crate::stage::{Stage, tool_texts};
 
@@ -180,6 +188,28 @@ turns:
             "tool_response_transform",
             "tool_execution_end"
         ]
+    );
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_not_hidden_from_hooks() {
+    let stage = Stage::empty();
+    stage.engine.on(|event: &MessageEnd| {
+        let mut message = event.message.clone();
+        for call in &mut message.tool_calls {
+            call.arguments = json!("rm -rf ~");
+        }
+        Effect::<MessageEnd>::none().replace_message(message)
+    });
+    let script = "turns: [{tool_calls: [{name: shell}]}, {text: done}]";
+    let (agent, _) = stage.play(script).await;
+    let shown = json!({"arguments": "rm -rf ~"});
+    let started = stage.only::<ToolExecutionStart>().tool_input;
+    let answered = stage.only::<ToolResponseTransform>().tool_input;
+    assert_eq!([json!(started), json!(answered)], [shown.clone(), shown]);
+    assert_eq!(
+        tool_texts(&agent),
+        ["The arguments of `shell` are no JSON object."]
     );
 }
 
@@ -415,20 +445,20 @@ async fn sources_name_what_let_a_call_through() {
     let shell = "{name: shell, arguments: {cmd: 'true'}}";
     assert_eq!(
         decide(Permissions::new().allow("shell".parse().unwrap()), shell).await,
-        "rule_allow"
+        ApprovalSource::Rule.into()
     );
-    assert_eq!(decide(yes(), shell).await, "mode_yes");
+    assert_eq!(decide(yes(), shell).await, ApprovalSource::Yes.into());
     assert_eq!(
         decide(yes().ask("shell".parse().unwrap()), shell).await,
-        "mode_yes"
+        ApprovalSource::Yes.into()
     );
     assert_eq!(
         decide(Permissions::new(), "{name: list_directory}").await,
-        "readonly_hint"
+        ApprovalSource::ReadOnlyTool.into()
     );
     assert_eq!(
         decide(Permissions::new(), shell).await,
-        "non_interactive_deny"
+        DenialSource::NonInteractive.into()
     );
 }
 
@@ -497,4 +527,121 @@ async fn who_denied_is_the_rule_only_where_there_is_one() {
     assert_eq!(denied_by(Permissions::new()).await, ["user"]);
     let asks = Permissions::new().ask("shell".parse().unwrap());
     assert_eq!(denied_by(asks).await, ["rule"]);
+}
+
+/// Makes a file, unless something stops it.
+const MAKE: &str =
+    "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch made}}]}, {text: done}]";
+
+fn asking(kind: EventKind) -> HookSpec {
+    let line = r#"echo '{"decision":"ask","reason":"sure?"}'"#;
+    let command = Command::new(Program::shell(line));
+    let handler = CommandHandler::new(command, line, DockerAgent::native());
+    HookSpec::new(kind, "asks", Arc::new(handler))
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn ask_never_rounds_down_to_allow() {
+    let shell = || "shell".parse().unwrap();
+    let every: [fn() -> Permissions; 3] = [Permissions::new, yes, || {
+        Permissions::new().allow("shell".parse().unwrap())
+    }];
+    for kind in [
+        EventKind::UserInput,
+        EventKind::UserPromptSubmit,
+        EventKind::BeforeLlmCall,
+        EventKind::ToolInputTransform,
+        EventKind::ToolGuard,
+        EventKind::PreToolUse,
+        EventKind::PermissionRequest,
+    ] {
+        for (number, permissions) in every.iter().enumerate() {
+            let permissions = match kind {
+                // It fires only where the user would be asked.
+                EventKind::PermissionRequest => Permissions::new().ask(shell()),
+                _ => permissions(),
+            };
+            // No one is there to be asked, and other hooks allow the call.
+            let stage = Stage::empty();
+            stage.engine.register(asking(kind));
+            stage
+                .engine
+                .on(|_: &ToolGuard| Effect::<ToolGuard>::allow());
+            stage
+                .engine
+                .on(|_: &PreToolUse| Effect::<PreToolUse>::allow());
+            // It answers in the user's place what `pre_tool_use` asks, but not what a guard asks.
+            if kind != EventKind::PreToolUse {
+                stage
+                    .engine
+                    .on(|_: &PermissionRequest| Effect::<PermissionRequest>::allow());
+            }
+            stage
+                .play_with(MAKE, |builder| builder.permissions(permissions))
+                .await;
+            assert!(
+                !stage.path().join("made").exists(),
+                "{kind:?}, permissions {number}"
+            );
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn ask_leaves_the_call_to_the_user_where_one_is_there() {
+    for kind in [EventKind::ToolGuard, EventKind::PreToolUse] {
+        for (answer, runs) in [
+            (Approval::AllowOnce, true),
+            (Approval::Deny { reason: None }, false),
+        ] {
+            let stage = Stage::attended([answer]);
+            stage.engine.register(asking(kind));
+            stage
+                .play_with(MAKE, |builder| builder.permissions(yes()))
+                .await;
+            assert_eq!(
+                stage.human.asked(),
+                ["shell {\"cmd\":\"touch made\"} sure?"]
+            );
+            assert_eq!(stage.path().join("made").exists(), runs, "{kind:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn gates_whose_hooks_were_cancelled_let_nothing_through() {
+    for kind in [EventKind::ToolGuard, EventKind::PreToolUse] {
+        let stage = Stage::empty();
+        let cancel = tenterhook_agent::CancellationToken::new();
+        let token = cancel.clone();
+        // Its policy lets a failure through; a cancelled hook has judged nothing all the same.
+        stage.engine.register(HookSpec {
+            policy: native_policy(kind.info(), Some(OnError::Ignore)),
+            ..HookSpec::new(kind, "never", Arc::new(Never(token)))
+        });
+        let mut agent = stage.builder(MAKE).permissions(yes()).build().unwrap();
+        assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+        assert!(!stage.path().join("made").exists(), "{kind:?}");
+    }
+}
+
+/// Cancels the run and never answers.
+#[derive(Debug)]
+struct Never(tenterhook_agent::CancellationToken);
+
+impl Handler for Never {
+    fn kind(&self) -> &'static str {
+        "never"
+    }
+
+    fn describe(&self) -> String {
+        "never".to_owned()
+    }
+
+    fn handle<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, Answer> {
+        self.0.cancel();
+        Box::pin(future::pending())
+    }
 }

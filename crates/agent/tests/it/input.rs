@@ -1,14 +1,22 @@
 //! The order of what a user says: hooks, then templates and skills, then the model.
 
 use std::fs;
+#[cfg(unix)]
+use std::sync::Arc;
 
 use tenterhook::event::{
     BeforeAgentStart, BeforeLlmCall, DiscoverReason, InputSource, QueueKind, ResourcesDiscover,
     UserFollowupSubmit, UserInput, UserPromptSubmit,
 };
+#[cfg(unix)]
+use tenterhook::{CommandHandler, EventKind, HookSpec, Image};
 use tenterhook::{Effect, Role};
 use tenterhook_agent::resource::{Bringer, Place};
 use tenterhook_agent::{Agent, CancellationToken, Prompt, ResourcePlaces, RunEnd, Submitted};
+#[cfg(unix)]
+use tenterhook_dialects::docker_agent::DockerAgent;
+#[cfg(unix)]
+use tenterhook_process::{Command, Program};
 
 use crate::stage::Stage;
 
@@ -48,6 +56,35 @@ async fn say(agent: &mut Agent, text: &str, source: InputSource) -> RunEnd {
         ..Prompt::from(text)
     };
     agent.prompt(prompt, &CancellationToken::new()).await.end
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_hook_that_removes_the_images_of_an_input_keeps_them_from_the_model() {
+    let stage = Stage::empty();
+    let answer = r#"echo '{"effect":{"rewrite":{"images":null}}}'"#;
+    let command = Command::new(Program::shell(answer));
+    let handler = CommandHandler::new(command, answer, DockerAgent::native());
+    stage.engine.register(HookSpec::new(
+        EventKind::UserInput,
+        "blind",
+        Arc::new(handler),
+    ));
+    let mut agent = agent(&stage, TALK);
+    let prompt = Prompt {
+        images: vec![Image::default()],
+        ..Prompt::from("look")
+    };
+    agent.prompt(prompt, &CancellationToken::new()).await;
+    let sent = &stage.only::<BeforeLlmCall>().messages;
+    assert!(
+        sent.iter().any(|message| message.content == "look"),
+        "{sent:?}"
+    );
+    assert!(
+        sent.iter().all(|message| message.images.is_empty()),
+        "{sent:?}"
+    );
 }
 
 // P1 to P6 at the agent: what hooks make of an input is what is looked at for templates.

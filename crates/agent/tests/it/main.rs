@@ -28,11 +28,14 @@ mod progress;
 mod queue;
 mod recipe;
 mod remote;
+mod restriction;
 mod result;
 mod retry;
 mod stage;
 mod stored;
 mod subagent;
+#[cfg(unix)]
+mod withholding;
 
 use std::fs;
 use std::path::Path;

@@ -23,6 +23,7 @@ const CALL: &str = "turns: [{tool_calls: [{name: flaky, arguments: {n: 1}}]}, {t
 #[derive(Debug, Clone, Copy)]
 enum Run {
     Raises(&'static str),
+    FailsForGood(&'static str),
     Reports(&'static str),
     Succeeds,
 }
@@ -83,10 +84,6 @@ impl Tool for Flaky {
         self.retry
     }
 
-    fn is_hopeless(&self, error: &str) -> bool {
-        error.contains("not found") || error.contains("syntax error")
-    }
-
     fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
         Ok(())
     }
@@ -99,7 +96,8 @@ impl Tool for Flaky {
         self.seen.lock().unwrap().push(Value::Object(input));
         let run = self.runs[self.count.fetch_add(1, Ordering::Relaxed)];
         Box::pin(future::ready(match run {
-            Run::Raises(text) => Err(ToolFailure(text.to_owned())),
+            Run::Raises(text) => Err(ToolFailure::new(text)),
+            Run::FailsForGood(text) => Err(ToolFailure::permanent(text)),
             Run::Reports(text) => Ok(ToolResult::error(text)),
             Run::Succeeds => Ok(ToolResult::text("made")),
         }))
@@ -141,11 +139,11 @@ const fn case(
 #[rustfmt::skip]
 const CASES: [Case; 7] = [
     case("raises twice", &[Run::Raises("busy"), Run::Raises("busy"), Run::Succeeds], &[true, true], (3, false)),
-    case("is not found", &[Run::Raises("host not found")], &[false], (1, true)),
+    case("fails for good", &[Run::FailsForGood("no such issue")], &[false], (1, true)),
+    case("has words of no meaning", &[Run::Raises("host not found"), Run::Reports("syntax error"), Run::Succeeds], &[true, true], (3, false)),
     case("reports a failure", &[Run::Reports("busy"), Run::Succeeds], &[true], (2, false)),
     case("never succeeds", &[Run::Reports("a"), Run::Raises("b"), Run::Reports("c")], &[true, true, false], (3, true)),
-    case("is hopeless", &[Run::Reports("a syntax error")], &[false], (1, true)),
-    case("becomes hopeless", &[Run::Raises("busy"), Run::Raises("not found")], &[true, false], (2, true)),
+    case("fails for good at last", &[Run::Raises("busy"), Run::FailsForGood("busy")], &[true, false], (2, true)),
     case("succeeds", &[Run::Succeeds], &[], (1, false)),
 ];
 

@@ -92,7 +92,7 @@ fn a_guard_that_breaks_denies_and_the_message_names_hook_and_cause() {
     for fault in &FAULTS {
         let ran = fire(fault, "", &[]);
         let verdict = format!(
-            "tool_guard denied: tool_guard hook failed to execute: hook \"guard\": {} (1 hook ran)\n",
+            "tool_guard: stopped by `guard`: tool_guard hook failed to execute: hook \"guard\": {} (1 hook ran)\n",
             fault.cause
         );
         assert!(ran.stdout.ends_with(&verdict), "{}", ran.stdout);
@@ -109,7 +109,8 @@ fn a_guard_that_may_break_lets_through_and_the_journal_says_so() {
     for fault in &FAULTS {
         let ran = fire(fault, "    on_error: ignore\n", &[]);
         assert!(
-            ran.stdout.ends_with("tool_guard goes on (1 hook ran)\n"),
+            ran.stdout
+                .ends_with("tool_guard: not stopped (1 hook ran)\n"),
             "{}",
             ran.stdout
         );
@@ -142,9 +143,7 @@ fn strict_overrides_a_policy_that_lets_through() {
 #[test]
 fn a_program_that_cannot_start_is_reported_before_the_event() {
     let ran = fire(&FAULTS[5], "", &[]);
-    assert_eq!(
-        ran.stderr,
-        "\
+    let warning = "\
 warning: program `[DIR]/work/missing` does not exist
  --> hooks.yaml:4:11
   |
@@ -152,8 +151,8 @@ warning: program `[DIR]/work/missing` does not exist
   |           ^^^^^^^^^^^
   |
   = help: looked up with `[DIR]/work` as the working directory of the event
-"
-    );
+tool_guard: stopped by `guard`: ";
+    assert!(ran.stderr.starts_with(warning), "{}", ran.stderr);
 }
 
 #[test]

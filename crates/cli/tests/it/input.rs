@@ -2,6 +2,11 @@
 
 use crate::stage::Test;
 
+/// What a key that no form has is told.
+const FORMS: &str = ", or the input of a hook: native (`hook_event_name` and `event_id`), docker-agent (`hook_event_name` without \
+                     `event_id`), kodelet (`event` and `conv_id`), kodelet-extension (`event` and `context` and `payload`), \
+                     operator (`type`), morphix (`hook_point`), pi (`type`)";
+
 fn refusal_of_event(name: &str) -> (String, i32) {
     let ran = Test::new().args(["fire", name, "--no-journal"]).run();
     let (message, status) = ran.refusal();
@@ -22,7 +27,7 @@ fn an_unknown_event_comes_with_the_name_that_was_probably_meant() {
     let expected = |found: &str, meant: &str| {
         (
             format!("error: unknown event `{found}`\nhint: did you mean `{meant}`?\n"),
-            64,
+            2,
         )
     };
     for (found, meant) in [
@@ -33,6 +38,8 @@ fn an_unknown_event_comes_with_the_name_that_was_probably_meant() {
         ("on_error", "agent_error"),
         ("on_max_iterations", "max_iterations"),
         ("on_user_input", "waiting_for_user"),
+        ("before_tool_call", "pre_tool_use"),
+        ("message:receive", "message_receive"),
     ] {
         assert_eq!(refusal_of_event(found), expected(found, meant));
     }
@@ -45,7 +52,7 @@ fn an_event_that_is_like_none_comes_with_the_rule_for_names_of_ones_own() {
         (
             "error: unknown event `zzz`\nhint: user-defined events are named `x-<vendor>.<name>`\n"
                 .to_owned(),
-            64
+            2
         )
     );
     assert_eq!(
@@ -54,7 +61,7 @@ fn an_event_that_is_like_none_comes_with_the_rule_for_names_of_ones_own() {
             "error: `x-acme` is no name of a user-defined event: expected `x-<vendor>.<name>`, each part of the \
              characters a-z, 0-9, `_`, `-`\nhint: user-defined events are named `x-<vendor>.<name>`\n"
                 .to_owned(),
-            64
+            2
         )
     );
 }
@@ -77,10 +84,10 @@ fn an_input_that_is_no_json_object_is_refused() {
         ),
     ] {
         let expected = format!(
-            "error: `event.json` is no JSON object\n  caused by: {cause}\nhint: give the event's payload as an \
+            "error: `event.json` is not a JSON object\n  caused by: {cause}\nhint: give the event's payload as an \
              object, such as `{{\"tool_name\": \"shell\"}}`\n"
         );
-        assert_eq!(refusal_of_input(text), (expected, 3));
+        assert_eq!(refusal_of_input(text), (expected, 2));
     }
 }
 
@@ -102,10 +109,15 @@ fn an_input_that_is_no_such_event_is_refused_with_the_fields_it_has() {
             "`tool_name`: invalid type: integer `5`, expected a string",
         ),
     ] {
+        let forms = if cause.starts_with("unknown field") {
+            FORMS
+        } else {
+            ""
+        };
         let expected = format!(
-            "error: the input is no `pre_tool_use` event\n  caused by: {cause}\nhint: its fields are {fields}\n"
+            "error: the input is not a `pre_tool_use` event\n  caused by: {cause}\nhint: expected the fields {fields}{forms}\n"
         );
-        assert_eq!(refusal_of_input(text), (expected, 3));
+        assert_eq!(refusal_of_input(text), (expected, 2));
     }
 }
 
@@ -119,7 +131,7 @@ fn an_input_that_cannot_be_read_is_refused() {
             .args(["fire", "pre_tool_use", "--no-journal", "--input", path])
             .run();
         let expected = format!("error: cannot read `{path}`\n  caused by: {cause}\n");
-        assert_eq!(ran.refusal(), (expected.as_str(), 1));
+        assert_eq!(ran.refusal(), (expected.as_str(), 2));
     }
 }
 
@@ -131,10 +143,10 @@ fn stdin_is_named_where_it_is_what_is_wrong() {
         .run();
     let (message, status) = ran.refusal();
     assert!(
-        message.starts_with("error: stdin is no JSON object\n"),
+        message.starts_with("error: stdin is not a JSON object\n"),
         "{message}"
     );
-    assert_eq!(status, 3);
+    assert_eq!(status, 2);
 }
 
 #[test]
@@ -180,7 +192,7 @@ fn an_object_in_the_place_of_a_file_comes_with_the_way_to_give_it() {
         ),
         "{message}"
     );
-    assert_eq!(status, 1);
+    assert_eq!(status, 2);
 }
 
 #[test]
@@ -188,10 +200,10 @@ fn a_field_that_is_missing_for_want_of_an_input_comes_with_the_way_to_give_one()
     assert_eq!(
         refusal_of_event("pre_tool_use"),
         (
-            "error: the input is no `pre_tool_use` event\n  caused by: missing field `tool_name`\nhint: give the \
-             event's payload with `--input FILE`, or `--input -` for standard input\n"
+            "error: the input is not a `pre_tool_use` event\n  caused by: missing field `tool_name`\nhint: give the \
+             event's payload with `--input FILE`, or `--input -` for standard input; `--example` prints one\n"
                 .to_owned(),
-            3
+            2
         )
     );
 }
@@ -209,5 +221,5 @@ fn an_agent_may_be_given_by_its_name_alone() {
         message.contains("caused by: `session_id`: invalid type: integer `5`"),
         "{message}"
     );
-    assert_eq!(status, 3);
+    assert_eq!(status, 2);
 }

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod agent_file;
 mod builtins;
 mod burst;
 mod call;
@@ -19,6 +20,7 @@ mod extension;
 mod fault;
 mod fire;
 mod folder;
+mod gate;
 mod http;
 mod input;
 mod interrupt;
@@ -33,6 +35,7 @@ mod prompt;
 mod readme;
 mod recipe;
 mod record;
+mod replay;
 mod script;
 mod secret;
 mod service;

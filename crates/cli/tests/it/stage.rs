@@ -56,7 +56,9 @@ impl Test {
 
     /// Writes a file into the working directory.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
-        fs::write(self.work().join(name), text).unwrap();
+        let path = self.work().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
         self
     }
 

@@ -90,7 +90,7 @@ fn fire_and_list_obey_the_same_gate() {
     assert!(ran.stderr.starts_with(WITHHELD), "{}", ran.stderr);
     let fire = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
     let ran = ran.again(fire).stdin("{\"tool_name\": \"shell\"}").run();
-    assert!(ran.stdout.contains("(0 hooks ran)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no hook matched"), "{}", ran.stdout);
     let ran = ran
         .again(["trust", "--all"])
         .run()

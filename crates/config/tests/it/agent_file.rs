@@ -29,6 +29,16 @@ fn known(spec: &HookSpec) -> EventKind {
     spec.event.as_ref().map(EventName::kind).unwrap()
 }
 
+fn toolset(kind: ToolsetKind) -> Toolset {
+    Toolset {
+        kind,
+        only: None,
+        read_only: false,
+        allow_list: Vec::new(),
+        deny_list: Vec::new(),
+    }
+}
+
 #[test]
 fn a_file_with_all_documented_events_loads_as_it_is() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/docker_agent.yaml");
@@ -91,16 +101,10 @@ fn a_file_with_all_documented_events_loads_as_it_is() {
             ),
             sub_agents: vec!["reviewer".to_owned()],
             toolsets: Some(vec![
-                Toolset {
-                    kind: ToolsetKind::Shell,
-                    only: None
-                },
-                Toolset {
-                    kind: ToolsetKind::Filesystem,
-                    only: None
-                },
+                toolset(ToolsetKind::Shell),
+                toolset(ToolsetKind::Filesystem),
             ]),
-            max_iterations: None,
+            ..AgentDefinition::default()
         })
     );
     assert_eq!(file.agents.len(), 2);
@@ -186,7 +190,11 @@ fn mistakes_are_named_as_docker_agent_names_them() {
         ("{stop: 5}".to_owned(), "`stop` cannot be `5`"),
         (
             "{pre_tool_use: {matcher: shell}}".to_owned(),
-            "`pre_tool_use` cannot be a mapping",
+            "at least one hook is required",
+        ),
+        (
+            "{pre_tool_use: shell}".to_owned(),
+            "`pre_tool_use` cannot be the text `shell`",
         ),
     ] {
         let found = messages(&hooks);
@@ -395,19 +403,23 @@ fn two_hooks_of_one_name_are_told_apart() {
 }
 
 #[test]
-fn what_is_the_agents_business_is_not_checked() {
-    let loaded = loaded(
-        "agent.yaml",
-        "version: '8'
-models: {m: {provider: x}}
-agents:
-  root: {model: 5, instruction: [a], sub_agents: [a, 6, b], anything: {goes: here}}
-  text: is fine
-",
-    );
-    let root = loaded.agent_files[0].root().unwrap();
-    assert_eq!(root.model, None);
-    assert_eq!(root.sub_agents, ["a", "b"]);
+fn an_agent_is_a_mapping_and_its_subagents_are_a_list_of_texts() {
+    for (agents, message) in [
+        ("{root: is fine}", "`root` cannot be the text `is fine`"),
+        ("{root: [model]}", "`root` cannot be a list"),
+        (
+            "{root: {sub_agents: a}}",
+            "`sub_agents` cannot be the text `a`",
+        ),
+        (
+            "{root: {sub_agents: [a, 6, b]}}",
+            "an item of `sub_agents` cannot be `6`",
+        ),
+    ] {
+        let error = load("agent.yaml", &format!("agents: {agents}")).unwrap_err();
+        let messages: Vec<_> = error.problems.iter().map(|p| p.message.as_str()).collect();
+        assert_eq!(messages, [message], "{agents}");
+    }
 }
 
 #[test]

@@ -20,7 +20,11 @@ fn wired(agents: &str) -> Vec<HookSpec> {
 fn short(specs: &[HookSpec]) -> Vec<String> {
     let one = |spec: &HookSpec| {
         let event = spec.event.as_ref().map(EventName::as_str).unwrap();
-        let agent = spec.agent.as_deref().unwrap_or("all");
+        let agent = match spec.agent.as_deref() {
+            Some("") => "unnamed",
+            Some(name) => name,
+            None => "all",
+        };
         format!("{event} {agent} {}", spec.handling.describe())
     };
     specs.iter().map(one).collect()
@@ -32,27 +36,38 @@ fn every_key_of_an_agent_wires_its_builtin_and_the_limit_is_always_there() {
     let redaction = [
         "tool_input_transform all redact_secrets",
         "before_llm_call all redact_secrets",
-        "tool_response_transform root redact_secrets",
+        "tool_response_transform all redact_secrets",
     ];
     let limit = [
-        "tool_response_transform root limit_large_tool_results",
-        "session_end root limit_large_tool_results",
+        "tool_response_transform all limit_large_tool_results",
+        "session_end all limit_large_tool_results",
     ];
     for (keys, before, after) in [
         ("redact_secrets: true", &[][..], &[][..]),
-        ("add_date: true", &["turn_start root add_date"], &[]),
+        (
+            "add_date: true",
+            &["turn_start root add_date", "turn_start unnamed add_date"],
+            &[],
+        ),
         ("add_date: false", &[], &[]),
         (
             "add_prompt_files: [A.md, B.md], add_date: true, add_environment_info: true",
             &[
                 "turn_start root add_date",
+                "turn_start unnamed add_date",
                 "turn_start root add_prompt_files A.md B.md",
+                "turn_start unnamed add_prompt_files A.md B.md",
                 "session_start root add_environment_info",
+                "session_start unnamed add_environment_info",
             ],
             &[],
         ),
         ("add_prompt_files: []", &[], &[]),
-        ("cache: {enabled: true}", &[], &["stop root cache_response"]),
+        (
+            "cache: {enabled: true}",
+            &[],
+            &["stop root cache_response", "stop unnamed cache_response"],
+        ),
         ("cache: {enabled: false}", &[], &[]),
     ] {
         let expected: Vec<&str> = before
@@ -81,11 +96,15 @@ fn snapshots_are_taken_between_redaction_and_limit_where_an_agent_wants_them() {
         found,
         [
             "session_start root snapshot",
+            "session_start unnamed snapshot",
             "turn_start root snapshot",
+            "turn_start unnamed snapshot",
             "turn_end root snapshot",
+            "turn_end unnamed snapshot",
             "session_end root snapshot",
-            "tool_response_transform root limit_large_tool_results",
-            "session_end root limit_large_tool_results",
+            "session_end unnamed snapshot",
+            "tool_response_transform all limit_large_tool_results",
+            "session_end all limit_large_tool_results",
         ]
     );
 }
@@ -105,15 +124,13 @@ fn gates_of_the_root_agent_are_for_all_and_context_is_for_the_agent_that_asks() 
         short(&found),
         [
             "turn_start root add_date",
+            "turn_start unnamed add_date",
             "tool_input_transform all redact_secrets",
             "before_llm_call all redact_secrets",
-            "tool_response_transform root redact_secrets",
-            "tool_response_transform root limit_large_tool_results",
-            "session_end root limit_large_tool_results",
+            "tool_response_transform all redact_secrets",
+            "tool_response_transform all limit_large_tool_results",
+            "session_end all limit_large_tool_results",
             "turn_start helper add_date",
-            "tool_response_transform helper redact_secrets",
-            "tool_response_transform helper limit_large_tool_results",
-            "session_end helper limit_large_tool_results",
         ]
     );
 }

@@ -10,6 +10,7 @@
 
 mod agent_file;
 mod agent_flag;
+mod agent_key;
 mod arbitrary;
 mod contract;
 mod extension;

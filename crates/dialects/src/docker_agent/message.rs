@@ -100,10 +100,10 @@ struct ImageUrlWire {
     url: String,
 }
 
-/// Returns messages of docker-agent in the catalogue's form.
-pub(super) fn from_docker(messages: &Value) -> Result<Value, ReadError> {
+/// Returns messages of docker-agent, which stand below `key`, in the catalogue's form.
+pub(super) fn from_docker(key: &str, messages: &Value) -> Result<Value, ReadError> {
     let wire: Vec<MessageWire> = Deserialize::deserialize(messages)
-        .map_err(|error| ReadError::invalid(format!("`updated_messages`: {error}")))?;
+        .map_err(|error| ReadError::invalid(format!("`{key}`: {error}")))?;
     wire.into_iter().map(message_from_docker).collect()
 }
 

@@ -182,7 +182,7 @@ impl Reader<'_> {
         let messages = answer
             .updated_messages
             .as_ref()
-            .map(from_docker)
+            .map(|messages| from_docker("updated_messages", messages))
             .transpose()?;
         self.rewrite(&mut effect, "updated_messages", "messages", messages)?;
         self.tool_response(&mut effect, answer.updated_tool_response)?;

@@ -137,6 +137,44 @@ pub(crate) fn read(value: &Value, effect: &mut AnyEffect) -> Result<(), ReadErro
     Ok(())
 }
 
+/// Reads the result of a tool that a hook was shown, and what it says of the call.
+pub(crate) fn read_back(shown: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
+    let output: Output = Deserialize::deserialize(shown)
+        .map_err(|error| ReadError::invalid(format!("the output of the tool: {error}")))?;
+    let metadata = |key: &str| output.metadata.as_ref()?.get(key);
+    let kind = output.metadata_type.as_deref().unwrap_or_default();
+    let mut result = json!({
+        "content": [ContentBlock::text(output.text())],
+        "is_error": !output.success,
+    });
+    if let (Some(result), Some(status)) = (result.as_object_mut(), metadata("exitCode")) {
+        result.insert("details".to_owned(), json!({ "exit_status": status }));
+    }
+    payload.insert("result".to_owned(), result);
+    if kind == "blocked" {
+        payload.insert("blocked".to_owned(), true.into());
+    }
+    if kind == "bash" {
+        payload.insert("tool_category".to_owned(), "shell".into());
+    }
+    if let Some(duration) = metadata("executionTime").and_then(Value::as_u64) {
+        payload.insert("duration_ms".to_owned(), (duration / NANOSECONDS).into());
+    }
+    Ok(())
+}
+
+/// Reads what a hook was shown of a result so far.
+pub(crate) fn read_back_partial(shown: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
+    let output: Output = Deserialize::deserialize(shown)
+        .map_err(|error| ReadError::invalid(format!("the output of the tool: {error}")))?;
+    let result = json!({
+        "content": [ContentBlock::text(output.text())],
+        "is_error": !output.success,
+    });
+    payload.insert("partial_result".to_owned(), result);
+    Ok(())
+}
+
 impl Output {
     fn check(&self) -> Result<(), ReadError> {
         if self.tool_name.is_empty() {

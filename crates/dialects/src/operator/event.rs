@@ -2,7 +2,7 @@
 
 use tenterhook::EventKind;
 
-use super::write;
+use super::{captured, write};
 use crate::object::{END_REASONS, Field, START_REASONS, directory, made, renamed, same, worded};
 
 /// An event of Operator.
@@ -183,7 +183,10 @@ pub const EVENTS: &[OperatorEvent] = &[
     watched(
         "turn_start",
         EventKind::TurnStart,
-        &[same("turn_index"), made("timestamp", write::started_at)],
+        &[
+            same("turn_index"),
+            made("timestamp", write::started_at, captured::started_at),
+        ],
     ),
     watched(
         "turn_end",
@@ -191,14 +194,14 @@ pub const EVENTS: &[OperatorEvent] = &[
         &[
             same("turn_index"),
             same("message"),
-            made("tool_results", write::tool_results),
+            made("tool_results", write::tool_results, captured::tool_results),
         ],
     ),
     watched("message_start", EventKind::MessageStart, MESSAGE),
     watched(
         "message_update",
         EventKind::MessageUpdate,
-        &[made("message", write::delta)],
+        &[made("message", write::delta, captured::delta)],
     ),
     answered(
         "message_end",
@@ -209,17 +212,21 @@ pub const EVENTS: &[OperatorEvent] = &[
     watched(
         "tool_execution_start",
         EventKind::ToolExecutionStart,
-        &[made("tool_call", write::call)],
+        &[made("tool_call", write::call, captured::call)],
     ),
     watched(
         "tool_execution_update",
         EventKind::ToolExecutionUpdate,
-        &[made("partial_tool_result", write::partial_result)],
+        &[made(
+            "partial_tool_result",
+            write::partial_result,
+            captured::partial_result,
+        )],
     ),
     watched(
         "tool_execution_end",
         EventKind::ToolExecutionEnd,
-        &[made("tool_result", write::result)],
+        &[made("tool_result", write::result, captured::result)],
     ),
     watched(
         "tool_execution_failure",
@@ -248,8 +255,12 @@ pub const EVENTS: &[OperatorEvent] = &[
             renamed("tool_call_id", "tool_use_id"),
             same("tool_name"),
             renamed("input", "tool_input"),
-            made("content", write::result_text),
-            made("is_error", write::result_is_error),
+            made("content", write::result_text, captured::result_text),
+            made(
+                "is_error",
+                write::result_is_error,
+                captured::result_is_error,
+            ),
         ],
         Answer::ToolResult,
     ),
@@ -307,7 +318,7 @@ pub const EVENTS: &[OperatorEvent] = &[
             same("chat_id"),
             same("user_id"),
             same("text"),
-            made("parts", write::parts),
+            made("parts", write::parts, captured::parts),
         ],
         Answer::Receive,
     ),
@@ -358,9 +369,13 @@ pub const EVENTS: &[OperatorEvent] = &[
         "before_provider_request",
         EventKind::ProviderRequest,
         &[
-            made("model", write::request_model),
-            made("messages", write::request_messages),
-            made("options", write::request_options),
+            made("model", write::request_model, captured::request_model),
+            made(
+                "messages",
+                write::request_messages,
+                captured::request_messages,
+            ),
+            made("options", write::request_options, captured::request_options),
         ],
     ),
     watched(

@@ -2,7 +2,7 @@
 
 use tenterhook::EventKind;
 
-use super::write;
+use super::{captured, write};
 use crate::object::{END_REASONS, Field, START_REASONS, directory, made, renamed, same, worded};
 
 /// An event of pi.
@@ -57,12 +57,13 @@ const fn answered(
 
 /// Where input comes from, where pi has no word for it.
 const INPUT_SOURCES: &[(&str, &str)] = &[
+    ("extension", "extension"),
     ("cron", "extension"),
     ("subagent", "extension"),
     ("goal", "extension"),
 ];
 
-const MESSAGE: &[Field] = &[made("message", write::message)];
+const MESSAGE: &[Field] = &[made("message", write::message, captured::message)];
 const NOTHING: &[Field] = &[];
 
 /// Every event of pi, in the order of its document, then those that only its source has.
@@ -72,7 +73,7 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::UserInput,
         &[
             same("text"),
-            made("images", write::images),
+            made("images", write::images, captured::images),
             worded("source", "source", INPUT_SOURCES),
         ],
         Answer::Input,
@@ -82,7 +83,7 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::BeforeAgentStart,
         &[
             same("prompt"),
-            made("images", write::images),
+            made("images", write::images, captured::images),
             renamed("systemPrompt", "system_prompt"),
         ],
         Answer::BeforeAgentStart,
@@ -91,7 +92,7 @@ pub const EVENTS: &[PiEvent] = &[
     watched(
         "agent_end",
         EventKind::AgentEnd,
-        &[made("messages", write::messages)],
+        &[made("messages", write::messages, captured::messages)],
     ),
     watched(
         "turn_start",
@@ -104,7 +105,7 @@ pub const EVENTS: &[PiEvent] = &[
     answered(
         "context",
         EventKind::Context,
-        &[made("messages", write::messages)],
+        &[made("messages", write::messages, captured::messages)],
         Answer::Context,
     ),
     watched(
@@ -112,8 +113,8 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::TurnEnd,
         &[
             renamed("turnIndex", "turn_index"),
-            made("message", write::message),
-            made("toolResults", write::tool_results),
+            made("message", write::message, captured::message),
+            made("toolResults", write::tool_results, captured::tool_results),
         ],
     ),
     watched("message_start", EventKind::MessageStart, MESSAGE),
@@ -121,8 +122,8 @@ pub const EVENTS: &[PiEvent] = &[
         "message_update",
         EventKind::MessageUpdate,
         &[
-            made("message", write::message),
-            made("assistantMessageEvent", write::delta),
+            made("message", write::message, captured::message),
+            made("assistantMessageEvent", write::delta, captured::delta),
         ],
     ),
     answered(
@@ -156,7 +157,11 @@ pub const EVENTS: &[PiEvent] = &[
         &[
             renamed("toolCallId", "tool_use_id"),
             renamed("toolName", "tool_name"),
-            made("partialResult", write::partial_result),
+            made(
+                "partialResult",
+                write::partial_result,
+                captured::partial_result,
+            ),
         ],
     ),
     watched(
@@ -165,8 +170,8 @@ pub const EVENTS: &[PiEvent] = &[
         &[
             renamed("toolCallId", "tool_use_id"),
             renamed("toolName", "tool_name"),
-            made("result", write::result),
-            made("isError", write::is_error),
+            made("result", write::result, captured::result),
+            made("isError", write::is_error, captured::call_is_error),
         ],
     ),
     answered(
@@ -176,9 +181,9 @@ pub const EVENTS: &[PiEvent] = &[
             renamed("toolCallId", "tool_use_id"),
             renamed("toolName", "tool_name"),
             renamed("input", "tool_input"),
-            made("content", write::result_content),
-            made("details", write::result_details),
-            made("isError", write::is_error),
+            made("content", write::result_content, captured::result_content),
+            made("details", write::result_details, captured::result_details),
+            made("isError", write::is_error, captured::is_error),
         ],
         Answer::ToolResult,
     ),
@@ -222,8 +227,12 @@ pub const EVENTS: &[PiEvent] = &[
         "session_before_compact",
         EventKind::BeforeCompaction,
         &[
-            made("preparation", write::compaction),
-            made("branchEntries", write::branch_entries),
+            made("preparation", write::compaction, captured::compaction),
+            made(
+                "branchEntries",
+                write::branch_entries,
+                captured::branch_entries,
+            ),
             renamed("customInstructions", "custom_instructions"),
             same("reason"),
         ],
@@ -233,7 +242,11 @@ pub const EVENTS: &[PiEvent] = &[
         "session_compact",
         EventKind::AfterCompaction,
         &[
-            made("compactionEntry", write::compaction_entry),
+            made(
+                "compactionEntry",
+                write::compaction_entry,
+                captured::compaction_entry,
+            ),
             renamed("fromExtension", "from_hook"),
             same("reason"),
         ],
@@ -241,7 +254,7 @@ pub const EVENTS: &[PiEvent] = &[
     answered(
         "session_before_tree",
         EventKind::SessionBeforeTree,
-        &[made("preparation", write::tree)],
+        &[made("preparation", write::tree, captured::tree)],
         Answer::BeforeTree,
     ),
     watched(
@@ -250,7 +263,11 @@ pub const EVENTS: &[PiEvent] = &[
         &[
             renamed("newLeafId", "new_leaf_id"),
             renamed("oldLeafId", "old_leaf_id"),
-            made("summaryEntry", write::summary_entry),
+            made(
+                "summaryEntry",
+                write::summary_entry,
+                captured::summary_entry,
+            ),
             renamed("fromExtension", "from_hook"),
         ],
     ),
@@ -266,8 +283,12 @@ pub const EVENTS: &[PiEvent] = &[
         "model_select",
         EventKind::ModelSelect,
         &[
-            made("model", write::model),
-            made("previousModel", write::previous_model),
+            made("model", write::model, captured::model),
+            made(
+                "previousModel",
+                write::previous_model,
+                captured::previous_model,
+            ),
             same("source"),
         ],
     ),

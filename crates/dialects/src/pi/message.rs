@@ -145,7 +145,7 @@ pub(super) fn read_content(role: Role, content: &Value) -> Result<Message, ReadE
     for block in blocks {
         let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         match text("type") {
-            "text" => texts.push(text("text")),
+            "text" => texts.push(block_text(block)?),
             "thinking" => message.reasoning = Some(text("thinking").to_owned()),
             "image" => message.images.push(read_image(block)?),
             "toolCall" => {
@@ -170,6 +170,12 @@ pub(super) fn read_content(role: Role, content: &Value) -> Result<Message, ReadE
     }
     message.content = texts.join("\n");
     Ok(message)
+}
+
+/// Returns the text of a block of text. A block without one is a mistake of the handler, not an empty text.
+fn block_text(block: &Value) -> Result<&str, ReadError> {
+    let text = block.get("text").and_then(Value::as_str);
+    text.ok_or_else(|| ReadError::invalid("a block of the `type` `text` has no `text`"))
 }
 
 fn unknown_block(kind: &str) -> ReadError {
@@ -197,12 +203,7 @@ pub(super) fn read_blocks(blocks: &Value) -> Result<Vec<ContentBlock>, ReadError
         .as_array()
         .ok_or_else(|| ReadError::invalid("`content` is no list"))?;
     let read = |block: &Value| match block.get("type").and_then(Value::as_str) {
-        Some("text") => Ok(ContentBlock::text(
-            block
-                .get("text")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )),
+        Some("text") => block_text(block).map(ContentBlock::text),
         Some("image") => Ok(ContentBlock::Image {
             image: read_image(block)?,
         }),

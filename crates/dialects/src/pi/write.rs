@@ -11,7 +11,8 @@ use super::message::{self, written_block, written_image};
 use super::tool;
 use crate::object::Source;
 
-/// Returns a field of the payload as its type.
+/// Returns a field of the payload as its type, `None` where the event has none. The payload was written from the same
+/// type, so that reading it back does not fail.
 fn typed<T: DeserializeOwned>(source: Source<'_>, key: &str) -> Option<T> {
     T::deserialize(source.get(key)?).ok()
 }

@@ -7,6 +7,7 @@
 
 mod answers;
 mod events;
+mod form;
 #[cfg(unix)]
 mod kodelet;
 mod kodelet_extension;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tenterhook::event::{AfterCompaction, PostToolUse, PreToolUse, SessionStart};
-use tenterhook::{EventClass, EventKind, OnError, Reply, ToolResult, parse_event};
+use tenterhook::{EventClass, EventKind, OnError, Phase, Reply, ToolResult, parse_event};
 use tenterhook_dialects::{morphix, operator};
 use tenterhook_protocol::event::SessionSource;
 
@@ -121,10 +121,13 @@ fn a_handler_that_fails_warns_unless_it_is_configured_otherwise() {
         );
         let configured = dialect.policy(info, Some(OnError::Block));
         assert_eq!(configured.on_error, OnError::Block);
-        let strict = dialect.policy(info, None).strict(info).on_error;
+        let strict = dialect
+            .policy(info, None)
+            .strict(info, Phase::Main)
+            .on_error;
         assert_eq!(
             strict == OnError::Block,
-            info.class == EventClass::Gate,
+            info.class == EventClass::Gate || info.hands_on_result(),
             "{}",
             event.name
         );
@@ -132,7 +135,7 @@ fn a_handler_that_fails_warns_unless_it_is_configured_otherwise() {
     let info = EventKind::PreToolUse.info();
     let policy = morphix::Morphix::new().policy(info, None);
     assert_eq!(policy.on_error, OnError::Warn);
-    assert_eq!(policy.strict(info).on_error, OnError::Block);
+    assert_eq!(policy.strict(info, Phase::Main).on_error, OnError::Block);
 }
 
 // What is no answer is a failure, and a block whose reason is no text is a block all the same.

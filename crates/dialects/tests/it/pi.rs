@@ -124,6 +124,16 @@ fn what_is_no_result_of_an_event_is_a_failure() {
             "the `type` `x`",
         ),
         (
+            "tool_result",
+            json!({"result": {"content": [{"type": "text", "text": 7}]}}),
+            "has no `text`",
+        ),
+        (
+            "context",
+            json!({"result": {"messages": [{"role": "user", "content": [{"type": "text"}]}]}}),
+            "has no `text`",
+        ),
+        (
             "user_bash",
             json!({"result": {"result": {}}}),
             "no text in `result.output`",

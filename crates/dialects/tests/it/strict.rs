@@ -189,7 +189,7 @@ fn a_decision_is_written_in_docker_agents_words() {
     ] {
         let value = written(ToolApprovalDecision {
             tool_name: "shell".to_owned(),
-            source: source.to_owned(),
+            source: source.to_owned().into(),
             ..ToolApprovalDecision::default()
         });
         assert_eq!(value["approval_source"], word);

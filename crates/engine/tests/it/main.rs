@@ -14,6 +14,7 @@ mod fork_server;
 mod functions;
 mod journal;
 mod registering;
+mod withholding;
 
 use std::sync::Arc;
 use std::time::Duration;

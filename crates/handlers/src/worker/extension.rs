@@ -326,7 +326,11 @@ impl Extension {
         if state.peer.known.is_none() {
             self.inner.connect(&mut state).await?;
         }
-        Ok(state.peer.known.clone().unwrap_or_default())
+        // An empty registration in its place would be an extension whose guards are gone.
+        state.peer.known.clone().ok_or_else(|| WorkerError::Start {
+            worker: self.inner.name.clone(),
+            problem: "it has registered nothing".to_owned(),
+        })
     }
 
     /// Calls its handler of an event, and returns the answer. `params` is what its dialect wrote.

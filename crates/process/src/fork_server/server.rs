@@ -181,7 +181,8 @@ impl Loaded {
             return false;
         };
         let hides = |entry: io::Result<fs::DirEntry>| {
-            entry.is_ok_and(|entry| {
+            // What cannot be read may be a file that hides a module.
+            entry.map_or(true, |entry| {
                 let name = entry.file_name();
                 let stem = name.as_bytes().split(|&byte| byte == b'.').next();
                 self.names.iter().any(|name| Some(name.as_bytes()) == stem)

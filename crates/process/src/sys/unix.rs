@@ -431,7 +431,8 @@ pub(super) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<As
 
 fn end_of(status: &WaitIdStatus) -> End {
     let signal = status.terminating_signal().map(End::Signaled);
-    signal.unwrap_or_else(|| End::Exited(status.exit_status().unwrap_or_default()))
+    // Status 0 is a hook's consent, so it is never assumed.
+    signal.unwrap_or_else(|| End::Exited(status.exit_status().unwrap_or(-1)))
 }
 
 /// Says what the refusal to start a child means.

@@ -97,6 +97,7 @@ const GATE: EventInfo = EventInfo {
         field: patch_payload::FIELD,
         target: "payload",
         mode: RewriteMode::Merge,
+        is_result: false,
     }],
     collects: &[],
     supplies: None,

@@ -48,7 +48,7 @@ event! {
         messages: Messages,
     }
     rewrites {
-        replace replace_messages => messages,
+        result replace_messages => messages,
     }
 }
 
@@ -67,7 +67,7 @@ event! {
         messages: Messages,
     }
     rewrites {
-        replace replace_messages => messages,
+        result replace_messages => messages,
     }
 }
 
@@ -91,7 +91,7 @@ event! {
         payload: Value,
     }
     rewrites {
-        replace replace_payload => payload,
+        result replace_payload => payload,
     }
 }
 
@@ -154,7 +154,7 @@ event! {
         message: Message,
     }
     rewrites {
-        replace replace_message => message,
+        result replace_message => message,
     }
 }
 

@@ -38,6 +38,36 @@ fn the_page_of_events_is_the_catalogue() {
     );
 }
 
+#[test]
+fn the_page_of_hooks_lists_what_a_failing_redactor_withholds() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hooks.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (_, section) = page.split_once("### When a redactor fails").unwrap();
+    let rows: Vec<String> = section
+        .lines()
+        .skip_while(|line| !line.starts_with("| `"))
+        .take_while(|line| line.starts_with("| `"))
+        .map(|line| {
+            line.split('|')
+                .skip(1)
+                .take(2)
+                .collect::<Vec<_>>()
+                .join("|")
+        })
+        .collect();
+    let handing_on = events().filter(|info| info.hands_on_result());
+    let expected: Vec<String> = handing_on
+        .map(|info| {
+            let results = info.rewrites.iter().filter(|rewrite| rewrite.is_result);
+            let fields: Vec<String> = results
+                .map(|rewrite| format!("`{}`", rewrite.field))
+                .collect();
+            format!(" `{}` | {} ", info.name, fields.join(", "))
+        })
+        .collect();
+    assert_eq!(rows, expected);
+}
+
 fn page() -> String {
     let mut page = String::from(
         "# Events\n\n\

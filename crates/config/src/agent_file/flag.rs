@@ -20,13 +20,27 @@ use crate::report::Report;
 use crate::source::Span;
 use crate::tree::Entry;
 
+/// The name of an agent that an embedder gave none.
+const UNNAMED: &str = "";
+
 /// One row of the table.
 struct Flag {
     /// The key of the agent; for what is always on, the name for people.
     key: &'static str,
     switch: Switch,
     builtin: &'static str,
+    audience: Audience,
     events: &'static [EventKind],
+}
+
+/// The agents that the built-in of the root agent is for. That of another agent is for this agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// Every agent: it protects what all of them exchange.
+    Every,
+    /// The root agent and agents without a name: it adds something that another agent did not ask for. Its gates are
+    /// for every agent all the same.
+    Root,
 }
 
 /// What turns a built-in on.
@@ -49,24 +63,28 @@ const FLAGS: &[Flag] = &[
         key: "add_date",
         switch: Switch::True,
         builtin: "add_date",
+        audience: Audience::Root,
         events: &[EventKind::TurnStart],
     },
     Flag {
         key: "add_prompt_files",
         switch: Switch::Arguments,
         builtin: "add_prompt_files",
+        audience: Audience::Root,
         events: &[EventKind::TurnStart],
     },
     Flag {
         key: "add_environment_info",
         switch: Switch::True,
         builtin: "add_environment_info",
+        audience: Audience::Root,
         events: &[EventKind::SessionStart],
     },
     Flag {
         key: "redact_secrets",
         switch: Switch::UnlessFalse,
         builtin: "redact_secrets",
+        audience: Audience::Every,
         events: &[
             EventKind::ToolInputTransform,
             EventKind::BeforeLlmCall,
@@ -77,6 +95,7 @@ const FLAGS: &[Flag] = &[
         key: "snapshot",
         switch: Switch::True,
         builtin: "snapshot",
+        audience: Audience::Root,
         events: &[
             EventKind::SessionStart,
             EventKind::TurnStart,
@@ -88,12 +107,14 @@ const FLAGS: &[Flag] = &[
         key: "limit_large_tool_results",
         switch: Switch::Always,
         builtin: "limit_large_tool_results",
+        audience: Audience::Every,
         events: &[EventKind::ToolResponseTransform, EventKind::SessionEnd],
     },
     Flag {
         key: "cache",
         switch: Switch::Enabled,
         builtin: "cache_response",
+        audience: Audience::Root,
         events: &[EventKind::Stop],
     },
 ];
@@ -102,6 +123,7 @@ const FLAGS: &[Flag] = &[
 /// somebody wrote.
 ///
 /// Gates of the root agent are for every agent, as its written hooks are; context is for the agent that asks for it.
+/// An embedder may run an agent without a name, which then has what the root agent has.
 pub(crate) fn read(
     report: &mut Report,
     agent: &Entry,
@@ -123,22 +145,39 @@ pub(crate) fn read(
         let entry = fields.entry(flag.key);
         let span = entry.map_or(agent.key_span, |entry| entry.key_span);
         for event in flag.events {
-            let wire = Wire {
-                agent: &agent.key,
-                is_root,
-                flag,
-                args: &args,
-                event: *event,
-            };
-            let mut known = written.iter().chain(wired.iter());
-            if !known.any(|draft| wire.is(draft)) {
-                wired.push(wire.draft(span));
+            for audience in flag.audiences(*event, &agent.key, is_root) {
+                let wire = Wire {
+                    agent: audience,
+                    flag,
+                    args: &args,
+                    event: *event,
+                };
+                let mut known = written.iter().chain(wired.iter());
+                if !known.any(|draft| wire.is(draft)) {
+                    wired.push(wire.draft(&agent.key, span));
+                }
             }
         }
     }
 }
 
 impl Flag {
+    /// Returns the agents that the built-in is for on an event, one hook each; `None` is every agent.
+    fn audiences<'a>(
+        &self,
+        event: EventKind,
+        agent: &'a str,
+        is_root: bool,
+    ) -> Vec<Option<&'a str>> {
+        if !is_root {
+            vec![Some(agent)]
+        } else if self.audience == Audience::Every || is_gate(event) {
+            vec![None]
+        } else {
+            vec![Some(agent), Some(UNNAMED)]
+        }
+    }
+
     /// Returns the arguments of the built-in where the agent has it.
     fn arguments(&self, report: &mut Report, fields: &Fields<'_>) -> Option<Vec<String>> {
         let is_on = match self.switch {
@@ -162,25 +201,20 @@ impl Flag {
     }
 }
 
+fn is_gate(event: EventKind) -> bool {
+    event.info().class == EventClass::Gate
+}
+
 /// One built-in on one event.
 struct Wire<'a> {
-    agent: &'a str,
-    is_root: bool,
+    /// The agent that the hook is for; `None` is every agent.
+    agent: Option<&'a str>,
     flag: &'a Flag,
     args: &'a [String],
     event: EventKind,
 }
 
 impl Wire<'_> {
-    fn is_gate(&self) -> bool {
-        self.event.info().class == EventClass::Gate
-    }
-
-    /// Returns the agent that the hook is for; `None` is all.
-    fn audience(&self) -> Option<&str> {
-        (!(self.is_root && self.is_gate())).then_some(self.agent)
-    }
-
     /// Returns the definition that the same hook has where a person wrote it for `agent`.
     fn definition(&self, agent: Option<&str>) -> String {
         Definition::of("docker-agent")
@@ -199,26 +233,31 @@ impl Wire<'_> {
             .any(|event| event.name == EventName::Known(self.event));
         is_of_event
             && draft.matcher.is_everything()
-            && [None, Some(self.agent)]
+            && [None, self.agent]
                 .into_iter()
                 .any(|agent| draft.definition == self.definition(agent))
     }
 
-    fn draft(&self, span: Span) -> Draft {
+    /// Makes the hook that a key of the agent `owner` stands for.
+    fn draft(&self, owner: &str, span: Span) -> Draft {
         let (event, builtin) = (self.event.info().name, self.flag.builtin);
+        let prefix = match self.agent {
+            Some(UNNAMED) => "unnamed",
+            _ => owner,
+        };
         let event = DraftEvent {
             name: EventName::Known(self.event),
             span,
-            id: format!("{}.{event}.{builtin}", self.agent),
-            on_error: self.is_gate().then_some(OnError::Block),
+            id: format!("{prefix}.{event}.{builtin}"),
+            on_error: is_gate(self.event).then_some(OnError::Block),
         };
         let action = Action::Builtin {
             name: builtin.to_owned(),
             args: self.args.to_vec(),
         };
         Draft {
-            agent: self.audience().map(str::to_owned),
-            ..Draft::of_agent_file(event, action, self.definition(self.audience()))
+            agent: self.agent.map(str::to_owned),
+            ..Draft::of_agent_file(event, action, self.definition(self.agent))
         }
     }
 }

@@ -1,0 +1,298 @@
+//! A redactor that crashes keeps the secret from everyone: the model, the session's file, the screen and the journal.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::{self, BoxFuture};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenterhook::event::{NotificationLevel, SessionEndReason};
+use tenterhook::{
+    CommandHandler, ContentBlock, Engine, EventKind, Handler, HookSpec, Image, JsonObject,
+    MemoryJournal, Message, OnError, ToolCall, ToolResult, native_policy,
+};
+use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, Frontend, HookFailure};
+use tenterhook_agent::provider::Scripted;
+use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_agent::{Agent, CancellationToken, RunEnd, Sessions, Tool, Toolbox};
+use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_handlers::worker::{Script, WorkerHandler, python};
+use tenterhook_process::{Command, Program};
+
+const SECRET: &str = "hunter2";
+
+const PLAY: &str = "turns: [{tool_calls: [{name: leaky}]}, {text: done, repeat: true}]";
+
+/// Crashes on what it should redact, and quotes it.
+const COMMAND: &str =
+    r#"event=$(cat); case $event in *hunter2*) echo "cannot redact $event" >&2; exit 1;; esac"#;
+
+const PYTHON: &str = "
+from tenterhook import on
+
+@on(EVENT)
+def redact(event):
+    if 'hunter2' in repr(event):
+        raise ValueError('cannot redact ' + repr(event))
+";
+
+/// Returns the secret in every place that a result has, and while it runs.
+#[derive(Debug, Clone, Copy)]
+struct Leaky {
+    fails: bool,
+}
+
+impl Tool for Leaky {
+    fn name(&self) -> &'static str {
+        "leaky"
+    }
+
+    fn description(&self) -> String {
+        String::new()
+    }
+
+    fn schema(&self) -> Value {
+        json!({"type": "object"})
+    }
+
+    fn category(&self) -> &'static str {
+        "other"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
+        Ok(())
+    }
+
+    fn run<'a>(
+        &'a self,
+        _: JsonObject,
+        context: ToolContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+        context.progress.report(ToolResult::text(SECRET));
+        let image = Image {
+            media_type: "image/png".to_owned(),
+            data: SECRET.to_owned(),
+        };
+        let result = ToolResult {
+            content: vec![ContentBlock::text(SECRET), ContentBlock::Image { image }],
+            details: json!({ "stdout": SECRET }).as_object().cloned(),
+            ..ToolResult::default()
+        };
+        Box::pin(future::ready(if self.fails {
+            Err(ToolFailure::with_result(result))
+        } else {
+            Ok(result)
+        }))
+    }
+}
+
+/// Writes down everything that is shown.
+#[derive(Default)]
+struct Screen(Mutex<String>);
+
+impl Screen {
+    fn show(&self, shown: String) {
+        let mut screen = self.0.lock().unwrap();
+        screen.push_str(&shown);
+        screen.push('\n');
+    }
+}
+
+impl Frontend for Screen {
+    fn text_delta(&self, _: &str, text: &str) {
+        self.show(text.to_owned());
+    }
+
+    fn message(&self, _: &str, message: &Message) {
+        self.show(format!("{message:?}"));
+    }
+
+    fn shows_progress(&self) -> bool {
+        true
+    }
+
+    fn tool_update(&self, _: &str, _: &ToolCall, partial: &ToolResult) {
+        self.show(format!("{partial:?}"));
+    }
+
+    fn tool_end(&self, _: &str, _: &ToolCall, result: &ToolResult) {
+        self.show(format!("{result:?}"));
+    }
+
+    fn tool_denied(&self, _: &str, denial: &Denial<'_>) {
+        self.show(format!("{denial:?}"));
+    }
+
+    fn hook_notice(&self, _: &'static str, text: &str) {
+        self.show(text.to_owned());
+    }
+
+    fn hook_failure(&self, _: &'static str, failure: &HookFailure<'_>) {
+        self.show(format!("{failure:?}"));
+    }
+
+    fn notification(&self, _: NotificationLevel, text: &str) {
+        self.show(text.to_owned());
+    }
+
+    fn script_output(&self, _: &str, line: &str) {
+        self.show(line.to_owned());
+    }
+
+    fn is_interactive(&self) -> bool {
+        false
+    }
+
+    fn approve<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(future::ready(Approval::Deny { reason: None }))
+    }
+}
+
+/// What everyone got to see of a run.
+struct Seen {
+    end: RunEnd,
+    model: String,
+    session: String,
+    screen: String,
+    journal: String,
+}
+
+async fn crashing(dir: &Path, event: &str, is_python: bool) -> Arc<dyn Handler> {
+    if !is_python {
+        let command = Command::new(Program::shell(COMMAND));
+        let handler = CommandHandler::new(command, COMMAND, DockerAgent::native());
+        return Arc::new(handler);
+    }
+    let path = dir.join("redact.py");
+    fs::write(&path, PYTHON.replace("EVENT", &format!("'{event}'"))).unwrap();
+    let worker = python(dir);
+    let script = Script {
+        path,
+        api: "tenterhook",
+    };
+    worker.load(&script).await.unwrap();
+    let handler = WorkerHandler::new(worker, (0, 0), DockerAgent::native(), "redact");
+    Arc::new(handler)
+}
+
+/// Runs an agent whose redactor of `kind` crashes.
+async fn play(kind: EventKind, is_python: bool, fails: bool) -> Seen {
+    let dir = TempDir::new().unwrap();
+    let info = kind.info();
+    let journal = Arc::new(MemoryJournal::new());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    engine.register(HookSpec {
+        policy: native_policy(info, Some(OnError::Block)),
+        ..HookSpec::new(
+            kind,
+            "redactor",
+            crashing(dir.path(), info.name, is_python).await,
+        )
+    });
+    let model = Arc::new(Scripted::parse("play", PLAY).unwrap());
+    let screen = Arc::new(Screen::default());
+    let sessions = Sessions::of_project(&dir.path().join("data"), dir.path());
+    let folder = sessions.folder().to_owned();
+    let mut agent = Agent::builder(engine)
+        .model(Arc::clone(&model) as _)
+        .cwd(dir.path())
+        .frontend(Arc::clone(&screen) as Arc<dyn Frontend>)
+        .sessions(sessions)
+        .toolbox(Toolbox::empty().with(Leaky { fails }))
+        .build()
+        .unwrap();
+    let never = CancellationToken::new();
+    let end = agent.prompt("go", &never).await.end;
+    // What a run that ended early has left goes to the model with the next prompt.
+    agent.prompt("and?", &never).await;
+    agent.end_session(SessionEndReason::Quit).await;
+    let files = fs::read_dir(folder).unwrap();
+    let session = files
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    Seen {
+        end,
+        model: model.last_request().unwrap_or_default().to_string(),
+        session,
+        screen: screen.0.lock().unwrap().clone(),
+        journal: serde_json::to_string(&journal.take()).unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn a_redactor_that_crashes_keeps_the_result_from_everyone() {
+    for kind in [EventKind::ToolResponseTransform, EventKind::PostToolUse] {
+        for (is_python, fails) in [(false, false), (false, true), (true, false), (true, true)] {
+            let seen = play(kind, is_python, fails).await;
+            let case = format!("{kind:?}, python {is_python}, fails {fails}");
+            for (who, text) in [
+                ("model", &seen.model),
+                ("session", &seen.session),
+                ("screen", &seen.screen),
+            ] {
+                assert!(
+                    text.contains("[withheld: hook `redactor` failed: "),
+                    "{case}: {who}: {text}"
+                );
+                assert!(!text.contains(SECRET), "{case}: {who}: {text}");
+            }
+            assert!(
+                seen.journal.contains("\"withhold\""),
+                "{case}: {}",
+                seen.journal
+            );
+            assert!(!seen.journal.contains(SECRET), "{case}: {}", seen.journal);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redactor_of_messages_that_crashes_keeps_them_from_model_session_and_journal() {
+    for is_python in [false, true] {
+        let seen = play(EventKind::MessageEnd, is_python, false).await;
+        for text in [&seen.model, &seen.session] {
+            assert!(
+                text.contains("[withheld: hook `redactor` failed: "),
+                "{text}"
+            );
+        }
+        for text in [&seen.model, &seen.session, &seen.journal] {
+            assert!(!text.contains(SECRET), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redactor_of_requests_that_crashes_keeps_them_from_model_and_journal() {
+    for (kind, notice) in [
+        (
+            EventKind::Context,
+            Some("[withheld: hook `redactor` failed: "),
+        ),
+        (EventKind::BeforeLlmCall, None),
+        (EventKind::ProviderRequest, None),
+    ] {
+        for is_python in [false, true] {
+            let seen = play(kind, is_python, false).await;
+            assert!(!seen.model.contains(SECRET), "{kind:?}: {}", seen.model);
+            assert!(!seen.journal.contains(SECRET), "{kind:?}: {}", seen.journal);
+            match notice {
+                Some(notice) => assert!(seen.model.contains(notice), "{kind:?}: {}", seen.model),
+                // The last request that went out is the one that asked for the tool.
+                None => assert!(!seen.model.contains("\"tool\""), "{kind:?}: {}", seen.model),
+            }
+            let has_ended = seen.end == RunEnd::Completed;
+            assert_eq!(
+                has_ended,
+                kind == EventKind::Context,
+                "{kind:?}: {:?}",
+                seen.end
+            );
+        }
+    }
+}

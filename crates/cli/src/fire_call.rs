@@ -1,0 +1,156 @@
+//! What a call of `tenterhook fire` must end with, whatever goes wrong.
+//!
+//! Other agents run a tool unless the command that guards it exits with status 2. So on a gate event `fire` exits with 0
+//! only where the operation may proceed, and with 2 in every other case: an unknown option, a broken hook file, an
+//! interrupt, a panic. This module is the one place that says so.
+
+use std::ffi::OsStr;
+
+use clap::CommandFactory as _;
+use serde_json::{Value, json};
+use tenterhook::{EventClass, EventName};
+
+use crate::args::{Args, Command};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output;
+
+/// A call of `fire`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FireCall {
+    /// The caller waits for a decision: the event is a gate or unknown.
+    is_gate: bool,
+    is_json: bool,
+}
+
+impl FireCall {
+    /// Looks at the words of a call, also of one that cannot be parsed.
+    pub(crate) fn of_words<'a>(words: impl Iterator<Item = &'a OsStr>) -> Option<Self> {
+        let mut words = words
+            .map(OsStr::to_string_lossy)
+            .take_while(|word| word != "--");
+        let program = Args::command();
+        let command = words.find(|word| program.find_subcommand(word.as_ref()).is_some())?;
+        if command != "fire" {
+            return None;
+        }
+        let words: Vec<_> = words.collect();
+        let mut events = words.iter().filter_map(|word| word.parse().ok()).peekable();
+        Some(Self {
+            // A call that names no event may have been meant for a gate.
+            is_gate: events.peek().is_none() || events.any(|event| is_gate(&event)),
+            is_json: words.iter().any(|word| word == "--json"),
+        })
+    }
+
+    /// Looks at a call that was parsed.
+    pub(crate) fn of_command(command: &Command) -> Option<Self> {
+        let Command::Fire(args) = command else {
+            return None;
+        };
+        let event: Option<EventName> = args.event.parse().ok();
+        Some(Self {
+            is_gate: event.is_none_or(|event| is_gate(&event)),
+            is_json: args.json,
+        })
+    }
+
+    /// Returns whether the caller waits for a decision.
+    pub(crate) fn is_gate(self) -> bool {
+        self.is_gate
+    }
+
+    /// Returns the status with which the call ends.
+    pub(crate) fn status(self, exit: Exit) -> Exit {
+        if self.is_gate && exit != Exit::Done {
+            Exit::Stopped
+        } else {
+            exit
+        }
+    }
+
+    /// Prints the report of a call that failed, where a program reads it.
+    pub(crate) fn report(self, error: &CliError) {
+        if self.is_json {
+            let decision = self.is_gate.then_some("stop");
+            output::json(&json!({
+                "decision": decision,
+                "reason": error.in_one_line(),
+                "by": null,
+                "kind": self.is_gate.then_some("failed"),
+                "error": describe(error),
+            }));
+        }
+    }
+}
+
+/// Says whether callers wait for a decision on the event. Nobody but the user knows what a user-defined event is for.
+pub(crate) fn is_gate(event: &EventName) -> bool {
+    matches!(event, EventName::Custom(_)) || event.info().class == EventClass::Gate
+}
+
+/// Describes an error for programs.
+pub(crate) fn describe(error: &CliError) -> Value {
+    let problems = error.load.as_ref().map(|load| load.problems.as_slice());
+    json!({
+        "message": error.message,
+        "causes": error.causes,
+        "hint": error.hint,
+        "problems": problems.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(line: &str) -> Option<FireCall> {
+        FireCall::of_words(line.split(' ').map(OsStr::new))
+    }
+
+    #[test]
+    fn a_call_of_fire_is_recognised_by_its_words() {
+        for (line, is_gate) in [
+            ("fire pre_tool_use --bogus", Some(true)),
+            ("--bogus fire pre_tool_use", Some(true)),
+            ("--color sometimes fire tool_guard", Some(true)),
+            ("fire --bogus x-acme.deploy", Some(true)),
+            ("fire pre_tol_use --bogus", Some(true)),
+            ("fire --input -", Some(true)),
+            ("fire", Some(true)),
+            ("fire session_start --input pre_tool_use", Some(true)),
+            ("fire session_start --bogus", Some(false)),
+            ("fire session_start -- pre_tool_use", Some(false)),
+            ("run fire pre_tool_use", None),
+            ("list --bogus", None),
+            ("--version", None),
+        ] {
+            let found = call(line).map(|call| call.is_gate);
+            assert_eq!(found, is_gate, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_status_of_a_gate_but_0_is_2() {
+        let statuses = [
+            Exit::Done,
+            Exit::Failed,
+            Exit::Stopped,
+            Exit::Config,
+            Exit::Run,
+            Exit::Usage,
+            Exit::Interrupted,
+        ];
+        let gate = call("fire pre_tool_use").unwrap();
+        let observer = call("fire session_start").unwrap();
+        for exit in statuses {
+            let expected = if exit == Exit::Done {
+                Exit::Done
+            } else {
+                Exit::Stopped
+            };
+            assert_eq!(gate.status(exit), expected);
+            assert_eq!(observer.status(exit), exit);
+        }
+    }
+}

@@ -1,10 +1,11 @@
 //! `tenterhook explain`: which hooks an event would run, which not, and why.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
-use tenterhook::{EventName, HookSpec, RegisteredHook};
+use tenterhook::{EventName, HookSpec, JsonObject, RegisteredHook};
 use tenterhook_config::{Brought, FoundFile, TrustState};
+use tenterhook_dialects::tools;
 
 use crate::approval::name_of;
 use crate::args::{ExplainArgs, LineArgs};
@@ -25,6 +26,31 @@ struct Row {
     source: String,
     runs: bool,
     why: String,
+    /// The tool call as the hook sees it, where its hook system has other names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sees: Option<SeenCall>,
+}
+
+/// A tool call under the names of a hook system. Each value names the canonical argument that it is.
+#[derive(Debug, Serialize)]
+struct SeenCall {
+    system: &'static str,
+    tool: String,
+    input: JsonObject,
+}
+
+impl Row {
+    fn describe(&self) -> String {
+        let Some(SeenCall { tool, input, .. }) = &self.sees else {
+            return self.why.clone();
+        };
+        let input = JsonObject::clone(input);
+        format!(
+            "{}, sees `{tool} {}`",
+            self.why,
+            serde_json::Value::Object(input)
+        )
+    }
 }
 
 pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
@@ -74,7 +100,22 @@ fn subject(args: &ExplainArgs, event: &EventName) -> Result<Option<String>, CliE
             format!("matchers of `{event}` have nothing to look at"),
         )
         .hint("leave `--subject` out")),
-        (tool, subject, _) => Ok(tool.clone().or_else(|| subject.clone())),
+        (Some(tool), _, _) => Ok(Some(canonical(tool).to_owned())),
+        (None, subject, _) => Ok(subject.clone()),
+    }
+}
+
+/// Returns the canonical name of a tool that is given by the name of any hook system. A name that stands for different
+/// tools stays as it is.
+fn canonical(name: &str) -> &str {
+    if tools::canonical_tool(name).is_some() {
+        return name;
+    }
+    let names = tools::systems().map(|system| tools::canonical_name(system, name));
+    let others: BTreeSet<&str> = names.filter(|canonical| *canonical != name).collect();
+    match (others.first(), others.len()) {
+        (Some(canonical), 1) => canonical,
+        _ => name,
     }
 }
 
@@ -86,11 +127,13 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
         .iter()
         .filter(|hook| hook.event.as_ref().is_none_or(|of| of == event))
     {
-        let why = why(hook, &hooks.loaded.specs, subject, &mut seen);
+        let specs = &hooks.loaded.specs;
+        let why = why(hook, specs, subject, &mut seen);
         rows.push(Row {
             hook: safe(hook.id.as_str()),
             source: safe(&hook.source.to_string()),
             runs: why.is_none(),
+            sees: why.is_none().then(|| sees(hook, specs, subject)).flatten(),
             why: why.unwrap_or_else(|| runs_as(hook)),
         });
     }
@@ -99,6 +142,7 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
         hook: safe(&file.name),
         source: safe(&file.path.display().to_string()),
         runs: false,
+        sees: None,
         why: if file.state.events().is_empty() {
             safe(&file.state.describe())
         } else {
@@ -115,6 +159,7 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
         hook: safe(&brought.item.name),
         source: name_of(&brought.item),
         runs: false,
+        sees: None,
         why: brought.state.as_str().to_owned(),
     }));
     rows
@@ -126,6 +171,47 @@ fn is_executable(brought: &Brought, found: &[FoundFile]) -> bool {
     found.iter().any(|file| file.path == path)
 }
 
+fn spec_of<'a>(hook: &RegisteredHook, specs: &'a [HookSpec]) -> Option<&'a HookSpec> {
+    specs
+        .iter()
+        .find(|spec| spec.id == hook.id && spec.event == hook.event && spec.source == hook.source)
+}
+
+/// Returns whether the matcher of a hook matches a subject. Tools are found by the names of the hook's system.
+fn matches(spec: &HookSpec, subject: &str) -> bool {
+    let is_tool = spec.event.as_ref().is_some_and(is_about_tools);
+    if !is_tool {
+        return spec.matcher.matches(Some(subject));
+    }
+    let tools = spec.tools.clone().unwrap_or_else(tools::native);
+    let spec = HookSpec {
+        tools: Some(tools),
+        ..spec.clone()
+    };
+    let mut names = spec.tool_names(subject).into_iter();
+    names.any(|name| spec.matcher.matches(Some(name)))
+}
+
+fn is_about_tools(event: &EventName) -> bool {
+    event.info().subject == Some("tool_name")
+}
+
+/// Returns how a hook would see a call of the tool.
+fn sees(hook: &RegisteredHook, specs: &[HookSpec], tool: Option<&str>) -> Option<SeenCall> {
+    let spec = spec_of(hook, specs)?;
+    // Built-ins know the canonical tools, also those of agent files.
+    let tools = spec.tools.as_ref().filter(|_| hook.kind != "builtin")?;
+    let known = tools::canonical_tool(tool?)?;
+    let required = known.arguments.iter().filter(|name| !name.ends_with('?'));
+    let input = required.map(|name| ((*name).to_owned(), format!("<{name}>").into()));
+    let seen = tools.view(known.name, &input.collect()).ok()??;
+    Some(SeenCall {
+        system: tools.system(),
+        tool: seen.name,
+        input: seen.input,
+    })
+}
+
 /// Returns why a hook of the event would not run.
 fn why(
     hook: &RegisteredHook,
@@ -133,14 +219,14 @@ fn why(
     subject: Option<&str>,
     seen: &mut HashMap<String, String>,
 ) -> Option<String> {
-    let spec = specs.iter().find(|spec| {
-        spec.id == hook.id && spec.event == hook.event && spec.source == hook.source
-    })?;
-    if subject.is_some() && !spec.matcher.matches(subject) {
+    let spec = spec_of(hook, specs)?;
+    if let Some(subject) = subject
+        && !matches(spec, subject)
+    {
         return Some(format!(
             "its matcher `{}` does not match `{}`",
             safe(&hook.matcher),
-            safe(subject.unwrap_or_default())
+            safe(subject)
         ));
     }
     // Below another matcher it is another hook.
@@ -181,7 +267,7 @@ fn show(rows: &[Row]) {
             vec![
                 (sign.to_owned(), look),
                 (row.hook.clone(), style::NAME),
-                plain(row.why.clone()),
+                plain(row.describe()),
                 (row.source.clone(), style::QUIET),
             ]
         })

@@ -119,6 +119,7 @@ impl Feed {
             timeout: std::time::Duration::MAX,
             policy: Policy::new(OnError::Ignore, "who follows stops nothing"),
             source: Source::CODE,
+            tools: None,
             definition: None,
         })
     }

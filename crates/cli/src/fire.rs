@@ -48,7 +48,11 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let (services, _) = hooks::services(&args.hooks.config)?;
     let lines = LineArgs::default();
     let hooks = hooks::load(&hook_args, &lines, &start, services, interrupts).await?;
-    let ReadBack { event, mut origin } = read;
+    let ReadBack {
+        event,
+        mut origin,
+        tools,
+    } = read;
     origin.workspace = workspace.map(|name| name.to_string()).or(origin.workspace);
     let runs = Arc::new(MemoryJournal::new());
     let file = journal::open(&args.journal)?;
@@ -61,6 +65,10 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let dispatched = {
         let _progress = Progress::start(format!("waiting for the hooks of {name}"));
         let dispatcher = engine.dispatcher(origin).with_cancel(interrupts.token());
+        let dispatcher = match tools {
+            Some(tools) => dispatcher.with_tools(tools),
+            None => dispatcher,
+        };
         dispatcher.dispatch_any(event).await
     };
     // A report says what happened, so nothing that can fail comes after it.

@@ -11,6 +11,7 @@ use tenterhook_config::{
     FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Sources, Trust, gone, load_files,
     load_lines,
 };
+use tenterhook_dialects::tools;
 use tenterhook_handlers::Services;
 
 use crate::approval;
@@ -389,7 +390,7 @@ pub(crate) fn engine(
     strict: bool,
     journal: Option<Arc<dyn JournalSink>>,
 ) -> Engine {
-    let builder = Engine::builder().strict(strict);
+    let builder = Engine::builder().strict(strict).tools(tools::native());
     let engine = match journal {
         Some(journal) => builder.journal(journal).build(),
         None => builder.build(),

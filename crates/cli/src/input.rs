@@ -248,8 +248,8 @@ pub(crate) fn in_form(
         jiff::Timestamp::now(),
     );
     let event = EventRef::new(Arc::from(read.event), Arc::new(envelope));
-    let written = dialect
-        .write(&event)
+    let written = event
+        .encoded(&*dialect)
         .map_err(|error| CliError::of(Exit::Failed, &error))?;
     serde_json::from_slice(&written)
         .map_err(|error| CliError::new(Exit::Failed, "the example is not JSON").cause(&error))

@@ -12,6 +12,7 @@ use tenterhook::{
     HookSpec, Layer, Matcher, OnError, Phase, Policy, Source,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_dialects::tools;
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, default_policy};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
 use tenterhook_process::{Command, Program, PythonScript, ResolveError, Shell, plain_words};
@@ -164,6 +165,7 @@ impl Draft {
                 event.on_error,
             ),
             source: source.clone(),
+            tools: tools::of_hooks(&*self.dialect),
             definition: Some(self.definition.clone()),
             event: Some(event.name),
         });

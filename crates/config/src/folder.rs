@@ -58,6 +58,7 @@ use tenterhook::{
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
+use tenterhook_dialects::tools;
 use tenterhook_handlers::worker::{Host, NoHost};
 
 pub(crate) use self::place::is_in_force;
@@ -701,8 +702,10 @@ impl Discovery {
                     |project| below(&found.path, &project.dir),
                 );
                 let policy = dialect.policy(event.info(), None);
+                let tools = tools::of_hooks(&*dialect);
                 let handler = CommandHandler::executable(&candidate.run, text, dialect);
-                vec![spec(found, event, Arc::new(handler), policy)]
+                let spec = spec(found, event, Arc::new(handler), policy);
+                vec![HookSpec { tools, ..spec }]
             }
             FileState::Untrusted | FileState::Changed if self.deny_untrusted => denials(candidate),
             FileState::Broken { problem } if self.is_strict && candidate.is_in_force => {

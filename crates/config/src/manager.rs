@@ -6,6 +6,7 @@ use std::time::Duration;
 use tenterhook::{
     Dispatcher, Engine, Event, EventKind, EventName, HookSpec, Origin, Outcome, Scope,
 };
+use tenterhook_dialects::tools;
 
 use crate::folder::{Discovered, Discovery, EXECUTABLE_TIMEOUT};
 use crate::problem::LoadError;
@@ -52,7 +53,7 @@ impl HookManager {
         let mut found = discovery.discover().await?;
         let specs = std::mem::take(&mut found.specs);
         let mut manager = Self {
-            engine: Engine::builder().build(),
+            engine: Engine::builder().tools(tools::native()).build(),
             specs: Vec::new(),
             found,
         };

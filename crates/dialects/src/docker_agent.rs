@@ -15,17 +15,20 @@ mod event;
 mod message;
 mod read;
 mod skeleton;
+mod tools;
 mod write;
 
 use std::sync::Arc;
 
 use tenterhook::{
-    Dialect, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply, WriteError,
+    Dialect, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply, ToolNames,
+    WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
 pub(crate) use captured::{FORM, NATIVE_FORM};
 pub use event::{DockerEvent, EVENTS};
+pub(crate) use tools::{TASK_ARGUMENTS, TOOLS};
 
 /// Whose hook speaks the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +100,13 @@ impl Dialect for DockerAgent {
         strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(self.speaker, info, reply, strict)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        match self.speaker {
+            Speaker::Native => None,
+            Speaker::AgentFile | Speaker::Preempt => crate::tools::of_dialect("docker-agent"),
+        }
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

@@ -29,10 +29,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use tenterhook::{
-    AnyEvent, Dialect, EventKind, EventName, JsonObject, Origin, ReadError, parse_event,
+    AnyEvent, Dialect, EventKind, EventName, JsonObject, Origin, ReadError, ToolNames, parse_event,
 };
 
-use crate::{docker_agent, kodelet, kodelet_extension, morphix, operator, own, pi};
+use crate::{docker_agent, kodelet, kodelet_extension, morphix, operator, own, pi, tools};
 
 /// How one system shows events to its hooks.
 pub struct Form {
@@ -82,6 +82,8 @@ pub struct ReadBack {
     pub event: Box<dyn AnyEvent>,
     /// Its origin. What the form does not carry has its default.
     pub origin: Origin,
+    /// The tools of the system that wrote the payload, where they are not canonical. The event has its names.
+    pub tools: Option<Arc<dyn ToolNames>>,
 }
 
 /// Why a payload cannot be read.
@@ -279,10 +281,12 @@ impl Form {
             foreign.map_or(key, |(_, key)| key).to_owned()
         };
         let origin = parse(&origin, &named, serde_json::from_value).map_err(invalid)?;
+        let dialect = self.dialect(event);
         let event = parse(&payload, &named, |payload| parse_event(event, payload));
         Ok(ReadBack {
             event: event.map_err(invalid)?,
             origin,
+            tools: dialect.and_then(|dialect| tools::of_hooks(&*dialect)),
         })
     }
 

@@ -21,6 +21,7 @@
 pub(crate) mod captured;
 pub(crate) mod output;
 mod read;
+mod tools;
 pub(crate) mod write;
 
 use std::sync::Arc;
@@ -28,11 +29,12 @@ use std::sync::Arc;
 use tenterhook::event::TurnEnd;
 use tenterhook::{
     Dialect, EventClass, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply,
-    WriteError,
+    ToolNames, WriteError,
 };
 use tenterhook_protocol::AnyEffect;
 
 pub(crate) use captured::FORM;
+pub(crate) use tools::TOOLS;
 
 /// An event of kodelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +123,10 @@ impl Dialect for Kodelet {
         strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(info, reply, strict)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("kodelet")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

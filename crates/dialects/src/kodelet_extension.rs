@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tenterhook::event::TurnEnd;
 use tenterhook::{
     Dialect, EventClass, EventInfo, EventKind, EventRef, OnError, Origin, Policy, ReadError, Reply,
-    WriteError,
+    ToolNames, WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
@@ -133,6 +133,10 @@ impl Dialect for KodeletExtension {
         strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(event.info(), Some(event), reply, strict)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("kodelet")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

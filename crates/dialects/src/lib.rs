@@ -21,3 +21,4 @@ mod own;
 pub mod pi;
 mod reply;
 mod returned;
+pub mod tools;

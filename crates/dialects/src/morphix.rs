@@ -14,6 +14,7 @@
 //! | `on_tools_disabled` | `tools_disabled` |
 
 mod captured;
+mod tools;
 
 use std::sync::Arc;
 
@@ -22,11 +23,12 @@ use serde_json::{Value, json};
 use tenterhook::event::PostToolUse;
 use tenterhook::{
     Dialect, EventClass, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply,
-    WriteError,
+    ToolNames, WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
 pub(crate) use captured::FORM;
+pub(crate) use tools::TOOLS;
 
 /// An interception point of morphix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +132,10 @@ impl Dialect for Morphix {
                 .insert("whole_input".to_owned(), parameters.into());
         }
         Ok(effect)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("morphix")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

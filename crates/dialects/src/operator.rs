@@ -26,17 +26,20 @@ mod captured;
 mod event;
 mod part;
 mod read;
+mod tools;
 mod write;
 
 use std::sync::Arc;
 
 use tenterhook::{
-    Dialect, EventClass, EventInfo, EventRef, OnError, Policy, ReadError, Reply, WriteError,
+    Dialect, EventClass, EventInfo, EventRef, OnError, Policy, ReadError, Reply, ToolNames,
+    WriteError,
 };
 use tenterhook_protocol::AnyEffect;
 
 pub(crate) use captured::FORM;
 pub use event::{EVENTS, OperatorEvent};
+pub(crate) use tools::TOOLS;
 
 use crate::object::{self, Shape};
 
@@ -89,6 +92,10 @@ impl Dialect for Operator {
         _strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(self.event, reply)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("operator")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

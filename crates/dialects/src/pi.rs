@@ -1,7 +1,7 @@
 //! The contract of pi's extensions: functions of JavaScript or TypeScript that get an event object and may return a result object.
 //!
-//! A worker makes the objects. What it is sent is the event's `type` and fields; what it answers is `null`, or `{"result": …, "changed": {…}, "tool": …}`: what
-//! the handler returned, the fields of the event that it changed in place, and the tool of the event, as it was sent.
+//! A worker makes the objects. What it is sent is the event's `type` and fields; what it answers is `null`, or `{"result": …, "changed": {…}}`: what the
+//! handler returned, and the fields of the event that it changed in place.
 //!
 //! | result of | field | effect |
 //! |---|---|---|
@@ -22,35 +22,27 @@
 //! | `session_directory` | `sessionDir` | takes the place of the directory |
 //! | any of these | what is no object | failure |
 //! | any other event | anything | none |
-//!
-//! Tools that both have are called by pi's names, so that a guard that looks for `bash` sees the shell:
-//!
-//! | here | in pi |
-//! |---|---|
-//! | `shell` `cmd` | `bash` `command` |
-//! | `read_file`, `write_file` | `read`, `write` |
-//! | `edit_file` `old_text`, `new_text` | `edit` `oldText`, `newText` |
-//! | `list_directory` | `ls` |
-//! | `search` `name` | `grep` `glob` |
 
 mod captured;
 mod event;
 mod message;
 mod read;
 mod tool;
+mod tools;
 mod write;
 
 use std::sync::Arc;
 
 use tenterhook::{
     Dialect, EventClass, EventInfo, EventKind, EventRef, OnError, Policy, ReadError, Reply,
-    WriteError,
+    ToolNames, WriteError,
 };
 use tenterhook_protocol::{AnyEffect, Run};
 
 pub(crate) use captured::FORM;
 pub use event::{EVENTS, PiEvent};
 pub use tool::{name as tool_name, own_name as own_tool_name};
+pub(crate) use tools::TOOLS;
 pub use write::entry;
 
 use crate::object::{self, Shape};
@@ -112,6 +104,10 @@ impl Dialect for Pi {
         _strict: bool,
     ) -> Result<AnyEffect, ReadError> {
         read::read(self.event, reply)
+    }
+
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        crate::tools::of_dialect("pi")
     }
 
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy {

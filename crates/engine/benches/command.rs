@@ -64,6 +64,7 @@ fn hook(kind: EventKind, id: usize, program: Program) -> HookSpec {
         timeout: Duration::from_mins(1),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
     }
 }

@@ -59,6 +59,7 @@ fn without_process(rounds: usize) {
         timeout: Duration::from_mins(1),
         policy: native_policy(EventKind::PreToolUse.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
     });
     let hooks = engine.dispatcher(Origin {

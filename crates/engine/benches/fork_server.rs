@@ -144,6 +144,7 @@ import xml.etree.ElementTree
             timeout: Duration::from_mins(1),
             policy: native_policy(kind.info(), None),
             source: Source::CODE,
+            tools: None,
             definition: None,
         });
         engine.dispatcher(Origin {

@@ -113,6 +113,7 @@ fn engine(matchers: &[String]) -> Engine {
         timeout: std::time::Duration::from_mins(1),
         policy: native_policy(EventKind::PreToolUse.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
     });
     let engine = Engine::new();

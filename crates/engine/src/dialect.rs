@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::event_ref::EventRef;
 use crate::policy::{OnError, Policy};
+use crate::tools::{ToolInputError, ToolNames};
 
 /// One system's contract with a hook: a pure translation. How several hooks combine is not its business.
 pub trait Dialect: Send + Sync + fmt::Debug {
@@ -57,6 +58,12 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         self.read(event.info(), reply, strict)
     }
 
+    /// Returns the tools of the hook system that speaks this dialect. [`EventRef::encoded`] and
+    /// [`EventRef::read_answer`] translate tool calls with it. `None`, the default, is a hook that sees canonical tools.
+    fn tools(&self) -> Option<&dyn ToolNames> {
+        None
+    }
+
     /// Returns what a failing hook of this dialect does on an event.
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy;
 }
@@ -81,6 +88,9 @@ pub enum WriteError {
     /// A value of the payload has no JSON form.
     #[error("failed to serialize hook input")]
     Payload(#[source] serde_json::Error),
+    /// The tool call has no form in the hook's system.
+    #[error(transparent)]
+    Tool(#[from] ToolInputError),
     /// The dialect has no such event.
     #[error("the {dialect} dialect has no event `{event}`")]
     NoSuchEvent {
@@ -103,6 +113,9 @@ pub enum ReadError {
         /// The end of stderr, if there was any.
         stderr: Option<String>,
     },
+    /// The hook changed a tool call in a way that the tool here does not know.
+    #[error(transparent)]
+    Tool(#[from] ToolInputError),
     /// The answer is not in the dialect's form.
     #[error("invalid hook output: {problem}")]
     Invalid {

@@ -7,16 +7,20 @@ use std::time::Instant;
 
 use tenterhook_protocol::journal::{DispatchRecord, FORMAT_VERSION, JournalRecord};
 use tenterhook_protocol::{
-    AnyEvent, AnyOutcome, Decision, Envelope, Event, EventKind, Origin, Outcome,
+    AnyEvent, AnyOutcome, Decision, Envelope, Event, EventInfo, EventKind, Failure, HookId, Origin,
+    Outcome,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Conditions, Finished, milliseconds, run_inline, run_shared};
 use crate::engine::Shared;
 use crate::event_ref::EventRef;
+use crate::fold::{fold, fold_operation};
 use crate::lineage::Lineage;
+use crate::operation::Operations;
 use crate::plan::Plan;
 use crate::sink::JournalSink;
+use crate::tools::{ToolInputError, ToolNames};
 use crate::versions::{AnyVersions, TypedVersions, Versions};
 
 /// Sends the events of one session through an engine's hooks. Clones share the session's sequence.
@@ -29,6 +33,8 @@ pub struct Dispatcher {
     lineage: Lineage,
     sequence: Arc<AtomicU64>,
     cancel: CancellationToken,
+    /// The tools of the system that makes the calls, where those are not canonical.
+    tools: Option<Arc<dyn ToolNames>>,
 }
 
 impl fmt::Debug for Dispatcher {
@@ -63,6 +69,18 @@ impl Dispatcher {
             lineage: Lineage::new(origin),
             sequence: Arc::new(AtomicU64::new(0)),
             cancel: CancellationToken::new(),
+            tools: None,
+        }
+    }
+
+    /// Returns a dispatcher of the same session for calls that are made with the tools of another hook system. Hooks
+    /// judge each operation of a call under the names of their own system, and one deny stops the call. A hook cannot
+    /// change a call that is several operations.
+    #[must_use]
+    pub fn with_tools(&self, tools: Arc<dyn ToolNames>) -> Self {
+        Self {
+            tools: Some(tools),
+            ..self.clone()
         }
     }
 
@@ -93,6 +111,7 @@ impl Dispatcher {
             lineage: self.lineage.child(origin),
             sequence: Arc::new(AtomicU64::new(0)),
             cancel: self.cancel.clone(),
+            tools: self.tools.clone(),
         }
     }
 
@@ -127,6 +146,11 @@ impl Dispatcher {
     }
 
     async fn dispatch_hooked<E: Event>(&self, mut event: E) -> Outcome<E> {
+        if let Some(operations) = self.operations(&event) {
+            let mut versions = TypedVersions::new(event, self.next_envelope());
+            let outcome = Box::pin(self.run_operations(operations, &mut versions)).await;
+            return Outcome::new(outcome, versions.into_event());
+        }
         let plan = {
             let registry = self.shared.registry.load();
             let Some(plan) = registry.plan(&event) else {
@@ -149,6 +173,14 @@ impl Dispatcher {
 
     /// Sends an event whose type is known at run time only.
     pub async fn dispatch_any(&self, event: Box<dyn AnyEvent>) -> Dispatched {
+        if let Some(operations) = self.operations(&*event) {
+            let mut versions = AnyVersions::new(event, self.next_envelope());
+            let outcome = self.run_operations(operations, &mut versions).await;
+            return Dispatched {
+                outcome,
+                event: versions.into_event(),
+            };
+        }
         let plan = self
             .shared
             .registry
@@ -168,6 +200,47 @@ impl Dispatcher {
             outcome,
             event: versions.into_event(),
         }
+    }
+
+    /// Returns the operations of a call that another system made, if hooks have to judge them.
+    fn operations(&self, event: &dyn AnyEvent) -> Option<Result<Operations, ToolInputError>> {
+        let tools = self.tools.as_ref()?;
+        let is_hooked = self.shared.is_hooked(event.info().kind);
+        is_hooked.then(|| Operations::of(event, tools)).flatten()
+    }
+
+    async fn run_operations(
+        &self,
+        operations: Result<Operations, ToolInputError>,
+        whole: &mut dyn Versions,
+    ) -> AnyOutcome {
+        let info = whole.newest().info();
+        let operations = match operations {
+            Ok(operations) => operations,
+            Err(error) => return refused(info, &error),
+        };
+        let mut outcome = AnyOutcome::default();
+        for (position, operation) in operations.calls.iter().enumerate() {
+            let (foreign, mut versions) = operations.event(position, operation, whole);
+            let plan = {
+                let registry = self.shared.registry.load();
+                let event = versions.newest().event();
+                let plan = registry.plan_of_operation(event, Some(&foreign));
+                plan.map(|plan| Arc::clone(&plan))
+            };
+            if let Some(plan) = plan {
+                let next = self.run(&plan, &mut versions).await;
+                fold_operation(&mut outcome, next);
+            }
+            if matches!(info.decision(&outcome), Decision::Stop { .. }) {
+                // What failed before let nothing through after all.
+                for failure in &mut outcome.failures {
+                    failure.let_through = false;
+                }
+                break;
+            }
+        }
+        outcome
     }
 
     fn next_envelope(&self) -> Envelope {
@@ -204,6 +277,23 @@ impl Dispatcher {
         }
         finished.outcome
     }
+}
+
+/// Returns the outcome of a call whose operations cannot be read: no guard could judge them.
+fn refused(info: &EventInfo, error: &ToolInputError) -> AnyOutcome {
+    let reader = HookId::new(format!("tools of {}", error.system));
+    let mut outcome = AnyOutcome::default();
+    fold(
+        &mut outcome,
+        &reader,
+        info.stopping_effect(error.to_string()),
+    );
+    outcome.failures.push(Failure {
+        hook: reader,
+        cause: error.to_string(),
+        let_through: false,
+    });
+    outcome
 }
 
 /// A dispatch under way. Dropped before its end, it is recorded as cancelled.

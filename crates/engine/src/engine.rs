@@ -18,6 +18,7 @@ use crate::plan::Hook;
 use crate::policy::{OnError, Policy};
 use crate::registry::{RegisteredHook, Registry, interest_bit, without};
 use crate::sink::JournalSink;
+use crate::tools::ToolNames;
 
 /// What every part of one engine shares.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) journal: Option<Arc<dyn JournalSink>>,
     pub(crate) strict: bool,
     pub(crate) session_end_timeout: Duration,
+    /// The tools of hooks that do not say whose names they use.
+    tools: Option<Arc<dyn ToolNames>>,
 }
 
 impl Shared {
@@ -61,6 +64,7 @@ impl Shared {
         {
             spec.policy = spec.policy.strict(event.info(), spec.phase);
         }
+        spec.tools = spec.tools.or_else(|| self.tools.clone());
         let position = self.next_position.fetch_add(1, Ordering::Relaxed);
         Arc::new(Hook {
             spec,
@@ -77,6 +81,7 @@ pub struct EngineBuilder {
     journal: Option<Arc<dyn JournalSink>>,
     strict: bool,
     session_end_timeout: Option<Duration>,
+    tools: Option<Arc<dyn ToolNames>>,
 }
 
 /// How long the hooks of `session_end` may take together, unless configured otherwise.
@@ -104,6 +109,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Says which other names the tools have, so that a matcher of a native hook or of a function finds a tool by every
+    /// name. The default knows canonical names only.
+    #[must_use]
+    pub fn tools(mut self, tools: Arc<dyn ToolNames>) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
     /// Makes the engine. It has no hooks yet.
     pub fn build(self) -> Engine {
         Engine {
@@ -116,6 +129,7 @@ impl EngineBuilder {
                 journal: self.journal,
                 strict: self.strict,
                 session_end_timeout: self.session_end_timeout.unwrap_or(SESSION_END_TIMEOUT),
+                tools: self.tools,
             }),
         }
     }
@@ -286,6 +300,7 @@ impl Scoped {
             timeout: DEFAULT_TIMEOUT,
             policy: Policy::new(OnError::Ignore, "a subscriber stops nothing"),
             source: Source::CODE,
+            tools: None,
             definition: None,
         })
     }

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use serde_json::Value;
-use tenterhook_protocol::{AnyEvent, Envelope, EventInfo, JsonObject, Origin};
+use tenterhook_protocol::{AnyEffect, AnyEvent, Envelope, EventInfo, JsonObject, Origin};
 
-use crate::dialect::{Dialect, WriteError};
+use crate::dialect::{Dialect, ReadError, Reply, WriteError};
+use crate::operation::ForeignCall;
+use crate::tools::{OwnCall, ToolInputError, ToolNames};
 
 /// An event that handlers share: cheap to clone, never changed. A rewrite makes a new one.
 #[derive(Clone)]
@@ -20,6 +22,8 @@ struct Inner {
     envelope: Arc<Envelope>,
     payload: OnceLock<JsonObject>,
     encodings: Mutex<Vec<Encoding>>,
+    /// The call that the event is an operation of, if another system made it.
+    foreign: Option<Arc<ForeignCall>>,
 }
 
 /// A dialect's name and what it wrote.
@@ -34,6 +38,14 @@ impl fmt::Debug for EventRef {
 impl EventRef {
     /// Makes the first version of an event. The engine does it for every dispatch.
     pub fn new(event: Arc<dyn AnyEvent>, envelope: Arc<Envelope>) -> Self {
+        Self::made(event, envelope, None)
+    }
+
+    fn made(
+        event: Arc<dyn AnyEvent>,
+        envelope: Arc<Envelope>,
+        foreign: Option<Arc<ForeignCall>>,
+    ) -> Self {
         let encodings = Mutex::new(Vec::new());
         Self {
             inner: Arc::new(Inner {
@@ -41,13 +53,24 @@ impl EventRef {
                 envelope,
                 payload: OnceLock::new(),
                 encodings,
+                foreign,
             }),
         }
     }
 
     /// Returns another version of the event, with the same envelope.
     pub(crate) fn with_event(&self, event: Arc<dyn AnyEvent>) -> Self {
-        Self::new(event, Arc::clone(self.envelope()))
+        Self::made(
+            event,
+            Arc::clone(self.envelope()),
+            self.inner.foreign.clone(),
+        )
+    }
+
+    /// Returns the event as an operation of a call that another system made.
+    pub(crate) fn of_call(&self, foreign: Arc<ForeignCall>) -> Self {
+        let event = Arc::clone(&self.inner.event);
+        Self::made(event, Arc::clone(self.envelope()), Some(foreign))
     }
 
     /// Returns the same event as if it came from elsewhere.
@@ -58,7 +81,11 @@ impl EventRef {
         let _ = envelope.event_id();
         let mut envelope = (**envelope).clone();
         envelope.origin = origin;
-        Self::new(Arc::clone(&self.inner.event), Arc::new(envelope))
+        Self::made(
+            Arc::clone(&self.inner.event),
+            Arc::new(envelope),
+            self.inner.foreign.clone(),
+        )
     }
 
     /// Returns the event.
@@ -93,7 +120,8 @@ impl EventRef {
         Ok(self.inner.payload.get_or_init(|| payload))
     }
 
-    /// Returns the event as `dialect` writes it. Each dialect writes it once.
+    /// Returns the event as `dialect` writes it, with the tool names of the dialect's system. Each dialect writes it
+    /// once.
     ///
     /// # Errors
     /// When the dialect cannot write it.
@@ -106,9 +134,84 @@ impl EventRef {
         if let Some((_, bytes)) = encodings.iter().find(|(name, _)| *name == dialect.name()) {
             return Ok(bytes.clone());
         }
-        let bytes = Bytes::from(dialect.write(self)?);
+        let seen = dialect.tools().map(|tools| self.seen_by(tools));
+        let seen = seen.transpose()?.flatten();
+        let bytes = Bytes::from(dialect.write(seen.as_ref().unwrap_or(self))?);
         encodings.push((dialect.name(), bytes.clone()));
         Ok(bytes)
+    }
+
+    /// Returns the event with the tool call as hooks of another system see it, or `None` if they see it as it is.
+    ///
+    /// # Errors
+    /// When the arguments have no form in that system.
+    pub fn seen_by(&self, tools: &dyn ToolNames) -> Result<Option<Self>, ToolInputError> {
+        let Some((tool, input)) = self.event().tool_call() else {
+            return Ok(None);
+        };
+        let given = input.cloned().unwrap_or_default();
+        let whole = self.inner.foreign.as_deref();
+        let seen = match (
+            whole.and_then(|call| call.seen_whole(tools, tool, &given)),
+            input,
+        ) {
+            (Some(call), _) => Some(call.clone()),
+            (None, Some(input)) => tools.view(tool, input)?,
+            (None, None) => tools.names(tool).first().map(|name| OwnCall {
+                name: (*name).to_owned(),
+                input: JsonObject::new(),
+            }),
+        };
+        let Some(OwnCall { name, input }) = seen else {
+            return Ok(None);
+        };
+        let mut event = self.event().boxed_clone();
+        event.set_tool_call(name, input);
+        Ok(Some(self.with_event(Arc::from(event))))
+    }
+
+    /// Reads the answer of a hook that got what [`encoded`](Self::encoded) returned. Changed arguments of a tool get
+    /// their canonical names back.
+    ///
+    /// # Errors
+    /// When the answer is not one of the dialect, or changes arguments in a way that cannot be translated.
+    pub fn read_answer(
+        &self,
+        dialect: &dyn Dialect,
+        reply: &Reply<'_>,
+        strict: bool,
+    ) -> Result<AnyEffect, ReadError> {
+        let mut effect = dialect.read_answer(self, reply, strict)?;
+        if let (Some(tools), Some((tool, _))) = (dialect.tools(), self.event().tool_call()) {
+            match self.canonical_rewrite(tools, tool, &effect) {
+                Ok(rewrite) => effect.rewrite = rewrite,
+                // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.
+                Err(_) if effect.is_stop() => effect.rewrite.clear(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(effect)
+    }
+
+    fn canonical_rewrite(
+        &self,
+        tools: &dyn ToolNames,
+        tool: &str,
+        effect: &AnyEffect,
+    ) -> Result<JsonObject, ToolInputError> {
+        let is_input = |field: &str| {
+            let mut rewrites = self.info().rewrites.iter();
+            rewrites.any(|rewrite| rewrite.field == field && rewrite.target == "tool_input")
+        };
+        let canonical = |(field, value): (&String, &Value)| {
+            let own = value.as_object().filter(|_| is_input(field));
+            let value = match own {
+                Some(own) => tools.canonical_input(tool, own)?.into(),
+                None => value.clone(),
+            };
+            Ok((field.clone(), value))
+        };
+        effect.rewrite.iter().map(canonical).collect()
     }
 
     /// Returns the event as one JSON object: envelope and payload side by side.

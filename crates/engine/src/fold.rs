@@ -47,6 +47,37 @@ pub fn fold(outcome: &mut AnyOutcome, hook: &HookId, effect: AnyEffect) {
     fold_lists(&mut outcome.collect, effect.collect);
 }
 
+/// Adds the outcome of another operation of the same call. It folds as effects do.
+pub(crate) fn fold_operation(outcome: &mut AnyOutcome, next: AnyOutcome) {
+    if next.permission > outcome.permission {
+        outcome.permission = next.permission;
+        outcome.permission_reason = next.permission_reason;
+        outcome.permission_by = next.permission_by;
+    }
+    if outcome.block.is_none() {
+        outcome.block = next.block;
+        outcome.blocked_by = next.blocked_by;
+    }
+    if outcome.stop_run.is_none() {
+        outcome.stop_run = next.stop_run;
+        outcome.run_stopped_by = next.run_stopped_by;
+    }
+    for field in next.rewritten {
+        if !outcome.rewritten.contains(&field) {
+            outcome.rewritten.push(field);
+        }
+    }
+    outcome.context.extend(next.context);
+    outcome.inject.extend(next.inject);
+    outcome.follow_up.extend(next.follow_up);
+    outcome.handled |= next.handled;
+    outcome.supply = outcome.supply.take().or(next.supply);
+    fold_lists(&mut outcome.collect, next.collect);
+    outcome.notices.extend(next.notices);
+    outcome.metadata.extend(next.metadata);
+    outcome.failures.extend(next.failures);
+}
+
 fn fold_permission(outcome: &mut AnyOutcome, hook: &HookId, verdict: Verdict) {
     if verdict.permission > outcome.permission {
         outcome.permission = verdict.permission;

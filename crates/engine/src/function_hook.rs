@@ -147,6 +147,7 @@ impl FunctionHook {
             timeout: self.timeout.unwrap_or(timeout),
             policy: native_policy(kind.info(), self.on_error),
             source: Source::CODE,
+            tools: None,
             definition: None,
         })
     }

@@ -171,6 +171,9 @@ impl HandlerError {
             Self::Write(_) => "the event could not be written for it".to_owned(),
             Self::Read(ReadError::Status { status, .. }) => format!("exited with status {status}"),
             Self::Read(ReadError::Invalid { .. }) => "its answer could not be read".to_owned(),
+            Self::Read(ReadError::Tool(_)) => {
+                "it changed a tool call in a way that cannot be translated".to_owned()
+            }
             Self::NotHonoured(_) => "it asked for what the event does not honour".to_owned(),
             Self::Rewrite(_) => "its new value does not fit".to_owned(),
             Self::GuardRewrites { .. } => "a hook of the guard phase may not rewrite".to_owned(),

@@ -10,6 +10,7 @@ use tenterhook_protocol::{EventName, HookId};
 use crate::handler::{Handler, SyncFunction};
 use crate::matcher::Matcher;
 use crate::policy::{Policy, native_policy};
+use crate::tools::{NATIVE_SYSTEM, ToolNames};
 
 /// When a hook runs within its dispatch.
 #[derive(
@@ -178,12 +179,31 @@ pub struct HookSpec {
     pub policy: Policy,
     /// Where it stands.
     pub source: Source,
+    /// The tools of the hook system whose names the matcher uses. `None` is our own system, whose matchers accept the
+    /// canonical name and the names that the [engine's tools](crate::EngineBuilder::tools) have.
+    pub tools: Option<Arc<dyn ToolNames>>,
     /// The whole definition as text. Of two hooks of one event with the same definition the first runs.
     /// `None` is unlike any other.
     pub definition: Option<String>,
 }
 
 impl HookSpec {
+    /// Returns the name of the hook system whose tools the matcher names.
+    pub fn system(&self) -> &'static str {
+        let tools = self.tools.as_deref();
+        tools.map_or(NATIVE_SYSTEM, ToolNames::system)
+    }
+
+    /// Returns the names under which the matcher finds a tool: of our own system the canonical name and every other
+    /// known one, of another system its own name. A tool that the system does not have keeps its name.
+    pub fn tool_names<'a>(&self, tool: &'a str) -> Vec<&'a str> {
+        let mut names: Vec<&str> = self.tools.iter().flat_map(|own| own.names(tool)).collect();
+        if names.is_empty() || (self.system() == NATIVE_SYSTEM && !names.contains(&tool)) {
+            names.push(tool);
+        }
+        names
+    }
+
     /// Makes a hook of the host's code: every subject and agent, the main phase, a minute of time, and the failure
     /// policy of native hooks.
     pub fn new(
@@ -203,6 +223,7 @@ impl HookSpec {
             timeout: DEFAULT_TIMEOUT,
             policy: native_policy(event.info(), None),
             source: Source::CODE,
+            tools: None,
             definition: None,
             event: Some(event),
         }

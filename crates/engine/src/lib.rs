@@ -50,10 +50,12 @@ mod handler;
 mod hook;
 mod lineage;
 mod matcher;
+mod operation;
 mod plan;
 mod policy;
 mod registry;
 mod sink;
+mod tools;
 mod versions;
 
 pub use dialect::{Dialect, ReadError, Reply, WriteError};
@@ -72,3 +74,4 @@ pub use policy::{OnError, Policy, failure_effect, native_policy};
 pub use registry::RegisteredHook;
 pub use sink::{FileJournal, JournalError, JournalSink, MemoryJournal};
 pub use tenterhook_protocol::*;
+pub use tools::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};

@@ -115,7 +115,7 @@ pub(crate) fn sort(hooks: &mut [Arc<Hook>]) {
     });
 }
 
-/// Keeps the first of hooks with the same whole definition, scope and agent.
+/// Keeps the first of hooks with the same whole definition, scope, agent and hook system.
 fn dedupe(steps: &mut Vec<Arc<Hook>>) {
     if steps.len() < 2 {
         return;
@@ -127,6 +127,7 @@ fn dedupe(steps: &mut Vec<Arc<Hook>>) {
             Some(definition) => seen.insert((
                 hook.scope.clone(),
                 hook.spec.agent.clone(),
+                hook.spec.system(),
                 definition.clone(),
             )),
             None => true,

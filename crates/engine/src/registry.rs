@@ -10,8 +10,10 @@ use tenterhook_protocol::{AnyEvent, EventInfo, EventKind, EventName, HookId, Ori
 use crate::hook::{HookSpec, NO_TIMEOUT, Phase, Scope, Source};
 use crate::lineage::Lineage;
 use crate::matcher::MatcherIndex;
+use crate::operation::ForeignCall;
 use crate::plan::{Hook, Plan, sort};
 use crate::policy::Policy;
+use crate::tools::NATIVE_SYSTEM;
 
 /// How many subjects of one event a registry remembers plans for. Hosts have few tools; names that a model
 /// makes up must not grow a table.
@@ -29,10 +31,34 @@ pub(crate) struct Registry {
 struct Slot {
     hooks: Vec<Arc<Hook>>,
     /// The matchers of the hooks; made by the first event that has a subject, or by [`Registry::prepare`].
-    index: OnceLock<MatcherIndex>,
+    index: OnceLock<SlotIndex>,
     /// The plan of every subject, where no hook looks at subjects.
     plan: Option<Arc<Plan>>,
     plans: RwLock<HashMap<String, Arc<Plan>>>,
+}
+
+/// What finds the hooks of a subject.
+#[derive(Debug)]
+struct SlotIndex {
+    matchers: MatcherIndex,
+    /// The hook systems of the hooks, each once, with one of its hooks.
+    systems: Vec<(&'static str, Arc<Hook>)>,
+}
+
+impl SlotIndex {
+    fn new(hooks: &[Arc<Hook>]) -> Self {
+        let mut systems: Vec<(&'static str, Arc<Hook>)> = Vec::new();
+        for hook in hooks {
+            let system = hook.spec.system();
+            if !systems.iter().any(|(known, _)| *known == system) {
+                systems.push((system, Arc::clone(hook)));
+            }
+        }
+        Self {
+            matchers: MatcherIndex::new(hooks.iter().map(|hook| &hook.spec.matcher)),
+            systems,
+        }
+    }
 }
 
 impl Slot {
@@ -59,27 +85,54 @@ impl Slot {
         }
     }
 
-    fn plan(&self, event: &dyn AnyEvent) -> PlanRef<'_> {
-        if let Some(plan) = &self.plan {
+    fn plan(&self, event: &dyn AnyEvent, foreign: Option<&ForeignCall>) -> PlanRef<'_> {
+        if let (Some(plan), None) = (&self.plan, foreign) {
             return PlanRef::Kept(plan);
         }
-        let key = plan_key(event);
+        let key = plan_key(event, foreign);
         let known = self
             .plans
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(&*key)
             .cloned();
-        PlanRef::Found(known.unwrap_or_else(|| self.remember(key.into_owned(), event)))
+        PlanRef::Found(known.unwrap_or_else(|| self.remember(key.into_owned(), event, foreign)))
     }
 
-    fn index(&self) -> &MatcherIndex {
-        self.index
-            .get_or_init(|| MatcherIndex::new(self.hooks.iter().map(|hook| &hook.spec.matcher)))
+    fn index(&self) -> &SlotIndex {
+        self.index.get_or_init(|| SlotIndex::new(&self.hooks))
     }
 
-    fn remember(&self, key: String, event: &dyn AnyEvent) -> Arc<Plan> {
-        let selected = self.index().select(event.subject());
+    /// Returns the positions of the hooks that match, in order. Each matcher looks at the names that the tool has in
+    /// its own hook system.
+    fn select(&self, event: &dyn AnyEvent, foreign: Option<&ForeignCall>) -> Vec<usize> {
+        let index = self.index();
+        let Some((tool, _)) = event.tool_call() else {
+            return index.matchers.select(event.subject());
+        };
+        let mut selected = Vec::new();
+        for (system, hook) in &index.systems {
+            let is_of_system = |at: &usize| {
+                let hook = self.hooks.get(*at);
+                hook.is_some_and(|hook| hook.spec.system() == *system)
+            };
+            for name in names(tool, &hook.spec, foreign) {
+                let found = index.matchers.select(Some(name)).into_iter();
+                selected.extend(found.filter(is_of_system));
+            }
+        }
+        selected.sort_unstable();
+        selected.dedup();
+        selected
+    }
+
+    fn remember(
+        &self,
+        key: String,
+        event: &dyn AnyEvent,
+        foreign: Option<&ForeignCall>,
+    ) -> Arc<Plan> {
+        let selected = self.select(event, foreign);
         let hooks = selected.into_iter().filter_map(|at| self.hooks.get(at));
         let plan = Arc::new(Plan::build(hooks, event.name()));
         let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
@@ -91,15 +144,33 @@ impl Slot {
     }
 }
 
+/// Returns the names under which matchers of a hook's system find a tool.
+fn names<'a>(tool: &'a str, spec: &HookSpec, foreign: Option<&'a ForeignCall>) -> Vec<&'a str> {
+    let is_native = spec.system() == NATIVE_SYSTEM;
+    match foreign {
+        // A hook of the system that made the call judges the call, once.
+        Some(call) if !is_native && call.system() == spec.system() => {
+            call.is_first().then(|| call.name()).into_iter().collect()
+        }
+        Some(call) if is_native => {
+            let mut names = spec.tool_names(tool);
+            names.push(call.name());
+            names
+        }
+        _ => spec.tool_names(tool),
+    }
+}
+
 /// Returns what tells the plans of one slot apart: the subject, and for user-defined events, which share a slot, the
-/// name too.
-fn plan_key(event: &dyn AnyEvent) -> Cow<'_, str> {
-    match event.subject() {
-        Some(subject) if event.info().kind == EventKind::Custom => {
+/// name too. Calls of other systems have names of their own, which some matchers look at.
+fn plan_key<'a>(event: &'a dyn AnyEvent, foreign: Option<&ForeignCall>) -> Cow<'a, str> {
+    match (event.subject(), foreign) {
+        (Some(subject), Some(call)) => Cow::Owned(format!("{subject}\0{}", call.key())),
+        (Some(subject), None) if event.info().kind == EventKind::Custom => {
             Cow::Owned(format!("{} {subject}", event.name()))
         }
-        Some(subject) => Cow::Borrowed(subject),
-        None => Cow::Borrowed(event.name()),
+        (Some(subject), None) => Cow::Borrowed(subject),
+        (None, _) => Cow::Borrowed(event.name()),
     }
 }
 
@@ -154,11 +225,20 @@ impl Registry {
 
     /// Returns the plan of `event`, if any hook is in it.
     pub(crate) fn plan(&self, event: &dyn AnyEvent) -> Option<PlanRef<'_>> {
+        self.plan_of_operation(event, None)
+    }
+
+    /// Returns the plan of an event that is an operation of a call that another system made.
+    pub(crate) fn plan_of_operation(
+        &self,
+        event: &dyn AnyEvent,
+        foreign: Option<&ForeignCall>,
+    ) -> Option<PlanRef<'_>> {
         let slot = self.slots.get(event.info().kind.index())?;
         if slot.hooks.is_empty() {
             return None;
         }
-        Some(slot.plan(event)).filter(|plan| !plan.steps.is_empty())
+        Some(slot.plan(event, foreign)).filter(|plan| !plan.steps.is_empty())
     }
 
     /// Returns how many hooks `event` has, whatever they match.

@@ -8,8 +8,16 @@ use crate::event_ref::EventRef;
 
 /// What an answer changes of an event.
 pub(crate) trait Change {
+    /// Makes a new version that `change` has changed. After an error the newest version is what it was.
+    fn change(
+        &mut self,
+        change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
+    ) -> Result<(), RewriteError>;
+
     /// Makes a new version with every field of `rewrite` changed. After an error the newest version is what it was.
-    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError>;
+    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+        self.change(&|event| apply(event, rewrite))
+    }
 
     /// Makes a new version in which `notice` takes the place of the result that the event hands on.
     fn withhold(&mut self, notice: &str);
@@ -25,9 +33,12 @@ pub(crate) trait Versions: Change + Send {
 pub(crate) struct InPlace<'a, E>(pub(crate) &'a mut E);
 
 impl<E: Event> Change for InPlace<'_, E> {
-    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+    fn change(
+        &mut self,
+        change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
+    ) -> Result<(), RewriteError> {
         let mut next = self.0.clone();
-        apply(&mut next, rewrite)?;
+        change(&mut next)?;
         *self.0 = next;
         Ok(())
     }
@@ -71,9 +82,12 @@ impl<E: Event> Versions for TypedVersions<E> {
 }
 
 impl<E: Event> Change for TypedVersions<E> {
-    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+    fn change(
+        &mut self,
+        change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
+    ) -> Result<(), RewriteError> {
         let mut next = (*self.event).clone();
-        apply(&mut next, rewrite)?;
+        change(&mut next)?;
         self.put(next);
         Ok(())
     }
@@ -106,9 +120,12 @@ impl Versions for AnyVersions {
 }
 
 impl Change for AnyVersions {
-    fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
+    fn change(
+        &mut self,
+        change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
+    ) -> Result<(), RewriteError> {
         let mut next = self.0.event().boxed_clone();
-        apply(&mut *next, rewrite)?;
+        change(&mut *next)?;
         self.0 = self.0.with_event(Arc::from(next));
         Ok(())
     }

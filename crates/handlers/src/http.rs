@@ -84,9 +84,9 @@ impl HttpHandler {
             stderr: b"",
             stdout_omitted: 0,
         };
-        let effect = self
-            .dialect
-            .read_answer(&call.event, &reply, self.strict_output)?;
+        let effect = call
+            .event
+            .read_answer(&*self.dialect, &reply, self.strict_output)?;
         Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
 }

@@ -253,6 +253,15 @@ pub trait AnyEvent: Any + Send + Sync + fmt::Debug + private::Sealed {
         None
     }
 
+    /// Returns the tool and the arguments that the event is about, if it is about a tool call. Some events have no
+    /// arguments.
+    fn tool_call(&self) -> Option<(&str, Option<&JsonObject>)> {
+        None
+    }
+
+    /// Gives the event another tool and other arguments. An event that is not about a tool call stays as it is.
+    fn set_tool_call(&mut self, _name: String, _input: JsonObject) {}
+
     /// Returns the payload as JSON. Absent values are left out.
     ///
     /// # Errors
@@ -287,6 +296,12 @@ pub enum RewriteError {
         event: String,
         /// The field named by the hook.
         field: String,
+    },
+    /// The tool call was made in another form, which cannot be changed this way.
+    #[error("{problem}")]
+    ToolCall {
+        /// What was found and what was expected.
+        problem: String,
     },
     /// The new value has the wrong type.
     #[error("the new value of `{field}` does not fit")]
@@ -393,6 +408,8 @@ macro_rules! event {
                 $crate::catalogue::first_subject(&[$(self.$subject.as_ref())?])
             }
 
+            $crate::catalogue::tool_call_methods!([$($subject)?] [$($field)*]);
+
             $( fn tool_use_id(&self) -> Option<&$crate::ToolUseId> { Some(&self.$call) } )?
 
             fn payload(&self) -> Result<$crate::JsonObject, serde_json::Error> {
@@ -446,6 +463,34 @@ macro_rules! event {
     };
 }
 pub(crate) use event;
+
+/// Declares how the tool call of an event is read and changed: of events whose subject is `tool_name`.
+macro_rules! tool_call_methods {
+    ([tool_name] [tool_input $($rest:ident)*]) => {
+        fn tool_call(&self) -> Option<(&str, Option<&$crate::JsonObject>)> {
+            Some((&self.tool_name, Some(&self.tool_input)))
+        }
+
+        fn set_tool_call(&mut self, name: String, input: $crate::JsonObject) {
+            self.tool_name = name;
+            self.tool_input = input;
+        }
+    };
+    ([tool_name] [$other:ident $($rest:ident)*]) => {
+        $crate::catalogue::tool_call_methods!([tool_name] [$($rest)*]);
+    };
+    ([tool_name] []) => {
+        fn tool_call(&self) -> Option<(&str, Option<&$crate::JsonObject>)> {
+            Some((&self.tool_name, None))
+        }
+
+        fn set_tool_call(&mut self, name: String, _input: $crate::JsonObject) {
+            self.tool_name = name;
+        }
+    };
+    ([$($subject:ident)?] [$($field:ident)*]) => {};
+}
+pub(crate) use tool_call_methods;
 
 /// Marks the events that are gates.
 macro_rules! class {

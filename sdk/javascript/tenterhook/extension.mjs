@@ -296,8 +296,6 @@ class CommandContext extends Context {
 
 /** Calls a handler and returns the worker's answer, or a promise of it. */
 export function callHandler(extension, hook, event, call) {
-  const tool = event.hostTool;
-  delete event.hostTool;
   const keys = MUTABLE[event.type];
   const before = keys?.map((key) => JSON.stringify(event[key]));
   if (CANCELLABLE.has(event.type)) event.signal = call.signal;
@@ -311,7 +309,7 @@ export function callHandler(extension, hook, event, call) {
       throw new TypeError(`a handler of \`${event.type}\` returned a ${typeof result}, expected an object or nothing`);
     }
     if (result === undefined && Object.keys(changed).length === 0) return null;
-    return { result: result ?? null, changed, tool };
+    return { result: result ?? null, changed };
   };
   const returned = hook.handler(event, new Context(extension.host, call));
   return typeof returned?.then === 'function' ? returned.then(settle) : settle(returned);

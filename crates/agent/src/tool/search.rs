@@ -46,7 +46,7 @@ struct Input {
     /// The file or folder; a relative path starts from the session's directory, which is the default.
     path: Option<String>,
     /// Only files whose name matches, such as `*.rs`.
-    name: Option<String>,
+    glob: Option<String>,
 }
 
 impl Input {
@@ -93,7 +93,7 @@ impl Tool for Search {
             let input: Input = read_input(NAME, &input)?;
             let hunt = Hunt {
                 regex: input.regex()?,
-                name: input.name.as_deref().map(Glob::new),
+                glob: input.glob.as_deref().map(Glob::new),
                 root: context.path(input.path.as_deref().unwrap_or(".")),
                 folders: context.folders(NAME),
                 cancel: context.cancel.clone(),
@@ -107,7 +107,7 @@ impl Tool for Search {
 
 struct Hunt {
     regex: Regex,
-    name: Option<Glob>,
+    glob: Option<Glob>,
     root: PathBuf,
     folders: Folders,
     cancel: CancellationToken,
@@ -179,7 +179,7 @@ impl Hunt {
             .file_name()
             .map(OsStr::to_string_lossy)
             .unwrap_or_default();
-        if self.name.as_ref().is_some_and(|glob| !glob.matches(&name)) {
+        if self.glob.as_ref().is_some_and(|glob| !glob.matches(&name)) {
             return;
         }
         let Ok(text) = read(path) else {
@@ -233,7 +233,7 @@ mod tests {
                 "src/a.rs:2: fn two() {}\nsrc/inner/b.txt:1: fn three",
             ),
             (
-                json!({"pattern": "fn", "name": "*.txt"}),
+                json!({"pattern": "fn", "glob": "*.txt"}),
                 "src/inner/b.txt:1: fn three",
             ),
             (

@@ -96,20 +96,20 @@ impl Tool for Leaky {
 struct Screen(Mutex<String>);
 
 impl Screen {
-    fn show(&self, shown: String) {
+    fn show(&self, shown: &str) {
         let mut screen = self.0.lock().unwrap();
-        screen.push_str(&shown);
+        screen.push_str(shown);
         screen.push('\n');
     }
 }
 
 impl Frontend for Screen {
     fn text_delta(&self, _: &str, text: &str) {
-        self.show(text.to_owned());
+        self.show(text);
     }
 
     fn message(&self, _: &str, message: &Message) {
-        self.show(format!("{message:?}"));
+        self.show(&format!("{message:?}"));
     }
 
     fn shows_progress(&self) -> bool {
@@ -117,31 +117,31 @@ impl Frontend for Screen {
     }
 
     fn tool_update(&self, _: &str, _: &ToolCall, partial: &ToolResult) {
-        self.show(format!("{partial:?}"));
+        self.show(&format!("{partial:?}"));
     }
 
     fn tool_end(&self, _: &str, _: &ToolCall, result: &ToolResult) {
-        self.show(format!("{result:?}"));
+        self.show(&format!("{result:?}"));
     }
 
     fn tool_denied(&self, _: &str, denial: &Denial<'_>) {
-        self.show(format!("{denial:?}"));
+        self.show(&format!("{denial:?}"));
     }
 
     fn hook_notice(&self, _: &'static str, text: &str) {
-        self.show(text.to_owned());
+        self.show(text);
     }
 
     fn hook_failure(&self, _: &'static str, failure: &HookFailure<'_>) {
-        self.show(format!("{failure:?}"));
+        self.show(&format!("{failure:?}"));
     }
 
     fn notification(&self, _: NotificationLevel, text: &str) {
-        self.show(text.to_owned());
+        self.show(text);
     }
 
     fn script_output(&self, _: &str, line: &str) {
-        self.show(line.to_owned());
+        self.show(line);
     }
 
     fn is_interactive(&self) -> bool {
@@ -181,7 +181,7 @@ async fn crashing(dir: &Path, event: &str, is_python: bool) -> Arc<dyn Handler> 
 }
 
 /// Runs an agent whose redactor of `kind` crashes.
-async fn play(kind: EventKind, is_python: bool, fails: bool) -> Seen {
+async fn play(kind: EventKind, (is_python, fails): (bool, bool)) -> Seen {
     let dir = TempDir::new().unwrap();
     let info = kind.info();
     let journal = Arc::new(MemoryJournal::new());
@@ -228,7 +228,7 @@ async fn play(kind: EventKind, is_python: bool, fails: bool) -> Seen {
 async fn a_redactor_that_crashes_keeps_the_result_from_everyone() {
     for kind in [EventKind::ToolResponseTransform, EventKind::PostToolUse] {
         for (is_python, fails) in [(false, false), (false, true), (true, false), (true, true)] {
-            let seen = play(kind, is_python, fails).await;
+            let seen = play(kind, (is_python, fails)).await;
             let case = format!("{kind:?}, python {is_python}, fails {fails}");
             for (who, text) in [
                 ("model", &seen.model),
@@ -254,7 +254,7 @@ async fn a_redactor_that_crashes_keeps_the_result_from_everyone() {
 #[tokio::test]
 async fn a_redactor_of_messages_that_crashes_keeps_them_from_model_session_and_journal() {
     for is_python in [false, true] {
-        let seen = play(EventKind::MessageEnd, is_python, false).await;
+        let seen = play(EventKind::MessageEnd, (is_python, false)).await;
         for text in [&seen.model, &seen.session] {
             assert!(
                 text.contains("[withheld: hook `redactor` failed: "),
@@ -278,7 +278,7 @@ async fn a_redactor_of_requests_that_crashes_keeps_them_from_model_and_journal()
         (EventKind::ProviderRequest, None),
     ] {
         for is_python in [false, true] {
-            let seen = play(kind, is_python, false).await;
+            let seen = play(kind, (is_python, false)).await;
             assert!(!seen.model.contains(SECRET), "{kind:?}: {}", seen.model);
             assert!(!seen.journal.contains(SECRET), "{kind:?}: {}", seen.journal);
             match notice {

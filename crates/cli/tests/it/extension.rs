@@ -9,7 +9,7 @@ const GUARD: &str = "#!/usr/bin/env python3
 import json, os, sys
 
 def answer(event, payload):
-    if event == 'tool.call' and 'sudo' in payload['tool']['input']['cmd']:
+    if event == 'tool.call' and 'sudo' in payload['tool']['input']['command']:
         return {'block': {'reason': 'no sudo'}}
     if event == 'tool.result':
         output = payload['tool']['output']

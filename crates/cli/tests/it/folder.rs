@@ -111,7 +111,7 @@ fn executables_of_a_folder_run_in_a_session() {
     assert_eq!(json("compiled.json")["message"], "go");
     let called = json("sh.json");
     assert_eq!(called["event"], "before_tool_call");
-    assert_eq!(called["tool_input"]["cmd"], "echo secret");
+    assert_eq!(called["tool_input"]["command"], "echo secret");
     assert_eq!(called["invoked_by"], "main");
     let stopped = json("node.json");
     assert_eq!(stopped["conv_id"], called["conv_id"]);
@@ -166,7 +166,7 @@ fn explain_says_of_every_file_why_it_runs_or_not() {
             "explain",
             "pre_tool_use",
             "--tool",
-            "bash",
+            "read_file",
             "--color",
             "never",
         ])
@@ -174,17 +174,17 @@ fn explain_says_of_every_file_why_it_runs_or_not() {
         .run();
     let expected = [
         "+  guard        runs: executable [DIR]/config/hooks/guard",
-        "+  late         runs: executable .kodelet/hooks/late",
+        "+  late         runs: executable .kodelet/hooks/late, sees `file_read {\"file_path\":\"<path>\"}`",
         "+  guard        runs: executable [DIR]/home/.kodelet/hooks/guard",
         "+  o/r/guard    runs: executable [DIR]/home/.kodelet/plugins/o@r/hooks/guard",
-        "-  shells       its matcher `shell` does not match `bash`",
+        "-  shells       its matcher `shell` does not match `read_file`",
         "-  README.md    not executable",
         "-  guard        untrusted: never approved in this project",
         "-  broken       broken: run with the argument `hook`, it ended with exit status 3: oh no",
         "-  late         shadowed by [DIR]/work/.kodelet/hooks/late",
         "-  off.disable  disabled by its name",
         "-  other        runs for turn_end, not for this event",
-        "pre_tool_use of `bash`: 4 hooks would run, 7 would not.",
+        "pre_tool_use of `read_file`: 4 hooks would run, 7 would not.",
     ];
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), expected.len(), "{}", ran.stdout);
@@ -193,7 +193,7 @@ fn explain_says_of_every_file_why_it_runs_or_not() {
     }
     assert_eq!(ran.status, 3, "one of them is broken");
     let ran = ran
-        .again(["explain", "pre_tool_use", "--tool", "bash", "--json"])
+        .again(["explain", "pre_tool_use", "--tool", "read_file", "--json"])
         .run();
     assert_eq!(ran.status, 3);
     let json = ran.json();
@@ -203,7 +203,38 @@ fn explain_says_of_every_file_why_it_runs_or_not() {
         .unwrap()
         .iter()
         .filter(|hook| hook["runs"] == true);
-    assert_eq!(runs.count(), 4);
+    assert_eq!(runs.clone().count(), 4);
+    let seen: Vec<&Value> = runs.map(|hook| &hook["sees"]["tool"]).collect();
+    assert_eq!(
+        seen,
+        [
+            &Value::Null,
+            &"file_read".into(),
+            &"file_read".into(),
+            &"file_read".into()
+        ]
+    );
+    // A tool is known by every system's name.
+    let ran = ran
+        .again([
+            "explain",
+            "pre_tool_use",
+            "--tool",
+            "bash",
+            "--color",
+            "never",
+        ])
+        .run();
+    assert!(
+        ran.stdout.contains("pre_tool_use of `shell`: "),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.contains("sees `bash {\"command\":\"<cmd>\"}`"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

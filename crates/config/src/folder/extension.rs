@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tenterhook::{EventName, HookSpec};
 use tenterhook_dialects::kodelet_extension::{EVENTS, ExtensionEvent, KodeletExtension};
+use tenterhook_dialects::tools;
 use tenterhook_handlers::worker::{
     Extension, ExtensionCommand, ExtensionTool, Registration, Subscription, WorkerHandler,
 };
@@ -281,12 +282,14 @@ pub(super) async fn take(
             let dialect = KodeletExtension::new();
             let policy = dialect.policy(event.kind.info(), None);
             let text = format!("{id} {}", event.name);
+            let tools = tools::of_hooks(&*dialect);
             let handler = WorkerHandler::of_extension(extension.clone(), dialect, text);
             let event = EventName::Known(event.kind);
             HookSpec {
                 id: hook_id(id, hooks, place),
                 priority: subscription.priority,
                 timeout: subscription.timeout(),
+                tools,
                 ..spec(&candidate.found, event, Arc::new(handler), policy)
             }
         }));

@@ -12,6 +12,7 @@ use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::morphix::{self, Morphix};
 use tenterhook_dialects::operator::{self, Operator};
 use tenterhook_dialects::pi::{self, Pi};
+use tenterhook_dialects::tools;
 use tenterhook_handlers::worker::{
     Host, Lease, Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, Worker,
     WorkerHandler, node, python,
@@ -653,6 +654,7 @@ fn made(
             native_policy(hook.event.info(), None)
         }
     };
+    let tools = tools::of_hooks(&*dialect);
     let handler = WorkerHandler::leased(worker.clone(), (lease.clone(), place), dialect, text);
     let matcher = hook.matcher.as_deref().map(Matcher::parse);
     Some(HookSpec {
@@ -661,6 +663,7 @@ fn made(
             .and_then(Result::ok)
             .unwrap_or_else(Matcher::everything),
         priority: hook.priority,
+        tools,
         ..spec(found, hook.event.clone(), Arc::new(handler), policy)
     })
 }

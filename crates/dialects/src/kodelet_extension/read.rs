@@ -9,6 +9,7 @@ use tenterhook_protocol::AnyEffect;
 use super::{EVENTS, row};
 use crate::entries::Entries;
 use crate::kodelet::output;
+use crate::tools::canonical_name;
 
 /// Reads an answer. `event` is what it answers, where that is known.
 pub(super) fn read(
@@ -61,6 +62,8 @@ pub(super) fn read(
             ("enabled_tools", tools.enable),
         ] {
             let names = distinct(names.unwrap_or_default());
+            let names = names.iter().map(|name| canonical_name("kodelet", name));
+            let names: Vec<&str> = names.collect();
             if !names.is_empty() {
                 effect.collect.insert(list.to_owned(), names.into());
             }

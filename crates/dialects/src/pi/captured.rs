@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tenterhook::{EventKind, EventName, ReadError};
 use tenterhook_protocol::JsonObject;
 
-use super::{EVENTS, PiEvent, message, tool};
+use super::{EVENTS, PiEvent, message};
 use crate::form::{Form, Reading, Substitute, object, set_in, text};
 use crate::object;
 
@@ -139,21 +139,6 @@ pub(super) fn is_error(value: &Value, payload: &mut JsonObject) -> Result<(), Re
 pub(super) fn call_is_error(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
     set(payload, "is_error", value)?;
     is_error(value, payload)
-}
-
-pub(super) fn tool_name(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
-    set(
-        payload,
-        "tool_name",
-        tool::own_name(text(value, "toolName")?),
-    )
-}
-
-/// Reads the arguments of the tool whose name was read before.
-pub(super) fn input(value: &Value, payload: &mut JsonObject) -> Result<(), ReadError> {
-    let tool = payload.get("tool_name").and_then(Value::as_str);
-    let input = tool::own_input(tool.unwrap_or_default(), object(value, "input")?.clone());
-    set(payload, "tool_input", input)
 }
 
 /// Reads a model: ours are named `provider/model`.

@@ -137,9 +137,8 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::PreToolUse,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name, captured::tool_name),
-            made("input", write::input, captured::input),
-            renamed("hostTool", "tool_name"),
+            renamed("toolName", "tool_name"),
+            renamed("input", "tool_input"),
         ],
         Answer::ToolCall,
     ),
@@ -148,8 +147,8 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::ToolExecutionStart,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name, captured::tool_name),
-            made("args", write::input, captured::input),
+            renamed("toolName", "tool_name"),
+            renamed("args", "tool_input"),
         ],
     ),
     watched(
@@ -157,7 +156,7 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::ToolExecutionUpdate,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name, captured::tool_name),
+            renamed("toolName", "tool_name"),
             made(
                 "partialResult",
                 write::partial_result,
@@ -170,7 +169,7 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::ToolExecutionEnd,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name, captured::tool_name),
+            renamed("toolName", "tool_name"),
             made("result", write::result, captured::result),
             made("isError", write::is_error, captured::call_is_error),
         ],
@@ -180,8 +179,8 @@ pub const EVENTS: &[PiEvent] = &[
         EventKind::PostToolUse,
         &[
             renamed("toolCallId", "tool_use_id"),
-            made("toolName", write::tool_name, captured::tool_name),
-            made("input", write::input, captured::input),
+            renamed("toolName", "tool_name"),
+            renamed("input", "tool_input"),
             made("content", write::result_content, captured::result_content),
             made("details", write::result_details, captured::result_details),
             made("isError", write::is_error, captured::is_error),

@@ -69,8 +69,8 @@ fn assistant_content(message: &Message) -> Vec<Value> {
         blocks.push(json!({ "type": "text", "text": message.content }));
     }
     blocks.extend(message.tool_calls.iter().map(|call| {
-        let arguments = tool::input(&call.name, &call.arguments);
-        json!({ "type": "toolCall", "id": call.id, "name": tool::name(&call.name), "arguments": arguments })
+        let (name, arguments) = tool::written(&call.name, &call.arguments);
+        json!({ "type": "toolCall", "id": call.id, "name": name, "arguments": arguments })
     }));
     blocks
 }
@@ -149,16 +149,19 @@ pub(super) fn read_content(role: Role, content: &Value) -> Result<Message, ReadE
             "thinking" => message.reasoning = Some(text("thinking").to_owned()),
             "image" => message.images.push(read_image(block)?),
             "toolCall" => {
-                let name = tool::own_name(text("name"));
-                let arguments = match block.get("arguments") {
+                let (name, arguments) = match block.get("arguments") {
                     Some(Value::Object(arguments)) => {
-                        tool::own_input(name, arguments.clone()).into()
+                        let (name, arguments) = tool::read(text("name"), arguments.clone());
+                        (name, arguments.into())
                     }
-                    other => other.cloned().unwrap_or_default(),
+                    other => (
+                        tool::own_name(text("name")).to_owned(),
+                        other.cloned().unwrap_or_default(),
+                    ),
                 };
                 message.tool_calls.push(ToolCall {
                     id: text("id").into(),
-                    name: name.to_owned(),
+                    name,
                     arguments,
                 });
             }

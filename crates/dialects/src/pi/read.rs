@@ -7,7 +7,7 @@ use tenterhook_protocol::AnyEffect;
 use tenterhook_protocol::JsonObject;
 
 use super::event::{Answer, PiEvent};
-use super::{message, tool};
+use super::message;
 use crate::returned::{self, NO_REASON, collect, rewrite, summary};
 
 /// What the worker says of a handler that answered.
@@ -20,9 +20,6 @@ struct Answered {
     /// Fields of the event that it changed in place.
     #[serde(default)]
     changed: JsonObject,
-    /// The tool that the event was about, by our name.
-    #[serde(default)]
-    tool: Option<String>,
 }
 
 pub(super) fn read(event: &PiEvent, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
@@ -53,17 +50,11 @@ pub(super) fn read(event: &PiEvent, reply: &Reply<'_>) -> Result<AnyEffect, Read
         returned: fields,
         changed: answered.changed,
     };
-    let own_tool = answered.tool.unwrap_or_default();
-    fill(event.answer, &fields, &own_tool, &mut effect)?;
+    fill(event.answer, &fields, &mut effect)?;
     Ok(effect)
 }
 
-fn fill(
-    answer: Answer,
-    fields: &Fields,
-    own_tool: &str,
-    effect: &mut AnyEffect,
-) -> Result<(), ReadError> {
+fn fill(answer: Answer, fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
     match answer {
         Answer::None | Answer::ProviderRequest => {}
         Answer::Directory => rewrite(effect, "default_directory", fields.get("sessionDir")),
@@ -124,7 +115,7 @@ fn fill(
                 rewrite(effect, "message", Some(&replaced));
             }
         }
-        Answer::ToolCall => tool_call(fields, own_tool, effect)?,
+        Answer::ToolCall => tool_call(fields, effect)?,
         Answer::ToolResult => tool_result(fields, effect)?,
     }
     Ok(())
@@ -202,7 +193,7 @@ fn bash_result(result: &Value) -> Result<Value, ReadError> {
     }))
 }
 
-fn tool_call(fields: &Fields, own_tool: &str, effect: &mut AnyEffect) -> Result<(), ReadError> {
+fn tool_call(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
     let known = ["block", "reason", "input"];
     let unknown = fields
         .returned
@@ -223,7 +214,7 @@ fn tool_call(fields: &Fields, own_tool: &str, effect: &mut AnyEffect) -> Result<
     match fields.changed.get("input") {
         None => Ok(()),
         Some(Value::Object(input)) => {
-            let input = tool::own_input(own_tool, input.clone());
+            let input = input.clone();
             rewrite(effect, "whole_input", Some(&input.into()));
             Ok(())
         }

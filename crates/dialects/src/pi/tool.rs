@@ -1,89 +1,42 @@
-//! pi's tools and ours: a guard that looks for `bash` has to see the shell.
+//! Tool calls in messages, under pi's names. The engine translates the events of tools; messages are pi's own form.
 
 use serde_json::Value;
+use tenterhook::ToolNames;
 use tenterhook_protocol::JsonObject;
 
-/// A tool that both have.
-struct Tool {
-    own: &'static str,
-    theirs: &'static str,
-    /// Arguments that are called otherwise, ours first.
-    keys: &'static [(&'static str, &'static str)],
+use crate::tools;
+
+fn table() -> Option<&'static dyn ToolNames> {
+    tools::of_dialect("pi")
 }
 
-const TOOLS: &[Tool] = &[
-    Tool {
-        own: "shell",
-        theirs: "bash",
-        keys: &[("cmd", "command")],
-    },
-    Tool {
-        own: "read_file",
-        theirs: "read",
-        keys: &[],
-    },
-    Tool {
-        own: "write_file",
-        theirs: "write",
-        keys: &[],
-    },
-    Tool {
-        own: "edit_file",
-        theirs: "edit",
-        keys: &[("old_text", "oldText"), ("new_text", "newText")],
-    },
-    Tool {
-        own: "list_directory",
-        theirs: "ls",
-        keys: &[],
-    },
-    Tool {
-        own: "search",
-        theirs: "grep",
-        keys: &[("name", "glob")],
-    },
-];
-
-fn known(own: &str) -> Option<&'static Tool> {
-    TOOLS.iter().find(|tool| tool.own == own)
-}
-
-/// Returns what pi calls a tool of ours; any other keeps its name.
+/// Returns pi's name of a tool. A tool that pi does not have keeps its name.
 pub fn name(own: &str) -> &str {
-    known(own).map_or(own, |tool| tool.theirs)
+    let names = table().map(|table| table.names(own)).unwrap_or_default();
+    names.first().copied().unwrap_or(own)
 }
 
-/// Returns what a tool of pi is called here; any other keeps its name.
+/// Returns the canonical name of a tool of pi. A tool that is not built into pi keeps its name.
 pub fn own_name(theirs: &str) -> &str {
-    let tool = TOOLS.iter().find(|tool| tool.theirs == theirs);
-    tool.map_or(theirs, |tool| tool.own)
+    tools::canonical_name("pi", theirs)
 }
 
-/// Returns the arguments of a tool of ours as pi's tool has them.
-pub(super) fn input(own: &str, input: &Value) -> Value {
-    let keys = known(own).map_or(&[][..], |tool| tool.keys);
-    let Value::Object(input) = input else {
-        return input.clone();
-    };
-    let theirs = |key: &String| {
-        let renamed = keys.iter().find(|(own, _)| own == key);
-        renamed.map_or_else(|| key.clone(), |(_, theirs)| (*theirs).to_owned())
-    };
-    input
-        .iter()
-        .map(|(key, value)| (theirs(key), value.clone()))
-        .collect()
+/// Returns the name and the arguments of a call as pi writes them. Arguments that pi cannot express stay as they are,
+/// because a message only shows what was called.
+pub(super) fn written(own: &str, input: &Value) -> (String, Value) {
+    let object = input.as_object();
+    let view = object.and_then(|input| table()?.view(own, input).ok()?);
+    view.map_or_else(
+        || (own.to_owned(), input.clone()),
+        |view| (view.name, view.input.into()),
+    )
 }
 
-/// Returns arguments as our tool has them.
-pub(super) fn own_input(own: &str, input: JsonObject) -> JsonObject {
-    let keys = known(own).map_or(&[][..], |tool| tool.keys);
-    let renamed = |key: String| {
-        let known = keys.iter().find(|(_, theirs)| *theirs == key);
-        known.map_or(key, |(own, _)| (*own).to_owned())
-    };
-    input
-        .into_iter()
-        .map(|(key, value)| (renamed(key), value))
-        .collect()
+/// Returns the name and the arguments of a call that pi wrote. A call that is several operations here stays as it is.
+pub(super) fn read(theirs: &str, input: JsonObject) -> (String, JsonObject) {
+    let operations = tools::canonical("pi", theirs, &input).unwrap_or_default();
+    match <[_; 1]>::try_from(operations) {
+        Ok([operation]) => (operation.tool, operation.input),
+        Err(_) => (theirs.to_owned(), input),
+    }
 }

@@ -101,18 +101,6 @@ pub(super) fn is_error(source: Source<'_>) -> Option<Value> {
     Some((of_result || source.get("is_error") == Some(&Value::Bool(true))).into())
 }
 
-fn own_tool(source: Source<'_>) -> Option<&str> {
-    source.get("tool_name")?.as_str()
-}
-
-pub(super) fn tool_name(source: Source<'_>) -> Option<Value> {
-    Some(tool::name(own_tool(source)?).into())
-}
-
-pub(super) fn input(source: Source<'_>) -> Option<Value> {
-    Some(tool::input(own_tool(source)?, source.get("tool_input")?))
-}
-
 /// Writes a model: ours are named `provider/model`.
 fn written_model(model: &Value) -> Option<Value> {
     let model = model.as_str()?;

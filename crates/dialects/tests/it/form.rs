@@ -207,7 +207,7 @@ fn captured() -> [(&'static str, &'static str, Value, Value); 9] {
             "pi",
             "pre_tool_use",
             json!({"type": "tool_call", "toolCallId": "call_1", "toolName": "bash", "input": {"command": "git push"}}),
-            also(json!({"attempt": 1})),
+            also(json!({"attempt": 1, "tool_name": "bash", "tool_input": {"command": "git push"}})),
         ),
         (
             "kodelet",

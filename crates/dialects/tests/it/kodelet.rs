@@ -20,7 +20,7 @@ fn tool_input() -> tenterhook::JsonObject {
 }
 
 fn written(event: &EventRef) -> Value {
-    let bytes = Kodelet::new().write(event).unwrap();
+    let bytes = event.encoded(&*Kodelet::new()).unwrap();
     assert!(!bytes.ends_with(b"\n"));
     serde_json::from_slice(&bytes).unwrap()
 }
@@ -48,8 +48,8 @@ fn every_event_is_written_with_its_keys() {
         object
     };
     let call = json!({
-        "tool_name": "shell",
-        "tool_input": tool_input(),
+        "tool_name": "bash",
+        "tool_input": { "command": "ls < a && echo \"x\"" },
         "tool_user_id": "call_1",
     });
     let pre = PreToolUse {
@@ -65,7 +65,7 @@ fn every_event_is_written_with_its_keys() {
     };
     let mut after = base("after_tool_call", call);
     after["tool_output"] = json!({
-        "toolName": "shell",
+        "toolName": "bash",
         "success": true,
         "metadataType": "bash",
         "metadata": {
@@ -162,7 +162,7 @@ fn a_blocked_and_a_failed_call_say_so() {
     assert_eq!(output["metadataType"], "blocked");
     assert_eq!(
         output["metadata"],
-        json!({"tool_name": "shell", "reason": "no sudo"})
+        json!({"tool_name": "bash", "reason": "no sudo"})
     );
     let failed = PostToolUse {
         tool_category: None,

@@ -78,7 +78,7 @@ fn stop() -> EventRef {
 fn every_event_is_written_with_its_payload() {
     let output = |text: &str| {
         json!({
-            "toolName": "read_file",
+            "toolName": "file_read",
             "success": true,
             "metadataType": "custom_tool",
             "metadata": { "executionTime": 0, "output": text },
@@ -86,7 +86,7 @@ fn every_event_is_written_with_its_payload() {
         })
     };
     let mut so_far = output("so far");
-    so_far["toolName"] = "shell".into();
+    so_far["toolName"] = "bash".into();
     let turn_start = sent(TurnStart {
         turn_index: 1,
         ..TurnStart::default()
@@ -109,18 +109,18 @@ fn every_event_is_written_with_its_payload() {
         (
             "tool.call",
             call(),
-            json!({ "tool": { "name": "shell", "callId": "call_1", "input": input() } }),
+            json!({ "tool": { "name": "bash", "callId": "call_1", "input": { "command": "ls" } } }),
         ),
         (
             "tool.update",
             update(),
-            json!({ "tool": { "name": "shell", "callId": "call_1", "input": null, "output": so_far } }),
+            json!({ "tool": { "name": "bash", "callId": "call_1", "input": null, "output": so_far } }),
         ),
         (
             "tool.result",
             result(),
             json!({ "tool": {
-                "name": "read_file", "callId": "call_1", "input": input(), "output": output("secret"),
+                "name": "file_read", "callId": "call_1", "input": input(), "output": output("secret"),
             } }),
         ),
         (
@@ -141,7 +141,7 @@ fn every_event_is_written_with_its_payload() {
         EVENTS.iter().map(|event| event.name).collect::<Vec<_>>()
     );
     for (name, event, payload) in cases {
-        let bytes = KodeletExtension::new().write(&event).unwrap();
+        let bytes = event.encoded(&*KodeletExtension::new()).unwrap();
         let written: Value = serde_json::from_slice(&bytes).unwrap();
         let expected = json!({
             "id": format!("evt_{}", event.envelope().event_id()),
@@ -276,7 +276,7 @@ fn an_answer_does_what_its_keys_say() {
         ),
         (
             start("old"),
-            r#"{"tools":{"disable":[" shell ","b","shell",""],"enable":["c","a","c"]}}"#,
+            r#"{"tools":{"disable":[" bash ","b","bash",""],"enable":["c","a","c"]}}"#,
             json!({ "collect": { "disabled_tools": ["shell", "b"], "enabled_tools": ["c", "a"] } }),
         ),
         (

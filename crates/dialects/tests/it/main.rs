@@ -14,6 +14,7 @@ mod kodelet_extension;
 mod operator;
 mod pi;
 mod strict;
+mod tools;
 
 use std::sync::Arc;
 

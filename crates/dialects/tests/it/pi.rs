@@ -20,8 +20,8 @@ const FIELDS: &str = r#"
 ["message_start", {"message": {"role": "user", "content": "a"}}, {"message": {"role": "user", "content": [{"type": "text", "text": "a"}], "timestamp": 0}}]
 ["message_update", {"message": {"role": "assistant", "content": "ab"}, "delta": "b"}, {"message": {"role": "assistant", "content": [{"type": "text", "text": "ab"}], "stopReason": "stop", "timestamp": 0}, "assistantMessageEvent": {"type": "text_delta", "contentIndex": 0, "delta": "b", "partial": {"role": "assistant", "content": [{"type": "text", "text": "ab"}], "stopReason": "stop", "timestamp": 0}}}]
 ["message_end", {"message": {"role": "user", "content": "a"}}, {"message": {"role": "user", "content": [{"type": "text", "text": "a"}], "timestamp": 0}}]
-["tool_call", {"tool_use_id": "c", "tool_name": "shell", "tool_input": {"cmd": "ls"}}, {"toolCallId": "c", "toolName": "bash", "input": {"command": "ls"}, "hostTool": "shell"}]
-["tool_execution_start", {"tool_use_id": "c", "tool_name": "search", "tool_input": {"pattern": "x", "name": "*.rs"}}, {"toolCallId": "c", "toolName": "grep", "args": {"pattern": "x", "glob": "*.rs"}}]
+["tool_call", {"tool_use_id": "c", "tool_name": "shell", "tool_input": {"cmd": "ls"}}, {"toolCallId": "c", "toolName": "bash", "input": {"command": "ls"}}]
+["tool_execution_start", {"tool_use_id": "c", "tool_name": "search", "tool_input": {"pattern": "x", "glob": "*.rs"}}, {"toolCallId": "c", "toolName": "grep", "args": {"pattern": "x", "glob": "*.rs"}}]
 ["tool_execution_update", {"tool_use_id": "c", "tool_name": "own", "partial_result": {"content": [{"type": "text", "text": "a"}]}}, {"toolCallId": "c", "toolName": "own", "partialResult": {"content": [{"type": "text", "text": "a"}], "details": null}}]
 ["tool_execution_end", {"tool_use_id": "c", "tool_name": "read_file", "result": {"content": []}, "is_error": true}, {"toolCallId": "c", "toolName": "read", "result": {"content": [], "details": null}, "isError": true}]
 ["tool_result", {"tool_use_id": "c", "tool_name": "list_directory", "tool_input": {"path": "."}, "result": {"content": [{"type": "image", "image": {"media_type": "image/png", "data": "A"}}], "details": {"n": 1}}}, {"toolCallId": "c", "toolName": "ls", "input": {"path": "."}, "content": [{"type": "image", "data": "A", "mimeType": "image/png"}], "details": {"n": 1}, "isError": false}]
@@ -60,7 +60,7 @@ fn every_event_of_pi_has_the_fields_of_its_document() {
     for (name, payload, fields) in lines {
         let row = Pi::event(name).unwrap();
         let event = sent_any(Arc::from(parse_event(&row.kind.into(), payload).unwrap()));
-        let written = row.dialect().write(&event).unwrap();
+        let written = event.encoded(&*row.dialect()).unwrap();
         let mut written: Value = serde_json::from_slice(&written).unwrap();
         let written = written.as_object_mut().unwrap();
         assert_eq!(written.remove("type").unwrap(), name);

@@ -216,9 +216,9 @@ impl CommandHandler {
             stderr: b"",
             stdout_omitted: 0,
         };
-        let effect = self
-            .dialect
-            .read_answer(&call.event, &reply, self.strict_output);
+        let effect = call
+            .event
+            .read_answer(&*self.dialect, &reply, self.strict_output);
         let (call, end, kind) = (call.clone(), self.end.token().clone(), self.kind);
         tokio::spawn(async move {
             let began = Instant::now();
@@ -266,9 +266,9 @@ impl CommandHandler {
             stderr: &finished.stderr.bytes,
             stdout_omitted: finished.stdout.omitted,
         };
-        let effect = self
-            .dialect
-            .read_answer(&call.event, &reply, self.strict_output)?;
+        let effect = call
+            .event
+            .read_answer(&*self.dialect, &reply, self.strict_output)?;
         Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn spec(kind: EventKind, id: &str, handling: Handling) -> HookSpec {
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
     }
 }

@@ -229,6 +229,7 @@ async fn of_two_hooks_with_one_definition_the_first_runs() {
         let calls = Arc::clone(&calls);
         let hook = spec(EventKind::SessionStart, "x", nothing());
         engine.register(tenterhook::HookSpec {
+            tools: None,
             definition: definition.map(str::to_owned),
             handling: Handling::Sync(Arc::new(Counting { calls })),
             ..hook

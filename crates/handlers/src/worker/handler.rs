@@ -96,7 +96,7 @@ impl WorkerHandler {
             stderr: b"",
             stdout_omitted: 0,
         };
-        let effect = self.dialect.read_answer(&call.event, &reply, false)?;
+        let effect = call.event.read_answer(&*self.dialect, &reply, false)?;
         Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
 }

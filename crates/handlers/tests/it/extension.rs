@@ -226,11 +226,11 @@ const APPEND: &str = "
 REGISTERED['subscriptions'][0]['priority'] = PRIORITY
 for method, number, params in calls():
     tool = params['payload']['tool']
-    note('order', 'NAME ' + tool['input']['cmd'])
-    if tool['input']['cmd'].startswith('sudo'):
-        say(number, {'block': {'reason': 'no sudo'}, 'input': {'cmd': 'nothing'}})
+    note('order', 'NAME ' + tool['input']['command'])
+    if tool['input']['command'].startswith('sudo'):
+        say(number, {'block': {'reason': 'no sudo'}, 'input': {'command': 'nothing'}})
     else:
-        say(number, {'input': {'cmd': tool['input']['cmd'] + ' NAME'}})
+        say(number, {'input': {'command': tool['input']['command'] + ' NAME'}})
 ";
 
 // E2, E3, E4: what one changes the next one sees, a block ends it, and priority goes before the order of registering.
@@ -426,7 +426,7 @@ async fn a_crash_fails_the_call_and_the_next_one_starts_it_again() {
     let bench = Bench::new();
     let text = "
 for method, number, params in calls():
-    if params['payload']['tool']['input']['cmd'] == 'crash':
+    if params['payload']['tool']['input']['command'] == 'crash':
         os._exit(3)
     say(number, {})
 ";

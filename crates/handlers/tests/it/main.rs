@@ -10,6 +10,8 @@ mod add_context;
 #[cfg(unix)]
 mod extension;
 mod git;
+#[cfg(unix)]
+mod guards;
 mod http;
 mod model;
 #[cfg(unix)]
@@ -77,6 +79,7 @@ fn spec(kind: EventKind, id: &str, handler: Arc<dyn Handler>) -> HookSpec {
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
     }
 }

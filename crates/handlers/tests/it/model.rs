@@ -102,6 +102,7 @@ fn engine(event: &str, handler: ModelHandler, timeout: Duration) -> Engine {
         timeout,
         policy: tenterhook::native_policy(name.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
         event: Some(name),
     };

@@ -100,7 +100,7 @@ async fn the_logging_example_of_operator_runs() {
     assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
     assert_eq!(
         stage.written("printed").await,
-        "Done: 2 messages\nTool 'shell' finished\n"
+        "Done: 2 messages\nTool 'terminal' finished\n"
     );
 }
 
@@ -582,12 +582,12 @@ const FIELDS: &str = r#"
 ["turn_start", {"turn_index": 2, "started_at_ms": 1500}, {"turn_index": 2, "timestamp": 1.5}]
 ["turn_end", {"turn_index": 2, "tool_results": [{"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "is_error": true}]}, {"turn_index": 2, "message": null, "tool_results": [{"content": "a\nb", "is_error": true}]}]
 ["message_update", {"message": {"role": "assistant", "content": "hello"}, "delta": "lo"}, {"message": {"role": "assistant", "content": "lo"}}]
-["tool_execution_start", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}}, {"tool_call": {"id": "c1", "name": "shell", "args": {"cmd": "ls"}, "input": {"cmd": "ls"}}}]
-["tool_execution_update", {"tool_use_id": "c1", "tool_name": "shell", "partial_result": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "is_error": true}}, {"partial_tool_result": {"id": "c1", "name": "shell", "content": "a\nb", "is_error": true}}]
-["tool_execution_end", {"tool_use_id": "c1", "tool_name": "shell", "result": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "is_error": true}}, {"tool_result": {"id": "c1", "name": "shell", "content": "a\nb", "is_error": true}}]
-["tool_execution_failure", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}, "error": "no"}, {"tool_call_id": "c1", "tool_name": "shell", "input": {"cmd": "ls"}, "error": "no"}]
-["tool_call", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}}, {"tool_call_id": "c1", "tool_name": "shell", "input": {"cmd": "ls"}}]
-["tool_result", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}, "result": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "is_error": true}}, {"tool_call_id": "c1", "tool_name": "shell", "input": {"cmd": "ls"}, "content": "a\nb", "is_error": true}]
+["tool_execution_start", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}}, {"tool_call": {"id": "c1", "name": "terminal", "args": {"cmd": "ls"}, "input": {"cmd": "ls"}}}]
+["tool_execution_update", {"tool_use_id": "c1", "tool_name": "shell", "partial_result": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "is_error": true}}, {"partial_tool_result": {"id": "c1", "name": "terminal", "content": "a\nb", "is_error": true}}]
+["tool_execution_end", {"tool_use_id": "c1", "tool_name": "shell", "result": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "is_error": true}}, {"tool_result": {"id": "c1", "name": "terminal", "content": "a\nb", "is_error": true}}]
+["tool_execution_failure", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}, "error": "no"}, {"tool_call_id": "c1", "tool_name": "terminal", "input": {"cmd": "ls"}, "error": "no"}]
+["tool_call", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}}, {"tool_call_id": "c1", "tool_name": "terminal", "input": {"cmd": "ls"}}]
+["tool_result", {"tool_use_id": "c1", "tool_name": "shell", "tool_input": {"cmd": "ls"}, "result": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "is_error": true}}, {"tool_call_id": "c1", "tool_name": "terminal", "input": {"cmd": "ls"}, "content": "a\nb", "is_error": true}]
 ["before_provider_request", {"payload": {"model": "m", "messages": [], "top_p": 1}}, {"model": "m", "messages": [], "options": {"top_p": 1}}]
 ["after_provider_response", {"model_id": "a/b", "response": "hi"}, {"model": "a/b", "response": "hi"}]
 ["queue_update", {"queue": "follow_up", "message": "a", "messages": ["a"]}, {"queue": "followup", "message": "a", "messages": ["a"]}]

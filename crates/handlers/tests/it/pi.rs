@@ -177,7 +177,7 @@ async fn arguments_changed_in_place_are_rewritten_under_our_names() {
                 "edit_file",
                 &json!({ "path": "a", "old_text": "x", "new_text": "y" }),
             ),
-            "event.input.newText = event.input.oldText",
+            "const [edit] = event.input.edits; edit.newText = edit.oldText",
             json!({ "path": "a", "old_text": "x", "new_text": "x" }),
         ),
         (

@@ -159,6 +159,7 @@ async fn a_builtin_that_fails_denies_on_a_gate() {
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,
+        tools: None,
         definition: None,
     });
     let hooks = engine.dispatcher(Origin::default());

@@ -156,7 +156,7 @@ async fn an_executable_reads_the_event() {
     let event = bench.json("event");
     assert_eq!(event["event"], "before_tool_call");
     assert_eq!(event["conv_id"], "c1");
-    assert_eq!(event["tool_input"], json!({"cmd": "a <&> \"b\" c"}));
+    assert_eq!(event["tool_input"], json!({"command": "a <&> \"b\" c"}));
     assert!(bench.text("event").ends_with('}'));
 }
 
@@ -300,7 +300,7 @@ async fn hooks_of_one_event_run_one_after_another() {
 // K-H22: the hooks of calls that run beside each other do so too: each waits here for the other one.
 #[tokio::test]
 async fn hooks_of_different_calls_overlap() {
-    let meet = "read -r event; name=${event#*\\\"cmd\\\":\\\"}; name=${name%%\\\"*}\n\
+    let meet = "read -r event; name=${event#*\\\"command\\\":\\\"}; name=${name%%\\\"*}\n\
                 touch \"$name\"; while [ ! -e a ] || [ ! -e b ]; do sleep 0.01; done";
     let bench = Bench::new()
         .hook(EventKind::PreToolUse, meet)

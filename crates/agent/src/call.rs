@@ -467,7 +467,9 @@ fn shown_input(call: &ToolCall) -> JsonObject {
     match &call.arguments {
         Value::Object(input) => input.clone(),
         Value::Null => JsonObject::new(),
-        other => JsonObject::from_iter([("arguments".to_owned(), other.clone())]),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            JsonObject::from_iter([("arguments".to_owned(), other.clone())])
+        }
     }
 }
 

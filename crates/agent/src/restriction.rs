@@ -92,7 +92,7 @@ impl Folders {
         if is_allowed {
             return Ok(());
         }
-        Err(ToolFailure(format!(
+        Err(ToolFailure::permanent(format!(
             "`{}` is outside the folders that this agent may use",
             path.display()
         )))

@@ -239,15 +239,20 @@ impl ToolFailure {
 
     fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
         let failure = Self::new(format!("cannot {action} `{}`: {error}", path.display()));
-        match error.kind() {
+        let is_permanent = matches!(
+            error.kind(),
             ErrorKind::NotFound
-            | ErrorKind::PermissionDenied
-            | ErrorKind::NotADirectory
-            | ErrorKind::IsADirectory
-            | ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::InvalidFilename
-            | ErrorKind::InvalidData => failure.permanently(),
-            _ => failure,
+                | ErrorKind::PermissionDenied
+                | ErrorKind::NotADirectory
+                | ErrorKind::IsADirectory
+                | ErrorKind::ReadOnlyFilesystem
+                | ErrorKind::InvalidFilename
+                | ErrorKind::InvalidData
+        );
+        if is_permanent {
+            failure.permanently()
+        } else {
+            failure
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Parser, Subcommand, ValueEnum};
 use serde_json::Value;
 use tenterhook::EventKind;
 use tenterhook_agent::{Rule, ThinkingLevel};
-use tenterhook_config::{FolderName, HookLine};
+use tenterhook_config::{FolderName, HookLine, LOAD_DEADLINE};
 use tenterhook_dialects::form::FORMS;
 
 use crate::exit::EXIT_HELP;
@@ -63,6 +64,12 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Look at the hooks that this project brings, approve them, take that back.
     Trust(TrustArgs),
+    /// Disable a source of hooks, such as a script that cannot be loaded. It stays disabled until you enable it.
+    #[command(override_usage = "tenterhook disable [OPTIONS] <SOURCE>")]
+    Disable(SourceArgs),
+    /// Enable a source of hooks that was disabled.
+    #[command(override_usage = "tenterhook enable [OPTIONS] <SOURCE>")]
+    Enable(SourceArgs),
     /// Work with the processes that serve hooks of scripts.
     #[cfg(unix)]
     Worker(WorkerArgs),
@@ -212,7 +219,7 @@ pub(crate) struct HookArgs {
     #[arg(long = "hooks", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Load the good hook files even if others are broken.
+    /// Go on without the hook files, scripts and folders that cannot be loaded, with a warning for each.
     #[arg(long)]
     pub(crate) lenient: bool,
 
@@ -229,10 +236,35 @@ pub(crate) struct HookArgs {
     pub(crate) extensions: Vec<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) load: DeadlineArgs,
+
+    #[command(flatten)]
     pub(crate) place: PlaceArgs,
 
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+/// How long sources of hooks may take to load.
+#[derive(Debug, Clone, Copy, Parser)]
+pub(crate) struct DeadlineArgs {
+    /// How long each script, executable or extension may take to load, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = LOAD_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
+    load_timeout: u64,
+}
+
+impl DeadlineArgs {
+    pub(crate) fn deadline(self) -> Duration {
+        Duration::from_secs(self.load_timeout)
+    }
+}
+
+impl Default for DeadlineArgs {
+    fn default() -> Self {
+        Self {
+            load_timeout: LOAD_DEADLINE.as_secs(),
+        }
+    }
 }
 
 /// Which hooks are looked for where a system has several sets of them.
@@ -595,8 +627,8 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook check [OPTIONS] [FILE]...")]
 pub(crate) struct CheckArgs {
-    /// The files.
-    #[arg(required_unless_present = "extensions", value_name = "FILE")]
+    /// The hook files. Without a file and `--extension`, everything that is in force here is checked.
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
     /// An extension of pi to load and check: a file, its folder, or a folder of extensions. May be repeated.
@@ -604,7 +636,54 @@ pub(crate) struct CheckArgs {
     pub(crate) extensions: Vec<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) load: DeadlineArgs,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+
+    #[command(flatten)]
     pub(crate) config: ConfigArgs,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl CheckArgs {
+    /// Returns how everything that is in force is loaded.
+    pub(crate) fn hook_args(&self) -> HookArgs {
+        HookArgs {
+            files: self.files.clone(),
+            lenient: false,
+            strict: false,
+            deny_untrusted: false,
+            extensions: self.extensions.clone(),
+            load: self.load,
+            place: self.place.clone(),
+            config: self.config.clone(),
+        }
+    }
+}
+
+/// Which source of hooks to disable or to enable.
+#[derive(Debug, Parser)]
+pub(crate) struct SourceArgs {
+    /// The source: the path of a hook file, of a file of a hooks folder, or the name that `tenterhook list` shows.
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+
+    /// Do not ask. Needed where standard input is not a terminal.
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+
+    #[command(flatten)]
+    pub(crate) journal: JournalArgs,
 
     /// Print one JSON object.
     #[arg(long)]
@@ -680,6 +759,7 @@ impl TrustArgs {
             strict: false,
             deny_untrusted: false,
             extensions: Vec::new(),
+            load: DeadlineArgs::default(),
             place: self.place.clone(),
             config: self.config.clone(),
         }

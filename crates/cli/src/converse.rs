@@ -464,7 +464,11 @@ impl Conversation<'_> {
 
     /// Takes the hooks as their files are now, and says what has changed.
     async fn reload(&mut self) {
-        if let Some(news) = load_anew(&mut self.reloader, self.interrupts).await {
+        let Some(reloader) = self.reloader.as_mut() else {
+            return;
+        };
+        let cancel = self.interrupts.token();
+        if let Some(news) = cancel.run_until_cancelled(reloader.follow()).await {
             self.tell(news);
         }
     }
@@ -540,7 +544,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Looks at the files of the hooks again.
+/// Loads the hooks of the files as they are now, because somebody asked for it.
 async fn load_anew(reloader: &mut Option<Reloader>, interrupts: &Interrupts) -> Option<Reloaded> {
     let cancel = interrupts.token();
     let reloading = reloader.as_mut()?.reload();

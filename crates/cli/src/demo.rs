@@ -96,12 +96,12 @@ async fn load(folder: &Path, has_scripts: bool) -> Result<Loaded, CliError> {
     }])
     .directory(folder.to_owned())
     .discover()
-    .await;
-    if let Some(problem) = found.warnings.first() {
-        return Err(CliError::new(Exit::Failed, problem).hint(
-            "`--scripts` needs `python3` and `node`; leave it out to see the hooks for the shell",
-        ));
-    }
+    .await
+    .map_err(|error| {
+        let needs =
+            "`--scripts` needs `python3` and `node`; leave it out to see the hooks for the shell";
+        CliError::from(error).hint(needs)
+    })?;
     loaded.specs.extend(found.specs);
     Ok(loaded)
 }

@@ -2,9 +2,11 @@
 
 use std::error::Error;
 
-use tenterhook_config::LoadError;
+use tenterhook::Layer;
+use tenterhook_config::{BrokenSource, LoadError};
 
 use crate::exit::Exit;
+use crate::safe::safe_line;
 
 /// What went wrong.
 #[derive(Debug)]
@@ -13,7 +15,7 @@ pub(crate) struct CliError {
     pub(crate) message: String,
     pub(crate) causes: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// The problems of hook files, shown with their source lines.
+    /// The sources that cannot be loaded, with their problems, which are shown with their lines.
     pub(crate) load: Option<LoadError>,
     /// The arguments are wrong: shown as the parser of arguments shows it.
     pub(crate) usage: Option<clap::Error>,
@@ -77,6 +79,17 @@ impl CliError {
     }
 }
 
+impl CliError {
+    /// Makes the error of a call that refuses to go on without sources that cannot be loaded, with the ways out.
+    pub(crate) fn broken(broken: Vec<BrokenSource>) -> Self {
+        let hint = ways_out(&broken);
+        Self {
+            hint,
+            ..Self::from(LoadError::from(broken))
+        }
+    }
+}
+
 impl From<LoadError> for CliError {
     fn from(load: LoadError) -> Self {
         // A file that cannot even be read has no lines to show.
@@ -95,4 +108,41 @@ impl From<LoadError> for CliError {
             ..Self::new(Exit::Config, load.to_string())
         }
     }
+}
+
+/// Returns what the user can do about sources that cannot be loaded.
+fn ways_out(broken: &[BrokenSource]) -> Option<String> {
+    let of = |layers: &[Layer]| -> Vec<String> {
+        let sources = broken
+            .iter()
+            .filter(|source| layers.contains(&source.layer));
+        let paths = sources.map(|source| safe_line(&source.path.display().to_string()));
+        paths.collect()
+    };
+    let own = match of(&[Layer::User, Layer::Project]).as_slice() {
+        [] => None,
+        [path] => Some(format!(
+            "fix `{path}`, or go on without its hooks: `tenterhook disable '{path}'`"
+        )),
+        _ => Some(
+            "fix these files, or go on without the hooks of one: `tenterhook disable PATH`"
+                .to_owned(),
+        ),
+    };
+    let named = match of(&[Layer::Explicit, Layer::Code]).as_slice() {
+        [] => None,
+        paths => Some(format!(
+            "fix `{}`, or leave it out of the call",
+            paths.join("`, `")
+        )),
+    };
+    let managed = match of(&[Layer::System]).as_slice() {
+        [] => None,
+        paths => Some(format!(
+            "ask the administrator of this machine to fix `{}`",
+            paths.join("`, `")
+        )),
+    };
+    let lines: Vec<String> = own.into_iter().chain(named).chain(managed).collect();
+    (!lines.is_empty()).then(|| lines.join("\n      "))
 }

@@ -59,7 +59,7 @@ pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Resul
     let start = std::env::current_dir().unwrap_or_default();
     let (services, _) = hooks::services(&args.hooks.config)?;
     let lines = LineArgs::default();
-    let hooks = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
+    let hooks = hooks::load_and_warn(&args.hooks, &lines, &start, services, interrupts).await?;
     let rows = rows(&hooks, &event, subject.as_deref(), args.hooks.strict);
     let running = rows.iter().filter(|row| row.runs).count();
     if args.json {
@@ -67,8 +67,9 @@ pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Resul
             "event": event.as_str(),
             "subject": subject,
             "hooks": rows,
+            "broken": hooks.broken,
         }));
-        return Ok(Exit::Done);
+        return Ok(hooks.exit(args.hooks.lenient));
     }
     show(&rows);
     let of = subject.map(|subject| format!(" of `{}`", safe(&subject)));
@@ -81,6 +82,7 @@ pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Resul
         count(running, "hook"),
         rows.len() - running
     ));
+    hooks.refuse_broken(args.hooks.lenient)?;
     Ok(Exit::Done)
 }
 

@@ -112,6 +112,16 @@ impl Extras {
         tools.into_iter().fold(standard, Toolbox::with)
     }
 
+    /// Returns the names of the tools of scripts and extensions.
+    pub(crate) fn tool_names(&self) -> Vec<String> {
+        let scripts = self.scripts.iter().flat_map(|script| &script.tools);
+        let scripts = scripts.map(|tool| tool.name.clone());
+        let extensions = self.extensions.iter().flat_map(|found| &found.tools);
+        scripts
+            .chain(extensions.map(|tool| tool.name.clone()))
+            .collect()
+    }
+
     /// Returns the commands of scripts and extensions.
     pub(crate) fn commands(&self) -> Vec<ForeignCommand> {
         let of_scripts = self.scripts.iter().flat_map(|script| {

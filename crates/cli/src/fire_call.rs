@@ -92,11 +92,13 @@ pub(crate) fn is_gate(event: &EventName) -> bool {
 /// Describes an error for programs.
 pub(crate) fn describe(error: &CliError) -> Value {
     let problems = error.load.as_ref().map(|load| load.problems.as_slice());
+    let broken = error.load.as_ref().map(|load| load.broken.as_slice());
     json!({
         "message": error.message,
         "causes": error.causes,
         "hint": error.hint,
         "problems": problems.unwrap_or_default(),
+        "broken": broken.unwrap_or_default(),
     })
 }
 

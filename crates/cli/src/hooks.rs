@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
 use tenterhook_agent::provider::{Judges, Providers};
 use tenterhook_config::{
-    Discovery, FixedHooks, FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Severity,
-    Sources, Trust, gone, load_files, load_lines,
+    BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadOptions, Loaded,
+    Problem, Reloader, Sources, Trust, gone, load_files, load_lines,
 };
 use tenterhook_dialects::tools;
 use tenterhook_handlers::Services;
@@ -17,6 +17,7 @@ use crate::approval;
 use crate::args::{ConfigArgs, HookArgs, LineArgs};
 use crate::config_dir;
 use crate::data_dir::data_dir;
+use crate::disable;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::extras::{Extras, Listener};
@@ -36,6 +37,38 @@ pub(crate) struct Hooks {
     pub(crate) followed: Followed,
     /// What scripts and extensions have beside hooks.
     pub(crate) extras: Extras,
+    /// The sources that are in force and cannot be loaded.
+    pub(crate) broken: Vec<BrokenSource>,
+    /// Sources of the project that cannot be loaded and were never approved.
+    pub(crate) untrusted: Vec<BrokenSource>,
+}
+
+impl Hooks {
+    /// Returns an error if a source cannot be loaded: a guard that cannot be loaded has failed. With `--lenient` it is a
+    /// warning.
+    pub(crate) fn refuse_broken(&self, is_lenient: bool) -> Result<(), CliError> {
+        refuse(&self.broken, is_lenient)
+    }
+
+    /// Returns the status of a command that has shown what is broken.
+    pub(crate) fn exit(&self, is_lenient: bool) -> Exit {
+        if self.broken.is_empty() || is_lenient {
+            Exit::Done
+        } else {
+            Exit::Config
+        }
+    }
+
+    /// Returns the paths of the sources that would be loaded if the user had not disabled them.
+    pub(crate) fn disabled_paths(&self) -> Vec<&Path> {
+        let of_folders = self.found.iter();
+        let of_folders = of_folders.filter(|file| file.state == FileState::TurnedOff);
+        let hook_files = self.loaded.files.iter().filter(|file| file.is_disabled);
+        let hook_files = hook_files.map(|file| file.path.as_path());
+        hook_files
+            .chain(of_folders.map(|file| file.path.as_path()))
+            .collect()
+    }
 }
 
 /// The files that a session follows, as they were loaded.
@@ -58,8 +91,23 @@ impl Followed {
     }
 }
 
-/// Loads the hooks of a call by an agent that works in `start`, and shows what a person should look at.
+/// Loads the hooks of a call by an agent that works in `start`, and shows what a person should look at. A source that cannot
+/// be loaded is an error unless the call is lenient.
 pub(crate) async fn load(
+    args: &HookArgs,
+    lines: &LineArgs,
+    start: &Path,
+    services: Services,
+    interrupts: &Interrupts,
+) -> Result<Hooks, CliError> {
+    let hooks = load_and_warn(args, lines, start, services, interrupts).await?;
+    hooks.refuse_broken(args.lenient)?;
+    Ok(hooks)
+}
+
+/// Loads the hooks that can be loaded, for commands that report on the others. They end with
+/// [`Hooks::refuse_broken`] or show what is broken.
+pub(crate) async fn load_and_warn(
     args: &HookArgs,
     lines: &LineArgs,
     start: &Path,
@@ -68,21 +116,40 @@ pub(crate) async fn load(
 ) -> Result<Hooks, CliError> {
     let hooks = load_quietly(args, lines, start, services, interrupts).await?;
     show_warnings(&hooks.loaded.warnings);
-    let errors = hooks
-        .loaded
-        .warnings
-        .iter()
-        .filter(|problem| problem.severity == Severity::Error);
-    let mut broken: Vec<_> = errors.map(|problem| &problem.path).collect();
-    broken.dedup();
-    for path in broken {
+    for source in &hooks.untrusted {
+        let problem = source.first_error().map(|problem| problem.message.as_str());
+        warn(safe_line(&format!(
+            "`{}` is untrusted and cannot be loaded: {}",
+            source.path.display(),
+            problem.unwrap_or("it is broken")
+        )));
+    }
+    for path in hooks.disabled_paths() {
+        let path = safe_line(&path.display().to_string());
         warn(format_args!(
-            "the hooks of `{}` are not in force",
-            path.display()
+            "`{path}` is disabled; `tenterhook enable '{path}'` brings its hooks back"
         ));
     }
     approval::tell(&hooks.loaded.brought, args.deny_untrusted);
     Ok(hooks)
+}
+
+/// Refuses to go on without sources that cannot be loaded. A lenient call goes on with a warning for each.
+fn refuse(broken: &[BrokenSource], is_lenient: bool) -> Result<(), CliError> {
+    if broken.is_empty() {
+        return Ok(());
+    }
+    if !is_lenient {
+        return Err(CliError::broken(broken.to_vec()));
+    }
+    for source in broken {
+        show_warnings(&source.problems);
+        warn(format_args!(
+            "the hooks of `{}` are not in force",
+            safe_line(&source.path.display().to_string())
+        ));
+    }
+    Ok(())
 }
 
 /// Loads the hooks of a call, and shows nothing but what folders have that is no hook.
@@ -93,7 +160,7 @@ pub(crate) async fn load_quietly(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
-    let (is_lenient, denies_untrusted) = (args.lenient, args.deny_untrusted);
+    let denies_untrusted = args.deny_untrusted;
     let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
     let read = move || {
         let layers = config_dir::layers(&args.config, Some(&start))?;
@@ -102,10 +169,13 @@ pub(crate) async fn load_quietly(
         let trust = approvals
             .clone()
             .map_or_else(Trust::nobody, Trust::Approved);
+        let disabled = disable::known()?;
+        // What cannot be loaded is collected here, and judged once for all kinds of sources.
         let options = LoadOptions {
             trust: trust.clone(),
             deny_untrusted: args.deny_untrusted,
-            ..options(args.lenient, services)
+            disabled: disabled.clone(),
+            ..options(true, services)
         };
         let host = options.services.scripts.clone();
         let workspace = config_dir::workspace(&args.place)?;
@@ -113,6 +183,9 @@ pub(crate) async fn load_quietly(
             .trust(trust)
             .deny_untrusted(args.deny_untrusted)
             .strict(args.strict)
+            .lenient(true)
+            .disabled(disabled.clone())
+            .deadline(args.load.deadline())
             .workspace(workspace.clone())
             .operator_profile(config_dir::operator_profile(&args.place)?)
             .extensions(args.extensions.iter().cloned())
@@ -127,25 +200,35 @@ pub(crate) async fn load_quietly(
             search,
             approvals: data_dir().filter(|_| approvals.is_some()),
         };
-        Ok((loaded, lines, sources, approvals, workspace))
+        Ok((loaded, lines, sources, approvals, workspace, disabled))
     };
-    let (mut loaded, lines, sources, approvals, workspace) =
+    let (mut loaded, mut lines, sources, approvals, workspace, disabled) =
         interrupt::blocking(interrupts, read).await?;
     let token = interrupts.token();
     let discovered = token
         .run_until_cancelled(sources.search.clone().discover())
         .await
-        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
+        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))??;
     for warning in &discovered.warnings {
         warn(safe_line(warning));
     }
-    refuse_unreadable(&discovered.unreadable, is_lenient)?;
+    let mut broken = loaded.broken.clone();
+    broken.extend(discovered.broken);
+    broken.append(&mut lines.broken);
+    let mut untrusted = loaded.untrusted.clone();
+    untrusted.extend(discovered.untrusted);
     loaded.specs.extend(discovered.specs);
     loaded.brought.extend(discovered.brought);
     if let Some(approvals) = approvals {
         let projects = sources.layers.projects();
         let dirs = projects.iter().map(|project| project.dir.as_path());
-        let gone = gone(&approvals, dirs, &loaded.brought, workspace.as_ref());
+        let mut gone = gone(&approvals, dirs, &loaded.brought, workspace.as_ref());
+        // What is broken or disabled is reported as that.
+        let is_known = |path: &Path| {
+            broken.iter().any(|source| source.path.starts_with(path))
+                || disabled.contains(path, Layer::Project)
+        };
+        gone.retain(|gone| !is_known(&gone.path));
         approval::tell_gone(&gone);
         let denials = gone.into_iter().flat_map(|gone| gone.denials);
         loaded.specs.extend(denials.filter(|_| denies_untrusted));
@@ -167,22 +250,9 @@ pub(crate) async fn load_quietly(
             scripts: discovered.scripts,
             extensions: discovered.extensions,
         },
+        broken,
+        untrusted,
     })
-}
-
-/// Refuses to go on where folders of the user or the machine cannot be read: hooks that are not found guard nothing.
-fn refuse_unreadable(unreadable: &[String], is_lenient: bool) -> Result<(), CliError> {
-    let Some(first) = unreadable.first() else {
-        return Ok(());
-    };
-    if !is_lenient {
-        return Err(CliError::new(Exit::Failed, safe_line(first))
-            .hint("make it readable, or go on without it with `--lenient`"));
-    }
-    for problem in unreadable {
-        warn(safe_line(problem));
-    }
-    Ok(())
 }
 
 /// Loads what the files of a call say of agents, and no hooks but those that are managed for all users.
@@ -196,17 +266,20 @@ pub(crate) async fn load_agents(
         ..Layers::default()
     };
     let search = Discovery::of_layers(&layers)
+        .lenient(true)
+        .deadline(args.load.deadline())
         .data_dir(data_dir())
         .discover();
-    let (files, options) = (args.files.clone(), options(args.lenient, services));
+    let (files, options) = (args.files.clone(), options(true, services));
     let read = move || load_named(&files, &layers, &options);
     let mut loaded = interrupt::blocking(interrupts, read).await?;
     loaded.wired.clear();
     loaded
         .specs
         .retain(|spec| spec.source.layer == Layer::System);
-    let found = search.await;
-    refuse_unreadable(&found.unreadable, args.lenient)?;
+    let found = search.await?;
+    loaded.broken.extend(found.broken);
+    refuse(&loaded.broken, args.lenient)?;
     for warning in &found.warnings {
         warn(safe_line(warning));
     }
@@ -225,10 +298,7 @@ pub(crate) fn load_named(
     layers: &Layers,
     options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
-    let found = layers.hook_files_and(named).map_err(|error| {
-        CliError::of(Exit::Failed, &error)
-            .hint("make it readable, or name another folder with `--config-dir DIR`")
-    })?;
+    let found = layers.hook_files_and(named);
     for path in &found.twice {
         warn(format_args!(
             "`{}` is named more than once; it is loaded once",

@@ -22,7 +22,7 @@ const LINE_WIDTH: usize = 100;
 pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let start = std::env::current_dir().unwrap_or_default();
     let (services, lines) = (hooks::services(&args.hooks.config)?.0, LineArgs::default());
-    let loaded = hooks::load(&args.hooks, &lines, &start, services, interrupts).await?;
+    let loaded = hooks::load_and_warn(&args.hooks, &lines, &start, services, interrupts).await?;
     let hooks = hooks::engine(&loaded.loaded, args.hooks.strict, None).hooks();
     let withheld: Vec<&Brought> = loaded
         .loaded
@@ -36,15 +36,24 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
             .iter()
             .map(|brought| withheld_json(brought))
             .collect();
-        output::json(&json!({ "hooks": hooks, "withheld": withheld }));
-        return Ok(Exit::Done);
+        output::json(&json!({
+            "hooks": hooks,
+            "withheld": withheld,
+            "broken": loaded.broken,
+            "untrusted": loaded.untrusted,
+            "disabled": loaded.disabled_paths(),
+        }));
+        return Ok(loaded.exit(args.hooks.lenient));
     }
     if hooks.is_empty() {
         output::line("No hooks.");
-        output::note(format_args!(
-            "{} name a hook file with `--hooks FILE`",
-            styled(style::NAME, "hint:")
-        ));
+        if loaded.broken.is_empty() {
+            output::note(format_args!(
+                "{} name a hook file with `--hooks FILE`",
+                styled(style::NAME, "hint:")
+            ));
+        }
+        loaded.refuse_broken(args.hooks.lenient)?;
         return Ok(Exit::Done);
     }
     let events: Vec<&[RegisteredHook]> = hooks.chunk_by(|a, b| a.event == b.event).collect();
@@ -56,6 +65,7 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
         count(hooks.len(), "hook"),
         count(events.len(), "event")
     ));
+    loaded.refuse_broken(args.hooks.lenient)?;
     Ok(Exit::Done)
 }
 

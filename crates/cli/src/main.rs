@@ -9,6 +9,7 @@ mod config_dir;
 mod converse;
 mod data_dir;
 mod demo;
+mod disable;
 mod editor;
 mod error;
 mod exit;
@@ -24,6 +25,7 @@ mod interrupt;
 mod journal;
 mod list;
 mod markdown;
+mod matched;
 mod models;
 mod output;
 mod progress;
@@ -141,6 +143,8 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::Explain(args) => explain::explain(args, interrupts).await,
         Command::Trust(args) => trust::trust(args, interrupts).await,
         Command::Check(args) => check::check(args, interrupts).await,
+        Command::Disable(args) => disable::disable(args, interrupts).await,
+        Command::Enable(args) => disable::enable(args, interrupts).await,
         #[cfg(unix)]
         Command::Worker(args) => worker::worker(args, interrupts).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,

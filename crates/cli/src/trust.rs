@@ -26,6 +26,10 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
     let (services, _) = hooks::services(&hook_args.config)?;
     let lines = LineArgs::default();
     let hooks = hooks::load_quietly(&hook_args, &lines, &start, services, interrupts).await?;
+    // What cannot be loaded cannot be approved either.
+    for source in hooks.untrusted.iter().chain(&hooks.broken) {
+        hooks::show_warnings(&source.problems);
+    }
     let approvals = approval::open()?;
     if args.mode.revoke {
         return revoke(&args, approvals, &hooks.loaded.brought, &start);

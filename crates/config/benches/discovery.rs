@@ -118,7 +118,7 @@ mod unix {
         }
 
         fn discover(&self, search: Discovery) -> Discovered {
-            self.runtime.block_on(search.discover())
+            self.runtime.block_on(search.discover()).unwrap()
         }
 
         fn approve(&self) {

@@ -15,12 +15,13 @@ use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::tools;
 use tenterhook_handlers::builtin::{BUILTINS, BuiltinError, Setup, builtin, default_policy};
 use tenterhook_handlers::model::{ModelHandler, ModelHook};
-use tenterhook_process::{Command, Program, PythonScript, Shell};
+use tenterhook_process::{Command, Program, PythonScript, ResolveError, Shell, plain_words};
 use tenterhook_protocol::HookId;
 
 use crate::http::HttpAction;
 use crate::load::LoadOptions;
 use crate::model::Asked;
+use crate::programs;
 use crate::python;
 use crate::report::Report;
 use crate::source::Span;
@@ -200,7 +201,7 @@ impl Draft {
                 command.env(key, value)
             });
         let working_dir = self.working_dir(report, context);
-        warn_of_executable(report, context, self, &command, working_dir.as_ref());
+        check_executable(report, context, self, &command, working_dir.as_ref());
         let text = self.shown.clone().unwrap_or(text);
         let handler = CommandHandler::new(command, text, Arc::clone(&self.dialect))
             .working_dir(working_dir)
@@ -362,8 +363,9 @@ fn policy(
     dialect.policy(event, on_error)
 }
 
-/// Warns of a command that could not be started now.
-fn warn_of_executable(
+/// Reports a command that cannot be started: its program, its shell or its interpreter is missing. A program inside of a shell
+/// line is only warned of, since the line may never reach it.
+fn check_executable(
     report: &mut Report,
     context: &Context<'_>,
     draft: &Draft,
@@ -372,15 +374,41 @@ fn warn_of_executable(
 ) {
     let base = &context.options.directory;
     let dir = working_dir.map_or_else(|| base.clone(), |dir| base.join(dir));
-    if let Err(error) = command.clone().working_dir(dir).resolve() {
-        report.add(
-            report
-                .warning(draft.action_span, error.to_string())
-                .hint(format!(
-                    "looked up with `{}` as the working directory of the event",
-                    base.display()
-                )),
-        );
+    let hint = format!(
+        "looked up with `{}` as the working directory of the event",
+        base.display()
+    );
+    let span = draft.action_span;
+    // A line of plain words is run without its shell, and is a shell line all the same.
+    let is_plain_line =
+        matches!(&draft.action, Action::Line { line, .. } if plain_words(line).is_some());
+    match command.clone().working_dir(dir.clone()).resolve() {
+        Ok(_) => {}
+        // The directory may be made by the time that the event comes.
+        Err(error @ ResolveError::NoWorkingDir { .. }) => {
+            report.add(report.warning(span, error.to_string()).hint(hint));
+            return;
+        }
+        Err(error) if is_plain_line => {
+            report.add(report.warning(span, error.to_string()).hint(hint));
+            return;
+        }
+        Err(error) => {
+            report.add(report.problem(span, error.to_string()).hint(hint));
+            return;
+        }
+    }
+    if let Action::Line { shell, line } = &draft.action
+        && matches!(shell, Shell::Sh | Shell::Bash)
+        && !draft.env.iter().any(|(name, _)| name == "PATH")
+    {
+        for program in programs::missing(line, &dir) {
+            let message = format!("program `{program}` was not found in `PATH`");
+            let hint = format!(
+                "install `{program}`: a shell goes on without a missing program, so a guard that needs it may let everything through"
+            );
+            report.add(report.warning(span, message).hint(hint));
+        }
     }
 }
 

@@ -64,17 +64,24 @@ use tenterhook_handlers::worker::{Host, NoHost};
 pub(crate) use self::place::is_in_force;
 
 use self::extension::Extensions;
-use self::place::Choice;
+use self::place::{Choice, Places};
 use self::probe::{Declared, Probes};
-use self::scan::Candidate;
+use self::scan::{Candidate, Scanned};
 use self::script::Workers;
+use crate::broken::{BrokenSource, Fault, FaultPlace};
+use crate::disabled::DisabledSources;
 use crate::folder_name::FolderName;
 use crate::layers::Layers;
+use crate::problem::{LoadError, Problem};
 use crate::project::Project;
+use crate::suggest::{nearest, one_of};
 use crate::trust::{Approvals, Brought, Trust, below, deny};
 
 pub use self::extension::FoundExtension;
 pub use self::script::FoundScript;
+
+/// How long a source may take to load: to start, and to say which hooks it has.
+pub const LOAD_DEADLINE: Duration = Duration::from_secs(30);
 
 /// How long one run of an executable may take where nobody says otherwise; the documented default.
 pub const EXECUTABLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -143,17 +150,41 @@ impl Speaks {
         Some((EventName::Known(event.kind), Kodelet::new()))
     }
 
-    /// Returns the names that may be declared, for people.
-    fn allowed(self) -> String {
-        let names: Vec<String> = tenterhook_dialects::kodelet::EVENTS
-            .iter()
-            .map(|event| format!("`{}`", event.name))
-            .collect();
+    /// Makes the fault of an executable that declares an unknown event.
+    fn unknown(self, declared: &str) -> Fault {
+        let kodelet = || {
+            tenterhook_dialects::kodelet::EVENTS
+                .iter()
+                .map(|it| it.name)
+        };
+        let catalogue = EventKind::ALL.iter().map(|kind| kind.info().name);
+        let is_ours = self == Self::Tenterhook;
+        let known = kodelet().chain(catalogue.filter(|_| is_ours));
+        let also = if is_ours {
+            "an event of the catalogue, or "
+        } else {
+            ""
+        };
+        Fault {
+            suggestion: nearest(declared, known).map(str::to_owned),
+            allowed: Some(format!("{also}{}", one_of(kodelet()))),
+            place: FaultPlace::Quoted(declared.to_owned()),
+            ..format!(
+                "the file declares the unknown event `{}`",
+                declared.escape_debug()
+            )
+            .into()
+        }
+    }
+
+    /// Returns the name of the hook system.
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Kodelet | Self::KodeletExtension | Self::Operator | Self::Morphix | Self::Pi => {
-                names.join(", ")
-            }
-            Self::Tenterhook => format!("an event of the catalogue, or {}", names.join(", ")),
+            Self::Kodelet | Self::KodeletExtension => "kodelet",
+            Self::Tenterhook => "tenterhook",
+            Self::Operator => "operator",
+            Self::Morphix => "morphix",
+            Self::Pi => "pi",
         }
     }
 }
@@ -227,17 +258,14 @@ pub enum FileState {
     },
     /// Its name ends in `.disable`.
     Disabled,
-    /// It may not be executed.
+    /// The user has disabled it.
+    TurnedOff,
+    /// It may not be executed, and does not look like a program.
     NotExecutable,
-    /// It is no file that could be run.
+    /// It cannot be loaded, so none of its hooks is in force.
     Broken {
         /// What is wrong with it.
-        problem: String,
-    },
-    /// It did not say what it is for.
-    ProbeFailed {
-        /// What went wrong.
-        problem: String,
+        problem: Box<Problem>,
     },
     /// Nobody approved it.
     Untrusted,
@@ -253,9 +281,9 @@ impl FileState {
             Self::Script { hooks, .. } => hooks.iter().map(|hook| &hook.event).collect(),
             Self::Shadowed { .. }
             | Self::Disabled
+            | Self::TurnedOff
             | Self::NotExecutable
             | Self::Broken { .. }
-            | Self::ProbeFailed { .. }
             | Self::Untrusted
             | Self::Changed => Vec::new(),
         }
@@ -267,9 +295,9 @@ impl FileState {
             Self::Hook { .. } | Self::Script { .. } => true,
             Self::Shadowed { .. }
             | Self::Disabled
+            | Self::TurnedOff
             | Self::NotExecutable
             | Self::Broken { .. }
-            | Self::ProbeFailed { .. }
             | Self::Untrusted
             | Self::Changed => false,
         }
@@ -300,9 +328,12 @@ impl FileState {
             }
             Self::Shadowed { by } => format!("shadowed by {}", by.display()),
             Self::Disabled => "disabled by its name".to_owned(),
+            Self::TurnedOff => "disabled with `tenterhook disable`".to_owned(),
             Self::NotExecutable => "not executable".to_owned(),
-            Self::Broken { problem } => problem.clone(),
-            Self::ProbeFailed { problem } => format!("probe failed: {problem}"),
+            Self::Broken { problem } => match problem.place {
+                Some(place) => format!("broken: line {}: {}", place.line, problem.message),
+                None => format!("broken: {}", problem.message),
+            },
             Self::Untrusted => "untrusted: never approved in this project".to_owned(),
             Self::Changed => "changed since it was approved".to_owned(),
         }
@@ -328,10 +359,13 @@ pub struct Discovered {
     pub extensions: Vec<FoundExtension>,
     /// What the project brings.
     pub brought: Vec<Brought>,
-    /// What a person should look at: folders of the project that cannot be read, files that cannot be hooks.
+    /// What a person should look at.
     pub warnings: Vec<String>,
-    /// Folders of the user or the machine that are there and cannot be read: what they guard is not guarded.
-    pub unreadable: Vec<String>,
+    /// The files and folders that are in force and cannot be loaded, of a search that is [lenient](Discovery::lenient).
+    pub broken: Vec<BrokenSource>,
+    /// Files and folders of the project that cannot be loaded and of which nothing was ever approved. They would not run
+    /// anyway.
+    pub untrusted: Vec<BrokenSource>,
     /// Who has the tools and commands of these names.
     names: HashMap<(&'static str, String), String>,
 }
@@ -372,6 +406,9 @@ pub struct Discovery {
     trust: Trust,
     deny_untrusted: bool,
     is_strict: bool,
+    is_lenient: bool,
+    disabled: DisabledSources,
+    deadline: Duration,
     data_dir: Option<PathBuf>,
     directory: PathBuf,
     served: Arc<OnceLock<Served>>,
@@ -397,6 +434,9 @@ impl Discovery {
             trust: Trust::nobody(),
             deny_untrusted: false,
             is_strict: false,
+            is_lenient: false,
+            disabled: DisabledSources::default(),
+            deadline: LOAD_DEADLINE,
             data_dir: None,
             directory: PathBuf::new(),
             served: Arc::default(),
@@ -467,6 +507,28 @@ impl Discovery {
         self
     }
 
+    /// Finds the sources that can be loaded, and returns the others as [`Discovered::broken`]. By default a search with a
+    /// broken source is an error.
+    #[must_use]
+    pub fn lenient(mut self, lenient: bool) -> Self {
+        self.is_lenient = lenient;
+        self
+    }
+
+    /// Leaves out the sources that the user has disabled.
+    #[must_use]
+    pub fn disabled(mut self, disabled: DisabledSources) -> Self {
+        self.disabled = disabled;
+        self
+    }
+
+    /// Sets how long each source may take to load. The default is [`LOAD_DEADLINE`].
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
     /// Keeps what executables declare in a folder for data, so that an unchanged one is not asked again. The default is
     /// to ask every time.
     #[must_use]
@@ -480,10 +542,6 @@ impl Discovery {
     pub fn directory(mut self, dir: PathBuf) -> Self {
         self.directory = dir;
         self
-    }
-
-    pub(crate) fn is_strict(&self) -> bool {
-        self.is_strict
     }
 
     pub(crate) fn chosen_workspace(&self) -> Option<&FolderName> {
@@ -505,26 +563,61 @@ impl Discovery {
         })
     }
 
-    /// Finds the hooks. Executables that are not known yet are asked, several at once, each for at most five seconds;
-    /// one that is not trusted is not run at all.
+    /// Finds the hooks. Sources are loaded in parallel, each for at most [`LOAD_DEADLINE`]; one that is not trusted is not run
+    /// at all.
+    ///
+    /// # Errors
+    /// With every source that is in force and cannot be loaded, unless the search is [lenient](Self::lenient): a guard that
+    /// cannot be loaded has failed.
     ///
     /// # Panics
     /// Panics outside a tokio runtime with I/O and time enabled.
-    pub async fn discover(self) -> Discovered {
+    pub async fn discover(self) -> Result<Discovered, LoadError> {
+        let is_lenient = self.is_lenient;
+        let discovered = self.search().await;
+        if discovered.broken.is_empty() || is_lenient {
+            return Ok(discovered);
+        }
+        Err(LoadError::from(discovered.broken))
+    }
+
+    /// Returns the files and folders that may have hooks, and what each is called. Nothing is run.
+    pub fn sources(&self) -> Vec<(PathBuf, String, Layer)> {
+        let scanned = scan::scan(self.all_places(), &self.trust, &DisabledSources::default());
+        let files = scanned.candidates.into_iter();
+        let files = files.map(|it| (it.found.path, it.found.name, it.found.layer));
+        let folders = scanned.broken.into_iter();
+        let folders = folders.map(|it| (it.path.clone(), it.path.display().to_string(), it.layer));
+        files.chain(folders).collect()
+    }
+
+    fn all_places(&self) -> Places {
+        let mut places = place::of_layers(&self.layers, &self.choice);
+        places.folders.extend(self.folders.iter().cloned());
+        places
+    }
+
+    async fn search(self) -> Discovered {
         let scan = {
-            let (layers, choice) = (self.layers.clone(), self.choice.clone());
-            let (folders, trust) = (self.folders.clone(), self.trust.clone());
+            let this = self.clone();
             tokio::task::spawn_blocking(move || {
-                let mut places = place::of_layers(&layers, &choice);
-                places.folders.extend(folders);
-                scan::scan(places, &trust)
+                scan::scan(this.all_places(), &this.trust, &this.disabled)
             })
         };
-        let Ok(mut scanned) = scan.await else {
-            return Discovered {
-                unreadable: vec!["the search for hooks was given up".to_owned()],
-                ..Discovered::default()
-            };
+        let mut scanned = match scan.await {
+            Ok(scanned) => scanned,
+            Err(error) => {
+                let fault = Fault::from(format!("the search for hooks failed: {error}"));
+                return Discovered {
+                    broken: vec![BrokenSource::of(
+                        &self.directory,
+                        Layer::User,
+                        "tenterhook",
+                        fault,
+                    )],
+                    ..Discovered::default()
+                };
+            }
         };
         let served = self.served.get_or_init(|| Served {
             workers: Workers::new(&self.directory, self.host.clone()),
@@ -533,7 +626,12 @@ impl Discovery {
         served.workers.drop_unused();
         served.extensions.drop_unused();
         let served = (&served.workers, &served.extensions);
-        let mut probes = Probes::open(self.data_dir.as_deref(), &self.directory, served);
+        let mut probes = Probes::open(
+            self.data_dir.as_deref(),
+            &self.directory,
+            served,
+            self.deadline,
+        );
         if let Some(approvals) = approvals(&self.trust) {
             probes.recall(&mut scanned.candidates, approvals);
         }
@@ -546,36 +644,36 @@ impl Discovery {
             scanned.settle(answers);
         }
         probes.keep();
-        let mut discovered = self
-            .finish(scanned.candidates, scanned.warnings, served)
-            .await;
-        discovered.unreadable = scanned.unreadable;
-        discovered
+        self.finish(scanned, served).await
     }
 
     async fn finish(
         &self,
-        candidates: Vec<Candidate>,
-        warnings: Vec<String>,
+        scanned: Scanned,
         (workers, extensions): (&Workers, &Extensions),
     ) -> Discovered {
         let mut discovered = Discovered {
-            warnings,
+            warnings: scanned.warnings,
+            broken: scanned.broken,
+            untrusted: scanned.untrusted,
             ..Discovered::default()
         };
-        for candidate in candidates {
+        for candidate in scanned.candidates {
             discovered.specs.extend(self.hooks(&candidate));
             script::take(&candidate, workers, &mut discovered).await;
             extension::take(&candidate, extensions, &mut discovered).await;
-            if matches!(
-                candidate.found.state,
-                FileState::Broken { .. } | FileState::ProbeFailed { .. }
-            ) {
-                discovered.warnings.push(format!(
-                    "`{}` is no hook: {}",
-                    candidate.found.path.display(),
-                    candidate.found.state.describe()
-                ));
+            if let FileState::Broken { problem } = &candidate.found.state {
+                let broken = BrokenSource {
+                    path: candidate.found.path.clone(),
+                    layer: candidate.found.layer,
+                    system: candidate.found.speaks.as_str(),
+                    problems: vec![(**problem).clone()],
+                };
+                if candidate.is_in_force {
+                    discovered.broken.push(broken);
+                } else {
+                    discovered.untrusted.push(broken);
+                }
             }
             let mut found = candidate.found;
             found.version = format!("{}{}", candidate.sha256, candidate.beside);
@@ -610,10 +708,8 @@ impl Discovery {
                 vec![HookSpec { tools, ..spec }]
             }
             FileState::Untrusted | FileState::Changed if self.deny_untrusted => denials(candidate),
-            FileState::Broken { .. } | FileState::ProbeFailed { .. }
-                if self.is_strict && candidate.is_approved() =>
-            {
-                let reason = format!("`{}` is no hook: {}", found.name, found.state.describe());
+            FileState::Broken { problem } if self.is_strict && candidate.is_in_force => {
+                let reason = format!("`{}` cannot be loaded: {}", found.name, problem.message);
                 deny(&found.name, Vec::new(), &source(found), &reason)
             }
             FileState::Untrusted
@@ -621,9 +717,9 @@ impl Discovery {
             | FileState::Script { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
+            | FileState::TurnedOff
             | FileState::NotExecutable
-            | FileState::Broken { .. }
-            | FileState::ProbeFailed { .. } => Vec::new(),
+            | FileState::Broken { .. } => Vec::new(),
         }
     }
 }
@@ -670,5 +766,5 @@ fn approvals(trust: &Trust) -> Option<&Approvals> {
     }
 }
 
-/// What became of asking an executable.
-type Answer = Result<Declared, String>;
+/// What a file declares, or why it cannot be loaded.
+type Answer = Result<Declared, Fault>;

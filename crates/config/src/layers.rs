@@ -36,17 +36,6 @@ pub struct Layers {
     pub start: Option<PathBuf>,
 }
 
-/// A folder of hook files that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read the hook files in `{}`", .path.display())]
-pub struct LayerError {
-    /// The folder.
-    pub path: PathBuf,
-    /// Why.
-    #[source]
-    pub source: io::Error,
-}
-
 impl Layers {
     /// Returns the folders of the project that bring hooks, outermost first.
     pub fn projects(&self) -> Vec<Project> {
@@ -56,20 +45,18 @@ impl Layers {
     }
 
     /// Returns the hook files in the order in which their hooks run: system, user, project; in each `hooks.yaml` or
-    /// its like, then those of `hooks.d` in the byte order of their names.
-    ///
-    /// # Errors
-    /// When a folder is there and cannot be read: hooks that are not found guard nothing.
-    pub fn hook_files(&self) -> Result<Vec<(PathBuf, Layer)>, LayerError> {
+    /// its like, then those of `hooks.d` in the byte order of their names. A folder that cannot be read stands among the
+    /// files, so that loading them fails: hooks that are not found guard nothing.
+    pub fn hook_files(&self) -> Vec<(PathBuf, Layer)> {
         let system = self.system.iter().map(|dir| (dir.clone(), Layer::System));
         let user = self.user.iter().map(|dir| (dir.clone(), Layer::User));
         let projects = self.projects().into_iter();
         let project = projects.map(|project| (project.dir.join(TENTERHOOK), Layer::Project));
         let mut files = Vec::new();
         for (dir, layer) in system.chain(user).chain(project) {
-            files.extend(files_of(&dir)?.into_iter().map(|file| (file, layer)));
+            files.extend(files_of(&dir).into_iter().map(|file| (file, layer)));
         }
-        Ok(files)
+        files
     }
 }
 
@@ -87,11 +74,8 @@ pub struct HookFiles {
 impl Layers {
     /// Returns the hook files of the layers and those that a call names. Whoever names a file of the project answers for it, so
     /// it needs no approval then.
-    ///
-    /// # Errors
-    /// As [`Layers::hook_files`].
-    pub fn hook_files_and(&self, named: &[PathBuf]) -> Result<HookFiles, LayerError> {
-        let own = self.hook_files()?;
+    pub fn hook_files_and(&self, named: &[PathBuf]) -> HookFiles {
+        let own = self.hook_files();
         let whole = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let explicit: BTreeSet<PathBuf> = named.iter().map(whole).collect();
         let is_elsewhere = |(path, layer): &&(PathBuf, Layer)| {
@@ -104,7 +88,7 @@ impl Layers {
             .chain(named)
             .partition::<Vec<_>, _>(|(path, _)| seen.insert(whole(path)));
         let is_named = |path: &PathBuf| explicit.contains(&whole(path));
-        Ok(HookFiles {
+        HookFiles {
             files,
             own: own
                 .into_iter()
@@ -112,20 +96,27 @@ impl Layers {
                 .filter(|path| !is_named(path))
                 .collect(),
             twice: twice.into_iter().map(|(path, _)| path).collect(),
-        })
+        }
     }
 }
 
-fn files_of(config: &Path) -> Result<Vec<PathBuf>, LayerError> {
+fn files_of(config: &Path) -> Vec<PathBuf> {
     let [folder, file] = HOOKS.map(|name| config.join(name));
     let named = EXTENSIONS.map(|extension| file.with_extension(extension));
-    let mut files: Vec<PathBuf> = named.into_iter().filter(|path| path.exists()).collect();
-    let below = files_below(&folder).map_err(|source| LayerError {
-        path: folder,
-        source,
-    })?;
-    files.extend(below);
-    Ok(files)
+    let mut files: Vec<PathBuf> = named.into_iter().filter(|path| is_there(path)).collect();
+    match files_below(&folder) {
+        Ok(below) => files.extend(below),
+        Err(_) => files.push(folder),
+    }
+    files
+}
+
+/// Says whether something is there, also where it cannot be looked at.
+fn is_there(path: &Path) -> bool {
+    let found = fs::symlink_metadata(path);
+    let is_absent =
+        |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    !found.is_err_and(is_absent)
 }
 
 fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -25,6 +25,8 @@
 #![forbid(unsafe_code)]
 
 mod agent_file;
+mod broken;
+mod disabled;
 mod draft;
 mod environment;
 mod fields;
@@ -38,6 +40,7 @@ mod manager;
 mod model;
 mod native;
 mod problem;
+mod programs;
 mod project;
 mod python;
 mod recipe;
@@ -51,20 +54,22 @@ mod trigger;
 mod trust;
 
 pub use agent_file::{AgentDefinition, AgentFile, PermissionRules, Toolset, ToolsetKind};
+pub use broken::BrokenSource;
+pub use disabled::{DisabledError, DisabledSources};
 pub use environment::Environment;
 pub use folder::{
     Discovered, Discovery, EXECUTABLE_TIMEOUT, FileState, FoundExtension, FoundFile, FoundHook,
-    FoundScript, HookFolder, Speaks,
+    FoundScript, HookFolder, LOAD_DEADLINE, Speaks,
 };
 pub use folder_name::{FolderName, NoFolderName};
-pub use layers::{HookFiles, LayerError, Layers};
+pub use layers::{HookFiles, Layers};
 pub use line::{HookLine, load_lines};
 pub use load::{LoadOptions, Loaded, LoadedFile, load_file, load_files, load_text};
 pub use manager::{HookManager, ManagedHook};
 pub use problem::{LoadError, Problem, Severity};
 pub use project::Project;
 pub use recipe::{NoRecipe, Recipe, RecipePlace, find_recipe, load_recipe};
-pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, Sources};
+pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, Sources, StayReason};
 pub use source::{Place, Span};
 pub use trigger::{Blocked, Conversation, Trigger};
 pub use trust::{

@@ -5,6 +5,7 @@ use std::path::Path;
 use tenterhook::{EventKind, EventName, Layer};
 
 use crate::agent_file::documented_shell;
+use crate::broken::BrokenSource;
 use crate::draft::{Action, Context, Definition, Draft, DraftEvent, Ids};
 use crate::load::{LoadOptions, Loaded};
 use crate::problem::LoadError;
@@ -32,7 +33,6 @@ pub fn load_lines<'a>(
 ) -> Result<Loaded, LoadError> {
     let mut ids = Ids::default();
     let mut loaded = Loaded::default();
-    let mut has_failed = false;
     let lines = lines
         .into_iter()
         .filter(|hook| !hook.line.trim().is_empty());
@@ -48,14 +48,22 @@ pub fn load_lines<'a>(
             // A line of a command line stands on no line.
             spec.source.line = None;
         }
-        has_failed |= report.has_errors();
-        loaded.warnings.extend(report.into_problems());
         loaded.specs.extend(specs);
+        let has_failed = report.has_errors();
+        let problems = report.into_problems();
+        if has_failed {
+            loaded.broken.push(BrokenSource {
+                path: hook.option.into(),
+                layer: Layer::Explicit,
+                system: "docker-agent",
+                problems,
+            });
+        } else {
+            loaded.warnings.extend(problems);
+        }
     }
-    if has_failed && !options.lenient {
-        return Err(LoadError {
-            problems: loaded.warnings,
-        });
+    if !loaded.broken.is_empty() && !options.lenient {
+        return Err(LoadError::from(loaded.broken));
     }
     Ok(loaded)
 }

@@ -10,10 +10,13 @@ use tenterhook::{HookSpec, Layer};
 use tenterhook_handlers::Services;
 
 use crate::agent_file::{self, AgentFile, Form};
+use crate::broken::BrokenSource;
+use crate::disabled::DisabledSources;
 use crate::draft::{Context, Draft};
 use crate::environment::Environment;
 use crate::native;
 use crate::problem::{LoadError, Problem, Severity};
+use crate::project::Project;
 use crate::report::Report;
 use crate::source::Source;
 use crate::tree::{self, Format};
@@ -25,7 +28,8 @@ const SIZE_LIMIT: usize = 4 << 20;
 /// What a load depends on beside the files.
 #[derive(Debug, Clone)]
 pub struct LoadOptions {
-    /// Loads the files that have no errors, and returns the errors of the others among the warnings.
+    /// Loads the files that have no errors, and returns the others as [`Loaded::broken`]. Without it, a load with a
+    /// broken file is an error.
     pub lenient: bool,
     /// The working directory that events are expected to have. Executables are looked up from here, to warn
     /// of those that are missing.
@@ -38,6 +42,8 @@ pub struct LoadOptions {
     pub trust: Trust,
     /// Makes a gate of the project layer deny that may not run, in the place of leaving it out.
     pub deny_untrusted: bool,
+    /// The files that the user has disabled. They are not read.
+    pub disabled: DisabledSources,
 }
 
 impl LoadOptions {
@@ -50,6 +56,7 @@ impl LoadOptions {
             services: Services::default(),
             trust: Trust::default(),
             deny_untrusted: false,
+            disabled: DisabledSources::default(),
         }
     }
 }
@@ -62,9 +69,12 @@ pub struct Loaded {
     /// The hooks that keys of agents stand for, such as `redact_secrets`. They run behind all others of their
     /// event, whatever file those are from.
     pub wired: Vec<HookSpec>,
-    /// What a person should look at. With [`LoadOptions::lenient`] the errors of files that are not loaded
-    /// are among them.
+    /// What a person should look at.
     pub warnings: Vec<Problem>,
+    /// The files that are in force and cannot be loaded, with [`LoadOptions::lenient`].
+    pub broken: Vec<BrokenSource>,
+    /// Files of the project that cannot be loaded and of which nothing was ever approved. They would not run anyway.
+    pub untrusted: Vec<BrokenSource>,
     /// The agents of the agent files.
     pub agent_files: Vec<AgentFile>,
     /// What the project brings, with [`Trust::Approved`]: what runs and what does not.
@@ -84,6 +94,8 @@ pub struct LoadedFile {
     pub sha256: String,
     /// It has errors, and so no hooks.
     pub is_broken: bool,
+    /// The user has disabled it, and it has no hooks.
+    pub is_disabled: bool,
 }
 
 /// Loads a file. `layer` is what its hooks belong to.
@@ -104,18 +116,24 @@ pub fn load_files<P: AsRef<Path>>(
 ) -> Result<Loaded, LoadError> {
     let parts = files.into_iter().map(|(path, layer)| {
         let path = path.as_ref();
+        let is_disabled = options.disabled.contains(path, layer);
         let (sha256, loaded) = match read(path) {
+            _ if is_disabled => (String::new(), Ok(Loaded::default())),
             Ok(text) => (
                 trust::hex_digest(text.as_bytes()),
                 load_one(path, &text, layer, options),
             ),
-            Err(problem) => (String::new(), Err(vec![*problem])),
+            Err(problem) => (
+                String::new(),
+                Err(broken(path, layer, "tenterhook", vec![*problem])),
+            ),
         };
         let file = LoadedFile {
             path: path.to_owned(),
             layer,
             sha256,
             is_broken: loaded.is_err(),
+            is_disabled,
         };
         (file, loaded)
     });
@@ -138,38 +156,67 @@ pub fn load_text(
         layer,
         sha256: trust::hex_digest(text.as_bytes()),
         is_broken: loaded.is_err(),
+        is_disabled: false,
     };
     join([(file, loaded)], options)
 }
 
 fn join(
-    parts: impl IntoIterator<Item = (LoadedFile, Result<Loaded, Vec<Problem>>)>,
+    parts: impl IntoIterator<Item = (LoadedFile, Result<Loaded, Box<BrokenSource>>)>,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
     let mut all = Loaded::default();
-    let mut has_failed = false;
+    let mut problems = Vec::new();
     for (file, part) in parts {
-        all.files.push(file);
         match part {
             Ok(loaded) => {
+                problems.extend(loaded.warnings.iter().cloned());
                 all.specs.extend(loaded.specs);
                 all.wired.extend(loaded.wired);
                 all.warnings.extend(loaded.warnings);
                 all.agent_files.extend(loaded.agent_files);
                 all.brought.extend(loaded.brought);
             }
-            Err(problems) => {
-                has_failed = true;
-                all.warnings.extend(problems);
+            Err(broken) if is_in_force(&file, options) => {
+                problems.extend(broken.problems.iter().cloned());
+                all.broken.push(*broken);
             }
+            Err(broken) => all.untrusted.push(*broken),
         }
+        all.files.push(file);
     }
-    if has_failed && !options.lenient {
+    if !all.broken.is_empty() && !options.lenient {
         return Err(LoadError {
-            problems: all.warnings,
+            problems,
+            broken: all.broken,
         });
     }
     Ok(all)
+}
+
+/// Says whether a file that cannot be loaded would have hooks that run: one of the project only has them where somebody
+/// approved one.
+fn is_in_force(file: &LoadedFile, options: &LoadOptions) -> bool {
+    let (Layer::Project, Trust::Approved(approvals)) = (file.layer, &options.trust) else {
+        return true;
+    };
+    let (project, source) = Project::of_file(&file.path);
+    let mut approved = approvals.approved(&project.dir).iter();
+    options.deny_untrusted || approved.any(|approved| approved.source.starts_with(&source))
+}
+
+fn broken(
+    path: &Path,
+    layer: Layer,
+    system: &'static str,
+    problems: Vec<Problem>,
+) -> Box<BrokenSource> {
+    Box::new(BrokenSource {
+        path: path.to_owned(),
+        layer,
+        system,
+        problems,
+    })
 }
 
 /// Reads a file as text. The error is one problem of the file as a whole, or of the first byte that is no text.
@@ -179,7 +226,8 @@ pub(crate) fn read(path: &Path) -> Result<String, Box<Problem>> {
         Box::new(Problem::new(Severity::Error, &source, None, message))
     };
     let bytes = read_bytes(path).map_err(|error| {
-        let mut problem = whole(format!("the file cannot be read: {error}"));
+        let what = if path.is_dir() { "folder" } else { "file" };
+        let mut problem = whole(format!("the {what} cannot be read: {error}"));
         problem.cause = Some(error.to_string());
         problem
     })?;
@@ -199,7 +247,12 @@ pub(crate) fn read(path: &Path) -> Result<String, Box<Problem>> {
 
 /// Reads a regular file up to one byte more than is allowed. Anything else could make the load wait.
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
+    let metadata = std::fs::metadata(path)?;
+    if metadata.is_dir() {
+        // A folder of hook files is looked for as a file where it cannot be read.
+        std::fs::read_dir(path)?;
+    }
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
@@ -214,14 +267,16 @@ fn load_one(
     text: &str,
     layer: Layer,
     options: &LoadOptions,
-) -> Result<Loaded, Vec<Problem>> {
+) -> Result<Loaded, Box<BrokenSource>> {
     let mut report = Report::new(Source::new(path, text));
     let format = Format::of(path, text);
     let root = tree::read(&mut report, format);
     let mut loaded = Loaded::default();
+    let mut system = "tenterhook";
     if let Some(root) = root {
         let mut wired = Vec::new();
         let drafts = if let Some(form) = Form::of(&root) {
+            system = "docker-agent";
             let read = agent_file::read(&mut report, &root, form);
             if form == Form::AgentFile {
                 loaded.agent_files.push(read.file);
@@ -244,7 +299,7 @@ fn load_one(
     let has_errors = report.has_errors();
     let problems = report.into_problems();
     if has_errors {
-        return Err(problems);
+        return Err(broken(path, layer, system, problems));
     }
     loaded.warnings = problems;
     Ok(loaded)

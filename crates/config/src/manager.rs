@@ -9,6 +9,7 @@ use tenterhook::{
 use tenterhook_dialects::tools;
 
 use crate::folder::{Discovered, Discovery, EXECUTABLE_TIMEOUT};
+use crate::problem::LoadError;
 
 /// A hook as people know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,10 +44,13 @@ pub struct HookManager {
 impl HookManager {
     /// Finds hooks and takes them.
     ///
+    /// # Errors
+    /// With every source that is in force and cannot be loaded, unless the search is [lenient](Discovery::lenient).
+    ///
     /// # Panics
     /// Panics outside a tokio runtime with I/O and time enabled.
-    pub async fn discover(discovery: Discovery) -> Self {
-        let mut found = discovery.discover().await;
+    pub async fn discover(discovery: Discovery) -> Result<Self, LoadError> {
+        let mut found = discovery.discover().await?;
         let specs = std::mem::take(&mut found.specs);
         let mut manager = Self {
             engine: Engine::builder().tools(tools::native()).build(),
@@ -54,7 +58,7 @@ impl HookManager {
             found,
         };
         manager.add(specs);
-        manager
+        Ok(manager)
     }
 
     /// Adds hooks behind those that are there, such as a recipe's.

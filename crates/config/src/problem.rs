@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use crate::broken::BrokenSource;
 use crate::source::{Place, Source, Span};
 
 /// How much a problem matters.
@@ -120,12 +121,24 @@ fn lossy<S: Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, 
     serializer.collect_str(&path.display())
 }
 
-/// Hook files that cannot be loaded, with everything that is wrong with them.
+/// Sources of hooks that are in force and cannot be loaded, with everything that is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{}", self.summary())]
 pub struct LoadError {
-    /// The problems, file by file and in the order of each file. Warnings are among them.
+    /// The problems, file by file and in the order of each file. Warnings are among them, also those of other files.
     pub problems: Vec<Problem>,
+    /// The sources that cannot be loaded, each with its own problems.
+    pub broken: Vec<BrokenSource>,
+}
+
+impl From<Vec<BrokenSource>> for LoadError {
+    fn from(broken: Vec<BrokenSource>) -> Self {
+        let problems = broken.iter().flat_map(|source| source.problems.clone());
+        Self {
+            problems: problems.collect(),
+            broken,
+        }
+    }
 }
 
 impl LoadError {
@@ -148,7 +161,7 @@ impl LoadError {
         };
         match paths.as_slice() {
             [path] => format!("{count} in `{}`", path.display()),
-            paths => format!("{count} in {} hook files", paths.len()),
+            paths => format!("{count} in {} files", paths.len()),
         }
     }
 }

@@ -17,10 +17,11 @@ use tenterhook::{EventKind, HookId, HookSpec, Layer, Source as HookSource, nativ
 use tenterhook_dialects::kodelet::{self, Kodelet};
 use tenterhook_handlers::recipe::{RecipeHandlers, RecipeHook};
 
+use crate::broken::BrokenSource;
 use crate::fields::{Empty, Fields, wrong};
 use crate::layers::Layers;
 use crate::load::{LoadOptions, read};
-use crate::problem::LoadError;
+use crate::problem::{LoadError, Problem};
 use crate::project::{KODELET, TENTERHOOK};
 use crate::report::Report;
 use crate::source::{Source, Span};
@@ -141,9 +142,7 @@ pub fn load_recipe(
 ) -> Result<Recipe, LoadError> {
     match place {
         RecipePlace::File(path) => {
-            let text = read(path).map_err(|problem| LoadError {
-                problems: vec![*problem],
-            })?;
+            let text = read(path).map_err(|problem| broken(path, vec![*problem]))?;
             parse(path, &text, Some(path), handlers, options)
         }
         RecipePlace::Shipped(name) => {
@@ -210,11 +209,18 @@ fn parse(
         }
     }
     if report.has_errors() {
-        return Err(LoadError {
-            problems: report.into_problems(),
-        });
+        return Err(broken(path, report.into_problems()));
     }
     Ok(recipe)
+}
+
+fn broken(path: &Path, problems: Vec<Problem>) -> LoadError {
+    LoadError::from(vec![BrokenSource {
+        path: path.to_owned(),
+        layer: Layer::Explicit,
+        system: "kodelet",
+        problems,
+    }])
 }
 
 /// Returns the front matter, with every byte at its place in the file, and what stands below it.

@@ -1,14 +1,20 @@
 //! Hooks that follow their files while a session goes on.
 //!
-//! | a file | what becomes of its hooks |
-//! |---|---|
-//! | stays as it is | they stay, with the state of their worker |
-//! | is changed | its new hooks take their place; calls under way finish on the old ones |
-//! | was named by the call | they stay, whatever becomes of the file: nobody has approved what stands there now |
-//! | is added, is removed | come; go |
-//! | of a project is changed or gone, and was approved | the approved version goes on, unless what is untrusted is denied: an agent does not get rid of its guards |
-//! | of a project is approved anew, or its approval is taken back | they come; go |
-//! | cannot be loaded any more | they go, and that is told; where hooks are strict, what they guarded is denied |
+//! Nothing weakens by itself. A look at the files ([`Reloader::follow`]) brings new hooks in and takes none away; only a reload
+//! that somebody asks for ([`Reloader::reload`]) replaces what was in force:
+//!
+//! | a file | when the files are looked at | when a reload is asked for |
+//! |---|---|---|
+//! | stays as it is | its hooks stay, with the state of their worker | the same |
+//! | is new | its hooks come | the same |
+//! | is changed | the version in force stays, with a notice | the new hooks take their place |
+//! | cannot be loaded any more | the version in force stays, with a notice | the same |
+//! | is gone | the version in force stays, with a notice | its hooks go |
+//! | was named by the call | its hooks stay: nobody has approved what stands there now | the same |
+//! | of a project is changed or gone, and was approved | the approved version goes on, unless what is untrusted is denied | the same |
+//! | of a project is approved anew, or its approval is taken back | its hooks come; go | the same |
+//!
+//! Calls under way finish on the hooks that they began with.
 //!
 //! All that changes at once is swapped in at once: no event sees a part of it.
 
@@ -79,13 +85,33 @@ pub enum ChangeKind {
         /// The hooks of the approved version go on.
         goes_on: bool,
     },
-    /// It has no hooks any more.
+    /// It is new and cannot be loaded.
     Failed {
         /// What is wrong with it.
         problem: String,
-        /// What it guarded is denied.
+        /// What it may guard is denied.
         denies: bool,
     },
+    /// The version that was in force stays in force.
+    Stays {
+        /// What happened to the file.
+        because: StayReason,
+    },
+}
+
+/// Why hooks stay in force that are not those of their file any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StayReason {
+    /// The file cannot be loaded any more.
+    Broken {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The file is another one, and nobody has asked for a reload.
+    Changed,
+    /// The file is gone, and nobody has asked for a reload.
+    Gone,
 }
 
 impl fmt::Display for Change {
@@ -103,12 +129,28 @@ impl fmt::Display for Change {
             ChangeKind::Waits { goes_on: false } => write!(f, "{name} waits for an approval"),
             ChangeKind::Failed { problem, denies } => {
                 let denied = if *denies {
-                    "; what they guarded is denied"
+                    "; what they may guard is denied"
                 } else {
                     ""
                 };
                 write!(f, "the hooks of {name} are not in force: {problem}{denied}")
             }
+            ChangeKind::Stays { because } => match because {
+                StayReason::Broken { problem } => write!(
+                    f,
+                    "{name} cannot be loaded any more, so the version that was in force stays: {problem}"
+                ),
+                StayReason::Changed => write!(
+                    f,
+                    "{name} has changed; the version that was in force stays until you reload"
+                ),
+                StayReason::Gone => {
+                    write!(
+                        f,
+                        "{name} is gone; its hooks stay in force until you reload"
+                    )
+                }
+            },
         }
     }
 }
@@ -159,12 +201,22 @@ impl Reloader {
         }
     }
 
-    /// Looks at every file again, and swaps in what has changed.
+    /// Looks at every file again, and swaps in what is there now, because somebody asked for it. What cannot be loaded any
+    /// more stays as it was.
     ///
     /// # Panics
     /// Panics outside a tokio runtime with I/O and time enabled.
     pub async fn reload(&mut self) -> Reloaded {
-        self.reload_all(|_| true).await
+        self.reload_all(|_| true, true).await
+    }
+
+    /// Looks at every file again, and swaps in what is new. Hooks that are in force stay, whatever became of their files:
+    /// nobody has asked for less.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn follow(&mut self) -> Reloaded {
+        self.reload_all(|_| true, false).await
     }
 
     /// Leaves a workspace for another one: its hooks go, and those of the other one come. All others stay as they are.
@@ -174,7 +226,8 @@ impl Reloader {
     pub async fn switch_workspace(&mut self, name: FolderName) -> Reloaded {
         self.sources.search = self.sources.search.clone().workspace(Some(name));
         let other = self.sources.search.clone();
-        self.reload_all(move |path| other.has_in_force(path)).await
+        self.reload_all(move |path| other.has_in_force(path), false)
+            .await
     }
 
     /// Waits until something happens in the folders that are looked at, and for a moment after it, so that much that happens at once
@@ -212,14 +265,19 @@ impl Reloader {
         places.into_iter().collect()
     }
 
-    async fn reload_all(&mut self, is_in_force: impl Fn(&Path) -> bool) -> Reloaded {
+    async fn reload_all(
+        &mut self,
+        is_in_force: impl Fn(&Path) -> bool,
+        is_asked: bool,
+    ) -> Reloaded {
         let mut problems = Vec::new();
         let trust = self.trust(&mut problems).await;
         let loaded = self.load(&trust, &mut problems).await;
         let changes = match loaded {
             Some((loaded, discovered)) => {
                 self.extensions = discovered.extensions;
-                self.take(&loaded, discovered.files, trust, is_in_force)
+                let rules = self.rules(trust, is_asked);
+                self.take(&loaded, discovered.files, &rules, is_in_force)
             }
             None => Vec::new(),
         };
@@ -233,22 +291,13 @@ impl Reloader {
         &mut self,
         loaded: &Loaded,
         found: Vec<FoundFile>,
-        trust: Trust,
+        rules: &Rules,
         is_in_force: impl Fn(&Path) -> bool,
     ) -> Vec<Change> {
         let (units, denials) = unit::of(loaded, found);
-        let approvals = match trust {
-            Trust::Caller => None,
-            Trust::Approved(approvals) => Some(approvals),
-        };
-        let rules = Rules {
-            // What is denied is not let run.
-            approvals: approvals.filter(|_| !self.sources.options.deny_untrusted),
-            is_strict: self.sources.search.is_strict(),
-        };
         let mut before = std::mem::take(&mut self.units);
         before.retain(|unit| !unit.is_empty());
-        let (units, changes) = unit::merge(before, units, &rules, is_in_force);
+        let (units, changes) = unit::merge(before, units, rules, is_in_force);
         self.units = units;
         let is_denied_anew = ids(&denials) != ids(&self.denials);
         self.denials = denials;
@@ -256,6 +305,18 @@ impl Reloader {
             self.swap();
         }
         changes
+    }
+
+    fn rules(&self, trust: Trust, is_asked: bool) -> Rules {
+        let approvals = match trust {
+            Trust::Caller => None,
+            Trust::Approved(approvals) => Some(approvals),
+        };
+        Rules {
+            // What is denied is not let run.
+            approvals: approvals.filter(|_| !self.sources.options.deny_untrusted),
+            is_asked,
+        }
     }
 
     /// Returns who says which hooks of the project run, by now.
@@ -288,7 +349,6 @@ impl Reloader {
         };
         let read = tokio::task::spawn_blocking(move || {
             let files = sources.layers.hook_files_and(&sources.named);
-            let files = files.map_err(|error| tenterhook::error_chain(&error))?;
             load_files(files.files, &options).map_err(|error| error.to_string())
         });
         // What the call names is not followed: its new version would run without an approval.
@@ -302,9 +362,25 @@ impl Reloader {
             }
             Err(_) => return None,
         };
-        let mut discovered = search.discover().await;
-        if !discovered.unreadable.is_empty() {
-            problems.append(&mut discovered.unreadable);
+        let mut discovered = match search.lenient(true).discover().await {
+            Ok(discovered) => discovered,
+            Err(error) => {
+                problems.push(error.to_string());
+                return None;
+            }
+        };
+        // What is below a folder that cannot be read is unknown, so nothing of it changes.
+        let broken = loaded.broken.iter().chain(&discovered.broken);
+        let is_file = |path: &Path| discovered.files.iter().any(|file| file.path == path);
+        let mut folders =
+            broken.filter(|it| it.path.is_dir() || !is_listed(&loaded, &it.path, is_file));
+        if let Some(folder) = folders.next() {
+            let problem = folder.first_error().map(|problem| problem.message.as_str());
+            problems.push(format!(
+                "the hooks of `{}` stay as they were: {}",
+                folder.path.display(),
+                problem.unwrap_or("it cannot be read")
+            ));
             return None;
         }
         loaded.specs.append(&mut discovered.specs);
@@ -331,6 +407,11 @@ impl Reloader {
         specs.extend(self.fixed.last.iter().cloned());
         self.scope.replace(specs);
     }
+}
+
+/// Says whether a path is one of the files that were looked at.
+fn is_listed(loaded: &Loaded, path: &Path, is_found: impl Fn(&Path) -> bool) -> bool {
+    is_found(path) || loaded.files.iter().any(|file| file.path == path)
 }
 
 /// Returns what hooks are called, and their events.

@@ -47,6 +47,9 @@ pub use write::entry;
 
 use crate::object::{self, Shape};
 
+/// Events of versions of pi after the one whose documents are followed. They never happen here.
+const LATER_EVENTS: [&str; 2] = ["before_provider_headers", "project_trust"];
+
 /// The dialect, as handlers of one of pi's events speak it.
 #[derive(Debug)]
 pub struct Pi {
@@ -57,6 +60,11 @@ impl Pi {
     /// Returns the event that pi knows by this name.
     pub fn event(name: &str) -> Option<&'static PiEvent> {
         EVENTS.iter().find(|event| event.name == name)
+    }
+
+    /// Says whether a later version of pi has an event of this name.
+    pub fn is_later_event(name: &str) -> bool {
+        LATER_EVENTS.contains(&name)
     }
 }
 

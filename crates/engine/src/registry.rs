@@ -337,7 +337,7 @@ impl RegisteredHook {
             handler: handling.describe(),
             phase: *phase,
             priority: *priority,
-            timeout_seconds: (*timeout != NO_TIMEOUT).then(|| timeout.as_secs_f64()),
+            timeout_seconds: (*timeout != NO_TIMEOUT).then_some(timeout.as_secs_f64()),
             policy: *policy,
             source: source.clone(),
             problem: handling.problem(),

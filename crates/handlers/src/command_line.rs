@@ -43,6 +43,13 @@ pub fn readings(line: &str) -> Vec<String> {
     readings
 }
 
+/// Returns the commands of a line, each in its words. A command that only a substitution inside quotes has is among them.
+pub fn commands(line: &str) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    read(&mut line.chars().peekable(), None, 0, &mut commands);
+    commands
+}
+
 /// Characters with which a command line does more than run one program with plain arguments.
 pub fn is_syntax(character: char) -> bool {
     matches!(

@@ -65,7 +65,7 @@ pub const PROTOCOL_VERSION: u32 = 1;
 pub const LONGEST_LINE: usize = 16 << 20;
 
 /// How long a worker may take to start, and to load one file.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(30);
 /// The pause after the first failure; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause of a worker that is started again.

@@ -40,6 +40,8 @@ pub enum JournalRecord {
     Run(RunRecord),
     /// A whole dispatch.
     Dispatch(DispatchRecord),
+    /// A source of hooks that the user disabled or enabled.
+    Source(SourceRecord),
 }
 
 /// What happened to one hook of a dispatch.
@@ -119,4 +121,28 @@ pub struct DispatchRecord {
     pub hooks: u32,
     /// How long the dispatch took, in milliseconds.
     pub duration_ms: f64,
+}
+
+wire_enum! {
+    /// What the user did with a source of hooks.
+    pub enum SourceAction {
+        /// Its hooks do not run from now on.
+        #[default] Disabled = "disabled",
+        /// Its hooks run again.
+        Enabled = "enabled",
+    }
+}
+
+/// A source of hooks that the user disabled or enabled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceRecord {
+    /// [`FORMAT_VERSION`] of the writer.
+    pub v: u32,
+    /// When it happened.
+    #[schemars(with = "String")]
+    pub timestamp: Timestamp,
+    /// What the user did.
+    pub action: SourceAction,
+    /// The file or folder.
+    pub path: String,
 }

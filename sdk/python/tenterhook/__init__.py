@@ -28,13 +28,47 @@ __all__ = [
 ]
 
 
+# The fields that events of the catalogue have. A test of the host keeps the list complete.
+_FIELDS = frozenset(
+    """
+    agent agent_name agent_switch_kind approval_decision approval_source attempt blocked branch_entries budget by
+    channel_id channel_ids chat_id child_session_id class command compaction_entry compaction_reason context_limit cost
+    custom_instructions cwd decision default_directory delta duration_ms entry_id error event event_id
+    exclude_from_context from_agent from_agent_models from_hook headers hook_event_name images input_text input_tokens
+    invoked_by is_error is_voice iteration kind label last_user_message level limit max_retries message messages model
+    model_id name new_leaf_id new_max_iterations notification_level notification_message old_leaf_id output_tokens
+    parent_session_id partial_result parts payload position preparation previous_level previous_max_iterations
+    previous_model previous_session prompt queue reason recipe response response_text result retryable role sequence
+    session_id skip_conversation_restore source started_at_ms status steering_messages stop_hook_active stop_response
+    success suggestions summary summary_entry system_prompt target_session task task_id text timestamp to_agent
+    tokens_before tool_category tool_error tool_input tool_name tool_response tool_results tool_use_id tools
+    total_duration_ms turn_index turn_number usage used user_id will_retry workspace worktree_branch worktree_path
+    worktree_source_dir
+    """.split()
+)
+
+
 class Event(dict):
-    """One event: a mapping whose keys are attributes too. What is not there is None as an attribute."""
+    """One event: a mapping whose keys are attributes too.
+
+    A field of the catalogue that this event does not have is None. Any other name is a mistake and raises AttributeError.
+    """
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.get(name)
+        try:
+            return self[name]
+        except KeyError:
+            pass
+        if name in _FIELDS:
+            return None
+        message = f"the event has no field {name!r}"
+        if not name.startswith("_"):
+            import difflib
+
+            near = difflib.get_close_matches(name, _FIELDS.union(self), 1)
+            if near:
+                message += f"; did you mean {near[0]!r}?"
+        raise AttributeError(message)
 
 
 class Effect(dict):

@@ -59,12 +59,12 @@ impl Bench<'_> {
         }
         let mut question = self.judge(passage).await?;
         let before = passage.input.clone();
-        let is_allowed = self.ask_pre_tool_use(passage, &mut question).await?;
+        let hook_approval = self.ask_pre_tool_use(passage, &mut question).await?;
         if passage.input != before {
             let again = self.judge(passage).await?;
             question = question.followed_by(again);
         }
-        match question.answer_without_user(is_allowed, self.setup.permissions.says_yes()) {
+        match question.answer_without_user(hook_approval, self.setup.permissions.says_yes()) {
             Some(source) => Ok(source),
             None => self.ask(passage, question).await,
         }
@@ -124,7 +124,7 @@ impl Bench<'_> {
         &self,
         passage: &mut Passage<'_>,
         question: &mut Question,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Option<ApprovalSource>, Refusal> {
         let outcome = self.hooks.fire(call_event!(PreToolUse, passage)).await;
         for text in outcome.context() {
             // What was said of one attempt needs not be said of the next.
@@ -139,7 +139,9 @@ impl Bench<'_> {
             });
         }
         let demand = self.verdict(&outcome, DenialSource::PreToolUseHook)?;
-        let is_allowed = outcome.is_allowed();
+        let approval = outcome
+            .is_allowed()
+            .then_some(ApprovalSource::PreToolUseHook);
         fill(&mut question.metadata, outcome.metadata());
         question.demand = question.demand.take().or(demand);
         if let Some(event) = outcome.into_rewritten() {
@@ -150,7 +152,7 @@ impl Bench<'_> {
                 DenialSource::PreToolUseHook,
             )?;
         }
-        Ok(is_allowed)
+        Ok(approval)
     }
 
     /// Asks the hooks that may answer for the user, then the user.
@@ -343,16 +345,18 @@ impl Question {
     }
 
     /// Returns what lets the call through without a question.
-    fn answer_without_user(&self, is_allowed: bool, says_yes: bool) -> Option<ApprovalSource> {
+    fn answer_without_user(
+        &self,
+        hook_approval: Option<ApprovalSource>,
+        says_yes: bool,
+    ) -> Option<ApprovalSource> {
         if self.demand.is_some() {
             return None;
         }
         match self.ruling {
             Ruling::Allow => Some(ApprovalSource::Rule),
             Ruling::Granted => Some(ApprovalSource::Session),
-            Ruling::Harmless | Ruling::Unruled if is_allowed => {
-                Some(ApprovalSource::PreToolUseHook)
-            }
+            Ruling::Harmless | Ruling::Unruled if hook_approval.is_some() => hook_approval,
             Ruling::Harmless | Ruling::Unruled | Ruling::Ask(_) if says_yes => {
                 Some(ApprovalSource::Yes)
             }

@@ -557,10 +557,11 @@ async fn ask_never_rounds_down_to_allow() {
         EventKind::PermissionRequest,
     ] {
         for (number, permissions) in every.iter().enumerate() {
-            let permissions = match kind {
-                // It fires only where the user would be asked.
-                EventKind::PermissionRequest => Permissions::new().ask(shell()),
-                _ => permissions(),
+            // `permission_request` fires only where the user would be asked.
+            let permissions = if kind == EventKind::PermissionRequest {
+                Permissions::new().ask(shell())
+            } else {
+                permissions()
             };
             // No one is there to be asked, and other hooks allow the call.
             let stage = Stage::empty();

@@ -180,7 +180,7 @@ fn explain_says_of_every_file_why_it_runs_or_not() {
         "-  shells       its matcher `shell` does not match `read_file`",
         "-  README.md    not executable",
         "-  guard        untrusted: never approved in this project",
-        "-  broken       probe failed: exit status 3: oh no",
+        "-  broken       broken: run with the argument `hook`, it ended with exit status 3: oh no",
         "-  late         shadowed by [DIR]/work/.kodelet/hooks/late",
         "-  off.disable  disabled by its name",
         "-  other        runs for turn_end, not for this event",
@@ -191,11 +191,13 @@ fn explain_says_of_every_file_why_it_runs_or_not() {
     for (line, expected) in lines.iter().zip(expected) {
         assert!(line.starts_with(expected), "{expected}\n{}", ran.stdout);
     }
-    assert_eq!(ran.status, 0);
-    let json = ran
+    assert_eq!(ran.status, 3, "one of them is broken");
+    let ran = ran
         .again(["explain", "pre_tool_use", "--tool", "read_file", "--json"])
-        .run()
-        .json();
+        .run();
+    assert_eq!(ran.status, 3);
+    let json = ran.json();
+    assert_eq!(json["broken"].as_array().unwrap().len(), 1);
     let runs = json["hooks"]
         .as_array()
         .unwrap()

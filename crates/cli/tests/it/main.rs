@@ -26,6 +26,7 @@ mod input;
 mod interrupt;
 mod lifecycle;
 mod list;
+mod loading;
 mod model;
 mod models;
 mod outcome;

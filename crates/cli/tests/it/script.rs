@@ -198,7 +198,7 @@ fn a_session_takes_what_is_saved_between_two_prompts() {
     fs::write(folder.join("note.py"), note("one")).unwrap();
     let (running, mut stdin) = test
         .args(["run", "--yes", "--no-journal"])
-        .script("turns: [{text: first}, {text: second}, {text: third}]")
+        .script("turns: [{text: first}, {text: second}, {text: third}, {text: fourth}]")
         .start_with_open_stdin();
     let log = running.path("work/log");
     let wait_for = |text: &str| {
@@ -213,16 +213,20 @@ fn a_session_takes_what_is_saved_between_two_prompts() {
     fs::write(folder.join("note.py"), note("two")).unwrap();
     fs::write(folder.join("other.py"), "import nowhere\n").unwrap();
     stdin.write_all(b"hello\n").unwrap();
-    wait_for("one two ");
+    wait_for("one one ");
+    // What is in force stays until somebody asks for a reload.
+    stdin.write_all(b"/reload\nhello\n").unwrap();
+    wait_for("one one two ");
     fs::remove_file(folder.join("note.py")).unwrap();
     stdin.write_all(b"hello\n/quit\n").unwrap();
     let ran = running.finish();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
-    assert_eq!(ran.file("log"), "one two ");
+    assert_eq!(ran.file("log"), "one one two two ");
     let expected = [
+        "warning: note.py has changed; the version that was in force stays until you reload",
+        "warning: the hooks of other.py are not in force: ModuleNotFoundError: No module named 'nowhere'",
         "reloaded note.py: 1 hook",
-        "warning: the hooks of other.py are not in force: probe failed: other.py:1: ModuleNotFoundError: No module named 'nowhere'",
-        "unloaded note.py: its hooks are gone",
+        "warning: note.py is gone; its hooks stay in force until you reload",
     ];
     let told: Vec<_> = ran
         .stderr

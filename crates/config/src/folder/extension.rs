@@ -8,6 +8,7 @@ use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tenterhook::{EventName, HookSpec};
 use tenterhook_dialects::kodelet_extension::{EVENTS, ExtensionEvent, KodeletExtension};
@@ -16,10 +17,15 @@ use tenterhook_handlers::worker::{
     Extension, ExtensionCommand, ExtensionTool, Registration, Subscription, WorkerHandler,
 };
 use tenterhook_process::{Command, Program, is_executable};
+use tokio::time::timeout;
 
-use super::scan::{Beside, Candidate, MOST_FILES, Scanned, look_at};
-use super::script::hook_id;
-use super::{Answer, Discovered, FileState, FoundHook, HookFolder, Speaks, spec};
+use super::probe::Declared;
+use super::scan::{Beside, Candidate, MOST_FILES, Scanned, look_at, too_many, unreadable};
+use super::script::{self, hook_id};
+use super::{Discovered, FileState, FoundHook, HookFolder, Speaks, spec};
+use crate::broken::{Fault, FaultPlace};
+use crate::disabled::DisabledSources;
+use crate::suggest::{nearest, one_of};
 use crate::trust::{Trust, hex_digest};
 
 /// What the name of an executable begins with.
@@ -52,18 +58,22 @@ pub(super) fn beside(hooks: &HookFolder) -> HookFolder {
 }
 
 /// Looks at a folder of extensions.
-pub(super) fn scan(
-    folder: &HookFolder,
-    trust: &Trust,
-    scanned: &mut Scanned,
-) -> Result<(), String> {
+pub(super) fn scan(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), Fault> {
     let mut candidates = Vec::new();
-    for entry in entries(&folder.dir).map_err(|error| error.to_string())? {
+    for entry in entries(&folder.dir)? {
         let name = entry.file_name().to_string_lossy().into_owned();
         let found = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            // A folder that cannot be read holds no extension, as with kodelet.
-            let within = entries(&entry.path()).unwrap_or_default();
-            first(&within).map(|path| (name, entry.path(), path))
+            match entries(&entry.path()) {
+                Ok(within) => first(&within).map(|path| (name, entry.path(), path)),
+                Err(fault) => {
+                    let own = HookFolder {
+                        dir: entry.path(),
+                        ..folder.clone()
+                    };
+                    scanned.fail(&own, fault, trust, &DisabledSources::default());
+                    None
+                }
+            }
         } else {
             let own = name.strip_prefix(PREFIX).map(str::to_owned);
             own.map(|own| (own, folder.dir.clone(), entry.path()))
@@ -85,13 +95,16 @@ pub(super) fn scan(
 }
 
 /// Returns what stands in a folder, in the byte order of the names.
-fn entries(dir: &Path) -> std::io::Result<Vec<DirEntry>> {
+fn entries(dir: &Path) -> Result<Vec<DirEntry>, Fault> {
     let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries.take(MOST_FILES).collect::<Result<Vec<_>, _>>(),
+        Ok(entries) => entries.take(MOST_FILES + 1).collect::<Result<Vec<_>, _>>(),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     };
-    let mut entries = entries?;
+    let mut entries = entries.map_err(|error| unreadable(&error))?;
+    if entries.len() > MOST_FILES {
+        return Err(too_many());
+    }
     entries.sort_by_key(DirEntry::file_name);
     Ok(entries)
 }
@@ -179,20 +192,21 @@ impl Extensions {
     }
 
     /// Starts an extension and returns what it registers as text.
-    pub(super) fn ask(
+    pub(super) async fn ask(
         &self,
         candidate: &Candidate,
-    ) -> impl Future<Output = Result<String, String>> + Send + use<> {
+        deadline: Duration,
+    ) -> Result<String, Fault> {
         let extension = self.of(candidate);
-        async move {
-            let registration = extension.registration().await;
-            let registration = registration.map_err(|error| error.to_string())?;
-            serde_json::to_string(&*registration).map_err(|error| error.to_string())
-        }
+        let registration = timeout(deadline, extension.registration())
+            .await
+            .map_err(|_| script::too_late(deadline))?
+            .map_err(|error| error.to_string())?;
+        serde_json::to_string(&*registration).map_err(|error| error.to_string().into())
     }
 }
 
-/// Returns the subscriptions to events that there are. kodelet never fires the others either.
+/// Returns the subscriptions, each with its event.
 fn subscriptions(
     registration: &Registration,
 ) -> impl Iterator<Item = (&'static ExtensionEvent, &Subscription)> {
@@ -202,15 +216,25 @@ fn subscriptions(
     })
 }
 
-/// Returns what becomes of an extension that said what it registers.
-pub(super) fn state(answer: Answer) -> FileState {
-    let read = answer.and_then(|declared| {
-        serde_json::from_str::<Registration>(&declared.0).map_err(|error| error.to_string())
-    });
-    let registration = match read {
-        Ok(registration) => registration,
-        Err(problem) => return FileState::ProbeFailed { problem },
-    };
+/// Returns the state of an extension that answered what it registers.
+pub(super) fn state(declared: &Declared) -> Result<FileState, Fault> {
+    let registration: Registration =
+        serde_json::from_str(&declared.0).map_err(|error| error.to_string())?;
+    let mut wanted = registration.subscriptions.iter();
+    if let Some(unknown) = wanted.find(|it| KodeletExtension::event(&it.event).is_none()) {
+        let name = unknown.event.as_str();
+        let names = || EVENTS.iter().map(|event| event.name);
+        return Err(Fault {
+            suggestion: nearest(name, names()).map(str::to_owned),
+            allowed: Some(one_of(names())),
+            place: FaultPlace::Quoted(name.to_owned()),
+            ..format!(
+                "the extension subscribes to the unknown event `{}`",
+                name.escape_debug()
+            )
+            .into()
+        });
+    }
     let hooks = subscriptions(&registration).map(|(event, subscription)| FoundHook {
         name: subscription.event.clone(),
         event: EventName::Known(event.kind),
@@ -218,7 +242,7 @@ pub(super) fn state(answer: Answer) -> FileState {
         matcher: None,
         priority: subscription.priority,
     });
-    FileState::Script {
+    Ok(FileState::Script {
         hooks: hooks.collect(),
         tools: registration
             .tools
@@ -230,7 +254,7 @@ pub(super) fn state(answer: Answer) -> FileState {
             .into_iter()
             .map(|command| command.name)
             .collect(),
-    }
+    })
 }
 
 /// Takes what an extension registered: its hooks, its tools and its commands.
@@ -251,14 +275,6 @@ pub(super) async fn take(
     let Ok(registration) = extension.registration().await else {
         return;
     };
-    let unknown = registration.subscriptions.iter();
-    let unknown = unknown.filter(|it| KodeletExtension::event(&it.event).is_none());
-    discovered.warnings.extend(unknown.map(|subscription| {
-        format!(
-            "extension `{id}` wants to see `{}`, which never happens here",
-            subscription.event.escape_debug()
-        )
-    }));
     let made = subscriptions(&registration).enumerate();
     discovered
         .specs

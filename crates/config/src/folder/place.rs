@@ -1,18 +1,20 @@
 //! Where folders of hooks are looked for.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use tenterhook::Layer;
 
+use super::scan::{MOST_FILES, too_many, unreadable};
 use super::{HookFolder, Speaks, extension};
+use crate::broken::Fault;
 use crate::folder_name::FolderName;
 use crate::layers::Layers;
 use crate::project::{KODELET, MORPHIX, OPERATOR, PI, Project, TENTERHOOK, WORKSPACES};
 
-/// The most plugins of one folder that are looked at.
-const MOST_PLUGINS: usize = 1_024;
+/// The most entries of one folder of plugins.
+const MAX_ENTRIES: usize = MOST_FILES;
 
 /// The workspace that is meant where none is named.
 const MAIN: &str = "main";
@@ -32,8 +34,8 @@ pub(super) struct Places {
     pub(super) folders: Vec<HookFolder>,
     /// What was chosen and is not there.
     pub(super) warnings: Vec<String>,
-    /// Folders of the user that cannot be read.
-    pub(super) unreadable: Vec<String>,
+    /// Folders that are there and cannot be looked at.
+    pub(super) broken: Vec<(HookFolder, Fault)>,
 }
 
 /// Returns the folders of layers in the order in which they count.
@@ -166,23 +168,33 @@ impl Places {
     /// Adds the hook folders of plugins, in the byte order of their names. Links to plugins are followed.
     fn add_plugins(&mut self, kodelet: &Path, layer: Layer, project: Option<&Project>) {
         let dir = kodelet.join("plugins");
-        let entries = fs::read_dir(&dir);
-        if let Err(error) = &entries
-            && error.kind() != ErrorKind::NotFound
-            && project.is_none()
-        {
-            self.unreadable.push(format!(
-                "the hooks of `{}` are not in force: {error}",
-                dir.display()
-            ));
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return,
+            read => read.and_then(|entries| {
+                let entries = entries.take(MAX_ENTRIES);
+                entries.collect::<io::Result<Vec<_>>>()
+            }),
+        };
+        let fault = match &entries {
+            Ok(entries) if entries.len() < MAX_ENTRIES => None,
+            Ok(_) => Some(too_many()),
+            Err(error) => Some(unreadable(error)),
+        };
+        if let Some(fault) = fault {
+            let folder = HookFolder {
+                dir,
+                prefix: String::new(),
+                layer,
+                speaks: Speaks::Kodelet,
+                project: project.cloned(),
+            };
+            self.broken.push((folder, fault));
         }
         let mut dirs: Vec<PathBuf> = entries
             .into_iter()
             .flatten()
-            .flatten()
             .map(|entry| entry.path())
             .filter(|path| path.is_dir())
-            .take(MOST_PLUGINS)
             .collect();
         dirs.sort();
         for dir in dirs {

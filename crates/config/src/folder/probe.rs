@@ -1,13 +1,10 @@
 //! Asks executables what they are for.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenterhook_process::{
-    CancellationToken, Capture, Command, End, HeldPipe, Limits, Program, SpawnError,
-};
-use tokio::task::JoinSet;
+use futures_util::future::join_all;
+use tenterhook_process::{CancellationToken, Capture, Command, End, HeldPipe, Limits, Program};
 
 use super::Answer;
 use super::Speaks;
@@ -15,10 +12,8 @@ use super::cache::Cache;
 use super::extension::Extensions;
 use super::scan::Candidate;
 use super::script::{Language, WORKER, Workers};
+use crate::broken::Fault;
 use crate::trust::{Approvals, TrustState};
-
-/// How long an executable may take to say what it is for.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How much of what it prints is looked at. A name is shorter.
 const OUTPUT: Capture = Capture {
@@ -37,6 +32,8 @@ pub(super) struct Probes<'a> {
     directory: PathBuf,
     workers: &'a Workers,
     extensions: &'a Extensions,
+    /// How long each file may take.
+    deadline: Duration,
 }
 
 impl<'a> Probes<'a> {
@@ -44,12 +41,14 @@ impl<'a> Probes<'a> {
         data_dir: Option<&Path>,
         directory: &Path,
         (workers, extensions): (&'a Workers, &'a Extensions),
+        deadline: Duration,
     ) -> Self {
         Self {
             cache: Cache::open(data_dir),
             directory: directory.to_owned(),
             workers,
             extensions,
+            deadline,
         }
     }
 
@@ -74,55 +73,60 @@ impl<'a> Probes<'a> {
 
     /// Asks several at once; the answers come with their places.
     pub(super) async fn ask(&mut self, asked: Vec<(usize, &Candidate)>) -> Vec<(usize, Answer)> {
+        let mut scripts = Vec::new();
         let mut answers = Vec::with_capacity(asked.len());
-        let mut running = JoinSet::new();
-        let mut starting = JoinSet::new();
-        let mut asked_by = HashMap::new();
+        let mut known = Vec::new();
+        let mut programs = Vec::new();
+        let mut extensions = Vec::new();
         for (index, candidate) in asked {
             if candidate.found.speaks == Speaks::KodeletExtension {
                 // What it registers is asked of the process that is called later, never remembered.
-                let asked = self.extensions.ask(candidate);
-                starting.spawn(async move { (index, asked.await.map(Declared)) });
-                continue;
-            }
-            let key = Cache::key(&candidate.found.path, &candidate.sha256);
-            if let Some(language) = candidate.language {
+                extensions.push((index, candidate));
+            } else if let Some(language) = candidate.language {
                 // What a script registers may depend on anything, so it is asked every time.
-                let answer = self.workers.ask(language, candidate).await;
-                answers.push((index, answer.map(Declared)));
-                continue;
+                scripts.push((index, language, candidate));
+            } else if let Some(declared) = self.cache.find(&key(candidate)) {
+                known.push((index, candidate, declared));
+            } else {
+                programs.push((index, candidate));
             }
-            if let Some(declared) = self.cache.find(&key) {
-                answers.push((index, self.served(candidate, Ok(declared)).await));
-                continue;
-            }
-            let command = Command::new(Program::exec([candidate.run.as_os_str(), "hook".as_ref()]));
-            // What is not the project's does not depend on what stands in the project's folder.
-            let dir = match candidate.project() {
-                Some(_) => Some(self.directory.as_path()),
-                None => candidate.run.parent(),
-            };
-            let command = match dir.filter(|dir| !dir.as_os_str().is_empty()) {
-                Some(dir) => command.working_dir(dir.to_owned()),
-                None => command,
-            };
-            asked_by.insert(index, candidate);
-            running.spawn(async move { (index, key, probe(&command).await) });
         }
-        while let Some(joined) = running.join_next().await {
-            let Ok((index, key, mut answer)) = joined else {
-                continue;
-            };
-            if let Ok(declared) = &answer {
-                self.cache.remember(key, declared);
-            }
-            if let Some(candidate) = asked_by.get(&index) {
-                answer = self.served(candidate, answer).await;
+        let (this, deadline) = (&*self, self.deadline);
+        let extensions = extensions.into_iter().map(|(index, candidate)| async move {
+            let asked = this.extensions.ask(candidate, deadline).await;
+            (index, asked.map(Declared))
+        });
+        let known = known
+            .into_iter()
+            .map(|(index, candidate, declared)| async move {
+                (index, this.served(candidate, Ok(declared)).await)
+            });
+        let programs = programs.into_iter().map(|(index, candidate)| async move {
+            let answer = this.probe(candidate).await;
+            let learned = answer
+                .clone()
+                .ok()
+                .map(|declared| (key(candidate), declared));
+            (index, this.served(candidate, answer).await, learned)
+        });
+        let (loaded, started, remembered, probed) = tokio::join!(
+            this.workers.ask_all(scripts, deadline),
+            join_all(extensions),
+            join_all(known),
+            join_all(programs),
+        );
+        answers.extend(
+            loaded
+                .into_iter()
+                .map(|(index, it)| (index, it.map(Declared))),
+        );
+        answers.extend(started);
+        answers.extend(remembered);
+        for (index, answer, learned) in probed {
+            if let Some((key, declared)) = learned {
+                self.cache.remember(key, &declared);
             }
             answers.push((index, answer));
-        }
-        while let Some(started) = starting.join_next().await {
-            answers.extend(started);
         }
         answers
     }
@@ -134,8 +138,27 @@ impl<'a> Probes<'a> {
         if !is_worker {
             return answer;
         }
-        let asked = self.workers.ask(Language::Program, candidate).await;
-        asked.map(Declared)
+        let scripts = vec![(0, Language::Program, candidate)];
+        let mut asked = self.workers.ask_all(scripts, self.deadline).await;
+        match asked.pop() {
+            Some((_, asked)) => asked.map(Declared),
+            None => answer,
+        }
+    }
+
+    /// Runs an executable that says by itself what it is for.
+    async fn probe(&self, candidate: &Candidate) -> Answer {
+        let command = Command::new(Program::exec([candidate.run.as_os_str(), "hook".as_ref()]));
+        // What is not the project's does not depend on what stands in the project's folder.
+        let dir = match candidate.project() {
+            Some(_) => Some(self.directory.as_path()),
+            None => candidate.run.parent(),
+        };
+        let command = match dir.filter(|dir| !dir.as_os_str().is_empty()) {
+            Some(dir) => command.working_dir(dir.to_owned()),
+            None => command,
+        };
+        probe(&command, self.deadline).await
     }
 
     /// Keeps what was learned for the next time.
@@ -144,9 +167,13 @@ impl<'a> Probes<'a> {
     }
 }
 
-async fn probe(command: &Command) -> Answer {
+fn key(candidate: &Candidate) -> String {
+    Cache::key(&candidate.found.path, &candidate.sha256)
+}
+
+async fn probe(command: &Command, deadline: Duration) -> Answer {
     let limits = Limits {
-        timeout: TIMEOUT,
+        timeout: deadline,
         grace: Duration::from_millis(500),
         stdout: OUTPUT,
         stderr: OUTPUT,
@@ -155,7 +182,11 @@ async fn probe(command: &Command) -> Answer {
     let finished = command
         .run(b"", &limits, &CancellationToken::new())
         .await
-        .map_err(|error| not_started(&error))?;
+        .map_err(|error| tenterhook::error_chain(&error))?;
+    let failed = |problem: String| {
+        Fault::from(format!("run with the argument `hook`, {problem}"))
+            .hint("the file must print the name of one event, and exit with status 0")
+    };
     match finished.end {
         End::Exited(0) => {}
         End::Exited(status) => {
@@ -166,28 +197,25 @@ async fn probe(command: &Command) -> Answer {
             } else {
                 format!(": {}", said.escape_debug())
             };
-            return Err(format!("exit status {status}{said}"));
+            return Err(failed(format!("it ended with exit status {status}{said}")));
         }
-        End::Signaled(signal) => return Err(format!("killed by signal {signal}")),
+        End::Signaled(signal) => return Err(failed(format!("it was killed by signal {signal}"))),
         End::TimedOut { .. } => {
-            return Err(format!("no answer within {} seconds", TIMEOUT.as_secs()));
+            let seconds = deadline.as_secs_f64();
+            return Err(failed(format!("it did not answer within {seconds} s")));
         }
-        End::Cancelled { .. } => return Err("cancelled".to_owned()),
+        End::Cancelled { .. } => return Err("cancelled".into()),
     }
     let text = finished.stdout.text();
     let name = text.trim();
     if name.is_empty() {
-        return Err("it prints nothing, expected the name of an event".to_owned());
+        return Err(failed("it printed nothing".to_owned()));
     }
     if name.starts_with('{') {
-        return Err("it prints JSON, expected the name of one event".to_owned());
+        return Err(failed("it printed JSON".to_owned()));
     }
     if name.contains(char::is_whitespace) {
-        return Err("it prints more than one word, expected the name of one event".to_owned());
+        return Err(failed("it printed more than one word".to_owned()));
     }
     Ok(Declared(name.to_owned()))
-}
-
-fn not_started(error: &SpawnError) -> String {
-    tenterhook::error_chain(error)
 }

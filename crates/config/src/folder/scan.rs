@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use tenterhook::{EventName, Layer};
@@ -15,10 +15,12 @@ use super::pi::{self, Extension};
 use super::place::Places;
 use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
+use crate::broken::{BrokenSource, Fault};
+use crate::disabled::DisabledSources;
 use crate::project::Project;
 use crate::trust::{
     Approvals, Item, ItemFile, Trust, TrustState, add, below, check_interpreter, hex_digest,
-    read_whole, sources_below,
+    missing_interpreter, read_whole, sources_below,
 };
 
 /// The most files of one folder that are looked at.
@@ -40,6 +42,8 @@ pub(super) struct Candidate {
     pub(super) known_event: Option<EventName>,
     /// The language, if it is a script that a worker serves.
     pub(super) language: Option<Language>,
+    /// It runs, or would if it could be loaded: it is not the project's, or something of its name was approved there.
+    pub(super) is_in_force: bool,
     /// It shares its worker with no other file.
     pub(super) is_isolated: bool,
     /// What it registers beside hooks, if it is such a script.
@@ -62,16 +66,16 @@ impl Candidate {
         self.project.as_ref()
     }
 
-    /// Says whether somebody other than the project wants it to run. A project's file that could not even be read is
-    /// none; where it was approved, its absence is told.
-    pub(super) fn is_approved(&self) -> bool {
-        let state = self.item.as_ref().map(|(_, state)| *state);
-        self.project.is_none() || state == Some(TrustState::Trusted)
-    }
-
     fn settle(&mut self, state: FileState) {
         self.found.state = state;
         self.step = Step::Settled;
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        let problem = fault.into_problem(&self.found.path);
+        self.settle(FileState::Broken {
+            problem: Box::new(problem),
+        });
     }
 
     /// Returns the name that only one file of a system has.
@@ -87,8 +91,10 @@ impl Candidate {
 pub(super) struct Scanned {
     pub(super) candidates: Vec<Candidate>,
     pub(super) warnings: Vec<String>,
-    /// Folders of the user or the machine that cannot be read.
-    pub(super) unreadable: Vec<String>,
+    /// Folders that are in force and cannot be read.
+    pub(super) broken: Vec<BrokenSource>,
+    /// Folders of the project that cannot be read and of which nothing was approved.
+    pub(super) untrusted: Vec<BrokenSource>,
 }
 
 impl Scanned {
@@ -158,58 +164,90 @@ impl Scanned {
                 continue;
             };
             let speaks = candidate.found.speaks;
-            let state = match answer {
-                answer if speaks == Speaks::KodeletExtension => extension::state(answer),
-                // What a worker registers is an object; the name of an event is none.
-                Ok(declared)
-                    if candidate.language.is_some()
-                        || (speaks == Speaks::Tenterhook && declared.0.starts_with('{')) =>
-                {
-                    candidate.language.get_or_insert(Language::Program);
-                    script::state(candidate, &declared.0)
+            let state = answer.and_then(|declared| {
+                if speaks == Speaks::KodeletExtension {
+                    return extension::state(&declared);
                 }
-                Ok(declared) => match speaks.event(&declared.0) {
-                    Some((event, _)) => FileState::Hook {
-                        event,
-                        declared: declared.0,
-                    },
-                    None => FileState::ProbeFailed {
-                        problem: format!(
-                            "it declares `{}`, expected {}",
-                            declared.0.escape_debug(),
-                            speaks.allowed()
-                        ),
-                    },
-                },
-                Err(problem) => FileState::ProbeFailed { problem },
-            };
-            candidate.settle(state);
+                // What a worker registers is an object; the name of an event is none.
+                let is_object = speaks == Speaks::Tenterhook && declared.0.starts_with('{');
+                if candidate.language.is_some() || is_object {
+                    candidate.language.get_or_insert(Language::Program);
+                    return script::state(candidate, &declared.0);
+                }
+                let (event, _) = speaks
+                    .event(&declared.0)
+                    .ok_or_else(|| speaks.unknown(&declared.0))?;
+                Ok(FileState::Hook {
+                    event,
+                    declared: declared.0,
+                })
+            });
+            match state {
+                Ok(state) => candidate.settle(state),
+                Err(fault) => candidate.fail(fault),
+            }
         }
     }
 }
 
-/// Looks at every folder. A folder that cannot be read is none of the others' business.
-pub(super) fn scan(places: Places, trust: &Trust) -> Scanned {
+/// Looks at every folder. A folder that cannot be read does not affect the others.
+pub(super) fn scan(places: Places, trust: &Trust, disabled: &DisabledSources) -> Scanned {
     let mut scanned = Scanned {
         candidates: Vec::new(),
         warnings: places.warnings,
-        unreadable: places.unreadable,
+        broken: Vec::new(),
+        untrusted: Vec::new(),
     };
+    for (folder, fault) in places.broken {
+        scanned.fail(&folder, fault, trust, disabled);
+    }
     for folder in &places.folders {
-        if let Err(problem) = scan_folder(folder, trust, &mut scanned) {
-            let problem = format!(
-                "the hooks of `{}` are not in force: {problem}",
-                folder.dir.display()
-            );
-            if folder.layer == Layer::Project {
-                scanned.warnings.push(problem);
-            } else {
-                scanned.unreadable.push(problem);
-            }
+        if let Err(fault) = scan_folder(folder, trust, &mut scanned) {
+            scanned.fail(folder, fault, trust, disabled);
+        }
+    }
+    for candidate in &mut scanned.candidates {
+        if disabled.contains(&candidate.found.path, candidate.found.layer) {
+            candidate.settle(FileState::TurnedOff);
         }
     }
     scanned.shadow_named();
     scanned
+}
+
+impl Scanned {
+    /// Notes a folder that cannot be read.
+    pub(super) fn fail(
+        &mut self,
+        folder: &HookFolder,
+        fault: Fault,
+        trust: &Trust,
+        disabled: &DisabledSources,
+    ) {
+        if disabled.contains(&folder.dir, folder.layer) {
+            return;
+        }
+        let system = folder.speaks.as_str();
+        let broken = BrokenSource::of(&folder.dir, folder.layer, system, fault);
+        if is_in_force(folder, None, trust) {
+            self.broken.push(broken);
+        } else {
+            self.untrusted.push(broken);
+        }
+    }
+}
+
+/// Says whether hooks of a folder run, or those of one file of it: what a project brings only does where it was approved.
+fn is_in_force(folder: &HookFolder, path: Option<&Path>, trust: &Trust) -> bool {
+    let (Some(project), Some(approvals)) = (&folder.project, approvals(trust)) else {
+        return true;
+    };
+    let source = PathBuf::from(below(&folder.dir, &project.dir));
+    let name = path.map(|path| folder.name_of(path));
+    approvals.approved(&project.dir).iter().any(|approved| {
+        let is_named = name.as_ref().is_none_or(|name| *name == approved.name);
+        approved.source == source && is_named
+    })
 }
 
 /// Files of a folder that may load the same sources.
@@ -218,12 +256,12 @@ struct Group {
     beside: Beside,
 }
 
-fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), String> {
+fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Result<(), Fault> {
     let groups = match folder.speaks {
         Speaks::KodeletExtension => return extension::scan(folder, trust, scanned),
         Speaks::Pi => pi_extensions(folder)?,
         Speaks::Kodelet | Speaks::Tenterhook | Speaks::Operator | Speaks::Morphix => {
-            plain_files(folder, &mut scanned.warnings)?
+            plain_files(folder)?
         }
     };
     for Group { paths, beside } in groups {
@@ -236,24 +274,21 @@ fn scan_folder(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) -> Res
 }
 
 /// Returns the files that stand in a folder, in the byte order of their names.
-fn plain_files(folder: &HookFolder, warnings: &mut Vec<String>) -> Result<Vec<Group>, String> {
+fn plain_files(folder: &HookFolder) -> Result<Vec<Group>, Fault> {
     let entries = match fs::read_dir(&folder.dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(unreadable(&error)),
     };
     let mut paths = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|error| error.to_string())?;
+        let entry = entry.map_err(|error| unreadable(&error))?;
         if paths.len() == MOST_FILES {
-            warnings.push(format!(
-                "`{}` has more than {MOST_FILES} files; the others are not looked at",
-                folder.dir.display()
-            ));
-            break;
+            return Err(too_many());
         }
         let path = entry.path();
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        // A link to a folder is what the folder would be: not a hook.
+        let is_folder = path.is_dir();
         if !is_folder && (folder.speaks != Speaks::Morphix || is_of_morphix(&path)) {
             paths.push(path);
         }
@@ -263,9 +298,20 @@ fn plain_files(folder: &HookFolder, warnings: &mut Vec<String>) -> Result<Vec<Gr
     Ok(vec![Group { paths, beside }])
 }
 
+/// Makes the fault of a folder that is there and cannot be read.
+pub(super) fn unreadable(error: &io::Error) -> Fault {
+    Fault::from(format!("the folder cannot be read: {error}")).hint("make it readable")
+}
+
+/// Makes the fault of a folder that has so many files that some would be left out.
+pub(super) fn too_many() -> Fault {
+    Fault::from(format!("the folder has more than {MOST_FILES} files"))
+        .hint("move other files away")
+}
+
 /// Returns the entries of pi's extensions. Each may load what stands in its own folder; one that is a file, what stands
 /// beside it and is no extension.
-fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
+fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, Fault> {
     let found = if folder.is_named() {
         pi::named(&folder.dir)
     } else {
@@ -276,7 +322,8 @@ fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, String> {
         Err(error) if error.kind() == ErrorKind::NotFound && !folder.is_named() => {
             return Ok(Vec::new());
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(error.to_string().into()),
+        Err(error) => return Err(unreadable(&error)),
     };
     let own: Vec<&PathBuf> = found
         .iter()
@@ -316,33 +363,62 @@ pub(super) fn look_at(
     beside: &Beside,
 ) -> Candidate {
     let mut candidate = look(folder, path);
+    candidate.is_in_force = is_in_force(folder, Some(&candidate.found.path), trust);
     if candidate.step == Step::Waits {
         read(&mut candidate, folder, trust, beside);
     }
     candidate
 }
 
+/// Says whether a file is meant to be executed.
+fn looks_like_program(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4).read_to_end(&mut start));
+    read.is_err() || start.starts_with(b"#!") || start.starts_with(b"\x7fELF")
+}
+
+fn not_executable(path: &Path) -> Fault {
+    let message = "the file is a program and may not be executed";
+    Fault::from(message).hint(format!(
+        "run `chmod +x '{}'`; a file that is not a hook belongs in another folder",
+        path.display()
+    ))
+}
+
 /// Says what can be said of a file without reading it.
 fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
-    let file_name = path.file_name().unwrap_or_default();
-    let broken = |problem: &str| FileState::Broken {
-        problem: problem.to_owned(),
+    let file_name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_hidden = file_name.starts_with(b".");
+    let runs_executables = folder.speaks.system().runs_executables;
+    let broken = |fault: Fault| FileState::Broken {
+        problem: Box::new(fault.into_problem(&path)),
     };
     let mut language = None;
-    let state = if file_name.as_encoded_bytes().ends_with(b".disable") {
+    let state = if file_name.ends_with(b".disable") {
         Some(FileState::Disabled)
     } else {
         match fs::metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Some(broken("a link that leads nowhere"))
+            // Editors leave such links beside the files that they have open.
+            Err(error) if error.kind() == ErrorKind::NotFound && is_hidden => {
+                Some(FileState::NotExecutable)
             }
-            Err(error) => Some(broken(&error.to_string())),
-            Ok(metadata) if metadata.is_dir() => Some(broken("a link to a folder")),
-            Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file")),
-            Ok(_) if is_executable(&path) && folder.speaks.system().runs_executables => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Some(broken("the link leads nowhere".into()))
+            }
+            Err(error) => Some(broken(error.to_string().into())),
+            Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file".into())),
+            Ok(_) if is_executable(&path) && runs_executables => None,
             Ok(_) => {
                 language = folder.speaks.language(&path);
-                language.is_none().then_some(FileState::NotExecutable)
+                let is_program = || {
+                    let is_private = file_name.starts_with(b"_") || is_hidden;
+                    runs_executables && !is_private && looks_like_program(&path)
+                };
+                match language {
+                    Some(_) => None,
+                    None if is_program() => Some(broken(not_executable(&path))),
+                    None => Some(FileState::NotExecutable),
+                }
             }
         }
     };
@@ -366,6 +442,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         item: None,
         known_event: None,
         language,
+        is_in_force: true,
         is_isolated: false,
         registered: Registered::default(),
         project: folder.project.clone(),
@@ -382,7 +459,7 @@ fn read(candidate: &mut Candidate, folder: &HookFolder, trust: &Trust, beside: &
         _ => read_trusted(candidate, folder, beside),
     };
     if let Err(problem) = read {
-        candidate.settle(FileState::Broken { problem });
+        candidate.fail(problem.into());
     }
 }
 
@@ -396,7 +473,7 @@ fn read_trusted(
         read_whole(&candidate.run).map_err(|error| format!("it cannot be read: {error}"))?;
     candidate.sha256 = hex_digest(&bytes);
     if candidate.language.is_none() {
-        return check_program(&bytes);
+        return check_program(&bytes, &folder.dir);
     }
     candidate.is_isolated = script::is_isolated(&bytes);
     candidate.beside = beside.digest(&folder.dir)?;
@@ -418,8 +495,8 @@ fn read_brought(
     let own = files.first().ok_or("it cannot be read")?;
     match candidate.language {
         None => {
-            check_program(&own.bytes)?;
             check_interpreter(&own.bytes, &project.dir, &project.root)?;
+            check_program(&own.bytes, &project.dir)?;
         }
         Some(language) => {
             candidate.is_isolated = script::is_isolated(&own.bytes);
@@ -478,13 +555,19 @@ fn read_brought(
     Ok(())
 }
 
-/// Refuses text without a `#!` line: a shell would run whatever it holds.
-fn check_program(bytes: &[u8]) -> Result<(), String> {
+/// Refuses text without a `#!` line, since a shell would run whatever it holds, and a script whose interpreter is missing.
+fn check_program(bytes: &[u8], dir: &Path) -> Result<(), String> {
     let start = bytes.get(..bytes.len().min(512)).unwrap_or_default();
-    if start.starts_with(b"#!") || start.contains(&0) {
-        return Ok(());
+    if !start.starts_with(b"#!") && !start.contains(&0) {
+        return Err("neither a program nor a script with a `#!` line".to_owned());
     }
-    Err("neither a program nor a script with a `#!` line".to_owned())
+    match missing_interpreter(start, dir) {
+        Some(name) => Err(format!(
+            "its interpreter `{}` was not found",
+            name.escape_debug()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The sources beside executables, which they may load: read once for a folder, and only when a project's file needs them.

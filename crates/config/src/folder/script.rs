@@ -6,21 +6,25 @@ use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenterhook::{Dialect, EventName, HookId, HookSpec, Layer, Matcher, native_policy};
+use futures_util::future::join_all;
+use tenterhook::{Dialect, EventKind, EventName, HookId, HookSpec, Layer, Matcher, native_policy};
 use tenterhook_dialects::docker_agent::DockerAgent;
-use tenterhook_dialects::morphix::Morphix;
-use tenterhook_dialects::operator::Operator;
-use tenterhook_dialects::pi::Pi;
+use tenterhook_dialects::morphix::{self, Morphix};
+use tenterhook_dialects::operator::{self, Operator};
+use tenterhook_dialects::pi::{self, Pi};
 use tenterhook_dialects::tools;
 use tenterhook_handlers::worker::{
     Host, Lease, Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, Worker,
     WorkerHandler, node, python,
 };
 use tenterhook_process::{Command, Program};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::scan::Candidate;
 use super::{Discovered, FileState, FoundHook, Speaks, spec};
+use crate::broken::{Fault, FaultPlace};
+use crate::suggest::{nearest, one_of};
+use crate::trust::in_search_path;
 
 /// What sets the folders of one system apart from those of others.
 #[derive(Debug)]
@@ -116,29 +120,53 @@ impl Speaks {
     }
 
     /// Returns the event that a script declares, and the dialect that its handlers are called in.
-    fn declared(self, name: &str) -> Result<(EventName, Arc<dyn Dialect>), String> {
-        let unknown = |system: &str| format!("{system} has no event `{}`", name.escape_debug());
+    fn declared(self, name: &str) -> Option<(EventName, Arc<dyn Dialect>)> {
         match self {
             Self::Kodelet | Self::KodeletExtension | Self::Tenterhook => {
-                let event = EventName::from_str(name).map_err(|error| error.to_string())?;
-                Ok((event, DockerAgent::native()))
+                let event = EventName::from_str(name).ok()?;
+                Some((event, DockerAgent::native()))
             }
             Self::Operator => {
-                let event = Operator::event(name).ok_or_else(|| unknown("Operator"))?;
-                Ok((EventName::Known(event.kind), event.dialect()))
+                let event = Operator::event(name)?;
+                Some((EventName::Known(event.kind), event.dialect()))
             }
             Self::Morphix => {
-                let event = Morphix::event(name).ok_or_else(|| unknown("morphix"))?;
-                Ok((EventName::Known(event.kind), Morphix::new()))
+                let event = Morphix::event(name)?;
+                Some((EventName::Known(event.kind), Morphix::new()))
             }
             Self::Pi => match Pi::event(name) {
-                Some(event) => Ok((EventName::Known(event.kind), event.dialect())),
-                // pi keeps handlers of events that it does not know, and never calls them.
-                None => match format!("x-pi.{name}").parse() {
-                    Ok(event) => Ok((event, DockerAgent::native())),
-                    Err(_) => Err(unknown("pi")),
-                },
+                Some(event) => Some((EventName::Known(event.kind), event.dialect())),
+                None if Pi::is_later_event(name) => {
+                    let event = format!("x-pi.{name}").parse().ok()?;
+                    Some((event, DockerAgent::native()))
+                }
+                None => None,
             },
+        }
+    }
+
+    /// Returns the names of the events that scripts may declare.
+    fn event_names(self) -> Vec<&'static str> {
+        match self {
+            Self::Kodelet | Self::KodeletExtension | Self::Tenterhook => {
+                EventKind::ALL.iter().map(|kind| kind.info().name).collect()
+            }
+            Self::Operator => operator::EVENTS.iter().map(|event| event.name).collect(),
+            Self::Morphix => morphix::EVENTS.iter().map(|event| event.name).collect(),
+            Self::Pi => pi::EVENTS.iter().map(|event| event.name).collect(),
+        }
+    }
+
+    /// Makes the fault of a script that registers a hook of an unknown event.
+    fn unknown_event(self, name: &str) -> Fault {
+        let names = self.event_names();
+        let system = self.system().api;
+        let suggestion = nearest(name, names.iter().copied()).map(str::to_owned);
+        Fault {
+            allowed: suggestion.is_none().then(|| one_of(names.iter().copied())),
+            suggestion,
+            place: FaultPlace::Quoted(name.to_owned()),
+            ..format!("unknown event `{}` of {system}", name.escape_debug()).into()
         }
     }
 }
@@ -199,15 +227,46 @@ struct Known {
     registered: HashMap<(Layer, PathBuf), (String, String)>,
 }
 
-/// How long a script may take to say what it registers.
-const ANSWER: Duration = Duration::from_secs(5);
+impl Known {
+    /// Returns what the worker of a script is for.
+    fn seat(&mut self, language: Language, candidate: &Candidate) -> Seat {
+        let project = candidate.project().map(|project| project.dir.clone());
+        let first = self
+            .beside
+            .entry(candidate.found.path.clone())
+            .or_insert_with(|| candidate.beside.clone());
+        let changed = Some(&candidate.beside).filter(|now| *now != first);
+        let changed = changed.cloned().unwrap_or_default();
+        let is_alone = candidate.is_isolated
+            || language == Language::Program
+            || self.alone.contains(&candidate.run);
+        let own = is_alone.then(|| candidate.run.clone());
+        (language, candidate.found.layer, project, own, changed)
+    }
+}
 
-/// Why a script did not say what it registers.
+/// How long the scripts of one worker may take together. What is left then is loaded in workers of its own, all at once,
+/// so that one slow script costs the others no time.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a script did not answer what it registers.
 enum Unanswered {
-    /// The worker says so.
-    Refused(String),
-    /// There is no worker any more that could.
-    Lost(String),
+    /// The worker refuses it.
+    Refused(Fault),
+    /// The worker ended.
+    Crashed(Fault),
+    /// There was no more time.
+    TimedOut,
+}
+
+/// Makes the fault of a source that takes too long to load.
+pub(super) fn too_late(deadline: Duration) -> Fault {
+    let message = format!(
+        "it did not finish loading within {} s",
+        deadline.as_secs_f64()
+    );
+    Fault::from(message)
+        .hint("do slow work when the first event comes, not while the file is loaded")
 }
 
 /// What a worker is for: a language, a layer, the project whose layer it is, the only script that it serves where that shares it with no
@@ -234,25 +293,9 @@ impl Workers {
 
     /// Returns the worker of a script, and whether the script is another one than it was.
     fn seat(&self, language: Language, candidate: &Candidate) -> (Worker, bool) {
-        let project = candidate.project().map(|project| project.dir.clone());
         let mut known = self.known();
-        let Known {
-            made,
-            versions,
-            beside,
-            alone,
-            ..
-        } = &mut *known;
-        let first = beside
-            .entry(candidate.found.path.clone())
-            .or_insert_with(|| candidate.beside.clone());
-        let changed = Some(&candidate.beside).filter(|now| *now != first);
-        let changed = changed.cloned().unwrap_or_default();
-        let is_alone = candidate.is_isolated
-            || language == Language::Program
-            || alone.contains(&candidate.run);
-        let own = is_alone.then(|| candidate.run.clone());
-        let seat: Seat = (language, candidate.found.layer, project, own, changed);
+        let seat = known.seat(language, candidate);
+        let Known { made, versions, .. } = &mut *known;
         let worker = made.entry(seat.clone()).or_insert_with(|| {
             let worker = match language {
                 Language::Python => python(&self.directory),
@@ -288,13 +331,90 @@ impl Workers {
         worker
     }
 
-    /// Loads a script and returns what it registers as text. Where the worker is lost over it, whoever's fault that is, the script is
-    /// asked once more in a worker of its own, and the next one in a new worker.
-    pub(super) async fn ask(
+    /// Loads scripts and returns what each registers as text, with their places. Those of one worker are loaded one after
+    /// another. A script over which the worker is lost, and those that the worker has no time for, are loaded at once, each in
+    /// a worker of its own.
+    pub(super) async fn ask_all(
+        &self,
+        scripts: Vec<(usize, Language, &Candidate)>,
+        deadline: Duration,
+    ) -> Vec<(usize, Result<String, Fault>)> {
+        let mut groups: Vec<(Seat, Vec<(usize, Language, &Candidate)>)> = Vec::new();
+        for script in scripts {
+            let seat = self.known().seat(script.1, script.2);
+            match groups.iter_mut().find(|(of, _)| *of == seat) {
+                Some((_, group)) => group.push(script),
+                None => groups.push((seat, vec![script])),
+            }
+        }
+        let groups = groups
+            .into_iter()
+            .map(|(_, group)| self.ask_group(group, deadline));
+        join_all(groups).await.into_iter().flatten().collect()
+    }
+
+    async fn ask_group(
+        &self,
+        group: Vec<(usize, Language, &Candidate)>,
+        deadline: Duration,
+    ) -> Vec<(usize, Result<String, Fault>)> {
+        let is_shared = group.len() > 1;
+        let patience = Instant::now() + PATIENCE;
+        let mut answers = Vec::with_capacity(group.len());
+        let mut apart = Vec::new();
+        for (index, language, candidate) in group {
+            let left = patience.saturating_duration_since(Instant::now());
+            let within = if is_shared {
+                left.min(deadline)
+            } else {
+                deadline
+            };
+            if within.is_zero() {
+                self.known().alone.insert(candidate.run.clone());
+                apart.push((index, language, candidate));
+                continue;
+            }
+            match self.ask(language, candidate, within).await {
+                Ok(registered) => answers.push((index, Ok(registered))),
+                Err(Unanswered::Refused(fault)) => answers.push((index, Err(fault))),
+                Err(Unanswered::TimedOut) if within == deadline => {
+                    self.set_apart(candidate);
+                    answers.push((index, Err(too_late(deadline))));
+                }
+                Err(Unanswered::Crashed(_) | Unanswered::TimedOut) => {
+                    self.set_apart(candidate);
+                    apart.push((index, language, candidate));
+                }
+            }
+        }
+        let apart = apart
+            .into_iter()
+            .map(|(index, language, candidate)| async move {
+                let asked = self.ask(language, candidate, deadline).await;
+                let asked = asked.map_err(|unanswered| match unanswered {
+                    Unanswered::Refused(fault) => fault,
+                    Unanswered::Crashed(fault) => {
+                        self.set_apart(candidate);
+                        fault
+                    }
+                    Unanswered::TimedOut => {
+                        self.set_apart(candidate);
+                        too_late(deadline)
+                    }
+                });
+                (index, asked)
+            });
+        answers.extend(join_all(apart).await);
+        answers
+    }
+
+    /// Loads a script and returns what it registers as text. It is asked once as long as it does not change.
+    async fn ask(
         &self,
         language: Language,
         candidate: &Candidate,
-    ) -> Result<String, String> {
+        within: Duration,
+    ) -> Result<String, Unanswered> {
         let key = (candidate.found.layer, candidate.run.clone());
         let version = format!("{}{}", candidate.sha256, candidate.beside);
         if let Some((before, registered)) = self.known().registered.get(&key)
@@ -302,20 +422,7 @@ impl Workers {
         {
             return Ok(registered.clone());
         }
-        let asked = match self.ask_once(language, candidate).await {
-            Err(Unanswered::Lost(_)) => {
-                self.set_apart(candidate);
-                self.ask_once(language, candidate).await
-            }
-            asked => asked,
-        };
-        let registered = asked.map_err(|unanswered| match unanswered {
-            Unanswered::Refused(problem) => problem,
-            Unanswered::Lost(problem) => {
-                self.set_apart(candidate);
-                problem
-            }
-        })?;
+        let registered = self.load(language, candidate, within).await?;
         let known = (version, registered.clone());
         self.known().registered.insert(key, known);
         Ok(registered)
@@ -325,24 +432,34 @@ impl Workers {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask_once(
+    async fn load(
         &self,
         language: Language,
         candidate: &Candidate,
+        within: Duration,
     ) -> Result<String, Unanswered> {
+        if let Some(name) = language.interpreter()
+            && in_search_path(name, &self.directory).is_none()
+        {
+            let fault = Fault::from(format!("the interpreter `{name}` was not found in `PATH`"));
+            return Err(Unanswered::Refused(fault.hint(format!("install `{name}`"))));
+        }
         let script = script(candidate);
-        let worker = self.of(language, candidate).await;
-        match timeout(ANSWER, worker.load(&script)).await {
-            Ok(Ok((_, registered))) => serde_json::to_string(&registered)
-                .map_err(|error| Unanswered::Refused(error.to_string())),
-            Ok(Err(error)) if worker.pid().await.is_some() => {
-                Err(Unanswered::Refused(error.to_string()))
-            }
-            Ok(Err(error)) => Err(Unanswered::Lost(error.to_string())),
-            Err(_) => Err(Unanswered::Lost(format!(
-                "no answer within {} seconds",
-                ANSWER.as_secs()
-            ))),
+        let loaded = async {
+            let worker = self.of(language, candidate).await;
+            let loaded = worker.load(&script).await;
+            let is_running = worker.pid().await.is_some();
+            (loaded, is_running)
+        };
+        let Ok((loaded, is_running)) = timeout(within, loaded).await else {
+            return Err(Unanswered::TimedOut);
+        };
+        let fault = |said: String| Fault::of_script(&candidate.found.path, &said);
+        match loaded {
+            Ok((_, registered)) => serde_json::to_string(&registered)
+                .map_err(|error| Unanswered::Refused(fault(error.to_string()))),
+            Err(error) if is_running => Err(Unanswered::Refused(fault(error.to_string()))),
+            Err(error) => Err(Unanswered::Crashed(fault(error.to_string()))),
         }
     }
 
@@ -384,29 +501,26 @@ pub struct FoundScript {
     pub flags: Vec<ScriptFlag>,
 }
 
-/// Returns what becomes of a script that said what it registers.
-pub(super) fn state(candidate: &mut Candidate, declared: &str) -> FileState {
-    match read(candidate.found.speaks, declared) {
-        Ok((state, registered)) => {
-            candidate.registered = registered;
-            state
-        }
-        Err(problem) => FileState::ProbeFailed { problem },
-    }
-}
-
-fn read(speaks: Speaks, declared: &str) -> Result<(FileState, Registered), String> {
+/// Returns the state of a script that answered what it registers.
+pub(super) fn state(candidate: &mut Candidate, declared: &str) -> Result<FileState, Fault> {
+    let speaks = candidate.found.speaks;
     let mut registered: Registered = serde_json::from_str(declared)
-        .map_err(|error| format!("what it registers is not understood: {error}"))?;
+        .map_err(|error| format!("its answer to what it registers is invalid: {error}"))?;
     let hooks = std::mem::take(&mut registered.hooks);
     if hooks.is_empty() && !speaks.system().may_have_none {
-        return Err(
-            "it registers no hooks, expected a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file \
-             that others load with `_`"
-                .to_owned(),
-        );
+        return Err(Fault::from("the file registers no hooks").hint(
+            "write a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file that others load with `_`",
+        ));
     }
-    let hooks: Result<_, String> = hooks.into_iter().map(|hook| found(speaks, hook)).collect();
+    for hook in &hooks {
+        if speaks == Speaks::Pi && Pi::is_later_event(&hook.event) {
+            registered.warnings.push(format!(
+                "`{}` is an event of a later version of pi, which never happens here",
+                hook.event
+            ));
+        }
+    }
+    let hooks: Result<_, Fault> = hooks.into_iter().map(|hook| found(speaks, hook)).collect();
     let state = FileState::Script {
         hooks: hooks?,
         tools: registered.tools.iter().map(|it| it.name.clone()).collect(),
@@ -416,21 +530,29 @@ fn read(speaks: Speaks, declared: &str) -> Result<(FileState, Registered), Strin
             .map(|it| it.name.clone())
             .collect(),
     };
-    Ok((state, registered))
+    candidate.registered = registered;
+    Ok(state)
 }
 
-fn found(speaks: Speaks, hook: ScriptHook) -> Result<FoundHook, String> {
+fn found(speaks: Speaks, hook: ScriptHook) -> Result<FoundHook, Fault> {
     let name = hook.name;
-    let declared = speaks.declared(&hook.event);
-    let (event, _) = declared.map_err(|problem| format!("hook `{name}`: {problem}"))?;
+    let Some((event, _)) = speaks.declared(&hook.event) else {
+        let fault = speaks.unknown_event(&hook.event);
+        let message = format!("hook `{}`: {}", name.escape_debug(), fault.message);
+        return Err(Fault { message, ..fault });
+    };
     if let Some(matcher) = &hook.matcher {
+        let fault = |problem: String| Fault {
+            place: FaultPlace::Quoted(matcher.clone()),
+            ..format!("hook `{}`: {problem}", name.escape_debug()).into()
+        };
         if event.info().subject.is_none() {
-            return Err(format!(
-                "hook `{name}`: `{event}` has nothing for a matcher to look at"
-            ));
+            return Err(
+                fault(format!("a matcher has nothing to match on `{event}`"))
+                    .hint("leave the matcher out"),
+            );
         }
-        Matcher::parse(matcher)
-            .map_err(|error| format!("hook `{name}`: {}", tenterhook::error_chain(&error)))?;
+        Matcher::parse(matcher).map_err(|error| fault(tenterhook::error_chain(&error)))?;
     }
     Ok(FoundHook {
         name,
@@ -521,7 +643,7 @@ fn made(
         return None;
     };
     // It was read before, when the script said which hooks it has.
-    let (_, dialect) = found.speaks.declared(&hook.declared).ok()?;
+    let (_, dialect) = found.speaks.declared(&hook.declared)?;
     let text = format!("{} {}", found.name, hook.name);
     let policy = match found.speaks {
         Speaks::Operator | Speaks::Morphix | Speaks::Pi => dialect.policy(hook.event.info(), None),

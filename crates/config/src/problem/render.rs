@@ -68,8 +68,10 @@ impl Problem {
             .allowed
             .as_ref()
             .map(|allowed| Level::NOTE.message(format!("allowed: {allowed}")));
+        let suggestion = self.suggestion.as_ref().filter(|_| self.place.is_none());
+        let suggestion = suggestion.map(|it| Level::HELP.message(format!("did you mean `{it}`?")));
         let hint = self.hint.as_ref().map(|hint| Level::HELP.message(&**hint));
-        group.elements(allowed).elements(hint)
+        group.elements(allowed).elements(suggestion).elements(hint)
     }
 }
 

@@ -4,29 +4,29 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenterhook::{EventClass, EventName, HookSpec, Layer, Source};
+use tenterhook::{HookSpec, Layer};
 
-use super::{Change, ChangeKind};
+use super::{Change, ChangeKind, StayReason};
+use crate::broken::BrokenSource;
 use crate::folder::{FileState, FoundFile};
 use crate::load::Loaded;
-use crate::problem::Severity;
-use crate::trust::{Approvals, Brought, TrustState, deny};
+use crate::trust::{Approvals, Brought, TrustState};
 
 /// The hooks of one file.
 #[derive(Debug)]
 pub(super) struct Unit {
     path: PathBuf,
     layer: Layer,
-    /// Stands for what the file holds.
+    /// Stands for what the file held when these hooks were loaded.
     version: String,
+    /// Stands for what was found later and did not take their place.
+    seen: Option<String>,
     /// Why it has no hooks, though it should have some.
     problem: Option<String>,
     pub(super) specs: Vec<HookSpec>,
     pub(super) wired: Vec<HookSpec>,
     /// What of it needs an approval.
     brought: Vec<Brought>,
-    /// What it guarded when it was loaded last.
-    guarded: Vec<EventName>,
 }
 
 /// What decides about files that are not what they were.
@@ -34,16 +34,17 @@ pub(super) struct Unit {
 pub(super) struct Rules {
     /// The approvals, where what was approved goes on.
     pub(super) approvals: Option<Arc<Approvals>>,
-    pub(super) is_strict: bool,
+    /// Somebody asked for a reload, so that hooks may go.
+    pub(super) is_asked: bool,
 }
 
 /// Sorts hooks by their files. The others stand for files that are gone.
 pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<HookSpec>) {
     let mut units: Vec<Unit> = Vec::new();
     for file in &loaded.files {
-        let error = loaded.warnings.iter().find(|problem| {
-            problem.path == file.path && problem.severity == Severity::Error && file.is_broken
-        });
+        let mut broken = loaded.broken.iter().chain(&loaded.untrusted);
+        let broken = broken.find(|broken| broken.path == file.path);
+        let error = broken.and_then(BrokenSource::first_error);
         units.push(Unit {
             problem: error.map(|problem| problem.message.clone()),
             ..Unit::new(&file.path, file.layer, file.sha256.clone())
@@ -51,11 +52,12 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
     }
     for file in found {
         let problem = match &file.state {
-            FileState::Broken { .. } | FileState::ProbeFailed { .. } => Some(file.state.describe()),
+            FileState::Broken { problem } => Some(problem.message.clone()),
             FileState::Hook { .. }
             | FileState::Script { .. }
             | FileState::Shadowed { .. }
             | FileState::Disabled
+            | FileState::TurnedOff
             | FileState::NotExecutable
             | FileState::Untrusted
             | FileState::Changed => None,
@@ -93,9 +95,6 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
             None => others.push(spec.clone()),
         }
     }
-    for unit in &mut units {
-        unit.guarded = gates(&unit.specs);
-    }
     (units, others)
 }
 
@@ -116,13 +115,6 @@ impl Places {
     fn find(&self, path: &Path, layer: Layer) -> Option<usize> {
         self.0.get(&(path.to_owned(), layer)).copied()
     }
-}
-
-fn gates(specs: &[HookSpec]) -> Vec<EventName> {
-    let events = specs.iter().filter_map(|spec| spec.event.clone());
-    events
-        .filter(|event| event.info().class == EventClass::Gate)
-        .collect()
 }
 
 /// Puts new units in the place of those that were there, and says what has changed.
@@ -159,6 +151,11 @@ pub(super) fn merge(
                 changes.push(old.change(ChangeKind::Waits { goes_on: true }));
             }
             merged.insert(place.min(merged.len()), old);
+        } else if !rules.is_asked && old.is_own() && is_in_force(&old.path) {
+            // No version of a file is this one.
+            let (old, kind) = old.kept(String::new(), StayReason::Gone);
+            changes.extend(kind.map(|kind| old.change(kind)));
+            merged.insert(place.min(merged.len()), old);
         } else {
             changes.push(old.change(ChangeKind::Removed));
         }
@@ -172,12 +169,27 @@ impl Unit {
             path: path.to_owned(),
             layer,
             version,
+            seen: None,
             problem: None,
             specs: Vec::new(),
             wired: Vec::new(),
             brought: Vec::new(),
-            guarded: Vec::new(),
         }
+    }
+
+    /// Says whether it has hooks that need no approval.
+    fn is_own(&self) -> bool {
+        self.brought.is_empty() && !(self.specs.is_empty() && self.wired.is_empty())
+    }
+
+    /// Keeps hooks whose file is another one now, and says so once.
+    fn kept(self, now: String, because: StayReason) -> (Self, Option<ChangeKind>) {
+        let is_new = self.seen.as_ref() != Some(&now);
+        let unit = Self {
+            seen: Some(now),
+            ..self
+        };
+        (unit, is_new.then_some(ChangeKind::Stays { because }))
     }
 
     /// Says whether it is of no account.
@@ -241,10 +253,16 @@ impl Unit {
             return (unit, is_new.then_some(ChangeKind::Waits { goes_on: true }));
         }
         if self.is_like(&old) {
-            return (old, None);
+            return (Self { seen: None, ..old }, None);
         }
-        if self.problem.is_some() {
-            return self.failed(&old, rules);
+        if let Some(problem) = &self.problem
+            && !(old.specs.is_empty() && old.wired.is_empty())
+        {
+            let problem = problem.clone();
+            return old.kept(self.version, StayReason::Broken { problem });
+        }
+        if !rules.is_asked && old.is_own() {
+            return old.kept(self.version, StayReason::Changed);
         }
         let kind = self.kind().or_else(|| {
             let had_hooks = !old.specs.is_empty() || !old.wired.is_empty();
@@ -284,27 +302,5 @@ impl Unit {
         }
         let hooks = self.specs.len() + self.wired.len();
         (hooks > 0).then_some(ChangeKind::Reloaded { hooks })
-    }
-
-    /// Takes the hooks of a file away that cannot be loaded any more. What they guarded is denied where hooks are strict.
-    fn failed(self, old: &Self, rules: &Rules) -> (Self, Option<ChangeKind>) {
-        let problem = self.problem.clone().unwrap_or_default();
-        let source = Source {
-            layer: self.layer,
-            path: Some(self.path.clone()),
-            line: None,
-        };
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let reason = format!("the hooks of `{name}` cannot be loaded: {problem}");
-        // Nothing stands for no events: that would deny everything.
-        let guards = rules.is_strict && !old.guarded.is_empty();
-        let denials = guards.then(|| deny(&name, old.guarded.clone(), &source, &reason));
-        let unit = Self {
-            specs: denials.unwrap_or_default(),
-            guarded: old.guarded.clone(),
-            ..self
-        };
-        let kind = unit.kind();
-        (unit, kind)
     }
 }

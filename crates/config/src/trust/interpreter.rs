@@ -45,6 +45,29 @@ pub(crate) fn check_interpreter(bytes: &[u8], dir: &Path, root: &Path) -> Result
     Ok(())
 }
 
+/// Returns the interpreter that the first line of a script names and that is not there. `dir` is where it runs.
+pub(crate) fn missing_interpreter(bytes: &[u8], dir: &Path) -> Option<String> {
+    let line = bytes.strip_prefix(b"#!")?;
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line.get(..line.len().min(LONGEST)).unwrap_or_default());
+    // A carriage return belongs to the name: that is how a script with Windows line ends fails.
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let interpreter = words.next().unwrap_or_default();
+    if !dir.join(interpreter).is_file() {
+        return Some(interpreter.to_owned());
+    }
+    if Path::new(interpreter)
+        .file_name()
+        .is_none_or(|name| name != "env")
+    {
+        return None;
+    }
+    let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+    in_search_path(named, dir)
+        .is_none()
+        .then(|| named.to_owned())
+}
+
 /// Returns the program that the search path finds for a name.
 pub(crate) fn in_search_path(name: &str, dir: &Path) -> Option<PathBuf> {
     if name.contains('/') {
@@ -59,6 +82,27 @@ pub(crate) fn in_search_path(name: &str, dir: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_interpreter_is_named() {
+        let dir = Path::new("/");
+        for (line, missing) in [
+            ("#!/bin/sh -e\n", None),
+            ("#!/usr/bin/env sh\n", None),
+            ("#!/usr/bin/env -S A=b sh -e\n", None),
+            ("\x7fELF", None),
+            ("#!/opt/nowhere/ruby\n", Some("/opt/nowhere/ruby")),
+            (
+                "#!/usr/bin/env no-such-interpreter\n",
+                Some("no-such-interpreter"),
+            ),
+            ("#!/bin/sh\r\n", Some("/bin/sh\r")),
+            ("#!\n", Some("")),
+        ] {
+            let found = missing_interpreter(line.as_bytes(), dir);
+            assert_eq!(found.as_deref(), missing, "{line}");
+        }
+    }
 
     #[test]
     fn an_interpreter_of_the_project_is_refused() {

@@ -1,7 +1,7 @@
 //! Whether a hook of a project's file may run, and from where it runs.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -180,6 +180,8 @@ pub(crate) fn deny(
 pub struct Gone {
     /// What was approved.
     pub approved: Approved,
+    /// The hook file or folder that it was approved of.
+    pub path: PathBuf,
     /// Hooks that deny in its place.
     pub denials: Vec<HookSpec>,
 }
@@ -213,6 +215,7 @@ pub fn gone<'a>(
             let reason = "the hook was approved and is gone; `tenterhook trust --revoke` takes the approval back";
             gone.push(Gone {
                 denials: deny(&approved.name, approved.events.clone(), &source, reason),
+                path: project.join(&approved.source),
                 approved: approved.clone(),
             });
         }

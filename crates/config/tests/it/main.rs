@@ -28,7 +28,9 @@ mod trust;
 use std::path::{Path, PathBuf};
 
 use tenterhook::Layer;
-use tenterhook_config::{Environment, LoadError, LoadOptions, Loaded, Trust, load_text};
+use tenterhook_config::{
+    DisabledSources, Environment, LoadError, LoadOptions, Loaded, Trust, load_text,
+};
 use tenterhook_handlers::Services;
 
 /// Options that do not depend on the machine: no variables but these, and a directory that is everywhere.
@@ -40,6 +42,7 @@ fn options() -> LoadOptions {
         environment: Environment::new([("HOME", "/home/ada"), ("T", "token")]),
         trust: Trust::Caller,
         deny_untrusted: false,
+        disabled: DisabledSources::default(),
     }
 }
 

@@ -14,8 +14,8 @@ fn problems_have_a_form_for_programs() {
     let error = load("hooks.yaml", text).expect_err("three mistakes");
     assert_eq!(error.to_string(), "3 problems in `hooks.yaml`");
     assert_eq!(
-        serde_json::to_value(&error).unwrap(),
-        serde_json::json!({"problems": [
+        serde_json::to_value(&error.problems).unwrap(),
+        serde_json::json!([
             {
                 "severity": "error",
                 "path": "hooks.yaml",
@@ -44,8 +44,12 @@ fn problems_have_a_form_for_programs() {
                 "message": "the hook has nothing to run",
                 "allowed": "exactly one of `command`, `argv`, `builtin`, `http` or `model`",
             },
-        ]})
+        ])
     );
+    let broken = serde_json::to_value(&error.broken[0]).unwrap();
+    assert_eq!(broken["path"], "hooks.yaml");
+    assert_eq!(broken["system"], "tenterhook");
+    assert_eq!(broken["problems"].as_array().unwrap().len(), 3);
     let hint = load("hooks.yaml", "hooks: [{event: on_error, command: cat}]").expect_err("a name");
     assert_eq!(
         serde_json::to_value(&hint.problems[0]).unwrap()["hint"],
@@ -138,7 +142,7 @@ fn what_cannot_be_read_is_a_problem_of_the_file() {
         ),
         (
             "dir.yaml",
-            "error: the file cannot be read: it is not a regular file\n--> dir.yaml",
+            "error: the folder cannot be read: it is not a regular file\n--> dir.yaml",
         ),
         (
             "large.yaml",
@@ -178,7 +182,7 @@ fn write_files(dir: &Path) -> Vec<(std::path::PathBuf, Layer)> {
 fn several_files_report_the_problems_of_all() {
     let dir = tempfile::tempdir().unwrap();
     let error = load_files(write_files(dir.path()), &options()).expect_err("two are broken");
-    assert_eq!(error.to_string(), "2 problems in 2 hook files");
+    assert_eq!(error.to_string(), "2 problems in 2 files");
     let messages: Vec<_> = error.problems.iter().map(|p| p.message.as_str()).collect();
     assert_eq!(messages, ["unknown key `hoks`", "`hooks` cannot be `5`"]);
 }
@@ -197,13 +201,15 @@ fn a_lenient_load_takes_the_good_files_and_tells_of_the_others() {
         .filter_map(|spec| spec.source.path.as_ref()?.file_name()?.to_str())
         .collect();
     assert_eq!(sources, ["a.yaml", "d.json"]);
-    let warnings: Vec<_> = loaded
-        .warnings
+    assert_eq!(loaded.warnings, []);
+    let problems: Vec<_> = loaded
+        .broken
         .iter()
-        .map(|warning| (warning.severity, warning.message.as_str()))
+        .flat_map(|source| &source.problems)
+        .map(|problem| (problem.severity, problem.message.as_str()))
         .collect();
     assert_eq!(
-        warnings,
+        problems,
         [
             (Severity::Error, "unknown key `hoks`"),
             (Severity::Error, "`hooks` cannot be `5`"),
@@ -221,7 +227,7 @@ fn a_broken_file_gives_no_hook_at_all() {
     let loaded =
         tenterhook_config::load_text(Path::new("a.yaml"), text, Layer::User, &lenient).unwrap();
     assert!(loaded.specs.is_empty());
-    assert_eq!(loaded.warnings.len(), 1);
+    assert_eq!(loaded.broken.len(), 1);
 }
 
 #[test]

@@ -84,9 +84,9 @@ impl Session {
             .deny_untrusted(self.denies)
             .strict(self.is_strict)
             .data_dir(Some(self.place.data()));
-        let files = layers.hook_files_and(&[]).unwrap().files;
+        let files = layers.hook_files_and(&[]).files;
         let mut loaded = load_files(files, &options).unwrap();
-        let discovered = search.clone().discover().await;
+        let discovered = search.clone().lenient(true).discover().await.unwrap();
         loaded.specs.extend(discovered.specs);
         loaded.brought.extend(discovered.brought);
         let scope = self.engine.scope(Scope::Global);
@@ -117,8 +117,13 @@ impl Session {
             trust: trust.clone(),
             ..LoadOptions::of_process()
         };
-        let files = load_files(layers.hook_files().unwrap(), &options).unwrap();
-        let found = Discovery::of_layers(&layers).trust(trust).discover().await;
+        let files = load_files(layers.hook_files(), &options).unwrap();
+        let found = Discovery::of_layers(&layers)
+            .trust(trust)
+            .lenient(true)
+            .discover()
+            .await
+            .unwrap();
         let brought = files.brought.into_iter().chain(found.brought);
         let items: Vec<_> = brought.map(|brought| brought.item).collect();
         self.approvals().approve(&items).unwrap();
@@ -152,6 +157,18 @@ impl Session {
         outcome
             .rewritten()
             .map_or(json!({}), |event| event.tool_input.clone().into())
+    }
+
+    /// Looks at the files, or reloads them as somebody asks for, and returns what is told.
+    async fn look(&mut self, is_asked: bool) -> Vec<String> {
+        let reloader = self.reloader.as_mut().unwrap();
+        let reloaded = if is_asked {
+            reloader.reload().await
+        } else {
+            reloader.follow().await
+        };
+        let changes = reloaded.changes.iter().map(ToString::to_string);
+        changes.chain(reloaded.problems).collect()
     }
 
     async fn stopped(&self) -> Option<String> {
@@ -283,65 +300,80 @@ async fn calls_under_way_finish_on_the_hooks_that_they_began_with() {
     assert_eq!(under_way.await.unwrap().as_deref(), Some("old"));
 }
 
+// A guard must not get lost because its file breaks while a session goes on, whether or not a reload is asked for.
 #[tokio::test]
-async fn a_file_that_no_longer_loads_takes_its_hooks_along_and_denies_under_strict() {
-    for is_strict in [false, true] {
-        let mut session = Session {
-            is_strict,
-            ..Session::new()
-        };
+async fn a_source_that_breaks_during_a_session_stays_in_force_as_it_was() {
+    for is_asked in [false, true] {
+        let mut session = Session::new();
         write(&session.user("guard.py"), GUARD);
         write(
-            &session.user("log.py"),
-            "from tenterhook import on\non('turn_end')(print)\n",
+            &session.user("log.mjs"),
+            "import { on } from 'tenterhook';\non('turn_end', function log() {});\n",
         );
+        let kodelet = session.place.home.join(".kodelet/hooks");
+        let text = "#!/bin/sh\n[ \"$1\" = hook ] && echo before_tool_call\nexit 0\n";
+        let executable = crate::folder::executable(&kodelet, "ours", text);
         let yaml = session.place.home.join("config/hooks.yaml");
         let hooks = "hooks: [{name: ask, event: permission_request, command: echo}]\n";
         write(&yaml, hooks);
         session = session.begin().await;
         assert_eq!(session.stopped().await.as_deref(), Some("no"));
+        assert_eq!(session.engine.hooks().len(), 4);
         write(&session.user("guard.py"), "import nowhere\n");
-        write(&session.user("log.py"), "import nowhere\n");
+        write(&session.user("log.mjs"), "syntax error\n");
+        write(&executable, "#!/bin/sh\nexit 3\n");
         write(&yaml, "hoks: []\n");
-        let denied = if is_strict {
-            "; what they guarded is denied"
-        } else {
-            ""
-        };
-        let lines = session.lines().await;
-        assert_eq!(
-            [&lines[0], &lines[1], &lines[2],],
-            [
-                &format!("the hooks of hooks.yaml are not in force: unknown key `hoks`{denied}"),
-                &format!(
-                    "the hooks of guard.py are not in force: probe failed: guard.py:1: ModuleNotFoundError: No module named 'nowhere'{denied}"
-                ),
-                "the hooks of log.py are not in force: probe failed: log.py:1: ModuleNotFoundError: No module named 'nowhere'",
-            ]
-        );
-        let hooks = session.engine.hooks();
-        let events: Vec<_> = hooks
+        let lines = session.look(is_asked).await;
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        for (line, name) in lines
             .iter()
-            .map(|hook| hook.event.as_ref().unwrap().as_str())
-            .collect();
-        let expected: &[&str] = if is_strict {
-            &["permission_request", "pre_tool_use"]
-        } else {
-            &[]
-        };
-        let mut events = events.clone();
-        events.sort_unstable();
-        assert_eq!(events, expected);
-        assert_eq!(session.stopped().await.is_some(), is_strict);
-        // It is told once, and it stays so.
-        assert_eq!(session.lines().await, NOTHING);
+            .zip(["hooks.yaml", "guard.py", "log.mjs", "ours"])
+        {
+            let stays = format!(
+                "{name} cannot be loaded any more, so the version that was in force stays: "
+            );
+            assert!(line.starts_with(&stays), "{line}");
+        }
+        assert_eq!(session.engine.hooks().len(), 4);
+        assert_eq!(session.stopped().await.as_deref(), Some("no"));
+        assert_eq!(session.look(is_asked).await, NOTHING, "it is told once");
+        // Another mistake is told, and what is repaired as it was needs no reload.
         write(&session.user("guard.py"), "import nowhere_else\n");
-        assert_eq!(session.lines().await.len(), 1);
-        assert_eq!(session.stopped().await.is_some(), is_strict);
+        assert_eq!(session.look(is_asked).await.len(), 1);
         write(&session.user("guard.py"), GUARD);
-        assert_eq!(session.lines().await, ["reloaded guard.py: 1 hook"]);
+        assert_eq!(session.look(false).await, NOTHING);
         assert_eq!(session.stopped().await.as_deref(), Some("no"));
     }
+}
+
+#[tokio::test]
+async fn a_guard_that_changes_or_disappears_stays_in_force_until_a_reload_is_asked_for() {
+    let mut session = Session::new();
+    write(&session.user("guard.py"), GUARD);
+    write(&session.user("gone.py"), &counter("gone"));
+    session = session.begin().await;
+    write(&session.user("guard.py"), &counter("weak"));
+    fs::remove_file(session.user("gone.py")).unwrap();
+    write(&session.user("new.py"), &counter("new"));
+    assert_eq!(
+        session.look(false).await,
+        [
+            "guard.py has changed; the version that was in force stays until you reload",
+            "reloaded new.py: 1 hook",
+            "gone.py is gone; its hooks stay in force until you reload",
+        ]
+    );
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
+    assert_eq!(session.engine.hooks().len(), 3);
+    assert_eq!(session.look(false).await, NOTHING);
+    assert_eq!(
+        session.look(true).await,
+        [
+            "reloaded guard.py: 1 hook",
+            "unloaded gone.py: its hooks are gone"
+        ]
+    );
+    assert_eq!(session.counts().await, json!({"weak": 1, "new": 1}));
 }
 
 #[tokio::test]

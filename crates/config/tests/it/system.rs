@@ -89,13 +89,18 @@ async fn files_of_morphix_are_those_of_the_core_and_of_the_workspace() {
         (Some(name("main")), "main"),
         (Some(name("lab")), "lab"),
     ] {
-        let discovered = search(&place).workspace(chosen).discover().await;
+        let discovered = search(&place)
+            .workspace(chosen)
+            .lenient(true)
+            .discover()
+            .await
+            .unwrap();
         assert_eq!(
             order(discovered),
             ["a.py:a", "b.py:b", &format!("{expected}/a.py:{expected}")]
         );
     }
-    let discovered = search(&place).discover().await;
+    let discovered = search(&place).lenient(true).discover().await.unwrap();
     let found: Vec<_> = discovered
         .files
         .iter()
@@ -106,12 +111,18 @@ async fn files_of_morphix_are_those_of_the_core_and_of_the_workspace() {
         ["a.py", "b.py", "broken.py", "main/a.py"],
         "what others have in folders of these names is none of them"
     );
-    assert_eq!(discovered.warnings.len(), 1, "{:?}", discovered.warnings);
-    assert!(discovered.warnings[0].contains("broken.py:2: ModuleNotFoundError"));
+    let [broken] = &discovered.broken[..] else {
+        panic!("{:?}", discovered.broken);
+    };
+    let problem = &broken.problems[0];
+    assert!(problem.message.contains("ModuleNotFoundError"), "{problem}");
+    assert_eq!(problem.place.map(|place| place.line), Some(2));
     let nowhere = search(&place)
         .workspace(Some(name("nowhere")))
+        .lenient(true)
         .discover()
-        .await;
+        .await
+        .unwrap();
     assert_eq!(
         nowhere.warnings[0],
         "no project folder has a workspace `nowhere`: there is no `workspaces/nowhere`"
@@ -123,7 +134,14 @@ async fn files_of_morphix_are_those_of_the_core_and_of_the_workspace() {
 #[tokio::test]
 async fn handlers_of_morphix_are_told_the_workspace_of_the_event() {
     let place = place();
-    let engine = engine(search(&place).workspace(Some(name("lab"))).discover().await);
+    let engine = engine(
+        search(&place)
+            .workspace(Some(name("lab")))
+            .lenient(true)
+            .discover()
+            .await
+            .unwrap(),
+    );
     let call = PreToolUse {
         tool_name: "shell".to_owned(),
         ..PreToolUse::default()
@@ -146,7 +164,7 @@ async fn a_file_of_morphix_needs_an_approval_of_its_own() {
     let discover = || async {
         let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
         let search = search(&place).trust(Trust::Approved(approvals));
-        search.discover().await
+        search.lenient(true).discover().await.unwrap()
     };
     let first = discover().await;
     assert!(first.specs.is_empty());
@@ -207,8 +225,10 @@ async fn files_of_an_operator_profile_run_before_those_of_the_project() {
     ] {
         let discovered = search(&place)
             .operator_profile(chosen.clone())
+            .lenient(true)
             .discover()
-            .await;
+            .await
+            .unwrap();
         let warned = discovered.warnings.len();
         assert_eq!(
             warned,
@@ -218,7 +238,12 @@ async fn files_of_an_operator_profile_run_before_those_of_the_project() {
         assert_eq!(order(discovered), expected);
     }
     // Nobody has to approve what is the user's own.
-    let own = search(&place).trust(Trust::nobody()).discover().await;
+    let own = search(&place)
+        .trust(Trust::nobody())
+        .lenient(true)
+        .discover()
+        .await
+        .unwrap();
     let layers: Vec<_> = own.specs.iter().map(|spec| spec.source.layer).collect();
     assert_eq!(layers, [Layer::User; 2]);
     let project = own.files.iter().find(|file| file.layer == Layer::Project);
@@ -303,7 +328,12 @@ async fn files_of_pi_are_found_by_its_rules() {
         let place = Place::new();
         write(&place.project.join("out"), &[("out.ts", PI)]);
         write(&place.project.join(".pi/extensions").join(dir), files);
-        let discovered = search(&place).trust(Trust::nobody()).discover().await;
+        let discovered = search(&place)
+            .trust(Trust::nobody())
+            .lenient(true)
+            .discover()
+            .await
+            .unwrap();
         assert_eq!(found(&discovered), expected, "{dir}: {files:?}");
         assert!(discovered.specs.is_empty());
     }
@@ -320,7 +350,12 @@ async fn an_extension_of_pi_may_have_several_entries_and_be_linked() {
     write(&folder, &[("zed.ts", PI)]);
     symlink(&elsewhere, folder.join("ext")).unwrap();
     symlink(elsewhere.join("b.ts"), folder.join("a.ts")).unwrap();
-    let discovered = search(&place).trust(Trust::nobody()).discover().await;
+    let discovered = search(&place)
+        .trust(Trust::nobody())
+        .lenient(true)
+        .discover()
+        .await
+        .unwrap();
     let expected = ["a.ts", "ext/b.ts", "ext/src/a.mjs", "zed.ts"];
     assert_eq!(found(&discovered), expected);
 }
@@ -337,7 +372,12 @@ async fn an_approval_of_an_extension_covers_its_folder_and_nothing_of_the_others
     );
     write(&folder.join("ext"), &[("index.ts", PI), ("data.json", "")]);
     write(&folder.join("shared"), &[("y.ts", "")]);
-    let discovered = search(&place).trust(Trust::nobody()).discover().await;
+    let discovered = search(&place)
+        .trust(Trust::nobody())
+        .lenient(true)
+        .discover()
+        .await
+        .unwrap();
     let files: Vec<Vec<String>> = discovered
         .brought
         .iter()
@@ -390,8 +430,10 @@ async fn extensions_are_loaded_from_project_user_and_command_line() {
     let search = search(&place).trust(Trust::nobody());
     let discovered = search
         .extensions(paths.into_iter().chain([named.clone()]))
+        .lenient(true)
         .discover()
-        .await;
+        .await
+        .unwrap();
     let expected = [
         "named.ts",
         "p.ts",
@@ -422,11 +464,12 @@ async fn an_extension_that_is_named_has_to_be_there() {
         ("empty", "it has no extension, expected `index.ts`"),
     ] {
         let search = Discovery::of_folders([]).extensions([place.home.join(path)]);
-        let discovered = search.discover().await;
-        let [told] = discovered.unreadable.as_slice() else {
-            panic!("{:?}", discovered.unreadable);
+        let discovered = search.lenient(true).discover().await.unwrap();
+        let [broken] = discovered.broken.as_slice() else {
+            panic!("{:?}", discovered.broken);
         };
-        assert!(told.contains(problem), "{told}");
+        let message = &broken.problems[0].message;
+        assert!(message.contains(problem), "{message}");
     }
 }
 
@@ -477,16 +520,18 @@ async fn handlers_of_pi_are_called_in_the_order_of_loading() {
             "from tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n",
         )],
     );
-    let quiet = "export default (pi: any) => { pi.registerCommand('hello', { description: 'x', handler: async () => {} }); pi.on('later', () => {}); };\n";
+    let quiet = "export default (pi: any) => { pi.registerCommand('hello', { description: 'x', handler: async () => {} }); pi.on('project_trust', () => {}); };\n";
     write(&project, &[("quiet.ts", quiet)]);
     let discovered = search(&place)
         .extensions([place.home.join("named")])
+        .lenient(true)
         .discover()
-        .await;
+        .await
+        .unwrap();
     let problems: Vec<_> = discovered
         .files
         .iter()
-        .filter(|file| matches!(file.state, FileState::ProbeFailed { .. }))
+        .filter(|file| matches!(file.state, FileState::Broken { .. }))
         .map(|file| file.name.as_str())
         .collect();
     assert_eq!(problems, ["broken.ts", "syntax.ts"]);
@@ -505,7 +550,7 @@ async fn handlers_of_pi_are_called_in_the_order_of_loading() {
         "b.ts pre_tool_use",
         "user.js pre_tool_use",
         "named/index.ts pre_tool_use",
-        "quiet.ts x-pi.later",
+        "quiet.ts x-pi.project_trust",
     ];
     assert_eq!(sources, expected);
     let call = PreToolUse {
@@ -551,7 +596,12 @@ async fn an_executable_may_be_a_worker_in_any_language() {
     write(&dir, &[("mine", OWN_WORKER)]);
     mode(&dir.join("mine"), 0o755);
     for round in ["asked", "remembered"] {
-        let discovered = search(&place).data_dir(Some(place.data())).discover().await;
+        let discovered = search(&place)
+            .data_dir(Some(place.data()))
+            .lenient(true)
+            .discover()
+            .await
+            .unwrap();
         assert!(discovered.warnings.is_empty(), "{:?}", discovered.warnings);
         let engine = engine(discovered);
         let ids: Vec<String> = engine
@@ -591,7 +641,7 @@ async fn a_script_that_says_so_has_a_worker_of_its_own() {
             ("d.py", &alone),
         ],
     );
-    let discovered = search(&place).discover().await;
+    let discovered = search(&place).lenient(true).discover().await.unwrap();
     let mut pids = Vec::new();
     for spec in discovered.specs {
         let engine = Engine::new();
@@ -640,7 +690,7 @@ async fn a_guard_is_in_force_whatever_stands_beside_it() {
                 ("next.ts", guard),
             ],
         );
-        let discovered = search(&place).discover().await;
+        let discovered = search(&place).lenient(true).discover().await.unwrap();
         let hooks: Vec<String> = discovered
             .specs
             .iter()
@@ -669,7 +719,12 @@ async fn scripts_are_asked_at_every_start() {
         &[("a.py", &text.replace("FLAG", flag.to_str().unwrap()))],
     );
     for expected in [1, 2] {
-        let discovered = search(&place).data_dir(Some(place.data())).discover().await;
+        let discovered = search(&place)
+            .data_dir(Some(place.data()))
+            .lenient(true)
+            .discover()
+            .await
+            .unwrap();
         assert_eq!(discovered.specs.len(), expected);
         fs::write(&flag, "").unwrap();
     }
@@ -682,13 +737,10 @@ async fn an_executable_that_prints_json_is_no_worker() {
     let text = "#!/bin/sh\necho '{\"hooks\":[{\"name\":\"a\",\"event\":\"stop\"}]}'\n";
     write(&dir, &[("mine", text)]);
     mode(&dir.join("mine"), 0o755);
-    let discovered = search(&place).discover().await;
+    let discovered = search(&place).lenient(true).discover().await.unwrap();
     assert!(discovered.specs.is_empty());
-    assert!(
-        discovered.warnings[0].contains("it prints JSON"),
-        "{:?}",
-        discovered.warnings
-    );
+    let message = &discovered.broken[0].problems[0].message;
+    assert!(message.contains("it printed JSON"), "{message}");
 }
 
 #[tokio::test]
@@ -705,11 +757,11 @@ async fn an_entry_of_an_approved_extension_may_load_another_one() {
         let approvals = Arc::new(Approvals::open(&place.data()).unwrap());
         search(&place).trust(Trust::Approved(approvals))
     };
-    let brought = search().discover().await.brought;
+    let brought = search().lenient(true).discover().await.unwrap().brought;
     let items: Vec<_> = brought.into_iter().map(|brought| brought.item).collect();
     let mut approvals = Approvals::open(&place.data()).unwrap();
     approvals.approve(&items).unwrap();
-    let discovered = search().discover().await;
+    let discovered = search().lenient(true).discover().await.unwrap();
     assert_eq!(discovered.warnings, [""; 0]);
     assert_eq!(discovered.specs.len(), 2);
 }

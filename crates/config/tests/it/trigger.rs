@@ -21,7 +21,13 @@ async fn manager(place: &Place, hooks: &[(&str, &str, &str)]) -> HookManager {
         let folder = place.project.join(".kodelet/hooks");
         executable(&folder, name, &script(event, run));
     }
-    HookManager::discover(Discovery::of_layers(&place.layers()).trust(Trust::Caller)).await
+    HookManager::discover(
+        Discovery::of_layers(&place.layers())
+            .trust(Trust::Caller)
+            .lenient(true),
+    )
+    .await
+    .unwrap()
 }
 
 fn conversation(place: &Place) -> Conversation {

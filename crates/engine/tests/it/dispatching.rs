@@ -302,8 +302,8 @@ async fn an_effect_that_the_event_does_not_honour_is_a_failure() {
     assert_eq!(observer.failures().len(), 1);
 }
 
-async fn explode() {
-    panic!("boom")
+fn explode() -> futures_util::future::BoxFuture<'static, ()> {
+    Box::pin(async { panic!("boom") })
 }
 
 #[tokio::test]
@@ -311,7 +311,7 @@ async fn a_panic_is_a_failure_of_that_hook_only() {
     for waiting in [false, true] {
         let engine = Engine::new();
         if waiting {
-            engine.on_async(|_: &PreToolUse| Box::pin(explode()));
+            engine.on_async(|_: &PreToolUse| explode());
         } else {
             engine.on(|_: &PreToolUse| -> Effect<PreToolUse> { panic!("boom") });
         }

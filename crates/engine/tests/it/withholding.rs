@@ -88,13 +88,15 @@ async fn dispatch<E: Event>(event: E, hook: HookSpec, strict: bool) -> Seen<E> {
     engine.register(hook);
     let outcome = engine.dispatcher(Origin::default()).dispatch(event).await;
     let records = journal.take();
-    let run = records.iter().find_map(|record| match record {
-        JournalRecord::Run(run) if run.hook == id => Some(run.effect.clone()),
-        _ => None,
+    let run = records.iter().find_map(|record| {
+        let JournalRecord::Run(run) = record else {
+            return None;
+        };
+        (run.hook == id).then(|| run.effect.clone())
     });
     let event = outcome.rewritten().cloned();
     let any = outcome.into_any();
-    let is_stopped = any.is_stopped() || any.stop_run.is_some();
+    let is_stopped = !E::INFO.decision(&any).is_proceed();
     Seen {
         event,
         is_stopped,
@@ -211,7 +213,7 @@ async fn a_function_that_panics_withholds_the_result_on_the_stack_too() {
         .await;
     assert_eq!(
         outcome.withheld_by().unwrap().as_str(),
-        "function on tool_response_transform"
+        "function 1 on tool_response_transform"
     );
     let text = &outcome.rewritten().unwrap().tool_response;
     assert!(text.ends_with("failed: panicked]"), "{text}");

@@ -36,6 +36,7 @@ fn redact(record: &mut JournalRecord) {
                     .map(|failure| &mut failure.cause),
             );
         }
+        JournalRecord::Source(source) => texts.push(&mut source.path),
         _ => {}
     }
     for text in texts {

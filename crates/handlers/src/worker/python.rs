@@ -38,3 +38,62 @@ pub fn python(dir: &Path) -> Worker {
     };
     Worker::new("python", command)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+    use tenterhook_protocol::EventKind;
+
+    use super::API;
+
+    /// What scripts see of every event beside its payload.
+    const SHARED: [&str; 12] = [
+        "agent",
+        "agent_name",
+        "cwd",
+        "event",
+        "event_id",
+        "hook_event_name",
+        "invoked_by",
+        "recipe",
+        "sequence",
+        "session_id",
+        "timestamp",
+        "workspace",
+    ];
+
+    /// What docker-agent calls fields of the catalogue, which scripts see under both names.
+    const SPELLINGS: [&str; 12] = [
+        "agent_switch_kind",
+        "approval_decision",
+        "approval_source",
+        "compaction_reason",
+        "notification_level",
+        "notification_message",
+        "steering_messages",
+        "stop_response",
+        "tool_error",
+        "worktree_branch",
+        "worktree_path",
+        "worktree_source_dir",
+    ];
+
+    #[test]
+    fn the_fields_that_hooks_in_python_may_name_are_those_of_the_catalogue() {
+        let (_, list) = API.split_once("_FIELDS = frozenset(\n    \"\"\"").unwrap();
+        let (list, _) = list.split_once("\"\"\"").unwrap();
+        let listed: BTreeSet<String> = list.split_whitespace().map(str::to_owned).collect();
+        let shared = SHARED.iter().chain(&SPELLINGS);
+        let mut expected: BTreeSet<String> = shared.map(|&name| name.to_owned()).collect();
+        for kind in EventKind::ALL {
+            let schema = Value::from(kind.payload_schema());
+            if let Some(properties) = schema.pointer("/properties").and_then(Value::as_object) {
+                expected.extend(properties.keys().cloned());
+            }
+        }
+        let expected: Vec<String> = expected.into_iter().collect();
+        assert_eq!(listed.into_iter().collect::<Vec<_>>(), expected);
+    }
+}

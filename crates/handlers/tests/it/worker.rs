@@ -133,7 +133,7 @@ def guard(event):
 async def later(event):
     import asyncio
     await asyncio.sleep(0)
-    assert event.nothing is None and event['event_id']
+    assert event.recipe is None and event['event_id']
 ";
 
 /// Returns what a script says of each hook: name, event, matcher, priority.
@@ -552,7 +552,7 @@ async fn an_answer_that_is_late_or_given_twice_is_dropped() {
 async fn a_worker_that_ended_is_started_again_with_its_scripts() {
     let bench = Bench::new();
     let worker = bench.python();
-    let text = "import os\nfrom tenterhook import on\n@on('stop')\ndef maybe(event):\n    if event.die:\n        os._exit(1)\n    return {}\n";
+    let text = "import os\nfrom tenterhook import on\n@on('stop')\ndef maybe(event):\n    if event.get('die'):\n        os._exit(1)\n    return {}\n";
     worker.load(&bench.script("a.py", text)).await.unwrap();
     let pid = worker.pid().await;
     let died = handle(&worker, 0, &json!({"die": true})).await;
@@ -672,7 +672,7 @@ async fn a_worker_that_always_fails_is_not_started_for_a_while() {
 async fn a_worker_that_hangs_is_given_up_and_started_again() {
     let bench = Bench::new();
     let worker = bench.python();
-    let text = "import time\nfrom tenterhook import on\n@on('stop')\ndef hang(event):\n    while event.hang: time.sleep(1)\n    return {}\n";
+    let text = "import time\nfrom tenterhook import on\n@on('stop')\ndef hang(event):\n    while event.get('hang'): time.sleep(1)\n    return {}\n";
     worker.load(&bench.script("a.py", text)).await.unwrap();
     let pid = worker.pid().await;
     for _ in 0..2 {
@@ -926,7 +926,7 @@ await assert.rejects(fire('text'), /returned a string/);
 async fn a_handler_that_takes_too_much_memory_fails_and_the_worker_goes_on() {
     let bench = Bench::new();
     let worker = bench.python();
-    let text = "from tenterhook import on\n@on('stop')\ndef greedy(event):\n    if event.greedy:\n        bytearray(3 << 30)\n    return {}\n";
+    let text = "from tenterhook import on\n@on('stop')\ndef greedy(event):\n    if event.get('greedy'):\n        bytearray(3 << 30)\n    return {}\n";
     worker.load(&bench.script("a.py", text)).await.unwrap();
     let pid = worker.pid().await;
     let error = handle(&worker, 0, &json!({"greedy": true}))

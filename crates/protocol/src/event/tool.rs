@@ -148,10 +148,10 @@ impl From<String> for DecisionSource {
 
 impl From<DecisionSource> for String {
     fn from(source: DecisionSource) -> Self {
-        match source {
-            DecisionSource::Other(word) => word,
-            known => known.as_str().to_owned(),
+        if let DecisionSource::Other(word) = source {
+            return word;
         }
+        source.as_str().to_owned()
     }
 }
 

@@ -204,9 +204,10 @@ impl EventRef {
             rewrites.any(|rewrite| rewrite.field == field && rewrite.target == "tool_input")
         };
         let canonical = |(field, value): (&String, &Value)| {
-            let value = match value {
-                Value::Object(own) if is_input(field) => tools.canonical_input(tool, own)?.into(),
-                _ => value.clone(),
+            let own = value.as_object().filter(|_| is_input(field));
+            let value = match own {
+                Some(own) => tools.canonical_input(tool, own)?.into(),
+                None => value.clone(),
             };
             Ok((field.clone(), value))
         };

@@ -319,7 +319,7 @@ fn a_value_of_the_wrong_type_is_refused_under_its_own_key() {
             "pi",
             "pre_tool_use",
             json!({"toolName": ["bash"], "input": {}}),
-            "`toolName` is [\"bash\"], expected a string",
+            "`toolName`: invalid type: sequence, expected a string",
         ),
         (
             "kodelet-extension",

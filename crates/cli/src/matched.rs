@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tenterhook::HookSpec;
+use tenterhook::{HookSpec, NATIVE_SYSTEM};
 use tenterhook_agent::Toolbox;
+use tenterhook_dialects::tools;
 
 /// Tools of the agent that it has only for other agents' work.
 const FOR_AGENTS: &[&str] = &[
@@ -14,75 +15,8 @@ const FOR_AGENTS: &[&str] = &[
     "stop_background_agent",
 ];
 
-/// What other hook systems call their built-in tools.
-const OF_SYSTEMS: &[&str] = &[
-    // docker-agent
-    "shell",
-    "run_shell_background",
-    "list_background_jobs",
-    "view_background_job",
-    "stop_background_job",
-    "read_file",
-    "read_multiple_files",
-    "write_file",
-    "edit_file",
-    "list_directory",
-    "directory_tree",
-    "search_files_content",
-    "search_files",
-    "create_directory",
-    "move_file",
-    "fetch",
-    "think",
-    // kodelet
-    "bash",
-    "file_read",
-    "file_write",
-    "file_edit",
-    "apply_patch",
-    "grep_tool",
-    "glob_tool",
-    "web_fetch",
-    "subagent",
-    "view_image",
-    "image_recognition",
-    "todo_read",
-    "todo_write",
-    // Operator
-    "terminal",
-    "read",
-    "write",
-    "ls",
-    "grep",
-    "glob",
-    "patch_file",
-    "web_search",
-    // morphix
-    "bash_manager",
-    "file_manager",
-    "diff_editor",
-    "python_repl",
-    // pi
-    "edit",
-    "find",
-    // Claude Code and those that follow it
-    "Bash",
-    "Read",
-    "Write",
-    "Edit",
-    "MultiEdit",
-    "NotebookEdit",
-    "Glob",
-    "Grep",
-    "LS",
-    "WebFetch",
-    "WebSearch",
-    "Task",
-    "TodoWrite",
-];
-
-/// Returns a warning for each hook of a tool event whose matcher matches no tool that is known: those of the agent, those
-/// of scripts and extensions, and those of other systems. What MCP servers have is not known.
+/// Returns a warning for each hook of a tool event whose matcher matches no tool that is known under the names of the
+/// hook's own system: those of the agent, and those of scripts and extensions. What MCP servers have is not known.
 pub(crate) fn unmatched(specs: &[HookSpec], tools: &[String]) -> Vec<String> {
     let standard = Toolbox::standard();
     let own: Vec<&str> = standard
@@ -90,7 +24,6 @@ pub(crate) fn unmatched(specs: &[HookSpec], tools: &[String]) -> Vec<String> {
         .chain(FOR_AGENTS.iter().copied())
         .chain(tools.iter().map(String::as_str))
         .collect();
-    let known: BTreeSet<&str> = own.iter().chain(OF_SYSTEMS).copied().collect();
     let mut warnings = Vec::new();
     for spec in specs {
         let Some(event) = &spec.event else {
@@ -98,15 +31,15 @@ pub(crate) fn unmatched(specs: &[HookSpec], tools: &[String]) -> Vec<String> {
         };
         let is_of_tools = event.info().subject == Some("tool_name");
         let is_unknowable = spec.matcher.as_str().contains("mcp");
-        if !is_of_tools
-            || is_unknowable
-            || spec.matcher.is_everything()
-            || known.iter().any(|name| spec.matcher.matches(Some(name)))
-        {
+        if !is_of_tools || is_unknowable || spec.matcher.is_everything() {
+            continue;
+        }
+        let known = known_to(spec, &own);
+        if known.iter().any(|name| spec.matcher.matches(Some(name))) {
             continue;
         }
         let matcher = spec.matcher.as_str();
-        let meant = nearest(matcher, &own).map(|name| format!("; did you mean `{name}`?"));
+        let meant = nearest(matcher, &known).map(|name| format!("; did you mean `{name}`?"));
         warnings.push(format!(
             "{}: the matcher `{matcher}` of `{}` matches no known tool{}",
             spec.source,
@@ -117,8 +50,25 @@ pub(crate) fn unmatched(specs: &[HookSpec], tools: &[String]) -> Vec<String> {
     warnings
 }
 
+/// Returns the names under which a hook may see a tool: a native matcher finds a tool by every system's name, a matcher
+/// of another system by that system's names only.
+fn known_to<'a>(spec: &HookSpec, own: &[&'a str]) -> BTreeSet<&'a str> {
+    let Some(system) = &spec.tools else {
+        return tools::known_tool_names()
+            .into_iter()
+            .chain(own.iter().copied())
+            .collect();
+    };
+    let seen = own.iter().flat_map(|name| {
+        let names = system.names(tools::canonical_name(NATIVE_SYSTEM, name));
+        if names.is_empty() { vec![*name] } else { names }
+    });
+    let rows = tools::rows(system.system()).iter().map(|row| row.name);
+    seen.chain(rows).collect()
+}
+
 /// Returns the known name that is most like a matcher.
-fn nearest<'a>(matcher: &str, known: &[&'a str]) -> Option<&'a str> {
+fn nearest<'a>(matcher: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
     let words = matcher.split(|c: char| !c.is_alphanumeric() && c != '_');
     let scores = words.filter(|word| !word.is_empty()).flat_map(|word| {
         let word = word.to_lowercase();
@@ -135,9 +85,12 @@ fn nearest<'a>(matcher: &str, known: &[&'a str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
-    use tenterhook::Layer;
+    use tenterhook::{CommandHandler, EventKind, Layer, Matcher};
     use tenterhook_config::load_text;
+    use tenterhook_dialects::docker_agent::DockerAgent;
+    use tenterhook_process::{Command, Program};
 
     use super::*;
 
@@ -156,6 +109,8 @@ mod tests {
             ("*", None),
             ("write_.*", None),
             ("bash", None),
+            ("bash_manager", None),
+            ("Bash", Some("did you mean `bash`?")),
             ("deploy", None),
             ("mcp__github__.*", None),
             ("shel", Some("matches no known tool; did you mean `shell`?")),
@@ -170,6 +125,30 @@ mod tests {
                 None => assert_eq!(warnings, [""; 0], "{matcher}"),
                 Some(expected) => assert!(warnings[0].contains(expected), "{warnings:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_hook_of_another_system_knows_the_names_of_that_system_only() {
+        for (matcher, is_known) in [
+            ("bash", true),
+            ("file_read", true),
+            ("deploy", true),
+            ("shell", false),
+            ("terminal", false),
+        ] {
+            let handler = Arc::new(CommandHandler::new(
+                Command::new(Program::shell("cat")),
+                "cat",
+                DockerAgent::native(),
+            ));
+            let spec = HookSpec {
+                matcher: Matcher::parse(matcher).unwrap(),
+                tools: tools::of("kodelet"),
+                ..HookSpec::new(EventKind::PreToolUse, "guard", handler)
+            };
+            let warnings = unmatched(&[spec], &["deploy".to_owned()]);
+            assert_eq!(warnings.is_empty(), is_known, "{matcher}: {warnings:?}");
         }
     }
 }

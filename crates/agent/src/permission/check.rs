@@ -120,7 +120,7 @@ mod tests {
             "shell(cmd=rm *)",
             "shell(cwd=/etc*)",
             "*(path=secret/*)",
-            "search(name=*.rs)",
+            "search(glob=*.rs)",
             "transfer_task(agent=a)",
         ];
         assert_eq!(problems(&rules), Vec::<String>::new());

@@ -157,6 +157,7 @@ fn a_hook_file_that_does_not_exist_is_refused() {
     let expected = "\
 error: cannot read the hook file `missing.yaml`
   caused by: No such file or directory (os error 2)
+hint: fix `missing.yaml`, or leave it out of the call
 ";
     assert_eq!(ran.refusal(), (expected, 3));
 }

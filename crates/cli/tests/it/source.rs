@@ -259,7 +259,8 @@ agents:
             .map(|hook| hook["handler"].as_str().unwrap().to_owned())
             .collect()
     };
-    assert_eq!(of("turn_start"), ["echo written", "add_date"]);
+    // One for the agent `root`, one for agents without a name.
+    assert_eq!(of("turn_start"), ["echo written", "add_date", "add_date"]);
     assert_eq!(
         of("tool_response_transform"),
         ["redact_secrets", "limit_large_tool_results"]

@@ -9,7 +9,7 @@ async fn a_finished_command_does_what_its_status_and_output_say() {
     // The text of the reason, or `None` where the operation goes on.
     let gates: &[(&str, &str, Option<&str>)] = &[
         ("D-18", "echo test", None),
-        ("D-19", "exit 2", Some("")),
+        ("D-19", "exit 2", Some("no reason was given")),
         ("D-20", "echo no >&2; exit 2", Some("no")),
         (
             "D-21",
@@ -49,7 +49,11 @@ async fn a_finished_command_does_what_its_status_and_output_say() {
                 "pre_tool_use hook failed to execute: hook \"pre_tool_use#1\": invalid hook output: EOF while parsing a value at line 1 column 12",
             ),
         ),
-        ("D-38", r#"echo '{"CONTINUE":false}'"#, Some("")),
+        (
+            "D-38",
+            r#"echo '{"CONTINUE":false}'"#,
+            Some("no reason was given"),
+        ),
     ];
     for (case, line, expected) in gates {
         let stage = Stage::new("pre_tool_use", &[sh(line)]);

@@ -14,7 +14,7 @@ async fn a_finished_command_does_what_its_status_and_output_say() {
         (
             "D-21",
             r#"echo '{"decision":"block","reason":"R"}'; exit 2"#,
-            Some(""),
+            Some("no reason was given"),
         ),
         (
             "D-22",

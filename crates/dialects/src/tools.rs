@@ -181,10 +181,22 @@ pub fn known_tool_names() -> BTreeSet<&'static str> {
     canonical.chain(own).collect()
 }
 
+/// Returns the canonical name of a tool that a host calls by the name of any system; a name that stands for several
+/// canonical tools is none of them.
+fn canonical_name_of_any(name: &str) -> &str {
+    let mut tools = TABLES
+        .iter()
+        .map(|table| table.canonical_name(name))
+        .filter(|tool| *tool != name);
+    match tools.next() {
+        Some(first) if tools.all(|tool| tool == first) => first,
+        _ => name,
+    }
+}
+
 /// Returns every name of a tool: the canonical one, then those of the systems.
 fn all_names(tool: &str) -> Vec<&'static str> {
-    let native = NATIVE_TOOLS.iter().find(|row| row.name == tool);
-    let tool = native.map_or(tool, |row| row.tool);
+    let tool = canonical_name_of_any(tool);
     let Some(known) = CANONICAL_TOOLS.iter().find(|known| known.name == tool) else {
         return Vec::new();
     };

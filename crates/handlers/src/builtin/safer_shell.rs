@@ -284,7 +284,8 @@ impl SaferShell {
 impl Run for SaferShell {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
         let line = command_line(&call.event);
-        let effect = line.map(|line| line.map_or_else(AnyEffect::default, |line| self.judge(line)));
+        let effect =
+            line.map(|line| line.map_or_else(AnyEffect::default, |line| self.judge(&line)));
         Box::pin(ready(effect))
     }
 }

@@ -1,14 +1,19 @@
 //! The command line of a tool call, for built-ins that judge it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use tenterhook::{EventRef, HandlerError};
 use tenterhook_protocol::event::{PreToolUse, ToolGuard};
 
-/// Returns the command line of a call of the shell tool; `None` for a call of another tool.
+/// Returns the command line of a call; `None` for a call of a tool without one.
+///
+/// A host may call its shell tool by any name and its argument `cmd` or `command`. So a text in one of them counts for
+/// every tool, and where there are two, both are judged.
 ///
 /// # Errors
 /// When a call of the shell tool has no command line as text: no one can know what it would do.
-pub(super) fn command_line(event: &EventRef) -> Result<Option<&str>, HandlerError> {
+pub(super) fn command_line(event: &EventRef) -> Result<Option<Cow<'_, str>>, HandlerError> {
     let (category, name, input) = match (
         event.downcast::<PreToolUse>(),
         event.downcast::<ToolGuard>(),
@@ -17,17 +22,23 @@ pub(super) fn command_line(event: &EventRef) -> Result<Option<&str>, HandlerErro
         (None, Some(event)) => (&event.tool_category, &event.tool_name, &event.tool_input),
         (None, None) => return Ok(None),
     };
-    if category.as_deref() != Some("shell") && name != "shell" {
-        return Ok(None);
-    }
-    let line = ["cmd", "command"].iter().find_map(|key| input.get(*key));
-    match line {
-        Some(Value::String(line)) => Ok(Some(line)),
-        found => Err(HandlerError::Other {
-            problem: format!(
-                "the call of `{name}` has no command line: expected a text in `cmd`, found {}",
-                found.map_or_else(|| "nothing".to_owned(), Value::to_string)
-            ),
-        }),
+    let is_shell = category.as_deref() == Some("shell") || name == "shell";
+    match (input.get("cmd"), input.get("command")) {
+        (Some(Value::String(one)), Some(Value::String(other))) => {
+            Ok(Some(Cow::Owned(format!("{one}\n{other}"))))
+        }
+        (Some(Value::String(line)), None) | (None, Some(Value::String(line))) => {
+            Ok(Some(Cow::Borrowed(line)))
+        }
+        _ if !is_shell => Ok(None),
+        (one, other) => {
+            let found = one.or(other);
+            Err(HandlerError::Other {
+                problem: format!(
+                    "the call of `{name}` has no command line: expected a text in `cmd`, found {}",
+                    found.map_or_else(|| "nothing".to_owned(), Value::to_string)
+                ),
+            })
+        }
     }
 }

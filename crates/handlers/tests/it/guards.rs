@@ -352,6 +352,27 @@ async fn a_native_matcher_bash_matches_shell() {
     }
 }
 
+/// A host may call its own tool by the name that another system uses.
+#[tokio::test]
+async fn a_native_matcher_shell_matches_every_systems_name_of_the_shell() {
+    for (tool, is_matched) in [
+        ("bash", true),
+        ("terminal", true),
+        ("bash_manager", true),
+        ("grep", false),
+        ("shellfish", false),
+    ] {
+        let engine = engine();
+        native(&engine, "shell", "echo no >&2; exit 2");
+        let event = PreToolUse {
+            tool_name: tool.to_owned(),
+            ..PreToolUse::default()
+        };
+        let outcome = engine.dispatcher(Origin::default()).dispatch(event).await;
+        assert_eq!(reason(&outcome).is_some(), is_matched, "{tool}");
+    }
+}
+
 #[tokio::test]
 async fn a_matcher_of_another_system_matches_its_own_names_only() {
     for (matcher, is_matched) in [("bash", true), ("shell", false), ("terminal", false)] {

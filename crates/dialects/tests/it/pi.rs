@@ -69,9 +69,9 @@ fn every_event_of_pi_has_the_fields_of_its_document() {
     }
 }
 
-#[test]
-fn what_is_no_result_of_an_event_is_a_failure() {
-    for (name, answer, problem) in [
+/// An event, an answer to it that cannot be read, and what the failure says.
+fn unreadable_answers() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
         ("tool_call", json!({"result": 7}), "returned 7"),
         (
             "tool_call",
@@ -143,7 +143,12 @@ fn what_is_no_result_of_an_event_is_a_failure() {
             json!({"result": {"compaction": {}}}),
             "no text in `summary`",
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn an_answer_that_does_not_fit_its_event_is_a_failure() {
+    for (name, answer, problem) in unreadable_answers() {
         let row = Pi::event(name).unwrap();
         let stdout = answer.to_string();
         let reply = Reply {

@@ -70,7 +70,7 @@ fn native(engine: &Engine, matcher: &str, line: &str) {
 
 fn reason(outcome: &Outcome<PreToolUse>) -> Option<String> {
     match outcome.decision() {
-        Decision::Stop { reason, .. } => Some(reason.to_string()),
+        Decision::Stop { reason, .. } => Some(reason.clone()),
         Decision::Proceed | Decision::Ask { .. } => None,
     }
 }

@@ -11,7 +11,7 @@ use super::{envelope, unified_diff};
 pub struct ToolRow {
     /// The system's name of the tool.
     pub name: &'static str,
-    /// The canonical tool that it stands for. An [envelope](Form::Envelope) names the tool that its most frequent
+    /// The canonical tool that it stands for. An envelope names the tool that its most frequent
     /// operation is.
     pub tool: &'static str,
     /// The arguments whose names or units differ, and those that are called the same.

@@ -35,10 +35,19 @@ pub(crate) fn unmatched(specs: &[HookSpec], tools: &[String]) -> Vec<String> {
             continue;
         }
         let known = known_to(spec, &own);
-        if known.iter().any(|name| spec.matcher.matches(Some(name))) {
+        let matcher = spec.matcher.as_str();
+        // Of a list of words, each names a tool.
+        let is_list = matcher
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '|'));
+        let is_known = if is_list {
+            matcher.split('|').all(|word| known.contains(word))
+        } else {
+            known.iter().any(|name| spec.matcher.matches(Some(name)))
+        };
+        if is_known {
             continue;
         }
-        let matcher = spec.matcher.as_str();
         let meant = nearest(matcher, &known).map(|name| format!("; did you mean `{name}`?"));
         warnings.push(format!(
             "{}: the matcher `{matcher}` of `{}` matches no known tool{}",
@@ -70,7 +79,8 @@ fn known_to<'a>(spec: &HookSpec, own: &[&'a str]) -> BTreeSet<&'a str> {
 /// Returns the known name that is most like a matcher.
 fn nearest<'a>(matcher: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
     let words = matcher.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let scores = words.filter(|word| !word.is_empty()).flat_map(|word| {
+    let is_unknown = |word: &&str| !word.is_empty() && !known.contains(*word);
+    let scores = words.filter(is_unknown).flat_map(|word| {
         let word = word.to_lowercase();
         known
             .iter()
@@ -115,6 +125,7 @@ mod tests {
             ("mcp__github__.*", None),
             ("shel", Some("matches no known tool; did you mean `shell`?")),
             ("shel|writ_file", Some("did you mean `write_file`?")),
+            ("edit_file|shel", Some("did you mean `shell`?")),
             (
                 "zzz",
                 Some("the matcher `zzz` of `guard` matches no known tool"),

@@ -7,6 +7,7 @@ use tenterhook_agent::{
     Agent, AgentRestrictions, FolderRestriction, Permissions, Rule, RuleProblem, Toolbox,
 };
 use tenterhook_config::{AgentDefinition, Loaded, Toolset, ToolsetKind};
+use tenterhook_dialects::tools;
 
 use crate::args::RunArgs;
 use crate::error::CliError;
@@ -162,8 +163,9 @@ pub(crate) fn attempts(args: &RunArgs, toolbox: Toolbox) -> Result<Toolbox, CliE
         })
 }
 
-/// Looks for rules that no call can match. One that should restrict something and does not is refused, where the
-/// call of the program has it; any other is worth a warning.
+/// Looks for rules that no call can match. One that should restrict something and does not is refused, if the command
+/// line has it, or if it is for a tool that is here under another name or with other arguments. Any other is worth a
+/// warning: a tool that is not here cannot be called.
 pub(crate) fn check(args: &RunArgs, agent: &Agent) -> Result<(), CliError> {
     for problem in agent.unmatched_rules() {
         let is_among = |rules: &[Rule]| match &problem {
@@ -175,9 +177,33 @@ pub(crate) fn check(args: &RunArgs, agent: &Agent) -> Result<(), CliError> {
         if is_among(&args.deny) || is_among(&args.ask) {
             return Err(CliError::of(Exit::Usage, &problem));
         }
+        if is_meant_for_a_tool(&problem) {
+            return Err(CliError::of(Exit::Config, &problem)
+                .hint("use the names of this agent's tools and arguments, or remove the rule"));
+        }
         hooks::warn(&problem);
     }
     Ok(())
+}
+
+/// Returns whether a rule restricts nothing although the tool that it means is here.
+fn is_meant_for_a_tool(problem: &RuleProblem) -> bool {
+    match problem {
+        RuleProblem::NoArgument { restricts, .. } => *restricts,
+        RuleProblem::NoTool {
+            rule,
+            known,
+            restricts,
+        } => {
+            let text = rule.to_string();
+            let tool = text.split('(').next().unwrap_or(&text);
+            let names = tools::native().names(tool);
+            let is_here = |name: &str| known.iter().any(|known| known == name);
+            let is_alias = names.into_iter().any(is_here);
+            *restricts && (is_alias || known.iter().any(|known| known.eq_ignore_ascii_case(tool)))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

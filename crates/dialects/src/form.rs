@@ -309,7 +309,7 @@ impl Form {
             return Ok(());
         };
         let found = match object.get(key) {
-            None => return Ok(()),
+            None => return self.check_not_of_another_form(event, key, object),
             Some(Value::String(name)) if names.contains(&name.as_str()) => return Ok(()),
             Some(Value::String(name)) => name.clone(),
             Some(other) => other.to_string(),
@@ -321,6 +321,33 @@ impl Form {
             event: event.to_string(),
             expected: names.into_iter().map(str::to_owned).collect(),
         })
+    }
+
+    /// Refuses a payload that does not name its event and has the keys of another form: read in this one, its tool
+    /// would be unknown and its guards would not see it.
+    fn check_not_of_another_form(
+        &self,
+        event: &EventName,
+        key: &str,
+        object: &JsonObject,
+    ) -> Result<(), FormError> {
+        let other = FORMS.into_iter().find(|other| {
+            let has = |key: &&str| object.contains_key(*key);
+            other.name != self.name && !other.marks.is_empty() && other.marks.iter().all(has)
+        });
+        match other {
+            None => Ok(()),
+            Some(other) => Err(FormError::Invalid {
+                form: self.name,
+                event: event.to_string(),
+                problem: format!(
+                    "`{key}` is missing, and {} are keys of {}",
+                    list(other.marks, " and "),
+                    other.name
+                ),
+                fields: Vec::new(),
+            }),
+        }
     }
 
     /// Returns the key that names the event.

@@ -78,6 +78,10 @@ fn push_forms(words: &[String], readings: &mut Vec<String>) {
             push_program(words, readings);
             return;
         }
+        if is_option && let Some((_value, rest)) = rest.split_first() {
+            // The word behind an option may be its value, as in `env -u NAME sudo`.
+            push_program(rest, readings);
+        }
         may_be_option = is_wrapper || is_option;
         words = rest;
     }

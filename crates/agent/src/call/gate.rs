@@ -183,6 +183,8 @@ impl Bench<'_> {
             )?;
             let again = self.judge(passage).await?;
             question = question.followed_by(again);
+            let again = self.judge_by_pre_tool_use(passage).await?;
+            question.demand = question.demand.or(again);
         }
         let may_answer = question
             .demand
@@ -194,6 +196,27 @@ impl Bench<'_> {
         let source = self.ask_user(passage, &question).await?;
         passage.approved = Some(passage.input.clone());
         Ok(source)
+    }
+
+    /// Lets the hooks of `pre_tool_use` judge arguments that a hook made after them. They may deny and ask, but not
+    /// change the arguments once more: two hooks that undo each other's work would never end.
+    async fn judge_by_pre_tool_use(
+        &self,
+        passage: &Passage<'_>,
+    ) -> Result<Option<Demand>, Refusal> {
+        let outcome = self.hooks.fire(call_event!(PreToolUse, passage)).await;
+        let demand = self.verdict(&outcome, DenialSource::PreToolUseHook)?;
+        match outcome.into_rewritten() {
+            Some(event) if event.tool_input != passage.input => Err(Refusal::Denied(Denied {
+                by: DeniedBy::Hook,
+                event: Some(PreToolUse::INFO.name),
+                hook: None,
+                reason: "a hook changed arguments that a hook of permission_request had set"
+                    .to_owned(),
+                source: DenialSource::PreToolUseHook,
+            })),
+            _ => Ok(demand),
+        }
     }
 
     async fn ask_user(

@@ -17,6 +17,8 @@ pub enum RuleProblem {
         rule: Rule,
         /// The tools that exist.
         known: Vec<String>,
+        /// It is a deny or an ask rule, so that a call goes through that its author wanted to restrict.
+        restricts: bool,
     },
     /// The tools have no such argument.
     #[error(
@@ -30,6 +32,8 @@ pub enum RuleProblem {
         argument: String,
         /// The arguments of the tools that the rule matches.
         known: Vec<String>,
+        /// It is a deny or an ask rule, so that a call goes through that its author wanted to restrict.
+        restricts: bool,
     },
 }
 
@@ -47,15 +51,17 @@ impl Permissions {
         also: impl IntoIterator<Item = &'a str>,
     ) -> Vec<RuleProblem> {
         let also: Vec<&str> = also.into_iter().collect();
-        let rules = self.deny.iter().chain(&self.ask).chain(&self.allow);
-        rules
-            .filter_map(|rule| rule.problem(toolbox, &also))
+        let restricting = self.deny.iter().chain(&self.ask).map(|rule| (rule, true));
+        let allowing = self.allow.iter().map(|rule| (rule, false));
+        restricting
+            .chain(allowing)
+            .filter_map(|(rule, restricts)| rule.problem(toolbox, &also, restricts))
             .collect()
     }
 }
 
 impl Rule {
-    fn problem(&self, toolbox: &Toolbox, also: &[&str]) -> Option<RuleProblem> {
+    fn problem(&self, toolbox: &Toolbox, also: &[&str], restricts: bool) -> Option<RuleProblem> {
         if also.iter().any(|name| self.tool.matches(name)) {
             return None;
         }
@@ -69,6 +75,7 @@ impl Rule {
             return Some(RuleProblem::NoTool {
                 rule: self.clone(),
                 known: known.map(str::to_owned).collect(),
+                restricts,
             });
         }
         let (argument, _) = self.argument.as_ref()?;
@@ -86,6 +93,7 @@ impl Rule {
             rule: self.clone(),
             argument: argument.clone(),
             known,
+            restricts,
         })
     }
 }

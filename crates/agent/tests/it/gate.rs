@@ -540,6 +540,31 @@ fn asking(kind: EventKind) -> HookSpec {
     HookSpec::new(kind, "asks", Arc::new(handler))
 }
 
+/// The arguments that run are those that the guards of `pre_tool_use` have seen.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_hook_of_permission_request_makes_of_a_call_is_judged_by_pre_tool_use() {
+    let stage = Stage::empty();
+    stage
+        .engine
+        .on(|event: &PreToolUse| match event.tool_input.get("cmd") {
+            Some(cmd) if cmd == "touch harmful" => Effect::deny("not this one"),
+            _ => Effect::none(),
+        });
+    stage.engine.on(|_: &PermissionRequest| {
+        let input = [("cmd".to_owned(), "touch harmful".into())]
+            .into_iter()
+            .collect();
+        Effect::<PermissionRequest>::allow().patch_input(input)
+    });
+    let permissions = Permissions::new().ask("shell".parse().unwrap());
+    stage
+        .play_with(MAKE, |builder| builder.permissions(permissions))
+        .await;
+    assert!(!stage.path().join("harmful").exists());
+    assert!(!stage.path().join("made").exists());
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn ask_never_rounds_down_to_allow() {

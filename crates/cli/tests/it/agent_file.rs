@@ -241,6 +241,25 @@ fn a_misspelt_permission_does_not_run() {
     assert!(!ran.path("work/ran").exists());
 }
 
+/// A rule for a tool that is here, under a name or with an argument that it does not have here.
+#[test]
+fn a_deny_rule_that_misses_its_tool_does_not_run() {
+    for rule in [
+        "shell:command=*",
+        "shell:Cmd=*",
+        "bash",
+        "Write_File",
+        "search_files_content",
+    ] {
+        let ran = run(
+            &format!("permissions: {{deny: ['{rule}']}}\nagents: {{root: {{}}}}"),
+            "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: touch ran}}]\n  - text: done\n",
+        );
+        assert_eq!(ran.status, 3, "{rule}: {}", ran.stderr);
+        assert!(!ran.path("work/ran").exists(), "{rule}");
+    }
+}
+
 #[test]
 fn an_agent_without_a_name_has_redaction_of_results() {
     let ran = Test::new()

@@ -154,5 +154,14 @@ fn read_folders(report: &mut Report, key: &str, kind: ToolsetKind, node: &Node) 
     if folders.iter().any(|folder| folder.trim().is_empty()) {
         report.add(report.problem(node.span, format!("`{key}` has an empty entry")));
     }
+    let is_pattern = |folder: &&String| {
+        let is_other_home = folder.starts_with('~') && !folder.starts_with("~/") && *folder != "~";
+        is_other_home || folder.contains(['$', '*', '?', '['])
+    };
+    if let Some(folder) = folders.iter().find(is_pattern) {
+        let message = format!("`{key}` has `{folder}`, but takes folders as they are called");
+        let problem = report.problem(node.span, message);
+        report.add(problem.hint("write the path out, without variables and patterns"));
+    }
     folders
 }

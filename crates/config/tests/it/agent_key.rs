@@ -208,6 +208,18 @@ fn folders_restrict_file_tools_only() {
         ),
         ("deny_list: ['']", "`deny_list` has an empty entry"),
         (
+            "deny_list: [$HOME]",
+            "`deny_list` has `$HOME`, but takes folders as they are called",
+        ),
+        (
+            "deny_list: [src, '**/secret']",
+            "`deny_list` has `**/secret`, but takes folders as they are called",
+        ),
+        (
+            "allow_list: ['~root/']",
+            "`allow_list` has `~root/`, but takes folders as they are called",
+        ),
+        (
             "readonly: 1",
             "`readonly` cannot be `1` [`true` or `false`]",
         ),

@@ -364,3 +364,16 @@ fn an_open_payload_may_have_the_keys_of_systems_without_that_event() {
     assert_eq!(form.name, "tenterhook");
     assert_eq!(payload_of(form, &name, &payload), payload);
 }
+
+/// Read in another form, the tool of a captured call is unknown, and its guards would not see it.
+#[test]
+fn a_payload_of_another_form_is_refused_where_it_does_not_name_its_event() {
+    let payload = json!({"event": "before_tool_call", "conv_id": "c", "tool_name": "bash", "tool_input": {"command": "sudo x"}});
+    let event = EventName::Known(EventKind::PreToolUse);
+    let form = Form::by_name("docker-agent").unwrap();
+    let error = form.read(&event, payload.as_object().unwrap()).unwrap_err();
+    let FormError::Invalid { problem, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(problem.contains("are keys of kodelet"), "{problem}");
+}

@@ -149,6 +149,8 @@ mod tests {
             "nohup sudo reboot &",
             "true | sudo tee x",
             "2>&1 sudo reboot",
+            "env -u A sudo reboot",
+            "exec -a x sudo reboot",
             ">| f sudo reboot",
             "2>/dev/null sudo reboot",
             "git push --force",

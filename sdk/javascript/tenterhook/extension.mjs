@@ -326,6 +326,8 @@ function fieldsOf(event, result) {
     return result;
   }
   if (isPlain(result)) return written(result, said);
+  // The host refuses these, and says what they are.
+  if (['string', 'boolean'].includes(typeof result) || Number.isFinite(result) || Array.isArray(result)) return result;
   const isOfClass = typeof result === 'object' && Object.prototype.toString.call(result) === '[object Object]';
   const fields = isOfClass ? readOut(result) : {};
   if (Object.keys(fields).length === 0) throw said(named(result));

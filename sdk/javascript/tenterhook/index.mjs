@@ -66,11 +66,9 @@ let deliver = (hooks) => registered.push(...hooks);
  */
 export function on(event, options, handler) {
   const events = [event].flat();
-  const wrong = events.find((name) => typeof name !== 'string');
   if (events.length === 0) throw new TypeError('on([]) got an empty list of events, expected at least one');
-  if (wrong !== undefined || events.includes(undefined)) {
-    throw new TypeError(`on() got a ${typeof wrong} as its event, expected the name of an event or a list of names`);
-  }
+  const kind = events.map((name) => typeof name).find((found) => found !== 'string');
+  if (kind) throw new TypeError(`on() got ${kind} as its event, expected the name of an event or a list of names`);
   if (typeof options === 'function') [options, handler] = [{}, options];
   if (typeof handler !== 'function') {
     throw new TypeError(`on('${event}') got a ${typeof handler} as its handler, expected a function`);

@@ -216,7 +216,7 @@ const APIS = {
 
 /** How long a script that is loaded may go on reading files before it counts as loaded, in milliseconds. */
 const MOST_READING = 1000;
-const isReadingFiles = () => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+const isReadingFiles = () => process.getActiveResourcesInfo().some((name) => /^(?:FSReq|CloseReq$)/.test(name));
 
 /** Waits for what a script has begun and not awaited, so that what it registers or throws is noticed. */
 async function settled() {

@@ -1141,7 +1141,8 @@ async fn an_extension_that_registers_a_handler_too_late_blocks_calls() {
                  try { pi.on('tool_call', () => ({ block: true })); } catch {}\n  });\n}\n";
     stage.add(API, "b.js", later).await;
     let hooks = stage.hooks();
-    hooks.dispatch(shell("ls")).await;
+    let first = hooks.dispatch(shell("ls")).await;
+    assert_eq!(first.decision().reason(), None);
     let outcome = hooks.dispatch(shell("ls")).await;
     let decision = outcome.decision();
     let reason = decision.reason().unwrap_or("nothing");

@@ -16,6 +16,18 @@ pub(crate) fn reason(given: Option<&Value>) -> String {
     }
 }
 
+/// Says what Python makes of a value in a condition.
+pub(crate) fn is_true_in_python(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(keys) => !keys.is_empty(),
+    }
+}
+
 /// Rewrites a field of the payload where there is a value.
 pub(crate) fn rewrite(effect: &mut AnyEffect, field: &str, value: Option<&Value>) {
     let value = value.cloned();

@@ -4,6 +4,8 @@
 
 import { execFile } from 'node:child_process';
 
+import { isPlain, named, readOut } from 'tenterhook/answer';
+
 /** Fields of an event that a handler may change in place. */
 const MUTABLE = {
   tool_call: ['input'],
@@ -38,9 +40,9 @@ const events = {
 const FLAGS = { boolean: 'boolean', string: 'string' };
 
 /** Loads an extension: calls its factory, and keeps what it registers. */
-export async function loadExtension(factory, host, flags) {
+export async function loadExtension(factory, host, flags, isLate) {
   const extension = {
-    host, flags, isLoaded: false, hooks: [], tools: new Map(), commands: new Map(), declared: new Map(), warnings: [],
+    host, flags, isLate, isLoaded: false, hooks: [], tools: new Map(), commands: new Map(), declared: new Map(), warnings: [],
   };
   await factory(api(extension));
   extension.isLoaded = true;
@@ -83,6 +85,8 @@ function api(extension) {
   };
   return {
     on(event, handler) {
+      // Without its hook an extension may be a guard that looks away.
+      if (extension.isLoaded) extension.isLate();
       registers('pi.on');
       has('pi.on', typeof event === 'string', `a ${typeof event} as the name of an event, expected a text`);
       has(`pi.on('${event}')`, typeof handler === 'function', `a ${typeof handler} as its handler, expected a function`);
@@ -305,14 +309,37 @@ export function callHandler(extension, hook, event, call) {
       if (JSON.stringify(event[key]) !== before[place]) changed[key] = event[key] ?? null;
     });
     if (event.type === 'user_bash' && result?.operations) return runOperations(result.operations, event, call);
-    if (typeof result === 'function' || typeof result === 'symbol') {
-      throw new TypeError(`a handler of \`${event.type}\` returned a ${typeof result}, expected an object or nothing`);
-    }
     if (result === undefined && Object.keys(changed).length === 0) return null;
-    return { result: result ?? null, changed };
+    return { result: fieldsOf(event, result), changed };
   };
   const returned = hook.handler(event, new Context(extension.host, call));
   return typeof returned?.then === 'function' ? returned.then(settle) : settle(returned);
+}
+
+/** Returns what a handler returned as a plain object or null. What JSON would make empty is a failure. */
+function fieldsOf(event, result) {
+  if (result === undefined || result === null) return null;
+  const said = (what) => new TypeError(`a handler of \`${event.type}\` returned ${what}, expected an object or nothing`);
+  // The payload of a request may be anything.
+  if (event.type === 'before_provider_request') {
+    if (typeof result === 'function' || typeof result === 'symbol') throw said(named(result));
+    return result;
+  }
+  if (isPlain(result)) return written(result, said);
+  // The host refuses these, and says what they are.
+  if (['string', 'boolean'].includes(typeof result) || Number.isFinite(result) || Array.isArray(result)) return result;
+  const isOfClass = typeof result === 'object' && Object.prototype.toString.call(result) === '[object Object]';
+  const fields = isOfClass ? readOut(result) : {};
+  if (Object.keys(fields).length === 0) throw said(named(result));
+  return written(fields, said);
+}
+
+/** Returns fields without those that are undefined. One that JSON cannot write would look as if it were not set. */
+function written(fields, said) {
+  for (const [key, value] of Object.entries(fields)) {
+    if (typeof value === 'function' || typeof value === 'symbol') throw said(`${named(value)} as \`${key}\``);
+  }
+  return fields;
 }
 
 /** Runs a command of the user the way that an extension does it. */

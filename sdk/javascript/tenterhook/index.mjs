@@ -57,29 +57,41 @@ export const handled = () => new Effect({ handled: true });
 
 let registered = [];
 
+/** Where hooks go: into the list of `take`, unless the worker has said otherwise. */
+let deliver = (hooks) => registered.push(...hooks);
+
 /**
  * Registers a handler for an event, or for each of several. `options.matcher` is a name, names joined by bars, or a regular expression, for
  * what the event is about: the tool's name. Handlers of a higher `options.priority` run first.
  */
 export function on(event, options, handler) {
+  const events = [event].flat();
+  if (events.length === 0) throw new TypeError('on([]) got an empty list of events, expected at least one');
+  const kind = events.map((name) => typeof name).find((found) => found !== 'string');
+  if (kind) throw new TypeError(`on() got ${kind} as its event, expected the name of an event or a list of names`);
   if (typeof options === 'function') [options, handler] = [{}, options];
   if (typeof handler !== 'function') {
     throw new TypeError(`on('${event}') got a ${typeof handler} as its handler, expected a function`);
   }
-  for (const name of [event].flat()) {
-    registered.push({
+  deliver(
+    events.map((name) => ({
       name: handler.name || 'handler',
       event: name,
       matcher: options?.matcher ?? null,
       priority: options?.priority ?? 0,
       handler,
-    });
-  }
+    })),
+  );
 }
 
-/** Returns what was registered since the last call. For the worker. */
+/** Returns what was registered since the last call. For those who load a script without a worker. */
 export function take() {
   const taken = registered;
   registered = [];
   return taken;
+}
+
+/** Says where hooks go from now on. For the worker. */
+export function deliverTo(receive) {
+  deliver = receive;
 }

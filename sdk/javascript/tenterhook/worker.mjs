@@ -3,6 +3,7 @@
 //
 // Handlers share one thread; one that computes for long keeps the others waiting. What they print goes to standard error.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import fs from 'node:fs';
 import module from 'node:module';
 import net from 'node:net';
@@ -23,12 +24,13 @@ const WHOLE = Math.floor(512 / 3);
 // `SOURCES` are the modules beside this one; it stands before this text.
 const address = (name) => `data:text/javascript;base64,${Buffer.from(SOURCES[name]).toString('base64')}`;
 const typebox = address('typebox.mjs');
-const own = { tenterhook: address('index.mjs'), '@mariozechner/pi-coding-agent': address('pi.mjs') };
+const own = { tenterhook: address('index.mjs'), 'tenterhook/answer': address('answer.mjs'), '@mariozechner/pi-coding-agent': address('pi.mjs') };
 const instead = { '@sinclair/typebox': typebox, '@mariozechner/pi-ai': typebox };
 const { port1: loader, port2: port } = new MessageChannel();
 module.register(address('loader.mjs'), { data: { own, instead, port }, transferList: [port] });
 const api = await import(own.tenterhook);
-const { Effect, take } = api;
+const { Effect, deliverTo } = api;
+const { complete, isPlain, named } = await import(own['tenterhook/answer']);
 // Modules of the older kind ask for the API by name, too.
 const required = { tenterhook: api, '@mariozechner/pi-coding-agent': await import(own['@mariozechner/pi-coding-agent']) };
 const loadModule = module._load;
@@ -170,15 +172,33 @@ class Refused extends Error {}
 
 let extensions;
 
+const LATE = 'hooks must be registered while the script loads: await what comes before, at the top level or in the default export';
+
+/** The script on whose behalf code runs, in timers and promises too. */
+const current = new AsyncLocalStorage();
+/** The scripts that are being loaded. */
+const loading = new Set();
+
+deliverTo((hooks) => {
+  // Code that a library calls back may have lost its script.
+  const [only] = loading.size === 1 ? loading : [];
+  const script = current.getStore() ?? only;
+  if (script && !script.isLoaded) return script.hooks.push(...hooks);
+  // Where nobody knows whose hook it was, any script may lack it.
+  for (const late of script ? [script] : scripts.values()) isLate(late);
+  throw new Error(LATE);
+});
+
+/** Has a script fail from now on that registered a hook too late: it was meant to have a hook that it does not have. */
+function isLate(script) {
+  script.problem ??= `${path.basename(script.path)} registered a hook too late: ${LATE}`;
+}
+
 /** How scripts of each API are loaded; each returns what it registered. */
 const APIS = {
   async tenterhook(script) {
-    take();
-    try {
-      await import(script.url);
-    } finally {
-      script.hooks = take();
-    }
+    await import(script.url);
+    script.isLoaded = true;
     return { hooks: script.hooks.map(({ name, event, matcher, priority }) => ({ name, event, matcher, priority })) };
   },
   async pi(script, flags) {
@@ -187,11 +207,25 @@ const APIS = {
     if (typeof factory !== 'function') {
       throw new Refused(`${path.basename(script.path)} exports no function by default, expected \`export default function (pi) { … }\``);
     }
-    script.extension = await extensions.loadExtension(factory, host, flags);
+    script.extension = await extensions.loadExtension(factory, host, flags, () => isLate(script));
+    script.isLoaded = true;
     script.hooks = script.extension.hooks;
     return extensions.describe(script.extension);
   },
 };
+
+/** How long a script that is loaded may go on reading files before it counts as loaded, in milliseconds. */
+const MOST_READING = 1000;
+const isReadingFiles = () => process.getActiveResourcesInfo().some((name) => /^(?:FSReq|CloseReq$)/.test(name));
+
+/** Waits for what a script has begun and not awaited, so that what it registers or throws is noticed. */
+async function settled() {
+  const until = Date.now() + MOST_READING;
+  do {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise((resolve) => setImmediate(resolve));
+  } while (isReadingFiles() && Date.now() < until);
+}
 
 async function load({ script: number, path: file, api, flags }) {
   const read = Object.hasOwn(APIS, api) && APIS[api];
@@ -200,23 +234,31 @@ async function load({ script: number, path: file, api, flags }) {
   // Another address is another module: a file that changed is read again.
   const real = fs.realpathSync(file);
   delete module._cache[real];
-  const script = { path: real, url: `${pathToFileURL(real).href}?load=${loads}&api=${api}`, hooks: [] };
+  const url = `${pathToFileURL(real).href}?load=${loads}&api=${api}`;
+  const script = { path: real, url, hooks: [], isLoaded: false, problem: undefined, uncaught: [] };
+  loading.add(script);
   try {
     fs.accessSync(real, fs.constants.R_OK);
-    const registered = await read(script, flags ?? {});
+    const registered = await current.run(script, () => read(script, flags ?? {}));
+    await settled();
+    if (script.problem) throw new Refused(script.problem);
+    if (script.uncaught.length > 0) throw script.uncaught[0];
     scripts.set(number, script);
     return registered;
   } catch (error) {
     throw error instanceof Refused ? error : new Refused(where(error, script));
+  } finally {
+    script.isLoaded = true;
+    loading.delete(script);
   }
 }
 
 function judged(effect) {
   if (effect === undefined || effect === null) return null;
-  if (effect instanceof Effect) return { effect };
-  if (typeof effect === 'object' && !Array.isArray(effect)) return effect;
+  if (effect instanceof Effect) return { effect: complete(effect) };
+  if (isPlain(effect)) return complete(effect);
   throw new TypeError(
-    `the handler returned a ${typeof effect}, expected nothing or what \`deny()\`, \`patch()\` and the like return`,
+    `the handler returned ${named(effect)}, expected nothing or what \`deny()\`, \`patch()\` and the like return`,
   );
 }
 
@@ -313,9 +355,10 @@ function handle(id, { script: number, hook, event }) {
   const script = scripts.get(number);
   const found = script?.hooks[hook];
   if (!found) return failed(id, 'there is no such hook');
+  if (script.problem) return failed(id, script.problem);
   if (script.extension) return answer(id, script, (call) => inTurn(script.extension, found, event, call));
   answer(id, script, (call) => {
-    const effect = found.handler(event, call);
+    const effect = current.run(script, found.handler, event, call);
     return typeof effect?.then === 'function' ? effect.then(judged) : judged(effect);
   });
 }
@@ -371,9 +414,13 @@ function takeLine(line) {
   else if (id !== undefined) other(id, method, params ?? {});
 }
 
-// What nobody caught is a handler's failure, not the worker's end.
-process.on('unhandledRejection', (error) => console.error(error));
-process.on('uncaughtException', (error) => console.error(error));
+// What nobody caught is a handler's failure, not the worker's end. While a script is loaded it is the script's.
+function uncaught(error) {
+  console.error(error);
+  for (const script of loading) script.uncaught.push(error);
+}
+process.on('unhandledRejection', uncaught);
+process.on('uncaughtException', uncaught);
 
 /** Ends the worker when it has taken more memory than it may: the limit of the engine counts no buffers. */
 function watchMemory(limit) {

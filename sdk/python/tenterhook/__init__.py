@@ -153,19 +153,44 @@ def handled():
 
 # The hooks of the file that is being loaded, in the order in which they were registered.
 _hooks = []
+# The events of every `on(...)` call of that file that has not received a handler yet.
+_open = []
+# Set by the worker: raises if the script that registers a hook is loaded already.
+_check_loading = None
 
 
-def on(event, matcher=None, priority=0):
+def on(event=None, matcher=None, priority=0):
     """Registers a handler for an event, or for each of several.
 
-    `matcher` is a name, names joined by bars, or a regular expression, for what the event is about: the tool's name. Handlers of a higher
-    `priority` run first.
+    Use it as a decorator, `@on("stop")`, or pass the handler: `on("stop", handler)`. `matcher` is a name, names joined by bars, or a
+    regular expression, for what the event is about: the tool's name. Handlers of a higher `priority` run first.
     """
-    events = [event] if isinstance(event, str) else list(event)
+    events = [event] if isinstance(event, str) else event
+    if not isinstance(events, (list, tuple, set, frozenset)) or not all(isinstance(name, str) for name in events):
+        raise TypeError(f"on() got {event!r} as its event, expected the name of an event or a list of names")
+    if not events:
+        raise ValueError("on() got an empty list of events, expected at least one")
+    events = list(events)
+    handler = None
+    if callable(matcher):
+        handler, matcher = matcher, None
+    if matcher is not None and not isinstance(matcher, str):
+        raise TypeError(f"on({event!r}) got {matcher!r} as its matcher, expected a string")
+    if not isinstance(priority, int):
+        raise TypeError(
+            f"on({event!r}) got {priority!r} as its priority, expected a whole number; "
+            f"to register a handler with a matcher, write `@on({event!r}, matcher=...)` above it"
+        )
+    # Compared by identity: two calls for the same events are two calls.
+    call = _Call(events)
 
     def register(handler):
         if not callable(handler):
             raise TypeError(f"@on({event!r}) stands before {handler!r}, which cannot be called")
+        if _check_loading is not None:
+            _check_loading()
+        if call in _open:
+            _open.remove(call)
         for name in events:
             _hooks.append(
                 {
@@ -178,4 +203,26 @@ def on(event, matcher=None, priority=0):
             )
         return handler
 
+    if handler is not None:
+        return register(handler)
+    _open.append(call)
     return register
+
+
+class _Call:
+    """One call of `on`."""
+
+    def __init__(self, events):
+        self.events = events
+
+
+def _take():
+    """Returns the hooks of a file that was loaded, and forgets them. Raises if `on(...)` was called without a handler."""
+    taken = list(_hooks)
+    left = [call.events for call in _open]
+    _hooks.clear()
+    _open.clear()
+    if left:
+        event = left[0][0]
+        raise TypeError(f"on({event!r}) has no handler; write `@on({event!r})` above a function, or `on({event!r}, handler)`")
+    return taken

@@ -37,6 +37,8 @@ class HooksRegistry:
 
     def register(self, hook_point):
         def register(handler):
+            if self is hooks_registry and _check_loading is not None:
+                _check_loading()
             handlers = self._hooks.setdefault(hook_point, [])
             if handler not in handlers:
                 handlers.append(handler)
@@ -96,6 +98,8 @@ def _name(handler):
 
 # What the file that is being loaded has registered.
 _registered = []
+# Set by the worker: raises if the file that registers a hook is loaded already.
+_check_loading = None
 
 
 def _noted(registry, hook_point, handler):

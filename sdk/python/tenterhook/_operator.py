@@ -127,6 +127,21 @@ def record(value):
     return value
 
 
+def set_known(self, name, value):
+    """Sets a field of a result. A name that is spelled wrong would be a result that says nothing; subclasses may have more."""
+    if type(self).__name__ in RESULTS and name not in type(self).__dataclass_fields__:
+        raise AttributeError(f"{type(self).__name__} has no field {name!r}{guess(name, type(self).__name__)}")
+    object.__setattr__(self, name, value)
+
+
+def guess(name, result):
+    """Says which field of a result was meant, where one is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name, RESULTS[result], 1)
+    return f"; did you mean {near[0]!r}?" if near else f", expected one of {', '.join(RESULTS[result])}"
+
+
 def made(name, values, kind=None):
     """Makes a dataclass. One of a `kind` has it as `type`, which no argument sets."""
     entries = [] if kind is None else [("type", str, field(default=kind, init=False))]
@@ -136,7 +151,7 @@ def made(name, values, kind=None):
             entries.append((key, known, field(default_factory=type(default))))
         else:
             entries.append((key, known, field(default=default)))
-    made = make_dataclass(name, entries)
+    made = make_dataclass(name, entries, namespace={"__setattr__": set_known} if name in RESULTS else {})
     made.__module__ = TYPES[0]
     return made
 
@@ -222,13 +237,29 @@ def plain(value):
 
 
 def judge(_, value):
-    """Returns what the host is told of what a handler returned."""
+    """Returns what the host is told of what a handler returned. An object of a subclass is one of its class."""
     if value is None:
         return None
-    told = {"class": type(value).__name__}
-    if told["class"] in RESULTS:
-        told["fields"] = plain(vars(value))
-    return told
+    names = [kind.__name__ for kind in type(value).__mro__]
+    result = next((name for name in names if name in RESULTS), None)
+    if result is None:
+        return {"class": names[0]}
+    known = {key: getattr(value, key) for key in RESULTS[result] if hasattr(value, key)}
+    if all(known.get(key, default) == default for key, default in RESULTS[result].items()):
+        others = [key for key in attributes(value) if key not in RESULTS[result]]
+        if others:
+            raise AttributeError(f"the handler returned a {result} with {others[0]!r} alone{guess(others[0], result)}")
+    return {"class": result, "fields": plain(known)}
+
+
+def attributes(value):
+    """Returns the names of the attributes that an object and its own classes have, without methods and private ones."""
+    names = dict(getattr(value, "__dict__", {}))
+    for kind in type(value).__mro__[:-1]:
+        if kind.__module__ != TYPES[0]:
+            names.update(vars(kind))
+            names.update(dict.fromkeys(vars(kind).get("__slots__", ())))
+    return [name for name, held in names.items() if not name.startswith("_") and not callable(held)]
 
 
 def begin():

@@ -163,12 +163,11 @@ class Own:
     @staticmethod
     def begin():
         api._hooks.clear()
+        api._open.clear()
 
     @staticmethod
     def collect(_):
-        hooks = [{**hook, "prepare": api.Event, "judge": own_answer} for hook in api._hooks]
-        api._hooks.clear()
-        return hooks
+        return [{**hook, "prepare": api.Event, "judge": own_answer} for hook in api._take()]
 
 
 def own_answer(_, effect):
@@ -195,15 +194,51 @@ def api_of(kind):
         # Classes of data look for their module while they are made.
         sys.modules[name] = module
         exec(compile(source, f"<{name}>", "exec"), module.__dict__)
+        module._check_loading = check_loading
     return sys.modules[name]
+
+
+LATE = "hooks must be registered while the script loads, not in a thread, task or handler that runs later"
+
+# The script that is being loaded, and those that are loaded, by their numbers.
+loading = None
+scripts = {}
+
+
+def late_scripts():
+    """Returns the loaded scripts on whose behalf a hook is being registered. None is that it is in time."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        names = frame.f_globals
+        if loading is not None and names is loading.names:
+            return None
+        if str(names.get("__name__")).startswith("tenterhook_script_"):
+            # One that was loaded again or removed is not among them, and has nothing to fail.
+            return [script for script in list(scripts.values()) if script.names is names]
+        frame = frame.f_back
+    # Any of them may have started the thread.
+    return None if loading is not None else list(scripts.values())
+
+
+def check_loading():
+    """Raises if a hook is registered too late. Its script fails from then on: it was meant to have a hook that it does not have."""
+    late = late_scripts()
+    if late is None:
+        return
+    for script in late:
+        script.problem = f"{os.path.basename(script.path)} registered a hook too late: {LATE}"
+    raise RuntimeError(LATE)
 
 
 class Script:
     """One file, and the hooks that it registers."""
 
     def __init__(self, number, path, kind):
+        global loading
         self.api = api_of(kind)
         self.path = path
+        # Why its hooks fail, whatever they would answer.
+        self.problem = None
         module = types.ModuleType(f"tenterhook_script_{number}")
         module.__file__ = path
         folder = os.path.dirname(path)
@@ -217,12 +252,16 @@ class Script:
             # Behind what is installed: a script that is called `logging.py` is not what others import by that name.
             sys.path.append(folder)
         sys.modules[module.__name__] = module
+        self.names = module.__dict__
+        loading = self
         try:
-            exec(code, module.__dict__)
+            execute(code, self.names)
             self.hooks = self.api.collect(module)
         except BaseException as error:
             getattr(self.api, "abandon", self.api.begin)()
             raise Refused(where(error, path)) from None
+        finally:
+            loading = None
 
     def forget(self):
         """Takes back what the script has registered, where its API remembers that."""
@@ -235,10 +274,21 @@ class Script:
         return [{key: hook[key] for key in keys} for hook in self.hooks]
 
 
+def execute(code, names):
+    """Runs the code of a script. A coroutine that nothing awaits is an error: what it would register is missing."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as caught:
+        exec(code, names)
+    for warning in caught:
+        if issubclass(warning.category, RuntimeWarning) and "was never awaited" in str(warning.message):
+            raise RuntimeError(f"{warning.message}, so what it registers is missing; run it with `asyncio.run(...)`")
+        warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
+
+
 class Worker:
     def __init__(self):
         self.wire = Wire()
-        self.scripts = {}
         self.loop = Loop()
         self.lock = threading.Lock()
         # What was read and not yet taken, and what was answered and not yet sent.
@@ -400,7 +450,7 @@ class Worker:
             number = params["script"]
             script = Script(number, params["path"], params["api"])
             self.unload(number)
-            self.scripts[number] = script
+            scripts[number] = script
             return {"hooks": script.described()}
         if method == "script/unload":
             self.unload(params["script"])
@@ -408,14 +458,16 @@ class Worker:
         raise Refused(f"this worker has no method `{method}`")
 
     def unload(self, number):
-        script = self.scripts.pop(number, None)
+        script = scripts.pop(number, None)
         if script is not None:
             script.forget()
 
     def handle(self, number, params):
-        script = self.scripts.get(params["script"])
+        script = scripts.get(params["script"])
         if script is None or params["hook"] >= len(script.hooks):
             return failed(number, "there is no such hook")
+        if script.problem is not None:
+            return failed(number, script.problem)
         hook = script.hooks[params["hook"]]
         try:
             subject = hook["prepare"](params["event"])
@@ -471,4 +523,5 @@ def limit_memory(most):
         pass
 
 
+api._check_loading = check_loading
 Worker().run()

@@ -58,7 +58,6 @@ def _matches(matcher, subject):
 def load(path):
     """Loads a file of hooks as a worker does."""
     tenterhook._hooks.clear()
+    tenterhook._open.clear()
     runpy.run_path(str(pathlib.Path(path)))
-    hooks = list(tenterhook._hooks)
-    tenterhook._hooks.clear()
-    return Hooks(hooks)
+    return Hooks(tenterhook._take())

@@ -534,9 +534,12 @@ pub(super) fn state(candidate: &mut Candidate, declared: &str) -> Result<FileSta
         .map_err(|error| format!("its answer to what it registers is invalid: {error}"))?;
     let hooks = std::mem::take(&mut registered.hooks);
     if hooks.is_empty() && !speaks.system().may_have_none {
-        return Err(Fault::from("the file registers no hooks").hint(
-            "write a handler below `@on(EVENT)`, or `on(EVENT, handler)`; begin the name of a file that others load with `_`",
-        ));
+        let form = match candidate.language {
+            Some(Language::Python) => "write `@on(EVENT)` above a function",
+            _ => "write `on(EVENT, handler)`",
+        };
+        let hint = format!("{form}; begin the name of a file that others load with `_`");
+        return Err(Fault::from("the file registers no hooks").hint(hint));
     }
     for hook in &hooks {
         if speaks == Speaks::Pi && Pi::is_later_event(&hook.event) {

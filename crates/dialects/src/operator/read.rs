@@ -7,7 +7,7 @@ use tenterhook_protocol::{AnyEffect, JsonObject};
 
 use super::event::{Answer, OperatorEvent};
 use super::part;
-use crate::returned::{self, collect, rewrite, summary};
+use crate::returned::{self, collect, is_true_in_python, rewrite, summary};
 
 /// What the worker says of an object that a handler returned.
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect
         }
         Answer::MessageEnd => rewrite(&mut effect, "message", fields.get("message")),
         Answer::Connect => {
-            if fields.get("allow").is_some_and(|allow| !is_true(allow)) {
+            if fields.get("allow").is_some_and(|allow| !is_true_in_python(allow)) {
                 effect.block = Some(fields.reason());
             }
         }
@@ -76,7 +76,7 @@ impl Fields {
     }
 
     fn is_set(&self, key: &str) -> bool {
-        self.get(key).is_some_and(is_true)
+        self.get(key).is_some_and(is_true_in_python)
     }
 
     fn text(&self, key: &str) -> Result<Option<&str>, ReadError> {
@@ -103,18 +103,6 @@ impl Fields {
             "`action` is `{action}`, expected `continue`, `{}` or `{}`",
             others[0], others[1]
         )))
-    }
-}
-
-/// Says what Python makes of a value in a condition.
-fn is_true(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(flag) => *flag,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(keys) => !keys.is_empty(),
     }
 }
 

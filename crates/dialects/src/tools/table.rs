@@ -5,6 +5,7 @@ use tenterhook::{CanonicalCall, OwnCall, ToolInputError, ToolNames};
 use tenterhook_protocol::JsonObject;
 
 use super::{envelope, unified_diff};
+use crate::returned::is_true_in_python;
 
 /// One tool of a system.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,7 @@ pub struct Selector {
     pub key: &'static str,
     /// The value that chooses this row. `None` is a call without the argument.
     pub value: Option<&'static str>,
-    /// Another argument that the call must have.
+    /// Another argument that the call must have, with a value that is true in Python: a text of spaces is.
     pub with: Option<&'static str>,
 }
 
@@ -42,7 +43,7 @@ impl Selector {
             Some(value) => given.and_then(Value::as_str) == Some(value),
             None => given.is_none(),
         };
-        let has = |key| input.get(key).is_some_and(|value| !is_blank(value));
+        let has = |key| input.get(key).is_some_and(is_true_in_python);
         is_chosen && self.with.is_none_or(has)
     }
 }

@@ -8,10 +8,14 @@ use tenterhook_protocol::JsonObject;
 use super::{MEMORY, Worker};
 
 /// The modules that hooks import, and that the worker does.
-const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 6] = [
     (
         "index.mjs",
         include_str!("../../../../sdk/javascript/tenterhook/index.mjs"),
+    ),
+    (
+        "answer.mjs",
+        include_str!("../../../../sdk/javascript/tenterhook/answer.mjs"),
     ),
     (
         "pi.mjs",

@@ -514,3 +514,21 @@ print("passed")
 fn the_registry_of_morphix_can_be_tested_without_a_host() {
     run_without_host("_morphix", REGISTRY);
 }
+
+// The handler stayed in the registry, and nobody called it.
+#[tokio::test]
+async fn a_handler_of_morphix_that_is_registered_too_late_is_a_failure_from_then_on() {
+    let stage = Stage::new();
+    let text = "from core.hooks_registry import hooks_registry\n\
+                @hooks_registry.register('on_before_tool')\ndef first(ctx):\n    \
+                hooks_registry.register('on_before_tool')(lambda ctx: None)\n";
+    stage.add(API, "a.py", text).await;
+    for _ in 0..2 {
+        let outcome = stage.hooks().dispatch(PreToolUse::default()).await;
+        let failures = format!("{:?}", outcome.failures());
+        assert!(
+            failures.contains("must be registered while the script loads"),
+            "{failures}"
+        );
+    }
+}

@@ -679,3 +679,33 @@ asyncio.run(main())
 fn the_bus_of_operator_can_be_tried_without_a_host() {
     run_without_host("_operator", &format!("{TYPES}{BUS}"));
 }
+
+// A result of a subclass was taken for one of another event, and the call went through.
+#[tokio::test]
+async fn a_result_of_a_subclass_blocks_like_one_of_its_class() {
+    let subclass = "class Deny(t.ToolCallEventResult):\n        def __init__(self, rule):\n            \
+                    super().__init__(block=True, reason='by rule')\n            self.rule = rule\n    return Deny('r1')";
+    let property = "class ToolCallEventResult:\n        @property\n        def block(self): return True\n        \
+                    reason = 'by rule'\n    return ToolCallEventResult()";
+    for body in [subclass, property] {
+        let stage = stage("tool_call", &[body]).await;
+        let outcome = stage.hooks().dispatch(call("ls")).await;
+        assert!(outcome.failures().is_empty(), "{outcome:?}");
+        assert_eq!(outcome.decision().reason(), Some("by rule"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_with_blocked_instead_of_block_is_a_failure() {
+    for body in [
+        "result = t.ToolCallEventResult()\n    result.blocked = True\n    return result",
+        "return t.ToolCallEventResult(blocked=True)",
+        "class Deny(t.ToolCallEventResult):\n        blocked = True\n    return Deny()",
+        "class ToolCallEventResult:\n        blocked = True\n    return ToolCallEventResult()",
+    ] {
+        let stage = stage("tool_call", &[body]).await;
+        let outcome = stage.hooks().dispatch(call("ls")).await;
+        let failures = format!("{:?}", outcome.failures());
+        assert!(failures.contains("blocked"), "{body}: {failures}");
+    }
+}

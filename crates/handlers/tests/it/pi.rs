@@ -1062,3 +1062,92 @@ async fn a_worker_for_node_that_takes_too_much_memory_is_ended() {
         "{reason}"
     );
 }
+
+// JSON makes these `{}`, which is no opinion: the guard looked away.
+#[tokio::test]
+async fn a_result_of_tool_call_that_json_would_empty_blocks_the_call() {
+    for (body, problem) in [
+        ("return new Map([['block', true]]);", "returned a Map"),
+        ("return new Error('no');", "returned an Error"),
+        ("return NaN;", "returned NaN"),
+        ("return 10n;", "returned a bigint"),
+        (
+            "return (async function* () { yield { block: true }; })();",
+            "returned an AsyncGenerator",
+        ),
+        (
+            "class Verdict { #block = true; } return new Verdict();",
+            "returned a Verdict",
+        ),
+        (
+            "class Verdict { get blocked() { return true; } } return new Verdict();",
+            "the key `blocked`",
+        ),
+        ("return { block: () => true };", "a function as `block`"),
+        (
+            "class Verdict { get block() { return true; } get reason() { return 'of a getter'; } } return new Verdict();",
+            "of a getter",
+        ),
+        (
+            "class Verdict { constructor() { this.block = true; this.reason = 'of a class'; } } return new Verdict();",
+            "of a class",
+        ),
+        (
+            "return Object.create({ block: true, reason: 'inherited' });",
+            "inherited",
+        ),
+    ] {
+        let stage = stage("tool_call", &[body]).await;
+        let outcome = stage.hooks().dispatch(shell("ls")).await;
+        let decision = outcome.decision();
+        let reason = decision.reason().unwrap_or("nothing");
+        assert!(reason.contains(problem), "{body}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_of_tool_result_that_json_would_empty_is_a_failure() {
+    let body = "return new Map([['content', []]]);";
+    let stage = stage("tool_result", &[body]).await;
+    let outcome = stage
+        .hooks()
+        .dispatch(done(ToolResult::text("secret")))
+        .await;
+    assert_eq!(outcome.failures().len(), 1, "{outcome:?}");
+}
+
+// A handler that came after loading was lost, and the extension went on without its guard.
+#[tokio::test]
+async fn an_extension_that_registers_a_handler_too_late_blocks_calls() {
+    let stage = Stage::of_node();
+    for (setup, problem) in [
+        ("setTimeout(guard, 0);", "registered a hook too late"),
+        (
+            "(async () => { await new Promise(setImmediate); guard(); })();",
+            "registered a hook too late",
+        ),
+        (
+            "(async () => { throw new Error('no rules'); })();",
+            "Error: no rules",
+        ),
+    ] {
+        let text = format!(
+            "export default function (pi) {{\n  const guard = () => pi.on('tool_call', () => ({{ block: true }}));\n  {setup}\n}}\n"
+        );
+        let error = stage.load(API, "a.js", &text).await.unwrap_err();
+        assert!(error.to_string().contains(problem), "{setup}: {error}");
+    }
+    let later = "export default function (pi) {\n  pi.on('tool_call', () => {\n    \
+                 try { pi.on('tool_call', () => ({ block: true })); } catch {}\n  });\n}\n";
+    stage.add(API, "b.js", later).await;
+    let hooks = stage.hooks();
+    let first = hooks.dispatch(shell("ls")).await;
+    assert_eq!(first.decision().reason(), None);
+    let outcome = hooks.dispatch(shell("ls")).await;
+    let decision = outcome.decision();
+    let reason = decision.reason().unwrap_or("nothing");
+    assert!(
+        reason.contains("b.js registered a hook too late"),
+        "{reason}"
+    );
+}

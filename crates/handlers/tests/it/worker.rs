@@ -979,3 +979,241 @@ async fn a_script_is_unloaded_with_its_last_lease_and_a_changed_one_has_another_
     assert_eq!(again.number(), new.number());
     assert_eq!(worker.pid().await, pid, "the worker is the same");
 }
+
+/// Loads a script that has to be refused and returns why.
+async fn refusal(worker: &Worker, script: &Script) -> String {
+    match worker.load(script).await {
+        Ok((_, registered)) => format!("it was loaded: {registered:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+// A guard in the form of JavaScript was never registered, and every call went through.
+#[tokio::test]
+async fn on_with_a_handler_as_its_second_argument_registers_it_in_python() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "from tenterhook import deny, on\non('pre_tool_use', lambda event: deny('seen'))\n";
+    let script = bench.script("a.py", text);
+    let (_, Registered { hooks, .. }) = worker.load(&script).await.unwrap();
+    let outcome = dispatcher(&worker, &hooks, Duration::from_secs(20))
+        .dispatch(call("ls"))
+        .await;
+    assert_eq!(outcome.decision().reason(), Some("seen"));
+}
+
+#[tokio::test]
+async fn on_without_an_event_or_a_handler_keeps_a_script_from_loading() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    for (line, message) in [
+        ("on([])(print)", "on() got an empty list of events"),
+        ("on()(print)", "on() got None as its event"),
+        ("on(['stop', None])(print)", "as its event, expected"),
+        ("@on\ndef guard(event): pass", "as its event, expected"),
+        ("on('pre_tool_use')", "on('pre_tool_use') has no handler"),
+        (
+            "on('stop', {'matcher': 'a'}, print)",
+            "on('stop') got {'matcher': 'a'} as its matcher",
+        ),
+        ("on('stop', 'a', print)", "as its priority"),
+    ] {
+        let text = format!("from tenterhook import on\non('stop', print)\n{line}\n");
+        let error = refusal(&worker, &bench.script("a.py", &text)).await;
+        assert!(error.contains(message), "{line}: {error}");
+    }
+    let worker = node(bench.dir.path());
+    for (line, message) in [
+        ("on([], () => {})", "on([]) got an empty list of events"),
+        ("on(() => {})", "on() got function as its event"),
+        (
+            "on(undefined, () => {})",
+            "on() got undefined as its event",
+        ),
+        ("on()", "on() got undefined as its event"),
+        ("on('stop')", "on('stop') got a undefined as its handler"),
+    ] {
+        let text =
+            format!("import {{ on }} from 'tenterhook';\non('stop', () => {{}});\n{line};\n");
+        let error = refusal(&worker, &bench.script("a.mjs", &text)).await;
+        assert!(error.contains(message), "{line}: {error}");
+    }
+}
+
+// A hook that was registered once the script was loaded was lost in silence.
+#[tokio::test]
+async fn what_a_node_script_has_begun_and_not_awaited_keeps_it_from_loading() {
+    let bench = Bench::new();
+    let worker = node(bench.dir.path());
+    let late = "registered a hook too late: hooks must be registered while the script loads";
+    for (line, message) in [
+        ("setTimeout(() => on('pre_tool_use', guard), 0)", late),
+        ("setImmediate(() => on('pre_tool_use', guard))", late),
+        (
+            "(async () => { await fs.promises.readFile(import.meta.filename ?? new URL(import.meta.url)); on('pre_tool_use', guard); })()",
+            late,
+        ),
+        (
+            "(async () => { throw new RangeError('no rules'); })()",
+            "RangeError: no rules",
+        ),
+        (
+            "setImmediate(() => { throw new RangeError('no rules'); })",
+            "RangeError: no rules",
+        ),
+    ] {
+        let text = format!(
+            "import {{ deny, on }} from 'tenterhook';\nimport fs from 'node:fs';\nconst guard = () => deny('no');\non('stop', () => {{}});\n{line};\n"
+        );
+        let error = refusal(&worker, &bench.script("a.mjs", &text)).await;
+        assert!(error.contains(message), "{line}: {error}");
+    }
+    // One that waits for it is loaded, and others go on.
+    let text = "import { on } from 'tenterhook';\nawait new Promise((done) => setTimeout(done, 5));\non('stop', () => {});\n";
+    let (_, registered) = worker.load(&bench.script("b.mjs", text)).await.unwrap();
+    assert_eq!(registered.hooks.len(), 1);
+}
+
+#[tokio::test]
+async fn a_node_script_that_registers_a_hook_too_late_fails_from_then_on() {
+    let bench = Bench::new();
+    let worker = node(bench.dir.path());
+    let text = "import { on } from 'tenterhook';\nlet open;\nconst gate = new Promise((done) => { open = done; });\n\
+                gate.then(() => on('pre_tool_use', () => {})).catch(() => {});\non('pre_tool_use', () => { open(); });\n";
+    let (_, Registered { hooks, .. }) = worker.load(&bench.script("a.mjs", text)).await.unwrap();
+    let good = "import { on } from 'tenterhook';\non('stop', () => ({}));\n";
+    let (good, _) = worker.load(&bench.script("b.mjs", good)).await.unwrap();
+    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let first = dispatcher.dispatch(call("ls")).await;
+    assert_eq!(first.decision().reason(), None);
+    let denied = dispatcher.dispatch(call("ls")).await;
+    let decision = denied.decision();
+    let reason = decision.reason().unwrap();
+    assert!(
+        reason.contains("a.mjs registered a hook too late"),
+        "{reason}"
+    );
+    let never = CancellationToken::new();
+    let other = worker
+        .handle((good, 0), b"{}", Duration::from_secs(20), &never)
+        .await;
+    assert!(other.is_ok(), "{other:?}");
+}
+
+#[tokio::test]
+async fn a_python_script_that_registers_a_hook_too_late_fails_from_then_on() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "import threading\nfrom tenterhook import on\ngo = threading.Event()\ndone = threading.Event()\n\
+                def late():\n    go.wait()\n    try:\n        on('pre_tool_use', print)\n    except RuntimeError:\n        done.set()\n\
+                threading.Thread(target=late, daemon=True).start()\n\
+                @on('pre_tool_use')\ndef guard(event):\n    go.set()\n    assert done.wait(20)\n";
+    let (_, Registered { hooks, .. }) = worker.load(&bench.script("a.py", text)).await.unwrap();
+    let good = "from tenterhook import on\non('stop', lambda event: None)\n";
+    let (good, _) = worker.load(&bench.script("b.py", good)).await.unwrap();
+    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let first = dispatcher.dispatch(call("ls")).await;
+    assert_eq!(first.decision().reason(), None);
+    let denied = dispatcher.dispatch(call("ls")).await;
+    let decision = denied.decision();
+    let reason = decision.reason().unwrap();
+    assert!(
+        reason.contains("a.py registered a hook too late"),
+        "{reason}"
+    );
+    let never = CancellationToken::new();
+    let other = worker
+        .handle((good, 0), b"{}", Duration::from_secs(20), &never)
+        .await;
+    assert!(other.is_ok(), "{other:?}");
+}
+
+#[tokio::test]
+async fn a_coroutine_that_a_python_script_does_not_await_keeps_it_from_loading() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    let text = "from tenterhook import deny, on\non('stop', print)\n\
+                async def setup():\n    on('pre_tool_use', lambda event: deny('no'))\nsetup()\n";
+    let error = refusal(&worker, &bench.script("a.py", text)).await;
+    assert!(
+        error.contains("coroutine 'setup' was never awaited"),
+        "{error}"
+    );
+}
+
+// What JSON leaves out looked like an answer without it: a redactor that is spelled wrong took nothing away.
+#[tokio::test]
+async fn an_effect_whose_values_json_would_lose_is_a_failure_that_names_the_key() {
+    let bench = Bench::new();
+    let worker = node(bench.dir.path());
+    for (returned, problem) in [
+        (
+            "patch({ tool_input: undefined })",
+            "undefined as `rewrite.tool_input`",
+        ),
+        (
+            "patch({ tool_input: { cmd: undefined } })",
+            "undefined as `rewrite.tool_input.cmd`",
+        ),
+        (
+            "patch({ tool_input: new Map([['cmd', 'ls']]) })",
+            "a Map as `rewrite.tool_input`",
+        ),
+        (
+            "both(context('a'), patch({ tool_input: { cmd: NaN } }))",
+            "NaN as `rewrite.tool_input.cmd`",
+        ),
+        (
+            "{ effect: { block: undefined } }",
+            "undefined as `effect.block`",
+        ),
+        ("new Map([['block', 'no']])", "returned a Map"),
+        ("new Error('no')", "returned an Error"),
+        (
+            "(async function* () { yield deny('no'); })()",
+            "returned an AsyncGenerator",
+        ),
+        (
+            "new (class Verdict { get block() { return 'no'; } })()",
+            "returned a Verdict",
+        ),
+        ("NaN", "returned NaN"),
+    ] {
+        let text = format!(
+            "import {{ both, context, deny, on, patch }} from 'tenterhook';\non('pre_tool_use', () => ({returned}));\n"
+        );
+        let (_, Registered { hooks, .. }) =
+            worker.load(&bench.script("a.mjs", &text)).await.unwrap();
+        let outcome = dispatcher(&worker, &hooks, Duration::from_secs(20))
+            .dispatch(call("ls"))
+            .await;
+        let decision = outcome.decision();
+        let reason = decision.reason().unwrap_or("nothing");
+        assert!(reason.contains(problem), "{returned}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_patch_in_python_with_none_or_no_json_is_a_failure() {
+    let bench = Bench::new();
+    let worker = bench.python();
+    for returned in [
+        "patch(tool_input=None)",
+        "patch(tool_input=float('nan'))",
+        "patch(tool_input={1, 2})",
+        "patch(tool_inptu={})",
+    ] {
+        let text = format!(
+            "from tenterhook import on, patch\non('pre_tool_use', lambda event: {returned})\n"
+        );
+        let (_, Registered { hooks, .. }) =
+            worker.load(&bench.script("a.py", &text)).await.unwrap();
+        let outcome = dispatcher(&worker, &hooks, Duration::from_secs(20))
+            .dispatch(call("ls"))
+            .await;
+        assert!(
+            outcome.decision().reason().is_some(),
+            "{returned}: {outcome:?}"
+        );
+    }
+}

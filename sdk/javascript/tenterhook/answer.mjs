@@ -1,0 +1,56 @@
+// What handlers return, and what of it JSON would lose without a word.
+
+/** Says whether a value is an object that JSON has as a whole: not one of a class. */
+export function isPlain(value) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  // Of another context, too.
+  return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
+}
+
+/** Names a value for a message. */
+export function named(value) {
+  if (typeof value === 'number') return String(value);
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  const tag = Object.prototype.toString.call(value).slice(8, -1);
+  const name = tag === 'Object' ? value.constructor?.name || 'an object of a class' : tag;
+  return /^an /.test(name) ? name : `${/^[AEIO]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+/** Returns what is wrong with a value that JSON leaves out or replaces, or nothing. */
+function lost(value) {
+  if (value === undefined) return 'undefined';
+  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return named(value);
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  const isWritten = value === null || typeof value !== 'object' || Array.isArray(value) || typeof value.toJSON === 'function';
+  return isWritten || isPlain(value) ? undefined : named(value);
+}
+
+/** Returns an effect all of whose values JSON has; throws where one would be left out, as if the handler had not said it. */
+export function complete(effect) {
+  const look = (value, place) => {
+    for (const [key, inner] of Object.entries(value)) {
+      const here = place === '' ? key : `${place}.${key}`;
+      const problem = lost(inner);
+      if (problem) throw new TypeError(`the handler returned ${problem} as \`${here}\`, expected a value that JSON has`);
+      if (typeof inner === 'object' && inner !== null && typeof inner.toJSON !== 'function') look(inner, here);
+    }
+  };
+  look(effect, '');
+  return effect;
+}
+
+/** Returns what an object of a class has, its getters too, as a plain object. */
+export function readOut(value) {
+  const read = { ...value };
+  for (let kind = Object.getPrototypeOf(value); !isRoot(kind); kind = Object.getPrototypeOf(kind)) {
+    for (const [key, { get, value: held }] of Object.entries(Object.getOwnPropertyDescriptors(kind))) {
+      const isField = get !== undefined || (held !== undefined && typeof held !== 'function');
+      if (isField && !Object.hasOwn(read, key)) read[key] = value[key];
+    }
+  }
+  return read;
+}
+
+const isRoot = (kind) => kind === null || Object.getPrototypeOf(kind) === null;

@@ -486,8 +486,8 @@ fn dead_link(test: &Test, path: &str) {
     std::os::unix::fs::symlink("/nowhere-at-all", path).unwrap();
 }
 
-/// Lists, checks, explains, runs and fires. Each refuses, and names the link and both ways out.
-fn refuses_everywhere(mut test: Test, name: &str, problem: &str) -> Ran {
+/// Lists, checks, explains, fires and runs with the folders of the home. Each refuses, and names the link and both ways out.
+fn refuses_everywhere(mut test: Test, name: &str, problem: &str) {
     for args in [
         &["list"][..],
         &["check"],
@@ -500,7 +500,7 @@ fn refuses_everywhere(mut test: Test, name: &str, problem: &str) -> Ran {
             ["run", ..] => test.args(args.iter().copied()).script(SESSION),
             args => test.args(args.iter().copied()),
         };
-        let done = test.run();
+        let done = test.variable("TENTERHOOK_CONFIG_DIR", "").run();
         let expected: &[i32] = if args[0] == "fire" { &[2, 3] } else { &[3] };
         let stderr = &done.stderr;
         assert!(
@@ -517,7 +517,17 @@ fn refuses_everywhere(mut test: Test, name: &str, problem: &str) -> Ran {
         );
         test = done.again([]);
     }
-    test.args(["list"]).run()
+    // One link is one broken source, however many folders should be below it.
+    let listed = test
+        .args(["list", "--json"])
+        .variable("TENTERHOOK_CONFIG_DIR", "")
+        .run();
+    let json = listed.json();
+    assert_eq!(
+        json["broken"].as_array().unwrap().len(),
+        1,
+        "{name}: {json}"
+    );
 }
 
 const CALL: &str = r#"{"tool_name": "shell", "tool_input": {"cmd": "ls"}}"#;
@@ -525,9 +535,10 @@ const CALL: &str = r#"{"tool_name": "shell", "tool_input": {"cmd": "ls"}}"#;
 #[test]
 fn a_dead_link_in_the_place_of_a_folder_of_hooks_refuses() {
     for path in [
-        "config",
-        "config/hooks.d",
-        "config/hooks",
+        "home/.config",
+        "home/.config/tenterhook",
+        "home/.config/tenterhook/hooks.d",
+        "home/.config/tenterhook/hooks",
         "home/.kodelet",
         "home/.kodelet/hooks",
         "home/.kodelet/extensions",
@@ -543,14 +554,7 @@ fn a_dead_link_in_the_place_of_a_folder_of_hooks_refuses() {
         let test = Test::new();
         dead_link(&test, path);
         let name = Path::new(path).file_name().unwrap().to_str().unwrap();
-        let listed = refuses_everywhere(test, name, "leads ");
-        // One link is one broken source, however many folders should be below it.
-        let json = listed.again(["list", "--json"]).run().json();
-        assert_eq!(
-            json["broken"].as_array().unwrap().len(),
-            1,
-            "{path}: {json}"
-        );
+        refuses_everywhere(test, name, "leads ");
     }
 }
 
@@ -565,9 +569,8 @@ fn a_link_to_a_file_in_the_place_of_a_plugin_refuses() {
 
 #[test]
 fn a_folder_that_does_not_exist_has_no_hooks() {
-    let test = Test::new();
-    fs::remove_dir(test.work().join("../config")).unwrap();
-    let ran = run(test);
+    // Without a configuration folder in the home.
+    let ran = run(Test::new().variable("TENTERHOOK_CONFIG_DIR", ""));
     assert_eq!(ran.status, 0, "{}", ran.stderr);
 }
 

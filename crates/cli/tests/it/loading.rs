@@ -768,3 +768,28 @@ fn support_files_beside_hooks_refuse_nothing() {
     let listed = ran.again(["list", "--json"]).run();
     assert_eq!(listed.json()["hooks"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn a_misnamed_file_of_the_project_that_was_never_approved_is_a_warning() {
+    let morphix = "from morphix import hooks_registry\n";
+    let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
+    for (path, text, right) in [
+        ("work/core/hooks/g.PY", morphix, "g.py"),
+        ("work/.operator/hooks/g.PY", "hooks = []\n", "g.py"),
+        ("work/.tenterhook/hooks.YAML", yaml, "hooks.yaml"),
+    ] {
+        let ran = run(with(path, text, 0o644));
+        assert_eq!(ran.status, 0, "{path}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("is untrusted"),
+            "{path}: {}",
+            ran.stderr
+        );
+        let json = ran.again(["list", "--json"]).run().json();
+        let hint = format!("rename it to `{right}`");
+        assert_eq!(json["untrusted"][0]["problems"][0]["hint"], hint, "{json}");
+    }
+    // Other files in folders of such a common name are none of morphix's.
+    let ran = run(with("work/core/hooks/g.PY", "x = 1\n", 0o644));
+    assert!(!ran.stderr.contains("g.PY"), "{}", ran.stderr);
+}

@@ -4,6 +4,7 @@
 //! only where the operation may proceed, and with 2 in every other case: an unknown option, a broken hook file, an
 //! interrupt, a panic. This module is the one place that says so.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use clap::CommandFactory as _;
@@ -26,19 +27,27 @@ pub(crate) struct FireCall {
 impl FireCall {
     /// Looks at the words of a call, also of one that cannot be parsed.
     pub(crate) fn of_words<'a>(words: impl Iterator<Item = &'a OsStr>) -> Option<Self> {
-        let mut words = words
-            .map(OsStr::to_string_lossy)
-            .take_while(|word| word != "--");
+        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
         let program = Args::command();
-        let command = words.find(|word| program.find_subcommand(word.as_ref()).is_some())?;
+        let is_command = |word: &str| program.find_subcommand(word).is_some();
+        // A word behind an option may be its value, so a word that stands free comes first.
+        let before = std::iter::once(None).chain(words.iter().map(Some));
+        let is_free =
+            |before: Option<&Cow<'_, str>>| before.is_none_or(|word| !word.starts_with('-'));
+        let mut commands = words
+            .iter()
+            .zip(before)
+            .enumerate()
+            .filter(|(_, (word, _))| is_command(word));
+        let free = commands.clone().find(|(_, (_, before))| is_free(*before));
+        let (at, (command, _)) = free.or_else(|| commands.next())?;
         if command != "fire" {
             return None;
         }
-        let words: Vec<_> = words.collect();
-        let mut events = words.iter().filter_map(|word| word.parse().ok()).peekable();
+        // Only an event right behind the command is surely the event. Any other call may have been meant for a gate.
+        let event = words.get(at + 1).and_then(|word| word.parse().ok());
         Some(Self {
-            // A call that names no event may have been meant for a gate.
-            is_gate: events.peek().is_none() || events.any(|event| is_gate(&event)),
+            is_gate: event.is_none_or(|event| is_gate(&event)),
             is_json: words.iter().any(|word| word == "--json"),
         })
     }
@@ -120,7 +129,13 @@ mod tests {
             ("fire pre_tol_use --bogus", Some(true)),
             ("fire --input -", Some(true)),
             ("fire", Some(true)),
-            ("fire session_start --input pre_tool_use", Some(true)),
+            ("fire session_start --input pre_tool_use", Some(false)),
+            (
+                "fire --hooks stop --tool turn_start -- pre_tool_use --bad",
+                Some(true),
+            ),
+            ("fire --tool stop pre_tool_usee --badopt", Some(true)),
+            ("--color list fire pre_tool_use", Some(true)),
             ("fire session_start --bogus", Some(false)),
             ("fire session_start -- pre_tool_use", Some(false)),
             ("run fire pre_tool_use", None),

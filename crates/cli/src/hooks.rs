@@ -340,7 +340,7 @@ pub(crate) fn load_named(
     layers: &Layers,
     options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
-    let found = layers.hook_files_and(named);
+    let found = layers.hook_files_and(named, &options.disabled);
     for path in &found.twice {
         warn(format_args!(
             "`{}` is named more than once; it is loaded once",

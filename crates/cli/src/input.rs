@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use tenterhook::{Envelope, EventId, EventName, EventRef, JsonObject, ParseEventNameError, events};
+use tenterhook::{
+    Envelope, EventId, EventName, EventRef, JsonObject, ParseEventNameError, UniqueObject, events,
+};
 use tenterhook_config::FolderName;
 use tenterhook_dialects::example::{example, example_origin};
 use tenterhook_dialects::form::{FORMS, Form, FormError, ReadBack, event_of_system, has_field};
@@ -83,7 +85,8 @@ fn read(path: &Path) -> Result<JsonObject, CliError> {
             .read_to_string(&mut text)
             .map_err(unreadable)?;
     }
-    serde_json::from_str(&text).map_err(|error| {
+    let object: Result<UniqueObject, _> = serde_json::from_str(&text);
+    object.map(|UniqueObject(object)| object).map_err(|error| {
         CliError::new(Exit::Config, format!("{name} is not a JSON object"))
             .cause(&error)
             .hint("give the event's payload as an object, such as `{\"tool_name\": \"shell\"}`")

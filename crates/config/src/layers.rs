@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::Layer;
 
 use crate::broken::Fault;
+use crate::disabled::DisabledSources;
 use crate::link::dead_link;
 use crate::project::{Project, TENTERHOOK};
 
@@ -76,19 +77,24 @@ pub struct HookFiles {
 impl Layers {
     /// Returns the hook files of the layers and those that a call names. Whoever names a file of the project answers for it, so
     /// it needs no approval then.
-    pub fn hook_files_and(&self, named: &[PathBuf]) -> HookFiles {
+    pub fn hook_files_and(&self, named: &[PathBuf], disabled: &DisabledSources) -> HookFiles {
         let own = self.hook_files();
         let whole = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let explicit: BTreeSet<PathBuf> = named.iter().map(whole).collect();
+        // What a call names itself is in force, whatever the project's approvals and the list of disabled files say.
         let is_elsewhere = |(path, layer): &&(PathBuf, Layer)| {
-            *layer != Layer::Project || !explicit.contains(&whole(path))
+            let is_in_force = *layer != Layer::Project && !disabled.contains(path, *layer);
+            is_in_force || !explicit.contains(&whole(path))
         };
         let of_layers = own.iter().filter(is_elsewhere).cloned();
         let named = named.iter().map(|path| (path.clone(), Layer::Explicit));
         let mut seen = BTreeSet::new();
         let (files, twice) = of_layers
             .chain(named)
-            .partition::<Vec<_>, _>(|(path, _)| seen.insert(whole(path)));
+            // A disabled link to a file must not hide the file itself.
+            .partition::<Vec<_>, _>(|(path, layer)| {
+                disabled.contains(path, *layer) || seen.insert(whole(path))
+            });
         let is_named = |path: &PathBuf| explicit.contains(&whole(path));
         HookFiles {
             files,

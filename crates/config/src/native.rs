@@ -149,6 +149,7 @@ fn read_hook(
         read_phase(report, &fields),
         read_priority(report, &fields),
     );
+    check_phase(report, &fields, phase, configured);
     // Everything is read by now, so that one load reports everything that is wrong with the hook.
     let (action, action_span) = action?;
     let python = python::read(report, &fields, &action, action_span);
@@ -303,6 +304,21 @@ fn check_on_error(
             );
         }
     }
+}
+
+/// Refuses a hook that is to stop something in a phase that stops nothing.
+fn check_phase(report: &mut Report, fields: &Fields<'_>, phase: Phase, on_error: Option<OnError>) {
+    let (Phase::Observe, Some(OnError::Block), Some(entry)) =
+        (phase, on_error, fields.entry("on_error"))
+    else {
+        return;
+    };
+    let message = "`on_error: block` has no effect in the phase `observe`, which stops nothing";
+    report.add(
+        report
+            .problem(entry.value.span, message)
+            .allowed(one_of(["warn", "ignore"])),
+    );
 }
 
 fn read_matcher(report: &mut Report, fields: &Fields<'_>, events: &[DraftEvent]) -> Matcher {

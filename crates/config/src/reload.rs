@@ -349,7 +349,9 @@ impl Reloader {
             ..sources.options
         };
         let read = tokio::task::spawn_blocking(move || {
-            let files = sources.layers.hook_files_and(&sources.named);
+            let files = sources
+                .layers
+                .hook_files_and(&sources.named, &options.disabled);
             load_files(files.files, &options).map_err(|error| error.to_string())
         });
         // What the call names is not followed: its new version would run without an approval.

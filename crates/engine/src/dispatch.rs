@@ -494,6 +494,10 @@ fn fail(
     // A hook that only observes guards nothing, so its failure stops nothing and lets nothing through.
     let policy = match (spec.phase, spec.policy.on_error) {
         (Phase::Observe, OnError::Block) => Policy::new(OnError::Warn, "the phase stops nothing"),
+        // What the hook would have said of a call that it never saw is not its author's to choose.
+        _ if error.is_blind() && info.class == EventClass::Gate && spec.phase != Phase::Observe => {
+            Policy::new(OnError::Block, "the hook could not see the event")
+        }
         _ if hook.strict => spec.policy.strict(info, spec.phase),
         _ => spec.policy,
     };

@@ -62,6 +62,7 @@ pub(crate) fn fold_operation(outcome: &mut AnyOutcome, next: AnyOutcome) {
         outcome.stop_run = next.stop_run;
         outcome.run_stopped_by = next.run_stopped_by;
     }
+    outcome.withheld_by = outcome.withheld_by.take().or(next.withheld_by);
     for field in next.rewritten {
         if !outcome.rewritten.contains(&field) {
             outcome.rewritten.push(field);

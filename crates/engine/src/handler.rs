@@ -162,6 +162,15 @@ pub enum HandlerError {
 }
 
 impl HandlerError {
+    /// Returns whether the hook did not get to see the event: it could not be written for it, or its tool call has no
+    /// form in the hook's system.
+    pub(crate) fn is_blind(&self) -> bool {
+        matches!(
+            self,
+            Self::Write(WriteError::Payload(_) | WriteError::Tool(_))
+        )
+    }
+
     /// Returns what went wrong in words of this crate only. Other words of an error may quote the event: a traceback on
     /// stderr, the answer that could not be read, the message of a panic.
     pub(crate) fn outline(&self) -> String {

@@ -177,7 +177,14 @@ fn read(
                 draft.end_command(commands);
             }
             ';' | '&' | '|' | '\n' | '\r' | '`' => draft.end_command(commands),
-            '<' | '>' => draft.redirect(),
+            '<' | '>' => {
+                draft.redirect();
+                // Of `2>&1` and `>|`, what follows is the target and starts no command.
+                while text
+                    .next_if(|next| matches!(next, '&' | '|' | '>'))
+                    .is_some()
+                {}
+            }
             '\\' => match text.next() {
                 None | Some('\n') => {}
                 Some(escaped) => draft.push(escaped),

@@ -102,6 +102,14 @@ fn fire_of_a_gate_exits_2_when_the_input_is_invalid() {
         ("{", "not a JSON object"),
         ("[]", "not a JSON object"),
         ("{}", "missing field `tool_name`"),
+        (
+            r#"{"tool_name": "shell", "tool_input": {"cmd": "sudo x", "cmd": "ls"}}"#,
+            "the key `cmd` is there twice",
+        ),
+        (
+            r#"{"tool_name": "shell", "tool_name": "read_file", "tool_input": {}}"#,
+            "the key `tool_name` is there twice",
+        ),
         (r#"{"tool_nme": "shell"}"#, "unknown field `tool_nme`"),
         (r#"{"tool_name": "shell", "tool_input": 5}"#, "`tool_input`"),
         (

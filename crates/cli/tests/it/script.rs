@@ -531,3 +531,36 @@ compacted in short
     );
     assert_eq!(ran.status, 0, "{}", ran.stderr);
 }
+
+/// Two folders may each have a `_rules.py`; a guard must get its own.
+#[test]
+fn a_guard_does_not_get_a_module_of_another_folder() {
+    let test = Test::new();
+    let write = |path: &str, text: &str| {
+        let path = test.work().join("..").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "config/hooks/_rules.py",
+        "def bad(cmd): return 'rm' in cmd\n",
+    );
+    write(
+        "config/hooks/guard.py",
+        "from tenterhook import deny, on\n@on('pre_tool_use', matcher='shell')\ndef guard(event):\n    import _rules\n    if _rules.bad(event.tool_input['cmd']):\n        return deny('own rules')\n",
+    );
+    write(
+        "home/.operator/profiles/default/hooks/_rules.py",
+        "def bad(cmd): return False\n",
+    );
+    write(
+        "home/.operator/profiles/default/hooks/a.py",
+        "import _rules\nasync def start(event):\n    return None\nhooks = [('session_start', start)]\n",
+    );
+    let ran = test
+        .args(["fire", "pre_tool_use", "--no-journal"])
+        .event(r#"{"tool_name": "shell", "tool_input": {"cmd": "rm x"}}"#)
+        .run();
+    assert_eq!(ran.status, 2, "{}", ran.stdout);
+    assert!(ran.stdout.contains("own rules"), "{}", ran.stdout);
+}

@@ -266,3 +266,65 @@ agents:
         ["redact_secrets", "limit_large_tool_results"]
     );
 }
+
+/// What a call names itself is in force, whatever was disabled.
+#[test]
+fn a_disabled_file_that_a_call_names_is_in_force() {
+    let deny = "hooks: [{event: pre_tool_use, command: 'echo no >&2; exit 2'}]";
+    let disabled = with_user_hooks(&[("g.yaml", deny)])
+        .args([
+            "--config-dir",
+            "own",
+            "disable",
+            "g.yaml",
+            "--yes",
+            "--no-journal",
+        ])
+        .run();
+    let call = r#"{"tool_name": "shell"}"#;
+    let fire = |ran: crate::stage::Ran, named: &[&str]| {
+        ran.again([
+            "fire",
+            "pre_tool_use",
+            "--config-dir",
+            "own",
+            "--no-journal",
+        ])
+        .args(named.iter().copied())
+        .event(call)
+        .run()
+    };
+    let ran = fire(disabled, &[]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = fire(ran, &["--hooks", "own/hooks.d/g.yaml"]);
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+}
+
+#[test]
+fn a_disabled_link_to_a_file_does_not_hide_the_file() {
+    let deny = "hooks: [{event: pre_tool_use, command: 'echo no >&2; exit 2'}]";
+    let test = with_user_hooks(&[("z.yaml", deny)]);
+    let folder = test.work().join("own/hooks.d");
+    std::os::unix::fs::symlink(folder.join("z.yaml"), folder.join("a.yaml")).unwrap();
+    let disabled = test
+        .args([
+            "--config-dir",
+            "own",
+            "disable",
+            "a.yaml",
+            "--yes",
+            "--no-journal",
+        ])
+        .run();
+    let ran = disabled
+        .again([
+            "fire",
+            "pre_tool_use",
+            "--config-dir",
+            "own",
+            "--no-journal",
+        ])
+        .event(r#"{"tool_name": "shell"}"#)
+        .run();
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+}

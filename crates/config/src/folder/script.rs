@@ -257,8 +257,8 @@ struct Known {
     made: HashMap<Seat, Worker>,
     /// What each script and the sources beside it were when they were seen last, by the script's path.
     versions: HashMap<(Seat, PathBuf), String>,
-    /// What the sources beside each script were when they were seen first.
-    beside: HashMap<PathBuf, String>,
+    /// What each script and the sources next to it were when they were seen first.
+    first: HashMap<PathBuf, String>,
     /// Scripts that share their worker with no other, since one was lost with them.
     alone: HashSet<PathBuf>,
     /// What each script registered, and what it was then: it is asked once as long as these workers are kept.
@@ -269,17 +269,28 @@ impl Known {
     /// Returns what the worker of a script is for.
     fn seat(&mut self, language: Language, candidate: &Candidate) -> Seat {
         let project = candidate.project().map(|project| project.dir.clone());
+        let now = format!("{} {}", candidate.sha256, candidate.beside);
         let first = self
-            .beside
+            .first
             .entry(candidate.found.path.clone())
-            .or_insert_with(|| candidate.beside.clone());
-        let changed = Some(&candidate.beside).filter(|now| *now != first);
-        let changed = changed.cloned().unwrap_or_default();
+            .or_insert_with(|| now.clone());
+        let changed = if now == *first { String::new() } else { now };
         let is_alone = candidate.is_isolated
             || language == Language::Program
             || self.alone.contains(&candidate.run);
         let own = is_alone.then(|| candidate.run.clone());
-        (language, candidate.found.layer, project, own, changed)
+        let folder = candidate.found.path.parent();
+        Seat {
+            language,
+            layer: candidate.found.layer,
+            project,
+            // An interpreter of Python loads one module of a name, and two folders may each have a `rules.py`.
+            folder: folder
+                .filter(|_| language == Language::Python)
+                .map(Path::to_owned),
+            own,
+            changed,
+        }
     }
 }
 
@@ -310,9 +321,21 @@ pub(super) fn too_late(deadline: Duration) -> Fault {
 /// A script that is asked what it registers: its place among all that are asked, and its language.
 type Asked<'a> = (usize, Language, &'a Candidate);
 
-/// What a worker is for: a language, a layer, the project whose layer it is, the only script that it serves where that shares it with no
-/// other, and the sources beside its scripts where they were changed: an interpreter does not load a module again.
-type Seat = (Language, Layer, Option<PathBuf>, Option<PathBuf>, String);
+/// What a worker is for. Scripts of one seat share a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Seat {
+    language: Language,
+    layer: Layer,
+    /// The project whose layer it is.
+    project: Option<PathBuf>,
+    /// The folder of its scripts, where scripts of other folders must not share the worker.
+    folder: Option<PathBuf>,
+    /// The only script that it serves, where that shares the worker with no other.
+    own: Option<PathBuf>,
+    /// What its scripts and the sources next to them are, where that changed since they were seen first. An interpreter
+    /// does not load a module again, so a hook that a helper module registers would be lost.
+    changed: String,
+}
 
 impl Workers {
     /// Makes workers that run in a directory, and whose scripts may ask a host.
@@ -510,9 +533,9 @@ impl Workers {
         let mut known = self.known();
         let project = candidate.project().map(|project| &project.dir);
         let (layer, run) = (candidate.found.layer, &candidate.run);
-        known.made.retain(|(_, of, dir, own, _), _| {
-            let is_same = *of == layer && dir.as_ref() == project;
-            !(is_same && own.as_ref().is_none_or(|own| own == run))
+        known.made.retain(|seat, _| {
+            let is_same = seat.layer == layer && seat.project.as_ref() == project;
+            !(is_same && seat.own.as_ref().is_none_or(|own| own == run))
         });
         known.alone.insert(run.clone());
     }

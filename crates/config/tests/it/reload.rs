@@ -8,8 +8,8 @@ use serde_json::json;
 use tenterhook::event::PreToolUse;
 use tenterhook::{Engine, Layer, Origin, Outcome, Scope};
 use tenterhook_config::{
-    Approvals, ChangeKind, Discovery, FixedHooks, FolderName, LoadOptions, Reloaded, Reloader,
-    Sources, Trust, load_files,
+    Approvals, ChangeKind, DisabledSources, Discovery, FixedHooks, FolderName, LoadOptions,
+    Reloaded, Reloader, Sources, Trust, load_files,
 };
 
 use crate::folder::{Place, executable};
@@ -84,7 +84,9 @@ impl Session {
             .deny_untrusted(self.denies)
             .strict(self.is_strict)
             .data_dir(Some(self.place.data()));
-        let files = layers.hook_files_and(&[]).files;
+        let files = layers
+            .hook_files_and(&[], &DisabledSources::default())
+            .files;
         let mut loaded = load_files(files, &options).unwrap();
         let discovered = search.clone().lenient(true).discover().await.unwrap();
         loaded.specs.extend(discovered.specs);
@@ -268,6 +270,21 @@ async fn what_scripts_load_is_loaded_anew_too() {
         );
         assert_eq!(session.counts().await, json!({"name": "one"}));
     }
+}
+
+/// An interpreter keeps the modules that it has loaded, so a helper would not register its hooks again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guard_that_a_helper_module_registers_survives_a_reload() {
+    let common = "from tenterhook import deny, on\n@on('pre_tool_use')\ndef guard(event):\n    return deny('no')\n";
+    let script = "import _common\nfrom tenterhook import on\n@on('session_start')\ndef start(event):\n    pass\n";
+    let session = Session::new();
+    write(&session.user("_common.py"), common);
+    write(&session.user("a.py"), script);
+    let mut session = session.begin().await;
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
+    write(&session.user("a.py"), &format!("{script}# changed\n"));
+    session.look(true).await;
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
 }
 
 #[tokio::test]

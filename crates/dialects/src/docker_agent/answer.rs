@@ -78,7 +78,7 @@ impl Answer {
             (
                 "stop_reason",
                 self.stop_reason.is_some(),
-                self.proceed.is_some(),
+                self.proceed == Some(false),
             ),
             (
                 "permission_decision_reason",
@@ -98,25 +98,22 @@ impl Answer {
                 "`{key}` without what it is the reason for{unknown}"
             )));
         }
-        if self.unknown_keys.is_empty() || self.decides() {
+        if self.unknown_keys.is_empty() || self.has_verdict() {
             return Ok(());
         }
+        // An unknown key may be a misspelt `decision`, whatever else the answer has.
         Err(ReadError::invalid(format!(
             "nothing in the answer decides anything{unknown}"
         )))
     }
 
-    fn decides(&self) -> bool {
-        self.proceed.is_some()
+    /// Returns whether the answer says in so many words what is to happen.
+    fn has_verdict(&self) -> bool {
+        let effect = self.effect.as_ref();
+        self.proceed == Some(false)
             || self.decision.is_some()
             || self.permission.is_some()
-            || self.updated_input.is_some()
-            || self.updated_messages.is_some()
-            || self.updated_tool_response.is_some()
-            || self.additional_context.is_some()
-            || self.instruction_context.is_some()
-            || self.summary.is_some()
-            || self.effect.is_some()
+            || effect.is_some_and(|effect| effect.permission.is_some() || effect.block.is_some())
     }
 
     fn set(&mut self, entry: Entry) -> Result<(), ReadError> {

@@ -10,7 +10,7 @@
 use serde_json::{Value, json};
 use tenterhook::{EventInfo, EventKind, ReadError, Reply};
 use tenterhook_protocol::capability::Capability;
-use tenterhook_protocol::{AnyEffect, EventClass, JsonObject, Permission};
+use tenterhook_protocol::{AnyEffect, EventClass, JsonObject, Permission, UniqueObject};
 
 use super::Speaker;
 use super::answer::{Answer, Decision};
@@ -101,9 +101,9 @@ impl Reader<'_> {
         if std::str::from_utf8(reply.stdout).is_err() {
             return Err(ReadError::invalid("the answer is not UTF-8"));
         }
-        let mut objects = serde_json::Deserializer::from_str(text).into_iter::<JsonObject>();
+        let mut objects = serde_json::Deserializer::from_str(text).into_iter::<UniqueObject>();
         let object = match objects.next() {
-            Some(Ok(object)) => object,
+            Some(Ok(UniqueObject(object))) => object,
             Some(Err(error)) => return Err(ReadError::invalid(error.to_string())),
             None => return Ok(AnyEffect::default()),
         };

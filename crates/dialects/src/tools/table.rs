@@ -332,6 +332,9 @@ impl ToolNames for ToolTable {
 impl ToolRow {
     /// Returns what a call does.
     fn operations(&self, input: &JsonObject) -> Result<Vec<CanonicalCall>, Problem> {
+        input
+            .keys()
+            .try_for_each(|key| self.refuse_other_case(key))?;
         let mut input = input.clone();
         if let Some(selector) = self.selector {
             input.remove(selector.key);
@@ -418,10 +421,35 @@ impl ToolRow {
             }
         }
         for (key, value) in input {
+            self.refuse_other_case(&key)?;
             // `command` became `cmd`, so a `cmd` next to it would hide what the tool runs.
             insert_new(&mut canonical, &key, value)?;
         }
         Ok(canonical)
+    }
+
+    /// Refuses a key that differs from an argument in case only: systems written in Go read both as the argument.
+    fn refuse_other_case(&self, key: &str) -> Result<(), Problem> {
+        let packed: &[&str] = match &self.form {
+            Form::One => &[],
+            Form::Each(list, _) => &[list],
+            Form::Edits(list, old, new) => &[list, old, new],
+            Form::Envelope(patch) | Form::Diff(patch, _) => &[patch],
+        };
+        let own = self.arguments.iter().map(|argument| argument.own);
+        let aliases = self.arguments.iter().flat_map(|argument| argument.aliases);
+        let selector = self.selector.map(|selector| selector.key);
+        let mut names = own
+            .chain(aliases.copied())
+            .chain(packed.iter().copied())
+            .chain(selector);
+        if names.clone().any(|name| name == key) {
+            return Ok(());
+        }
+        match names.find(|name| name.eq_ignore_ascii_case(key)) {
+            Some(name) => Err(format!("unknown key `{key}`; did you mean `{name}`?")),
+            None => Ok(()),
+        }
     }
 
     /// Returns arguments under the system's names.
@@ -572,9 +600,8 @@ impl Unit {
             Self::Same | Self::LiteralUnless(_) => value,
             _ if value.is_null() => value,
             Self::LinesFromZero => {
-                let first = line(key, &value)?.checked_sub(1);
-                let first = first.ok_or_else(|| format!("`{key}` is 0, expected 1 or more"))?;
-                first.into()
+                // Line 0 is the first line too, for a model that counts from there.
+                line(key, &value)?.saturating_sub(1).into()
             }
             Self::LastLine(first) => {
                 let count = line(key, &value)?;

@@ -143,12 +143,6 @@ fn an_answer_of_exit_status_zero_is_read_as_the_table_says() {
             none(),
         ),
         (
-            "the last of a key wins",
-            PreToolUse,
-            r#"{"continue":false,"continue":true}"#,
-            none(),
-        ),
-        (
             "top-level context",
             SessionStart,
             r#"{"additional_context":"c"}"#,

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use tenterhook_process::{CancellationToken, Command};
-use tenterhook_protocol::JsonObject;
+use tenterhook_protocol::{JsonObject, UniqueObject};
 use tokio::time::Instant;
 
 use super::WorkerError;
@@ -431,9 +431,28 @@ fn read<T: DeserializeOwned>(answer: &[u8], kind: &str, name: &str) -> Result<T,
 
 /// Reads an object; a list, which stands for a struct too, is none.
 fn object<T: DeserializeOwned>(answer: &[u8]) -> serde_json::Result<T> {
-    let object: JsonObject = serde_json::from_slice(answer)?;
+    let UniqueObject(object) = serde_json::from_slice(answer)?;
     serde_json::from_value(Value::Object(object))
 }
+
+/// Reads what an extension registers. Keys of later versions are passed over, but not one that is meant for a known key:
+/// the guards of `Subscriptions` would be lost.
+fn registration(answer: &[u8]) -> Result<Registration, String> {
+    let UniqueObject(object) = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+    for key in object.keys() {
+        let lower = key.to_lowercase();
+        let is_meant =
+            |known: &&&str| lower.starts_with(**known) || known.strip_suffix('s') == Some(&lower);
+        let meant = KEYS.iter().find(is_meant);
+        if let Some(meant) = meant.filter(|meant| *meant != key) {
+            return Err(format!("unknown key `{key}`; did you mean `{meant}`?"));
+        }
+    }
+    serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string())
+}
+
+/// The keys of a [`Registration`] without which something of an extension is lost.
+const KEYS: [&str; 3] = ["tools", "commands", "subscriptions"];
 
 impl Peer for Registering {
     const WIRE: Wire = Wire::EXTENSION;
@@ -445,8 +464,9 @@ impl Peer for Registering {
             })?;
         }
         let answer = ask(connection, "extension.initialize", &self.hello()).await?;
-        let unreadable = |error| format!("its answer to `extension.initialize` is none: {error}");
-        let version: Version = object(&answer).map_err(unreadable)?;
+        let unreadable =
+            |error: String| format!("cannot read its answer to `extension.initialize`: {error}");
+        let version: Version = object(&answer).map_err(|error| unreadable(error.to_string()))?;
         if let Some(version) = version
             .protocol_version
             .filter(|it| it != EXTENSION_PROTOCOL)
@@ -458,7 +478,7 @@ impl Peer for Registering {
         }
         // What it says when it is started again changes nothing: its hooks are in force already.
         if self.known.is_none() {
-            let registration = object(&answer).map_err(unreadable)?;
+            let registration = registration(&answer).map_err(unreadable)?;
             self.known = Some(Arc::new(registration));
         }
         Ok(())

@@ -211,7 +211,15 @@ async fn an_extension_of_another_version_is_not_used() {
             "{'protocolVersion': '2027-01-01'}",
             "it speaks version `2027-01-01` of kodelet's protocol, expected `2026-05-30`",
         ),
-        ("[]", "its answer to `extension.initialize` is none"),
+        ("[]", "cannot read its answer to `extension.initialize`"),
+        (
+            "{'Subscriptions': [{'event': 'tool.call'}]}",
+            "unknown key `Subscriptions`; did you mean `subscriptions`?",
+        ),
+        (
+            "{'subscription': [{'event': 'tool.call'}]}",
+            "unknown key `subscription`; did you mean `subscriptions`?",
+        ),
         ("{'tools': [{}]}", "missing field `name`"),
     ];
     for (number, (answer, problem)) in cases.into_iter().enumerate() {

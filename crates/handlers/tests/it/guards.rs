@@ -425,3 +425,91 @@ case "$event" in *'"tool_name":"subagent"'*'"question":"delete all"'*) echo '{"b
         .await;
     assert_eq!(reason(&outcome).as_deref(), Some("seen"));
 }
+
+/// Operator's document says that a failing handler aborts nothing. This one never got to see the call.
+#[tokio::test]
+async fn a_call_that_a_guard_cannot_see_is_stopped_whatever_its_system_says_of_failures() {
+    let stage = Stage::new();
+    let guard = "async def guard(event):\n    return None\nhooks = [('tool_call', guard)]\n";
+    stage.add("operator", "guard.py", guard).await;
+    let unseen = json!({"path": "a", "old_text": "x", "new_text": "y", "edits": []});
+    let outcome = stage.hooks().dispatch(call("edit_file", &unseen)).await;
+    let reason = reason(&outcome).unwrap();
+    assert!(reason.contains("`edits` is given twice"), "{reason}");
+    let from_zero = json!({"path": "a", "offset": 0});
+    let outcome = stage.hooks().dispatch(call("read_file", &from_zero)).await;
+    assert_eq!(outcome.failures(), []);
+}
+
+/// Systems in Go read `COMMAND` as `command`, and the last one counts.
+#[tokio::test]
+async fn an_argument_in_other_case_stops_the_call() {
+    for (system, tool, input) in [
+        (
+            "kodelet",
+            "bash",
+            json!({"command": "ls", "COMMAND": "sudo x"}),
+        ),
+        (
+            "kodelet",
+            "file_edit",
+            json!({"File_Path": "/etc/p", "file_path": "a", "old_text": "x", "new_text": "y"}),
+        ),
+        (
+            "kodelet",
+            "apply_patch",
+            json!({"input": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch", "Input": "x"}),
+        ),
+        (
+            "docker-agent",
+            "shell",
+            json!({"cmd": "ls", "CMD": "sudo x"}),
+        ),
+    ] {
+        let engine = engine();
+        native(&engine, "*", "true");
+        let hooks = engine
+            .dispatcher(Origin::default())
+            .with_tools(tools::of(system).unwrap());
+        let outcome = hooks.dispatch(call(tool, &input)).await;
+        let reason = reason(&outcome).unwrap_or_else(|| panic!("{system} {input} went on"));
+        assert!(reason.contains("did you mean"), "{system}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_with_a_key_that_stands_twice_denies() {
+    for answer in [
+        r#"{"decision":"deny","reason":"x","decision":"allow"}"#,
+        r#"{"hook_specific_output":{"permission_decision":"deny","permission_decision":"allow"}}"#,
+        r#"{"effect":{"permission":{"permission":"deny","permission":"allow"}}}"#,
+    ] {
+        let engine = engine();
+        native(&engine, "*", &format!("echo '{answer}'"));
+        let outcome = engine
+            .dispatcher(Origin::default())
+            .dispatch(shell("ls"))
+            .await;
+        let reason = reason(&outcome).unwrap_or_else(|| panic!("{answer} went on"));
+        assert!(reason.contains("is there twice"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_misspelt_decision_next_to_other_keys_denies() {
+    for answer in [
+        r#"{"continue":true,"decison":"deny"}"#,
+        r#"{"additional_context":"c","decison":"deny"}"#,
+        r#"{"effect":{},"decison":"deny"}"#,
+        r#"{"updated_input":{},"decison":"deny"}"#,
+        r#"{"continue":true,"stop_reason":"no"}"#,
+    ] {
+        let engine = engine();
+        native(&engine, "*", &format!("echo '{answer}'"));
+        let outcome = engine
+            .dispatcher(Origin::default())
+            .dispatch(shell("ls"))
+            .await;
+        assert!(reason(&outcome).is_some(), "{answer} went on");
+    }
+}

@@ -1,0 +1,142 @@
+//! JSON objects in which no key stands twice, at any depth.
+//!
+//! Readers differ in which of two equal keys counts. A guard that reads the first and a tool that reads the last do not
+//! judge and run the same call, so such an object is refused.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use crate::JsonObject;
+
+/// An object whose keys, and those of everything in it, are each there once. Reading any other object fails.
+///
+/// ```
+/// use tenterhook_protocol::UniqueObject;
+///
+/// let object: UniqueObject = serde_json::from_str(r#"{"decision": "deny"}"#)?;
+/// assert_eq!(object.0["decision"], "deny");
+/// assert!(serde_json::from_str::<UniqueObject>(r#"{"a": {"b": 1, "b": 2}}"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct UniqueObject(pub JsonObject);
+
+impl<'de> Deserialize<'de> for UniqueObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor).map(Self)
+    }
+}
+
+struct ObjectVisitor;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = JsonObject;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonObject, A::Error> {
+        let mut object = JsonObject::new();
+        while let Some((key, UniqueValue(value))) = map.next_entry::<String, UniqueValue>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key `{key}` is there twice")));
+            }
+            object.insert(key, value);
+        }
+        Ok(object)
+    }
+}
+
+/// Any value whose objects have unique keys.
+struct UniqueValue(Value);
+
+impl<'de> Deserialize<'de> for UniqueValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor).map(Self)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(UniqueValue(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
+        ObjectVisitor.visit_map(map).map(Value::Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_read_as_it_is() {
+        let text = r#"{"a":[null,true,-1,18446744073709551615,1.5,"x",{"b":{}}],"c":"\u00e9"}"#;
+        let object: UniqueObject = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            Value::Object(object.0),
+            serde_json::from_str::<Value>(text).unwrap()
+        );
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_at_any_depth() {
+        for text in [
+            r#"{"decision":"deny","decision":"allow"}"#,
+            r#"{"tool_input":{"cmd":"sudo x","cmd":"ls"}}"#,
+            r#"{"list":[{"a":1,"a":1}]}"#,
+            r#"{"a":1,"\u0061":2}"#,
+        ] {
+            let error = serde_json::from_str::<UniqueObject>(text).unwrap_err();
+            assert!(
+                error.to_string().contains("is there twice"),
+                "{text}: {error}"
+            );
+        }
+        assert!(serde_json::from_str::<UniqueObject>("[]").is_err());
+    }
+}

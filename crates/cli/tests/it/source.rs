@@ -273,14 +273,15 @@ fn a_disabled_file_that_a_call_names_is_in_force() {
     let deny = "hooks: [{event: pre_tool_use, command: 'echo no >&2; exit 2'}]";
     let disabled = with_user_hooks(&[("g.yaml", deny)])
         .args([
+            "disable",
             "--config-dir",
             "own",
-            "disable",
             "g.yaml",
             "--yes",
             "--no-journal",
         ])
         .run();
+    assert_eq!(disabled.status, 0, "{}", disabled.stderr);
     let call = r#"{"tool_name": "shell"}"#;
     let fire = |ran: crate::stage::Ran, named: &[&str]| {
         ran.again([

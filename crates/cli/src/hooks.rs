@@ -153,6 +153,16 @@ fn refuse(broken: &[BrokenSource], is_lenient: bool) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Adds sources that are not among the known ones. The link in the place of a folder that has several kinds of sources is
+/// reported once.
+fn add_sources(known: &mut Vec<BrokenSource>, more: Vec<BrokenSource>) {
+    for source in more {
+        if known.iter().all(|known| known.path != source.path) {
+            known.push(source);
+        }
+    }
+}
+
 /// Loads the hooks of a call, and shows nothing but what folders have that is no hook.
 pub(crate) async fn load_quietly(
     args: &HookArgs,
@@ -181,10 +191,10 @@ pub(crate) async fn load_quietly(
         warn(safe_line(warning));
     }
     let mut broken = loaded.broken.clone();
-    broken.extend(discovered.broken);
+    add_sources(&mut broken, discovered.broken);
     broken.append(&mut lines.broken);
     let mut untrusted = loaded.untrusted.clone();
-    untrusted.extend(discovered.untrusted);
+    add_sources(&mut untrusted, discovered.untrusted);
     loaded.specs.extend(discovered.specs);
     loaded.brought.extend(discovered.brought);
     if let Some(approvals) = approvals {
@@ -310,7 +320,7 @@ pub(crate) async fn load_agents(
         .specs
         .retain(|spec| spec.source.layer == Layer::System);
     let found = search.await?;
-    loaded.broken.extend(found.broken);
+    add_sources(&mut loaded.broken, found.broken);
     refuse(&loaded.broken, args.lenient)?;
     for warning in &found.warnings {
         warn(safe_line(warning));

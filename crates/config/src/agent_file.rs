@@ -179,8 +179,7 @@ pub(crate) fn read(report: &mut Report, root: &Node, form: Form) -> Read {
         }
         Form::UserSettings => {
             KeyCheck::default().check(report, "user_settings_file", root, Detail::Full);
-            let settings = root.entry("settings");
-            settings.and_then(|settings| Some(&settings.value.entry("hooks")?.value))
+            hooks_of_settings(report, root)
         }
         Form::DropIn => Some(root),
     };
@@ -190,6 +189,16 @@ pub(crate) fn read(report: &mut Report, root: &Node, form: Form) -> Read {
     }
     read.drafts = reader.drafts;
     read
+}
+
+/// Returns the hooks of the user's settings. Settings without a value have none.
+fn hooks_of_settings<'a>(report: &mut Report, root: &'a Node) -> Option<&'a Node> {
+    let settings = &root.entry("settings")?.value;
+    if settings.is_null() {
+        return None;
+    }
+    let fields = Fields::any(report, settings, "`settings`", Empty::Absent)?;
+    fields.entry("hooks").map(|entry| &entry.value)
 }
 
 fn read_agents(report: &mut Report, root: &Node, read: &mut Read) {

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 
 use tenterhook::Layer;
 
+use crate::broken::Fault;
 use crate::disabled::DisabledSources;
+use crate::link::dead_link;
 use crate::project::{Project, TENTERHOOK};
 
 /// The folder of hook files, and, with an extension, the one hook file beside it.
@@ -108,11 +110,17 @@ impl Layers {
 
 fn files_of(config: &Path) -> Vec<PathBuf> {
     let [folder, file] = HOOKS.map(|name| config.join(name));
+    // A link in the place of a folder is reported when it is read as a file.
+    let link = dead_link(&folder);
+    if let Some(link) = link.as_ref().filter(|link| **link != folder) {
+        return vec![link.clone()];
+    }
     let named = EXTENSIONS.map(|extension| file.with_extension(extension));
     let mut files: Vec<PathBuf> = named.into_iter().filter(|path| is_there(path)).collect();
+    files.extend(misnamed_in(config));
     match files_below(&folder) {
-        Ok(below) => files.extend(below),
-        Err(_) => files.push(folder),
+        Ok(below) if link.is_none() => files.extend(below),
+        Ok(_) | Err(_) => files.push(folder),
     }
     files
 }
@@ -140,14 +148,74 @@ fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let is_hidden = path
             .file_name()
             .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        let is_named_so = path
-            .extension()
-            .and_then(OsStr::to_str)
-            .is_some_and(|extension| EXTENSIONS.contains(&extension));
+        let is_named_so = has_extension(&path) || misnamed(&path).is_some();
         if is_named_so && !is_hidden && !is_folder {
             files.push(path);
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// Says whether a path ends as a hook file does.
+pub(crate) fn has_extension(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+}
+
+/// Returns the files of a configuration folder whose name differs from that of its hook file in upper and lower case only.
+fn misnamed_in(config: &Path) -> Vec<PathBuf> {
+    // The hook files of a folder that cannot be listed are still found by their names.
+    let entries = fs::read_dir(config).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
+    let paths = files.map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = paths.filter(|path| misnamed(path).is_some()).collect();
+    found.sort();
+    found
+}
+
+/// Returns the fault of a file that has the name of a hook file but for upper and lower case: nobody would find its hooks.
+pub(crate) fn misnamed(path: &Path) -> Option<Fault> {
+    let [folder, file] = HOOKS;
+    let name = path.file_name()?.to_str()?;
+    let extension = path.extension()?.to_str()?;
+    let lower = extension.to_ascii_lowercase();
+    if !EXTENSIONS.contains(&lower.as_str()) {
+        return None;
+    }
+    let stem = name.strip_suffix(extension)?.strip_suffix('.')?;
+    let is_below = path.parent().and_then(Path::file_name) == Some(OsStr::new(folder));
+    let expected = match (is_below, stem.eq_ignore_ascii_case(file)) {
+        (true, _) => format!("{stem}.{lower}"),
+        (false, true) => format!("{file}.{lower}"),
+        (false, false) => return None,
+    };
+    (name != expected).then(|| {
+        Fault::from("the file is not loaded under this name")
+            .hint(format!("rename it to `{expected}`"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_other_letters_is_that_of_a_hook_file() {
+        for (path, expected) in [
+            ("config/hooks.YAML", Some("hooks.yaml")),
+            ("config/Hooks.yml", Some("hooks.yml")),
+            ("config/hooks.d/Guard.Toml", Some("Guard.toml")),
+            ("config/hooks.yaml", None),
+            ("config/hooks.d/Hooks.yaml", None),
+            ("config/models.YAML", None),
+            ("config/hooks.d/README.md", None),
+            ("config/hooks.d/guard.yaml~", None),
+            ("config/hooks.d/guard.YAML.disable", None),
+        ] {
+            let hint = misnamed(Path::new(path)).and_then(|fault| fault.hint);
+            let rename = expected.map(|name| format!("rename it to `{name}`"));
+            assert_eq!(hint, rename, "{path}");
+        }
+    }
 }

@@ -35,6 +35,7 @@ mod folder_name;
 mod http;
 mod layers;
 mod line;
+mod link;
 mod load;
 mod manager;
 mod model;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use tenterhook::{HookSpec, Layer};
@@ -14,6 +14,8 @@ use crate::broken::BrokenSource;
 use crate::disabled::DisabledSources;
 use crate::draft::{Context, Draft};
 use crate::environment::Environment;
+use crate::layers;
+use crate::link::dead_target;
 use crate::native;
 use crate::problem::{LoadError, Problem, Severity};
 use crate::project::Project;
@@ -117,7 +119,12 @@ pub fn load_files<P: AsRef<Path>>(
     let parts = files.into_iter().map(|(path, layer)| {
         let path = path.as_ref();
         let is_disabled = options.disabled.contains(path, layer);
-        let (sha256, loaded) = match read(path) {
+        let misnamed = layers::misnamed(path).filter(|_| layer != Layer::Explicit);
+        let text = match misnamed {
+            Some(fault) => Err(Box::new(fault.into_problem(path))),
+            None => read(path),
+        };
+        let (sha256, loaded) = match text {
             _ if is_disabled => (String::new(), Ok(Loaded::default())),
             Ok(text) => (
                 trust::hex_digest(text.as_bytes()),
@@ -221,6 +228,9 @@ pub(crate) fn read(path: &Path) -> Result<String, Box<Problem>> {
         Box::new(Problem::new(Severity::Error, &source, None, message))
     };
     let bytes = read_bytes(path).map_err(|error| {
+        if error.kind() == ErrorKind::NotFound && path.is_symlink() {
+            return Box::new(dead_target(path).into_problem(path));
+        }
         let what = if path.is_dir() { "folder" } else { "file" };
         let mut problem = whole(format!("the {what} cannot be read: {error}"));
         problem.cause = Some(error.to_string());
@@ -254,6 +264,42 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let limit = u64::try_from(SIZE_LIMIT).unwrap_or(u64::MAX);
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Says whether a file that stands elsewhere has the ending and the content of a hook file.
+pub(crate) fn is_hook_file(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    if !layers::has_extension(&path.with_extension(extension)) {
+        return false;
+    }
+    // What is no text, or too long, is not a hook file but data.
+    let Ok(text) = read(path) else {
+        return false;
+    };
+    let mut report = Report::new(Source::new(path, &text));
+    match tree::read(&mut report, Format::of(path, &text)) {
+        Some(root) if !report.has_errors() => {
+            root.entry("hooks").is_some() || has_hooks_of_docker_agent(&root)
+        }
+        // In a text with mistakes the key alone tells.
+        _ => text.lines().any(|line| {
+            let key = line.trim_start_matches(['{', '[', '"', ' ']);
+            key.strip_prefix("hooks")
+                .is_some_and(|rest| rest.starts_with([':', '"', '=', ' ', ']']))
+        }),
+    }
+}
+
+fn has_hooks_of_docker_agent(root: &tree::Node) -> bool {
+    match Form::of(root) {
+        Some(Form::AgentFile) => root.entry("agents").is_some(),
+        Some(Form::UserSettings) => {
+            let settings = root.entry("settings");
+            settings.is_some_and(|settings| settings.value.entry("hooks").is_some())
+        }
+        Some(Form::DropIn) => true,
+        None => false,
+    }
 }
 
 /// Loads one text; the error is everything that is wrong with it.

@@ -25,13 +25,14 @@ pub struct ManagedHook<'a> {
 /// The hooks that were found, ready to run. Without hooks it answers every event as if nobody had been asked.
 ///
 /// ```
-/// # async fn example() {
+/// # async fn example() -> Result<(), tenterhook_config::LoadError> {
 /// use tenterhook_config::{Discovery, HookManager, Layers};
 /// use tenterhook::EventKind;
 ///
 /// let layers = Layers { start: Some("/work/project".into()), ..Layers::default() };
-/// let manager = HookManager::discover(Discovery::of_layers(&layers)).await;
+/// let manager = HookManager::discover(Discovery::of_layers(&layers)).await?;
 /// assert!(!manager.has_hooks(EventKind::PreToolUse));
+/// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]

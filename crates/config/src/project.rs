@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::link::dead_link;
+
 /// The folder of a project that has its hooks.
 pub(crate) const TENTERHOOK: &str = ".tenterhook";
 /// The folder of a project, or of a home, that has kodelet's hooks.
@@ -47,7 +49,7 @@ impl Project {
         let root = repository(&start).unwrap_or(&start);
         let within = start.ancestors().filter(|dir| dir.starts_with(root));
         let mut found: Vec<Self> = within
-            .filter(|dir| MARKS.iter().any(|name| dir.join(name).is_dir()))
+            .filter(|dir| MARKS.iter().any(|name| is_mark(&dir.join(name))))
             .map(|dir| Self {
                 dir: dir.to_owned(),
                 root: root.to_owned(),
@@ -69,6 +71,11 @@ impl Project {
         let below = path.strip_prefix(dir).unwrap_or(&path).to_owned();
         (Self::of(dir), below)
     }
+}
+
+/// Says whether a folder is there, or a symbolic link that should lead to one: hooks that cannot be found are reported.
+fn is_mark(path: &Path) -> bool {
+    path.is_dir() || dead_link(path).is_some()
 }
 
 fn repository(start: &Path) -> Option<&Path> {

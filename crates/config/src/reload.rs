@@ -32,7 +32,8 @@ use self::unit::{Rules, Unit};
 use self::watch::Watch;
 use crate::folder::{Discovered, Discovery, FoundExtension, FoundFile};
 use crate::folder_name::FolderName;
-use crate::layers::Layers;
+use crate::layers::{self, Layers};
+use crate::link::dead_link;
 use crate::load::{LoadOptions, Loaded, load_files};
 use crate::trust::{Approvals, Trust, gone};
 
@@ -374,8 +375,12 @@ impl Reloader {
         // What is below a folder that cannot be read is unknown, so nothing of it changes.
         let broken = loaded.broken.iter().chain(&discovered.broken);
         let is_file = |path: &Path| discovered.files.iter().any(|file| file.path == path);
-        let mut folders =
-            broken.filter(|it| it.path.is_dir() || !is_listed(&loaded, &it.path, is_file));
+        let is_link = |path: &Path| {
+            dead_link(path).is_some() && !is_file(path) && !layers::has_extension(path)
+        };
+        let is_folder =
+            |path: &Path| path.is_dir() || is_link(path) || !is_listed(&loaded, path, is_file);
+        let mut folders = broken.filter(|it| is_folder(&it.path));
         if let Some(folder) = folders.next() {
             let problem = folder.first_error().map(|problem| problem.message.as_str());
             problems.push(format!(

@@ -475,3 +475,321 @@ fn a_misspelt_field_of_an_event_raises_in_python_and_the_gate_denies() {
         ran.stderr
     );
 }
+
+/// Replaces a folder of the test by a symbolic link to nowhere.
+fn dead_link(test: &Test, path: &str) {
+    let path = test.work().join("..").join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    if path.exists() {
+        fs::remove_dir_all(&path).unwrap();
+    }
+    std::os::unix::fs::symlink("/nowhere-at-all", path).unwrap();
+}
+
+/// Lists, checks, explains, fires and runs with the folders of the home. Each refuses, and names the link and both ways out.
+fn refuses_everywhere(mut test: Test, name: &str, problem: &str) {
+    for args in [
+        &["list"][..],
+        &["check"],
+        &["explain", "pre_tool_use"],
+        &["fire", "pre_tool_use", "--no-journal"],
+        &["run", "go", "--yes", "--no-journal"],
+    ] {
+        test = match args {
+            ["fire", ..] => test.args(args.iter().copied()).event(CALL),
+            ["run", ..] => test.args(args.iter().copied()).script(SESSION),
+            args => test.args(args.iter().copied()),
+        };
+        let done = test.variable("TENTERHOOK_CONFIG_DIR", "").run();
+        let expected: &[i32] = if args[0] == "fire" { &[2, 3] } else { &[3] };
+        let stderr = &done.stderr;
+        assert!(
+            expected.contains(&done.status),
+            "{name} {args:?}: {}\n{stderr}",
+            done.status
+        );
+        assert!(!done.stdout.contains("done"), "{name}: the model was asked");
+        assert!(stderr.contains(problem), "{name} {args:?}: {stderr}");
+        assert!(stderr.contains(name), "{name} {args:?}: {stderr}");
+        assert!(
+            stderr.contains("tenterhook disable '"),
+            "{name} {args:?}: {stderr}"
+        );
+        test = done.again([]);
+    }
+    // One link is one broken source, however many folders should be below it.
+    let listed = test
+        .args(["list", "--json"])
+        .variable("TENTERHOOK_CONFIG_DIR", "")
+        .run();
+    let json = listed.json();
+    assert_eq!(
+        json["broken"].as_array().unwrap().len(),
+        1,
+        "{name}: {json}"
+    );
+}
+
+const CALL: &str = r#"{"tool_name": "shell", "tool_input": {"cmd": "ls"}}"#;
+
+#[test]
+fn a_dead_link_in_the_place_of_a_folder_of_hooks_refuses() {
+    for path in [
+        "home/.config",
+        "home/.config/tenterhook",
+        "home/.config/tenterhook/hooks.d",
+        "home/.config/tenterhook/hooks",
+        "home/.kodelet",
+        "home/.kodelet/hooks",
+        "home/.kodelet/extensions",
+        "home/.kodelet/plugins",
+        "home/.kodelet/plugins/o@r",
+        "home/.kodelet/plugins/o@r/hooks",
+        "home/.operator",
+        "home/.operator/profiles/default",
+        "home/.pi",
+        "home/.pi/agent/extensions",
+        "home/.pi/agent/extensions/guard",
+    ] {
+        let test = Test::new();
+        dead_link(&test, path);
+        let name = Path::new(path).file_name().unwrap().to_str().unwrap();
+        refuses_everywhere(test, name, "leads ");
+    }
+}
+
+#[test]
+fn a_link_to_a_file_in_the_place_of_a_plugin_refuses() {
+    let test = with("home/plugin", "text", 0o644);
+    let plugins = test.home().join(".kodelet/plugins");
+    fs::create_dir_all(&plugins).unwrap();
+    std::os::unix::fs::symlink(test.home().join("plugin"), plugins.join("o@r")).unwrap();
+    refuses_everywhere(test, "o@r", "which is not a folder");
+}
+
+#[test]
+fn a_folder_that_does_not_exist_has_no_hooks() {
+    // Without a configuration folder in the home.
+    let ran = run(Test::new().variable("TENTERHOOK_CONFIG_DIR", ""));
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn a_dead_link_that_is_disabled_is_left_out() {
+    let test = Test::new();
+    dead_link(&test, "home/.kodelet");
+    let link = test.home().join(".kodelet");
+    let ran = test
+        .args(["disable", link.to_str().unwrap(), "--yes", "--no-journal"])
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = run(ran.again([]));
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn a_dead_link_in_the_place_of_an_approved_folder_of_the_project_refuses() {
+    let guard = "#!/bin/sh\n[ \"$1\" = hook ] && echo before_tool_call\nexit 0\n";
+    let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
+    let operator = "def guard(event):\n    pass\nhooks = [('tool_call', guard)]\n";
+    for (file, text, mode, link) in [
+        ("work/.kodelet/hooks/guard", guard, 0o755, "work/.kodelet"),
+        (
+            "work/.kodelet/hooks/guard",
+            guard,
+            0o755,
+            "work/.kodelet/hooks",
+        ),
+        (
+            "work/.kodelet/plugins/o@r/hooks/guard",
+            guard,
+            0o755,
+            "work/.kodelet/plugins",
+        ),
+        (
+            "work/.kodelet/plugins/o@r/hooks/guard",
+            guard,
+            0o755,
+            "work/.kodelet/plugins/o@r",
+        ),
+        (
+            "work/.tenterhook/hooks.d/g.yaml",
+            yaml,
+            0o644,
+            "work/.tenterhook",
+        ),
+        (
+            "work/.tenterhook/hooks.d/g.yaml",
+            yaml,
+            0o644,
+            "work/.tenterhook/hooks.d",
+        ),
+        (
+            "work/.operator/hooks/guard.py",
+            operator,
+            0o644,
+            "work/.operator",
+        ),
+    ] {
+        let test = with(file, text, mode);
+        let approved = test.args(["trust", "--all"]).run();
+        assert_eq!(approved.status, 0, "{link}: {}", approved.stderr);
+        let test = approved.again([]);
+        dead_link(&test, link);
+        let name = Path::new(link).file_name().unwrap().to_str().unwrap();
+        refuses_everywhere(test, name, "leads ");
+    }
+}
+
+#[test]
+fn a_dead_link_of_a_project_that_was_never_approved_refuses_nothing() {
+    for path in ["work/.tenterhook", "work/.kodelet", "work/core"] {
+        let test = Test::new();
+        dead_link(&test, path);
+        let ran = run(test);
+        assert_eq!(ran.status, 0, "{path}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("is untrusted"),
+            "{path}: {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn settings_that_are_no_mapping_refuse() {
+    for (text, problem) in [
+        ("settings: []\n", "`settings` cannot be a list"),
+        ("settings: x\n", "`settings` cannot be the text `x`"),
+        (
+            "settings: [{hooks: {pre_tool_use: []}}]\n",
+            "`settings` cannot be a list",
+        ),
+    ] {
+        refuses("config/hooks.d/config.yaml", text, 0o644, problem);
+        refuses(
+            "config/hooks.d/config.yaml",
+            text,
+            0o644,
+            "config.yaml:1:11",
+        );
+        refuses("config/hooks.d/config.yaml", text, 0o644, "a mapping");
+    }
+    let ran = run(with("config/hooks.d/config.yaml", "settings:\n", 0o644));
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn a_hook_file_whose_name_is_in_other_letters_refuses() {
+    let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
+    for (path, right) in [
+        ("config/hooks.YAML", "hooks.yaml"),
+        ("config/Hooks.yml", "hooks.yml"),
+        ("config/hooks.d/g.YAML", "g.yaml"),
+        ("config/hooks.d/g.Yml", "g.yml"),
+    ] {
+        refuses(path, yaml, 0o644, &format!("rename it to `{right}`"));
+    }
+}
+
+#[test]
+fn a_hook_file_in_the_folder_of_executables_refuses() {
+    let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
+    let json = r#"{"pre_tool_use": [{"matcher": "shell", "hooks": [{"type": "command", "command": "exit 2"}]}]}"#;
+    let toml = "[[hooks]]\nevent = 'pre_tool_use'\ncommand = 'exit 2'\n";
+    let belongs = "hook files belong into `hooks.d`";
+    refuses("config/hooks/g.yaml", yaml, 0o644, belongs);
+    refuses("config/hooks/g.YML", yaml, 0o644, belongs);
+    refuses("config/hooks/g.json", json, 0o644, belongs);
+    refuses("config/hooks/g.toml", toml, 0o644, belongs);
+    // A mistake in it does not make it another file.
+    refuses("config/hooks/g.yaml", "hooks: [{event: \n", 0o644, belongs);
+}
+
+#[test]
+fn a_script_whose_name_ends_in_other_letters_refuses() {
+    let python = "from tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n";
+    let operator = "def guard(event):\n    pass\nhooks = [('tool_call', guard)]\n";
+    for (path, right) in [
+        ("config/hooks/g.PY", "g.py"),
+        ("config/hooks/g.JS", "g.js"),
+        ("config/hooks/g.Mjs", "g.mjs"),
+        ("config/hooks/g.cts", "g.ts"),
+        ("config/hooks/g.tsx", "g.ts"),
+        ("config/hooks/g.jsx", "g.js"),
+        ("config/hooks/g.pyi", "g.py"),
+        ("home/.pi/agent/extensions/g.TS", "g.ts"),
+    ] {
+        refuses(path, python, 0o644, &format!("rename it to `{right}`"));
+    }
+    let path = format!("{OPERATOR}/g.PY");
+    refuses(&path, operator, 0o644, "rename it to `g.py`");
+}
+
+#[test]
+fn support_files_beside_hooks_refuse_nothing() {
+    let guard = "import json\nfrom tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n";
+    let test = with("config/hooks/guard.py", guard, 0o644);
+    for (path, text) in [
+        ("config/hooks/guard.pyi", "def guard(event): ...\n"),
+        ("config/hooks/README.md", "# Hooks\n"),
+        ("config/hooks/LICENSE", "MIT\n"),
+        ("config/hooks/notes.txt", "hooks: none\n"),
+        ("config/hooks/g.yaml.disable", "hooks: []\n"),
+        ("config/hooks/g.PY.disable", "x\n"),
+        ("config/hooks/guard.PY~", "x\n"),
+        ("config/hooks/.guard.PY.swp", "x\n"),
+        ("config/hooks/.g.YAML", "hooks: []\n"),
+        ("config/hooks/_lib.PY", "x = 1\n"),
+        ("config/hooks/_view.tsx", "x\n"),
+        ("config/hooks/types.d.cts", "x\n"),
+        ("config/hooks/rules.yaml", "deny: [rm, sudo]\n"),
+        ("config/hooks/allowed.json", r#"["ls"]"#),
+        ("config/hooks/package.json", r#"{"name": "guards"}"#),
+        (
+            "config/hooks/tsconfig.json",
+            "{\n  // comment\n  \"include\": [\"hooks/*.ts\"]\n}\n",
+        ),
+        ("config/hooks/__pycache__/guard.PY", "x\n"),
+        ("config/hooks/node_modules/x/index.JSX", "x\n"),
+        ("config/hooks.d/README.md", "# Hooks\n"),
+        ("config/hooks.d/g.yaml~", "x\n"),
+        ("config/hooks.d/.g.YAML", "x\n"),
+        ("config/models.YAML", "x\n"),
+        ("home/.kodelet/hooks/g.yaml", "hooks: []\n"),
+        ("home/.kodelet/hooks/g.PY", "x = 1\n"),
+        ("home/.pi/agent/extensions/view.tsx", "x\n"),
+        ("home/.pi/agent/extensions/g.yaml", "hooks: []\n"),
+    ] {
+        write(&test, path, text, 0o644);
+    }
+    let ran = run(test);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let listed = ran.again(["list", "--json"]).run();
+    assert_eq!(listed.json()["hooks"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_misnamed_file_of_the_project_that_was_never_approved_is_a_warning() {
+    let morphix = "from morphix import hooks_registry\n";
+    let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
+    for (path, text, right) in [
+        ("work/core/hooks/g.PY", morphix, "g.py"),
+        ("work/.operator/hooks/g.PY", "hooks = []\n", "g.py"),
+        ("work/.tenterhook/hooks.YAML", yaml, "hooks.yaml"),
+    ] {
+        let ran = run(with(path, text, 0o644));
+        assert_eq!(ran.status, 0, "{path}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("is untrusted"),
+            "{path}: {}",
+            ran.stderr
+        );
+        let json = ran.again(["list", "--json"]).run().json();
+        let hint = format!("rename it to `{right}`");
+        assert_eq!(json["untrusted"][0]["problems"][0]["hint"], hint, "{json}");
+    }
+    // Other files in folders of such a common name are none of morphix's.
+    let ran = run(with("work/core/hooks/g.PY", "x = 1\n", 0o644));
+    assert!(!ran.stderr.contains("g.PY"), "{}", ran.stderr);
+}

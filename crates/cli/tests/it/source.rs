@@ -271,16 +271,18 @@ agents:
 #[test]
 fn a_disabled_file_that_a_call_names_is_in_force() {
     let deny = "hooks: [{event: pre_tool_use, command: 'echo no >&2; exit 2'}]";
-    let disabled = with_user_hooks(&[("g.yaml", deny)])
+    let disabled = crate::stage::Test::new()
+        .file("own/hooks.d/g.yaml", deny)
         .args([
+            "disable",
             "--config-dir",
             "own",
-            "disable",
             "g.yaml",
             "--yes",
             "--no-journal",
         ])
         .run();
+    assert_eq!(disabled.status, 0, "{}", disabled.stderr);
     let call = r#"{"tool_name": "shell"}"#;
     let fire = |ran: crate::stage::Ran, named: &[&str]| {
         ran.again([

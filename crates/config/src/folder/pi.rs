@@ -17,6 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use super::scan::MOST_FILES;
+use crate::link::dead_link;
 use crate::trust::read_whole;
 
 /// What files of a folder of extensions end in.
@@ -69,10 +70,16 @@ fn of_path(path: PathBuf) -> Option<Extension> {
     if metadata.is_ok_and(|metadata| metadata.is_dir()) {
         return of_folder(&path);
     }
-    // A link that leads nowhere stays, and is told.
+    // A link that leads nowhere stays, and is told. So is an extension whose name ends in other letters.
+    if dead_link(&path).is_some() {
+        return Some(of_file(path));
+    }
     let extension = path.extension()?.to_str()?;
+    let is_direct = DIRECT
+        .iter()
+        .any(|direct| direct.eq_ignore_ascii_case(extension));
     let is_types = path.as_os_str().as_encoded_bytes().ends_with(b".d.ts");
-    (DIRECT.contains(&extension) && !is_types).then(|| of_file(path))
+    (is_direct && !is_types).then(|| of_file(path))
 }
 
 fn of_file(path: PathBuf) -> Extension {

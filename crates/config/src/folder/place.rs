@@ -11,6 +11,7 @@ use super::{HookFolder, Speaks, extension};
 use crate::broken::Fault;
 use crate::folder_name::FolderName;
 use crate::layers::Layers;
+use crate::link::{dead_link, dead_target};
 use crate::project::{KODELET, MORPHIX, OPERATOR, PI, Project, TENTERHOOK, WORKSPACES};
 
 /// The most entries of one folder of plugins.
@@ -169,18 +170,15 @@ impl Places {
     fn add_plugins(&mut self, kodelet: &Path, layer: Layer, project: Option<&Project>) {
         let dir = kodelet.join("plugins");
         let entries = match fs::read_dir(&dir) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return,
+            Err(error) if error.kind() == ErrorKind::NotFound && dead_link(&dir).is_none() => {
+                return;
+            }
             read => read.and_then(|entries| {
                 let entries = entries.take(MAX_ENTRIES);
                 entries.collect::<io::Result<Vec<_>>>()
             }),
         };
-        let fault = match &entries {
-            Ok(entries) if entries.len() < MAX_ENTRIES => None,
-            Ok(_) => Some(too_many()),
-            Err(error) => Some(unreadable(error)),
-        };
-        if let Some(fault) = fault {
+        let mut fail = |dir: PathBuf, fault: Fault| {
             let folder = HookFolder {
                 dir,
                 prefix: String::new(),
@@ -189,13 +187,24 @@ impl Places {
                 project: project.cloned(),
             };
             self.broken.push((folder, fault));
+        };
+        match (&entries, dead_link(&dir)) {
+            (Err(_), Some(link)) => fail(link.clone(), dead_target(&link)),
+            (Err(error), None) => fail(dir, unreadable(error)),
+            (Ok(entries), _) if entries.len() >= MAX_ENTRIES => fail(dir, too_many()),
+            (Ok(_), _) => {}
         }
-        let mut dirs: Vec<PathBuf> = entries
-            .into_iter()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.is_dir())
-            .collect();
+        let mut dirs = Vec::new();
+        for path in entries.into_iter().flatten().map(|entry| entry.path()) {
+            let name = path.file_name().unwrap_or_default();
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if path.is_dir() {
+                dirs.push(path);
+            } else if path.is_symlink() && !is_hidden {
+                let fault = dead_target(&path);
+                fail(path, fault);
+            }
+        }
         dirs.sort();
         for dir in dirs {
             let Some(name) = dir.file_name() else {

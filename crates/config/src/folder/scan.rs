@@ -17,6 +17,7 @@ use super::script::{self, Language};
 use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
 use crate::broken::{BrokenSource, Fault};
 use crate::disabled::DisabledSources;
+use crate::link::{dead_link, dead_target};
 use crate::project::Project;
 use crate::trust::{
     Approvals, Item, ItemFile, Trust, TrustState, add, below, check_interpreter, hex_digest,
@@ -202,6 +203,15 @@ pub(super) fn scan(places: Places, trust: &Trust, disabled: &DisabledSources) ->
         scanned.fail(&folder, fault, trust, disabled);
     }
     for folder in &places.folders {
+        if let Some(link) = dead_link(&folder.dir).filter(|_| !folder.is_named()) {
+            let fault = dead_target(&link);
+            let link = HookFolder {
+                dir: link,
+                ..folder.clone()
+            };
+            scanned.fail(&link, fault, trust, disabled);
+            continue;
+        }
         if let Err(fault) = scan_folder(folder, trust, &mut scanned) {
             scanned.fail(folder, fault, trust, disabled);
         }
@@ -229,10 +239,14 @@ impl Scanned {
         }
         let system = folder.speaks.as_str();
         let broken = BrokenSource::of(&folder.dir, folder.layer, system, fault);
-        if is_in_force(folder, None, trust) {
-            self.broken.push(broken);
+        let sources = if is_in_force(folder, None, trust) {
+            &mut self.broken
         } else {
-            self.untrusted.push(broken);
+            &mut self.untrusted
+        };
+        // One link may stand for several folders.
+        if sources.iter().all(|known| known.path != broken.path) {
+            sources.push(broken);
         }
     }
 }
@@ -244,10 +258,13 @@ fn is_in_force(folder: &HookFolder, path: Option<&Path>, trust: &Trust) -> bool 
     };
     let source = PathBuf::from(below(&folder.dir, &project.dir));
     let name = path.map(|path| folder.name_of(path));
-    approvals.approved(&project.dir).iter().any(|approved| {
-        let is_named = name.as_ref().is_none_or(|name| *name == approved.name);
-        approved.source == source && is_named
-    })
+    approvals
+        .approved(&project.dir)
+        .iter()
+        .any(|approved| match &name {
+            Some(name) => approved.source == source && *name == approved.name,
+            None => approved.source.starts_with(&source),
+        })
 }
 
 /// Files of a folder that may load the same sources.
@@ -350,7 +367,8 @@ fn pi_extensions(folder: &HookFolder) -> Result<Vec<Group>, Fault> {
 
 /// Says whether a file is morphix's. Its folders have names that other projects use for something else.
 fn is_of_morphix(path: &Path) -> bool {
-    Speaks::Morphix.language(path).is_some()
+    let morphix = Speaks::Morphix;
+    (morphix.language(path).is_some() || morphix.misnamed(path).is_some())
         && read_whole(path)
             .is_ok_and(|(bytes, _)| memchr::memmem::find(&bytes, b"hooks_registry").is_some())
 }
@@ -417,7 +435,10 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
                 match language {
                     Some(_) => None,
                     None if is_program() => Some(broken(not_executable(&path))),
-                    None => Some(FileState::NotExecutable),
+                    None => Some(match folder.speaks.misnamed(&path) {
+                        Some(fault) => broken(fault),
+                        None => FileState::NotExecutable,
+                    }),
                 }
             }
         }

@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout};
 use super::scan::Candidate;
 use super::{Discovered, FileState, FoundHook, Speaks, spec};
 use crate::broken::{Fault, FaultPlace};
+use crate::load;
 use crate::suggest::{nearest, one_of};
 use crate::trust::in_search_path;
 
@@ -56,6 +57,15 @@ const SCRIPTS: System = System {
     private: &['_', '.'],
     among: None,
 };
+
+/// What files end in that look like scripts and are none, and the ending that they should have.
+const SIMILAR: [(&str, &str); 5] = [
+    ("cts", "ts"),
+    ("tsx", "ts"),
+    ("jsx", "js"),
+    ("pyi", "py"),
+    ("pyw", "py"),
+];
 
 const PYTHON: &[(&str, Language)] = &[("py", Language::Python)];
 
@@ -117,6 +127,34 @@ impl Speaks {
         known
             .find(|(end, _)| *end == extension && !name.starts_with(self.system().private))
             .map(|(_, language)| *language)
+    }
+
+    /// Returns the fault of a file that looks like a script or a hook file and is neither in such a folder.
+    pub(super) fn misnamed(self, path: &Path) -> Option<Fault> {
+        let name = path.file_name()?.to_string_lossy();
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        let system = self.system();
+        if name.starts_with(system.private) || name.ends_with(".d.cts") {
+            return None;
+        }
+        let is_script = |wanted: &str| system.extensions.iter().any(|(end, _)| *end == wanted);
+        let similar = SIMILAR.iter().find(|(end, _)| *end == extension);
+        let expected = similar.map_or(extension.as_str(), |(_, end)| *end);
+        if is_script(expected) {
+            let renamed = path.with_extension(expected);
+            // Beside its module, a file of type annotations is no guard.
+            if extension == "pyi" && renamed.exists() {
+                return None;
+            }
+            let renamed = renamed.file_name()?.to_string_lossy();
+            let message = "the file looks like a script and is not loaded under this name";
+            return Some(Fault::from(message).hint(format!("rename it to `{renamed}`")));
+        }
+        let is_lost = self == Self::Tenterhook && load::is_hook_file(path);
+        is_lost.then(|| {
+            Fault::from("the file is a hook file, and this folder is for executables and scripts")
+                .hint("hook files belong into `hooks.d` beside this folder; move it there")
+        })
     }
 
     /// Returns the event that a script declares, and the dialect that its handlers are called in.

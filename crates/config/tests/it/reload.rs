@@ -427,6 +427,23 @@ async fn executables_and_hook_files_are_followed_too() {
 }
 
 #[tokio::test]
+async fn hooks_stay_when_their_folder_becomes_a_dead_link() {
+    let mut session = Session::new();
+    let dir = session.place.home.join("config/hooks.d");
+    let guard = "hooks: [{name: y, event: pre_tool_use, command: echo two >&2; exit 2}]\n";
+    write(&dir.join("a.yaml"), guard);
+    session = session.begin().await;
+    fs::remove_dir_all(&dir).unwrap();
+    std::os::unix::fs::symlink("/nowhere-at-all", &dir).unwrap();
+    let said = session.look(true).await.join("\n");
+    assert!(
+        said.contains("hooks.d") && said.contains("which does not exist"),
+        "{said}"
+    );
+    assert_eq!(session.stopped().await.as_deref(), Some("two"));
+}
+
+#[tokio::test]
 async fn an_agent_does_not_get_rid_of_the_guards_of_its_project() {
     let mut session = Session::new();
     let guard = session.project("guard.py");

@@ -492,10 +492,11 @@ fn fail(
 ) -> (AnyEffect, Summary) {
     let spec = &hook.spec;
     // A hook that only observes guards nothing, so its failure stops nothing and lets nothing through.
+    let guards = info.class == EventClass::Gate && spec.phase != Phase::Observe;
     let policy = match (spec.phase, spec.policy.on_error) {
         (Phase::Observe, OnError::Block) => Policy::new(OnError::Warn, "the phase stops nothing"),
         // What the hook would have said of a call that it never saw is not its author's to choose.
-        _ if error.is_blind() && info.class == EventClass::Gate && spec.phase != Phase::Observe => {
+        _ if error.is_blind() && (guards || may_rewrite_result(info, spec.phase)) => {
             Policy::new(OnError::Block, "the hook could not see the event")
         }
         _ if hook.strict => spec.policy.strict(info, spec.phase),
@@ -509,8 +510,7 @@ fn fail(
     } else {
         error.to_string()
     };
-    let is_guarding = info.class == EventClass::Gate && spec.phase != Phase::Observe;
-    let let_through = is_guarding && policy.on_error != OnError::Block;
+    let let_through = guards && policy.on_error != OnError::Block;
     let mut message = format!(
         "{} hook failed to execute: hook \"{}\": {cause}",
         info.name, spec.id

@@ -564,3 +564,25 @@ fn a_guard_does_not_get_a_module_of_another_folder() {
     assert_eq!(ran.status, 2, "{}", ran.stdout);
     assert!(ran.stdout.contains("own rules"), "{}", ran.stdout);
 }
+
+/// The worker runs where the event comes from, and a project may have a file of the same relative name there.
+#[test]
+fn a_relative_extension_is_not_that_of_the_directory_of_the_event() {
+    let block = "export default (pi) => { pi.on('tool_call', () => ({ block: true, reason: 'my guard' })); };\n";
+    let other = "export default (pi) => { pi.on('tool_call', () => undefined); };\n";
+    let test = Test::new();
+    for (folder, text) in [("ext", block), ("evil/ext", other)] {
+        let folder = test.work().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("g.mjs"), text).unwrap();
+    }
+    let cwd = test.work().join("evil");
+    let event =
+        serde_json::json!({ "cwd": cwd, "tool_name": "shell", "tool_input": { "cmd": "ls" } });
+    let ran = test
+        .args(["fire", "pre_tool_use", "--no-journal", "-e", "ext/g.mjs"])
+        .event(&event.to_string())
+        .run();
+    assert_eq!(ran.status, 2, "{} {}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("my guard"), "{}", ran.stdout);
+}

@@ -1,6 +1,6 @@
 //! Where hooks come from beside `--hooks`: the user's folder, and lines of the command line.
 
-use crate::stage::Test;
+use crate::stage::{Ran, Test};
 
 /// A native hook that writes a word into `log`.
 fn logs(word: &str) -> String {
@@ -271,7 +271,7 @@ agents:
 #[test]
 fn a_disabled_file_that_a_call_names_is_in_force() {
     let deny = "hooks: [{event: pre_tool_use, command: 'echo no >&2; exit 2'}]";
-    let disabled = crate::stage::Test::new()
+    let disabled = Test::new()
         .file("own/hooks.d/g.yaml", deny)
         .args([
             "disable",
@@ -284,7 +284,7 @@ fn a_disabled_file_that_a_call_names_is_in_force() {
         .run();
     assert_eq!(disabled.status, 0, "{}", disabled.stderr);
     let call = r#"{"tool_name": "shell"}"#;
-    let fire = |ran: crate::stage::Ran, named: &[&str]| {
+    let fire = |ran: Ran, named: &[&str]| {
         ran.again([
             "fire",
             "pre_tool_use",

@@ -543,7 +543,9 @@ impl Workers {
 
 fn script(candidate: &Candidate) -> Script {
     Script {
-        path: candidate.run.clone(),
+        // The worker runs in the directory of the events. A relative path would name another file there: that of a
+        // project which nobody approved.
+        path: std::path::absolute(&candidate.run).unwrap_or_else(|_| candidate.run.clone()),
         api: candidate.found.speaks.system().api,
     }
 }

@@ -54,7 +54,10 @@ pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect
         }
         Answer::MessageEnd => rewrite(&mut effect, "message", fields.get("message")),
         Answer::Connect => {
-            if fields.get("allow").is_some_and(|allow| !is_true_in_python(allow)) {
+            if fields
+                .get("allow")
+                .is_some_and(|allow| !is_true_in_python(allow))
+            {
                 effect.block = Some(fields.reason());
             }
         }

@@ -1026,10 +1026,7 @@ async fn on_without_an_event_or_a_handler_keeps_a_script_from_loading() {
     for (line, message) in [
         ("on([], () => {})", "on([]) got an empty list of events"),
         ("on(() => {})", "on() got function as its event"),
-        (
-            "on(undefined, () => {})",
-            "on() got undefined as its event",
-        ),
+        ("on(undefined, () => {})", "on() got undefined as its event"),
         ("on()", "on() got undefined as its event"),
         ("on('stop')", "on('stop') got a undefined as its handler"),
     ] {

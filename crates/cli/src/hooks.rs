@@ -153,7 +153,7 @@ fn refuse(broken: &[BrokenSource], is_lenient: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Adds sources that are not among the known ones. The link in the place of a folder that has several kinds of sources is
+/// Adds sources that are not among the known ones. A link that stands for a folder with several kinds of sources is
 /// reported once.
 fn add_sources(known: &mut Vec<BrokenSource>, more: Vec<BrokenSource>) {
     for source in more {

@@ -110,7 +110,7 @@ impl Layers {
 
 fn files_of(config: &Path) -> Vec<PathBuf> {
     let [folder, file] = HOOKS.map(|name| config.join(name));
-    // A link in the place of a folder is reported when it is read as a file.
+    // A link that stands for a folder is reported when it is read as a file.
     let link = dead_link(&folder);
     if let Some(link) = link.as_ref().filter(|link| **link != folder) {
         return vec![link.clone()];

@@ -1,4 +1,4 @@
-//! Symbolic links in the place of folders of hooks.
+//! Symbolic links that stand for folders of hooks.
 //!
 //! A folder that does not exist has no hooks. A link says that somebody put hooks somewhere, so one that leads to no
 //! folder is a broken source.

@@ -272,7 +272,7 @@ pub(crate) fn is_hook_file(path: &Path) -> bool {
     if !layers::has_extension(&path.with_extension(extension)) {
         return false;
     }
-    // What is no text, or too long, is not a hook file but data.
+    // A file that is not text, or too long, is data.
     let Ok(text) = read(path) else {
         return false;
     };

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     /// Held while a new registry is made, so that two changes never lose one.
     writer: Mutex<()>,
     next_position: AtomicU64,
-    /// Functions without a name are told apart by a number.
+    /// A number tells functions without a name apart.
     next_function: AtomicU64,
     pub(crate) journal: Option<Arc<dyn JournalSink>>,
     pub(crate) strict: bool,

@@ -139,7 +139,7 @@ impl<E: Event> Outcome<E> {
     }
 
     /// Returns the hook whose failure withheld the event's result, if one did. [`rewritten`](Self::rewritten) then has a
-    /// notice instead of the result, and whoever keeps other forms of the same value must drop them too.
+    /// notice instead of the result. A host that keeps other forms of the same value must drop them too.
     pub fn withheld_by(&self) -> Option<&HookId> {
         self.any().and_then(|any| any.withheld_by.as_ref())
     }

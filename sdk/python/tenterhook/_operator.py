@@ -237,7 +237,7 @@ def plain(value):
 
 
 def judge(_, value):
-    """Returns what the host is told of what a handler returned. An object of a subclass is one of its class."""
+    """Returns the answer to the host for what a handler returned. An object of a subclass is one of its class."""
     if value is None:
         return None
     names = [kind.__name__ for kind in type(value).__mro__]

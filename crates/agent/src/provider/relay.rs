@@ -196,7 +196,7 @@ impl Call {
         Ok(answer)
     }
 
-    /// Returns the body that hooks put in the place of the library's. A body that hooks cannot see is not sent: one of
+    /// Returns the body with which hooks replaced the library's. A body that hooks cannot see is not sent: one of
     /// them may be there to take secrets out of it.
     async fn replace(&self, body: &Bytes) -> Result<Option<Bytes>, ModelError> {
         if !self.route.exchange.sees_payload() || body.is_empty() {

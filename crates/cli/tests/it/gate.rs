@@ -18,7 +18,7 @@ fn gate(args: &[&str]) -> Test {
         .args(args.iter().copied())
 }
 
-/// Asserts that the host of a gate is told not to run the tool, and why.
+/// Asserts that the host of a gate learns not to run the tool, and why.
 fn assert_stops(ran: &Ran, reason: &str) {
     assert_eq!(ran.status, 2, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains(reason), "`{reason}` in {}", ran.stderr);

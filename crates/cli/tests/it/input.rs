@@ -2,7 +2,7 @@
 
 use crate::stage::Test;
 
-/// What a key that no form has is told.
+/// The error of a key that no form has.
 const FORMS: &str = ", or the input of a hook: native (`hook_event_name` and `event_id`), docker-agent (`hook_event_name` without \
                      `event_id`), kodelet (`event` and `conv_id`), kodelet-extension (`event` and `context` and `payload`), \
                      operator (`type`), morphix (`hook_point`), pi (`type`)";

@@ -1,4 +1,4 @@
-//! The keys that an agent file may have, and what becomes of each.
+//! The keys that an agent file may have, and what the agent does with each.
 //!
 //! `known_keys.txt` is the table; its first lines explain its form. [`check`] walks over a part of a document and reports
 //! what the table does not allow. It judges keys only. The readers of the agent file check the values of the keys

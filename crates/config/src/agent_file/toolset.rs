@@ -116,7 +116,7 @@ fn read_one(report: &mut Report, node: &Node) -> Option<Toolset> {
     })
 }
 
-/// Reports a set that there are no tools for: a warning, unless docker-agent does not have it either.
+/// Reports a toolset without tools: a warning, unless docker-agent does not have it either.
 fn report_missing(report: &mut Report, node: &Node, name: &str) {
     let available = one_of(KINDS.map(|(name, _)| name));
     if known_keys::is_known("toolset_type", name) {

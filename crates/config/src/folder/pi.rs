@@ -70,7 +70,7 @@ fn of_path(path: PathBuf) -> Option<Extension> {
     if metadata.is_ok_and(|metadata| metadata.is_dir()) {
         return of_folder(&path);
     }
-    // A link that leads nowhere stays, and is told. So is an extension whose name ends in other letters.
+    // A link that leads nowhere stays and is reported. So does an extension whose name ends in other letters.
     if dead_link(&path).is_some() {
         return Some(of_file(path));
     }

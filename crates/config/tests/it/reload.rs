@@ -161,7 +161,7 @@ impl Session {
             .map_or(json!({}), |event| event.tool_input.clone().into())
     }
 
-    /// Looks at the files, or reloads them as somebody asks for, and returns what is told.
+    /// Looks at the files, or reloads them on request, and returns the notices.
     async fn look(&mut self, is_asked: bool) -> Vec<String> {
         let reloader = self.reloader.as_mut().unwrap();
         let outcome = if is_asked {
@@ -353,8 +353,8 @@ async fn a_source_that_breaks_during_a_session_stays_in_force_as_it_was() {
         }
         assert_eq!(session.engine.hooks().len(), 4);
         assert_eq!(session.stopped().await.as_deref(), Some("no"));
-        assert_eq!(session.look(is_asked).await, NOTHING, "it is told once");
-        // Another mistake is told, and what is repaired as it was needs no reload.
+        assert_eq!(session.look(is_asked).await, NOTHING, "it is reported once");
+        // Another mistake is reported, and a file that is repaired as it was needs no reload.
         write(&session.user("guard.py"), "import nowhere_else\n");
         assert_eq!(session.look(is_asked).await.len(), 1);
         write(&session.user("guard.py"), GUARD);
@@ -574,7 +574,7 @@ async fn a_folder_that_cannot_be_looked_at_changes_nothing() {
     assert_eq!(
         session.reload().await,
         Reloaded::default(),
-        "it is told once"
+        "it is reported once"
     );
     assert_eq!(session.engine.hooks()[0].source.layer, Layer::User);
 }

@@ -124,7 +124,7 @@ mod tests {
             ("deploy", None),
             ("mcp__github__.*", None),
             ("shel", Some("matches no known tool; did you mean `shell`?")),
-            ("shel|writ_file", Some("did you mean `write_file`?")),
+            ("shel|writ_file", Some("did you mean `shell`?")),
             ("edit_file|shel", Some("did you mean `shell`?")),
             (
                 "zzz",

@@ -76,7 +76,7 @@ fn an_input_that_is_no_json_object_is_refused() {
         ("", "EOF while parsing a value at line 1 column 0"),
         (
             "[]",
-            "invalid type: sequence, expected a map at line 1 column 0",
+            "invalid type: sequence, expected a JSON object at line 1 column 0",
         ),
         (
             "{\"tool_name\": shell}",

@@ -272,7 +272,11 @@ fn definition(draft: &Draft) -> String {
     if let Some(timeout) = draft.timeout {
         line("timeout", &format!("{} s", timeout.as_secs_f64()));
     }
-    let fields: Map<String, Value> = serde_json::from_str(&draft.definition).unwrap_or_default();
+    let fields: Map<String, Value> = match serde_json::from_str(&draft.definition) {
+        Ok(fields) => fields,
+        // Nothing of a definition may be missing from what is approved.
+        Err(_) => Map::from_iter([("definition".to_owned(), draft.definition.clone().into())]),
+    };
     let known = ["event", "matcher", "timeout"];
     for (key, value) in fields
         .iter()

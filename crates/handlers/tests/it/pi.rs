@@ -14,6 +14,7 @@ use tenterhook::event::{
 use tenterhook::{ContentBlock, Image, JsonObject, Message, Role, ToolCall, ToolResult};
 use tenterhook_handlers::worker::{Host, Refusal, WorkerError};
 use tenterhook_process::CancellationToken;
+use tokio::sync::Semaphore;
 
 use crate::stage::Stage;
 
@@ -936,8 +937,12 @@ async fn a_handler_that_goes_on_after_its_time_ends_with_its_worker() {
 
 #[tokio::test]
 async fn a_question_ends_with_the_call_that_asks_it() {
-    #[derive(Debug, Default)]
-    struct Patient(Arc<std::sync::atomic::AtomicU32>);
+    /// Counts the questions that were asked and those that were given up, and answers none.
+    #[derive(Debug)]
+    struct Patient {
+        asked: Arc<Semaphore>,
+        given_up: Arc<Semaphore>,
+    }
     impl Host for Patient {
         fn has_ui(&self) -> bool {
             true
@@ -947,20 +952,27 @@ async fn a_question_ends_with_the_call_that_asks_it() {
             method: &'a str,
             _params: &'a Value,
         ) -> BoxFuture<'a, Result<Value, Refusal>> {
-            struct Asked(Arc<std::sync::atomic::AtomicU32>);
-            impl Drop for Asked {
+            struct Question(Arc<Semaphore>);
+            impl Drop for Question {
                 fn drop(&mut self) {
-                    self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    self.0.add_permits(1);
                 }
             }
+            let question = (method == "ui/confirm").then(|| {
+                self.asked.add_permits(1);
+                Question(Arc::clone(&self.given_up))
+            });
             Box::pin(async move {
-                let _asked = (method == "ui/confirm").then(|| Asked(Arc::clone(&self.0)));
+                let _question = question;
                 std::future::pending().await
             })
         }
     }
-    let given_up = Arc::default();
-    let stage = Stage::of_node().hosted_by(Arc::new(Patient(Arc::clone(&given_up))));
+    let [asked, given_up] = [(); 2].map(|()| Arc::new(Semaphore::new(0)));
+    let stage = Stage::of_node().hosted_by(Arc::new(Patient {
+        asked: Arc::clone(&asked),
+        given_up: Arc::clone(&given_up),
+    }));
     let awaits = "await ctx.ui.confirm('Sure?'); ";
     let leaves = "void ctx.ui.confirm('Sure?')";
     stage
@@ -968,12 +980,12 @@ async fn a_question_ends_with_the_call_that_asks_it() {
         .await;
     let event = json!({ "type": "tool_call", "toolName": "bash", "input": {} }).to_string();
     let cancel = CancellationToken::new();
-    let within = Duration::from_secs(20);
+    let within = Duration::from_secs(60);
     let call = stage
         .worker
         .handle((0, 0), event.as_bytes(), within, &cancel);
     let cancels = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        asked.acquire().await.unwrap().forget();
         cancel.cancel();
     };
     let (answer, ()) = tokio::join!(call, cancels);
@@ -984,14 +996,8 @@ async fn a_question_ends_with_the_call_that_asks_it() {
         .handle((0, 1), event.as_bytes(), within, &never)
         .await;
     assert!(answer.is_ok());
-    let began = Instant::now();
-    while given_up.load(std::sync::atomic::Ordering::SeqCst) < 2 {
-        assert!(
-            began.elapsed() < Duration::from_secs(20),
-            "somebody is still asked"
-        );
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let both = tokio::time::timeout(Duration::from_secs(60), given_up.acquire_many(2));
+    both.await.expect("somebody is still asked").unwrap().forget();
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@
 //!   group is asked to terminate, and killed when the grace period is over.
 //! - Both outputs are read to their end; the head and the tail are kept and the cut is reported.
 //! - Dropping the future kills the group at once, and the child is reaped.
+//! - On Unix, when this process ends in whatever way, also by `kill -9`, every group that is left is killed by a small
+//!   guard process, which is started with the first child.
 //! - A shell is started only for a line that needs one.
 //!
 //! # Examples

@@ -1,10 +1,12 @@
-//! Notices the exit of a child through a descriptor of the process itself.
+//! Notices the exit of a child through a descriptor of the process itself, and knows when a process started.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
@@ -63,4 +65,24 @@ pub(super) fn open(pid: Pid) -> Option<OwnedFd> {
 pub(super) fn has_ended(process: &OwnedFd) -> bool {
     let mut polled = [PollFd::new(process, PollFlags::IN)];
     matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
+}
+
+/// The field of `/proc/PID/stat` with the start time, counted from the state, which follows the name.
+const START_TIME: usize = 19;
+
+/// Returns when a process started, in ticks since the boot. Nothing if there is no such process or no `/proc`.
+pub(super) fn start_time(pid: Pid) -> Option<u64> {
+    // Enough for every field up to the start time. The file is written in one piece.
+    let mut buffer = [0; 1024];
+    let mut stat = File::open(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    let count = stat.read(&mut buffer).ok()?;
+    // The name of the program stands in parentheses and may hold anything.
+    let fields = buffer.get(..count)?.rsplit(|byte| *byte == b')').next()?;
+    let mut fields = str::from_utf8(fields).ok()?.split_ascii_whitespace();
+    fields.nth(START_TIME)?.parse().ok()
+}
+
+/// Creates a file in memory for the table of children.
+pub(super) fn table() -> io::Result<File> {
+    Ok(memfd_create("tenterhook-children", MemfdFlags::CLOEXEC)?.into())
 }

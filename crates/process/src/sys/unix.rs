@@ -27,6 +27,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::exit::{ExitWatch, widen};
 use super::forked::Remote;
+use super::guard::Entry;
 use super::{Output, Refusal, reaper};
 use crate::End;
 use crate::command::Launch;
@@ -51,6 +52,8 @@ pub(crate) struct Child {
     remote: Option<Remote>,
     exit: Option<End>,
     is_reaped: bool,
+    /// What the guard kills if this process is gone. Cleared before the child is reaped.
+    entry: Option<Entry>,
     // The last field: the slot is free when the descriptors are closed.
     slot: Option<Slot>,
 }
@@ -72,6 +75,7 @@ impl Child {
     ) -> io::Result<Self> {
         let mut rest = *payload;
         let (stdin, input) = input(&mut rest)?;
+        let entry = Entry::reserve()?;
         let mut spawned = prepared(launch, stdin).spawn()?;
         *payload = rest;
         let mut child = Self {
@@ -83,11 +87,13 @@ impl Child {
             remote: None,
             exit: None,
             is_reaped: false,
+            entry: Some(entry),
             slot: slot.take(),
         };
         // From here on an error drops the child, which kills it. The error loses its number, so that it
         // is not taken for a refusal to start: nothing is started twice.
-        child.register(&mut spawned).map_err(io::Error::other)?;
+        let registered = child.guard().and_then(|()| child.register(&mut spawned));
+        registered.map_err(io::Error::other)?;
         Ok(child)
     }
 
@@ -96,6 +102,7 @@ impl Child {
         remote: Remote,
         stdin: Option<OwnedFd>,
         [stdout, stderr]: [AsyncFd<OwnedFd>; 2],
+        entry: Entry,
         slot: Slot,
     ) -> Self {
         Self {
@@ -107,8 +114,16 @@ impl Child {
             remote: Some(remote),
             exit: None,
             is_reaped: false,
+            entry: Some(entry),
             slot: Some(slot),
         }
+    }
+
+    /// Has the guard kill the group if this process is gone.
+    fn guard(&self) -> io::Result<()> {
+        self.entry
+            .as_ref()
+            .map_or(Ok(()), |entry| entry.fill(self.pid))
     }
 
     fn register(&mut self, spawned: &mut process::Child) -> io::Result<()> {
@@ -236,6 +251,7 @@ impl Child {
         let is_exited = self.look_for_exit()?;
         if !keeps_group {
             self.kill();
+            self.entry = None;
         }
         if is_exited && self.remote.is_none() {
             waitid(
@@ -244,6 +260,9 @@ impl Child {
             )?;
         }
         self.is_reaped = is_exited;
+        if let Some(entry) = self.entry.take() {
+            reaper::watch_group(self.pid, entry);
+        }
         // A child that does not even die is left to the reaper.
         let killed = End::Signaled(Signal::KILL.as_raw());
         Ok(self.exit.unwrap_or(killed))
@@ -319,6 +338,7 @@ impl Waiting {
         let (reader, writer) = io::pipe()?;
         let writer = OwnedFd::from(writer);
         ioctl_fionbio(&writer, true)?;
+        let entry = Entry::reserve()?;
         let mut spawned = prepared(launch, reader.into()).spawn()?;
         let child = Child {
             pid: Pid::from_child(&spawned),
@@ -329,8 +349,10 @@ impl Waiting {
             remote: None,
             exit: None,
             is_reaped: false,
+            entry: Some(entry),
             slot: None,
         };
+        child.guard()?;
         let missing = || io::Error::other("a pipe is missing");
         Ok(Self {
             stdout: spawned.stdout.take().ok_or_else(missing)?.into(),
@@ -379,6 +401,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         if !self.is_reaped {
             self.kill();
+            drop(self.entry.take());
             if self.remote.is_none() {
                 reaper::adopt(self.pid, self.slot.take());
             }

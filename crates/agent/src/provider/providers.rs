@@ -209,7 +209,14 @@ impl Providers {
     ///
     /// Fails if the file cannot be read or makes no sense.
     pub fn load(path: &Path) -> Result<Self, ProvidersError> {
-        let text = match std::fs::read_to_string(path) {
+        // Reading a FIFO would wait for a writer.
+        let is_special = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
+        let read = if std::fs::metadata(path).is_ok_and(is_special) {
+            Err(io::Error::other("it is not a regular file"))
+        } else {
+            std::fs::read_to_string(path)
+        };
+        let text = match read {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => {

@@ -753,6 +753,17 @@ facts:
         assert!(parse("").is_ok() && parse("# nothing\n").is_ok());
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_fifo_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("models.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = Providers::load(&path).unwrap_err();
+        assert!(matches!(error, ProvidersError::Read { .. }), "{error}");
+    }
+
     #[test]
     fn a_file_that_is_not_there_has_no_providers() {
         let providers = Providers::load(Path::new("/nowhere/models.yaml")).unwrap();

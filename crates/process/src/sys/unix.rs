@@ -18,14 +18,14 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Access, access};
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 use rustix::process::{
-    Pid, Resource, Signal, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, kill_process_group,
-    waitid,
+    Pid, Resource, Signal, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, kill_process,
+    kill_process_group, waitid,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Sleep, sleep};
 
-use super::exit::{ExitWatch, widen};
+use super::exit::{self, ExitWatch, widen};
 use super::forked::Remote;
 use super::guard::Entry;
 use super::{Output, Refusal, reaper};
@@ -52,6 +52,8 @@ pub(crate) struct Child {
     remote: Option<Remote>,
     exit: Option<End>,
     is_reaped: bool,
+    /// Descendants that left the group, with their start times. They are looked for when the group is asked to end.
+    strays: Vec<(Pid, u64)>,
     /// What the guard kills if this process is gone. Cleared before the child is reaped.
     entry: Option<Entry>,
     // The last field: the slot is free when the descriptors are closed.
@@ -87,6 +89,7 @@ impl Child {
             remote: None,
             exit: None,
             is_reaped: false,
+            strays: Vec::new(),
             entry: Some(entry),
             slot: slot.take(),
         };
@@ -114,6 +117,7 @@ impl Child {
             remote: Some(remote),
             exit: None,
             is_reaped: false,
+            strays: Vec::new(),
             entry: Some(entry),
             slot: Some(slot),
         }
@@ -236,14 +240,36 @@ impl Child {
 
     /// Asks the group to terminate. A stopped process is continued, or it could not comply.
     pub(crate) fn terminate(&mut self) -> bool {
-        self.signal(Signal::TERM);
-        self.signal(Signal::CONT);
+        self.look_for_strays();
+        for signal in [Signal::TERM, Signal::CONT] {
+            self.signal(signal);
+            self.signal_strays(signal);
+        }
         true
     }
 
     /// Kills the group.
     pub(crate) fn kill(&mut self) {
+        self.look_for_strays();
         self.signal(Signal::KILL);
+        self.signal_strays(Signal::KILL);
+    }
+
+    /// Looks for descendants that left the group, which have to be found while their parents live.
+    fn look_for_strays(&mut self) {
+        if self.exit.is_none() {
+            let found = exit::strays(self.pid);
+            self.strays.extend(found);
+        }
+    }
+
+    fn signal_strays(&self, signal: Signal) {
+        for (pid, start) in &self.strays {
+            // They are reaped by others, so the id may belong to somebody else by now.
+            if exit::start_time(*pid) == Some(*start) {
+                let _ignored = kill_process(*pid, signal);
+            }
+        }
     }
 
     /// Kills what is left of the group, unless that is kept, reaps the child and returns how it ended.
@@ -349,6 +375,7 @@ impl Waiting {
             remote: None,
             exit: None,
             is_reaped: false,
+            strays: Vec::new(),
             entry: Some(entry),
             slot: None,
         };

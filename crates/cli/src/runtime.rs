@@ -24,6 +24,9 @@ const MORE_THREADS: usize = 4;
 /// Files that the program needs before it opens its first one. Fewer are open at once in a call without hooks.
 const FILES: usize = 12;
 
+const FEW_FILES: &str = "raise the limit of open files (`ulimit -n`)";
+const FEW_THREADS: &str = "raise the limit of processes (`ulimit -u`), or end other programs";
+
 /// The stack of a thread that only waits.
 const STACK: usize = 64 << 10;
 
@@ -38,26 +41,26 @@ pub(crate) fn start() -> Result<Runtime, CliError> {
     let workers = thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MAX_WORKERS);
-    let error = |limit: &str, error: &io::Error| {
+    let error = |hint: &str, error: &io::Error| {
         CliError::new(Exit::Failed, "cannot start the async runtime")
             .cause(error)
-            .hint(format!("raise the limit `{limit}`, or end other programs"))
+            .hint(hint)
     };
-    try_files(FILES).map_err(|source| error("ulimit -n", &source))?;
-    try_threads(workers + MORE_THREADS).map_err(|source| error("ulimit -u", &source))?;
+    try_files(FILES).map_err(|source| error(FEW_FILES, &source))?;
+    try_threads(workers + MORE_THREADS).map_err(|source| error(FEW_THREADS, &source))?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(workers)
         .thread_keep_alive(KEEP_ALIVE)
         .enable_all()
         .build()
-        .map_err(|source| error("ulimit -n", &source))?;
+        .map_err(|source| error(FEW_FILES, &source))?;
     // Without a thread for it blocking work would wait for ever.
     let (sender, started) = mpsc::channel();
     runtime.spawn_blocking(move || sender.send(()).ok());
     if started.recv_timeout(PATIENCE).is_err() {
         runtime.shutdown_background();
         let source = io::Error::other("no thread for blocking work was started");
-        return Err(error("ulimit -u", &source));
+        return Err(error(FEW_THREADS, &source));
     }
     Ok(runtime)
 }

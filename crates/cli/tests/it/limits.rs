@@ -76,7 +76,7 @@ fn few_descriptors_are_an_error_and_no_panic() {
     assert_eq!(
         ran.stderr,
         "error: cannot start the async runtime\n  caused by: Too many open files (os error 24)\n\
-         hint: raise the limit `ulimit -n`, or end other programs\n"
+         hint: raise the limit of open files (`ulimit -n`)\n"
     );
 }
 
@@ -113,7 +113,7 @@ fn few_processes_are_an_error_and_no_panic() {
     assert_eq!(
         ran.stderr,
         "error: cannot start the async runtime\n  caused by: Resource temporarily unavailable (os error 11)\n\
-         hint: raise the limit `ulimit -u`, or end other programs\n"
+         hint: raise the limit of processes (`ulimit -u`), or end other programs\n"
     );
 }
 

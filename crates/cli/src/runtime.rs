@@ -74,13 +74,13 @@ fn try_files(count: usize) -> io::Result<()> {
 
 /// Starts so many threads at once.
 fn try_threads(count: usize) -> io::Result<()> {
-    let (hold, held) = mpsc::channel::<()>();
-    let held = Mutex::new(held);
+    let (all_started, waiting) = mpsc::channel::<()>();
+    let waiting = Mutex::new(waiting);
     thread::scope(|scope| {
         let wait = || {
             // Every thread waits until all were started, which is when the other end is dropped.
-            let held = held.lock().unwrap_or_else(PoisonError::into_inner);
-            held.recv().ok();
+            let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.recv().ok();
         };
         let started: io::Result<Vec<_>> = (0..count)
             .map(|_| {
@@ -88,7 +88,7 @@ fn try_threads(count: usize) -> io::Result<()> {
                 thread.spawn_scoped(scope, wait)
             })
             .collect();
-        drop(hold);
+        drop(all_started);
         started.map(drop)
     })
 }

@@ -98,7 +98,10 @@ impl Editor {
             file: history,
             is_coloured,
         };
-        std::thread::spawn(move || desk.serve(receiver));
+        // Without a thread the other end of the requests is gone, which `read` reports.
+        std::thread::Builder::new()
+            .spawn(move || desk.serve(receiver))
+            .ok();
         this
     }
 

@@ -32,7 +32,8 @@ const CAPTURE: Capture = Capture {
     tail: 16 * 1024,
 };
 
-/// Runs a command line in the session's directory. Processes that it leaves in the background live on.
+/// Runs a command line in the session's directory. Processes that it leaves in the background live on, but end with this
+/// program.
 #[derive(Debug, Clone, Copy)]
 pub struct ShellTool;
 

@@ -9,6 +9,7 @@ use tenterhook::journal::{FORMAT_VERSION, JournalRecord, SourceAction, SourceRec
 use tenterhook::{JournalSink as _, Layer};
 use tenterhook_config::{DisabledError, DisabledSources, Discovery, Trust};
 
+use crate::answers::Answers;
 use crate::args::SourceArgs;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
@@ -16,7 +17,6 @@ use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
 use crate::output;
 use crate::safe::safe_line;
-use crate::stdin::Lines;
 use crate::{approval, config_dir, journal};
 
 /// How many ancestors of this process are looked at.
@@ -192,18 +192,14 @@ async fn confirm(path: &Path, interrupts: &Interrupts) -> Result<bool, CliError>
         let message = "stdin is not a terminal, so no one can be asked; nothing was disabled";
         return Err(CliError::new(Exit::Usage, message).hint("pass `--yes`"));
     }
-    output::text(format_args!(
+    let question = format!(
         "Disable `{}`? Its hooks will not run, so what they guard is not guarded. [y/N] ",
         shown(path)
-    ));
-    let lines = Lines::default();
-    let line = interrupts
-        .token()
-        .run_until_cancelled(lines.next())
-        .await
-        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted; nothing was disabled"))?
-        .map_err(|error| CliError::new(Exit::Failed, "cannot read the answer").cause(&error))?;
-    Ok(line.is_some_and(|line| matches!(line.to_lowercase().as_str(), "y" | "yes")))
+    );
+    let unchanged = "nothing was disabled";
+    let answers = Answers::plain();
+    let answer = answers.confirm(&question, unchanged, interrupts).await?;
+    Ok(answer.unwrap_or(false))
 }
 
 /// Writes to the journal what the user did.

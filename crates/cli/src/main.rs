@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod approval;
 mod args;
 mod check;

@@ -77,7 +77,12 @@ impl Terminal {
                     .as_ref()
                     .map(|text| format!(" [{}]", inset(text, 4)));
                 let before = before.unwrap_or_default();
-                self.ask(&format!("? {}{before}: ", inset(title, 4))).await
+                self.line(&format!(
+                    "{} {}{before}",
+                    styled(style::CARE, "?"),
+                    inset(title, 4)
+                ));
+                self.ask("  answer: ").await
             }
             _ => None,
         }

@@ -33,6 +33,7 @@ mod outcome;
 mod permission;
 mod program;
 mod prompt;
+mod question;
 mod readme;
 mod recipe;
 mod record;

@@ -30,6 +30,7 @@ mod matched;
 mod models;
 mod output;
 mod progress;
+mod protected;
 mod recipe;
 mod resources;
 mod rules;

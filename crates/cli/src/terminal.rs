@@ -482,7 +482,8 @@ impl Frontend for Terminal {
             }
             let asked = Instant::now();
             self.lines(why_asked(&request));
-            let approval = self.ask_approval(request.suggestion).await;
+            let suggestion = Some(request.suggestion).filter(|_| request.by != AskedBy::Protection);
+            let approval = self.ask_approval(suggestion).await;
             self.state().be_asked(asked, &approval, request.tool);
             self.wait_for(&format!("running {}", inset(request.tool, 4)));
             approval

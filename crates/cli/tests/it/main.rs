@@ -33,6 +33,7 @@ mod outcome;
 mod permission;
 mod program;
 mod prompt;
+mod protected;
 mod question;
 mod readme;
 mod recipe;

@@ -44,7 +44,7 @@ pub(crate) use self::read::NAME as READ_FILE;
 pub use self::read::ReadFile;
 pub use self::retry::ToolRetry;
 pub use self::search::Search;
-pub use self::shell::ShellTool;
+pub use self::shell::{AGENT_VARIABLE, ShellTool};
 pub use self::transfer::TransferTask;
 pub(crate) use self::transfer::{Agents, NAME as TRANSFER_TASK};
 pub use self::write::WriteFile;

@@ -5,6 +5,7 @@
 mod answers;
 mod approval;
 mod args;
+mod below;
 mod check;
 mod config_dir;
 mod converse;

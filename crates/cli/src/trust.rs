@@ -10,6 +10,7 @@ use tenterhook_config::{Approvals, Brought, FoundFile, Item, TrustState};
 use crate::answers::Answers;
 use crate::approval::{self, name_of};
 use crate::args::{LineArgs, TrustArgs};
+use crate::below;
 use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -19,6 +20,11 @@ use crate::output::{self, style, styled};
 use crate::safe::safe_line;
 
 pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    if args.mode.revoke {
+        below::refuse("revoke approvals")?;
+    } else if !args.mode.show {
+        below::refuse("approve hooks")?;
+    }
     let start = std::env::current_dir().map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
     })?;

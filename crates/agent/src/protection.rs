@@ -340,7 +340,8 @@ fn ids_above(folder: &rustix::fd::OwnedFd) -> io::Result<Vec<FileId>> {
     Err(io::Error::other("its folder is too deep"))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 

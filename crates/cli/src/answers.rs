@@ -44,13 +44,14 @@ impl Answers {
         }
     }
 
-    /// Asks whether to do something. `None` is the end of standard input. `unchanged` is what an error says was not done.
-    pub(crate) async fn confirm(
+    /// Asks a question, and returns the answer without the spaces around it; `None` is the end of standard input. `unchanged` is
+    /// what an error says was not done.
+    pub(crate) async fn ask(
         &self,
         question: &str,
         unchanged: &str,
         interrupts: &Interrupts,
-    ) -> Result<Option<bool>, CliError> {
+    ) -> Result<Option<String>, CliError> {
         if let Self::Lines(_) = self {
             output::text(question);
         }
@@ -63,12 +64,20 @@ impl Answers {
             .ok_or_else(interrupted)?
             .map_err(|error| CliError::new(Exit::Failed, "cannot read the answer").cause(&error))?;
         match entered {
-            Entered::Line(line) => {
-                let answer = line.trim().to_lowercase();
-                Ok(Some(matches!(answer.as_str(), "y" | "yes")))
-            }
+            Entered::Line(line) => Ok(Some(line.trim().to_owned())),
             Entered::End => Ok(None),
             Entered::Cleared | Entered::Interrupted => Err(interrupted()),
         }
+    }
+
+    /// Asks whether to do something. Everything but `y` and `yes` is a no.
+    pub(crate) async fn confirm(
+        &self,
+        question: &str,
+        unchanged: &str,
+        interrupts: &Interrupts,
+    ) -> Result<Option<bool>, CliError> {
+        let answer = self.ask(question, unchanged, interrupts).await?;
+        Ok(answer.map(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes")))
     }
 }

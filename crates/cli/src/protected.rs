@@ -61,6 +61,6 @@ fn description(layer: Layer) -> Option<&'static str> {
         Layer::Project => None,
         Layer::System => Some(HOOKS_OF_THE_MACHINE),
         Layer::Explicit => Some(HOOKS_OF_THE_CALL),
-        _ => Some(HOOKS_OF_THE_USER),
+        Layer::User | Layer::Code => Some(HOOKS_OF_THE_USER),
     }
 }

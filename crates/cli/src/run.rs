@@ -24,14 +24,7 @@ use crate::timeline::Timeline;
 use crate::{config_dir, hooks, models, protected, recipe, resources, rules, sessions};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
-    if args
-        .prompt
-        .as_ref()
-        .is_some_and(|prompt| prompt.trim().is_empty())
-    {
-        return Err(CliError::new(Exit::Usage, "the prompt is empty")
-            .hint("leave it out to give prompts on standard input, one a line"));
-    }
+    check_prompt(&args)?;
     let providers = models::providers(&args.hooks.config)?;
     let (services, judges) = hooks::services_with(&providers);
     let swaps = Arc::new(ContextSwaps::default());
@@ -107,6 +100,16 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let result = conversation.lead(prompt.as_deref()).await;
     let closed = journal::close(file.as_ref());
     result.and_then(|exit| closed.map(|()| exit))
+}
+
+fn check_prompt(args: &RunArgs) -> Result<(), CliError> {
+    match &args.prompt {
+        Some(prompt) if prompt.trim().is_empty() => {
+            Err(CliError::new(Exit::Usage, "the prompt is empty")
+                .hint("leave it out to give prompts on standard input, one a line"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says whether somebody answers what scripts ask.

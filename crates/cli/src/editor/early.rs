@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -146,27 +146,28 @@ impl Drop for Unbuffered<'_> {
 pub(super) fn take_queued() -> io::Result<Vec<u8>> {
     let mut keys = Vec::new();
     while event::poll(Duration::ZERO)? {
-        match event::read()? {
-            Event::Paste(text) => keys.extend(text.into_bytes()),
-            Event::Key(key) if key.kind != KeyEventKind::Release => {
-                let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
-                match key.code {
-                    KeyCode::Char('j') if key.modifiers == KeyModifiers::CONTROL => {
-                        keys.push(b'\n')
-                    }
-                    KeyCode::Char(character) if is_plain => {
-                        keys.extend(character.encode_utf8(&mut [0; 4]).as_bytes());
-                    }
-                    KeyCode::Enter => keys.push(b'\n'),
-                    KeyCode::Backspace => keys.push(0x7f),
-                    KeyCode::Tab => keys.push(b'\t'),
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
+        keep(&mut keys, bytes_of(&event::read()?).as_bytes());
     }
     Ok(keys)
+}
+
+/// Returns what a terminal sends for an event, if that is text or changes text.
+fn bytes_of(event: &Event) -> String {
+    if let Event::Paste(text) = event {
+        return text.clone();
+    }
+    let Some(key) = event.as_key_press_event() else {
+        return String::new();
+    };
+    let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
+    let is_line_end = key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('j');
+    match key.code.as_char().filter(|_| is_plain) {
+        Some(character) => character.to_string(),
+        None if is_line_end || key.code == KeyCode::Enter => "\n".to_owned(),
+        None if key.code == KeyCode::Backspace => "\u{7f}".to_owned(),
+        None if key.code == KeyCode::Tab => "\t".to_owned(),
+        None => String::new(),
+    }
 }
 
 /// Returns the text that keys stand for, without line ends behind it. Escape sequences and other control keys are left out, half

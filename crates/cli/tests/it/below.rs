@@ -50,10 +50,8 @@ fn try_all(before: &str) {
         "disable on.yaml --yes",
         "enable off.yaml",
     ];
-    let script: String = tries
-        .iter()
-        .map(|words| format!("{PROGRAM} {words} 2>> said; echo $? >> said\n"))
-        .collect();
+    let lines = tries.map(|words| format!("{PROGRAM} {words} 2>> said; echo $? >> said\n"));
+    let script = lines.concat();
     let ran = ran
         .again(["run", "go", "--yes", "--no-journal", "--model", "scripted:script.yaml"])
         .file("try.sh", &format!("{script}touch tried\n"))

@@ -29,7 +29,8 @@ pub(crate) fn refuse(action: &str) -> Result<(), CliError> {
     Err(CliError::new(Exit::Usage, message).hint("run it in a terminal of your own"))
 }
 
-fn is_below_tenterhook() -> bool {
+/// Says whether a program that Tenterhook runs started this one.
+pub(crate) fn is_below_tenterhook() -> bool {
     if std::env::var_os(AGENT_VARIABLE).is_some() {
         return true;
     }

@@ -126,7 +126,6 @@ impl Editor {
             words: Arc::clone(&this.words),
             history: OnceCell::new(),
             mode,
-            early: String::new(),
         };
         std::thread::spawn(move || desk.serve(receiver));
         this
@@ -169,12 +168,25 @@ struct Desk {
     /// Opened when the first prompt is written.
     history: OnceCell<History>,
     mode: LineMode,
-    /// What was typed before a question could be read. The next prompt begins with it.
-    early: String,
+}
+
+/// What was typed before a question could be read. The next prompt begins with it, whoever asked the question.
+static EARLY: Mutex<String> = Mutex::new(String::new());
+
+fn keep_early(text: &str) {
+    let mut early = EARLY.lock().unwrap_or_else(PoisonError::into_inner);
+    if !early.is_empty() && !text.is_empty() {
+        early.push('\n');
+    }
+    early.push_str(text);
+}
+
+fn take_early() -> String {
+    std::mem::take(&mut *EARLY.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Desk {
-    fn serve(mut self, mut requests: mpsc::Receiver<Request>) {
+    fn serve(self, mut requests: mpsc::Receiver<Request>) {
         while let Some(request) = requests.blocking_recv() {
             // In this order: a request that is given up now either is closed, or sets the flag anew.
             self.is_given_up.store(false, Ordering::SeqCst);
@@ -190,7 +202,7 @@ impl Desk {
         }
     }
 
-    fn read(&mut self, purpose: &Purpose) -> io::Result<Entered> {
+    fn read(&self, purpose: &Purpose) -> io::Result<Entered> {
         if let Purpose::Answer(question) = purpose {
             self.draw_question(question)?;
             if self.is_given_up.load(Ordering::SeqCst) {
@@ -212,7 +224,7 @@ impl Desk {
 
     /// Draws a question and waits until keys count as its answer.
     #[cfg(unix)]
-    fn draw_question(&mut self, question: &str) -> io::Result<()> {
+    fn draw_question(&self, question: &str) -> io::Result<()> {
         let is_edited = matches!(self.mode, LineMode::Edited { .. });
         let queued = || {
             if is_edited {
@@ -236,12 +248,7 @@ impl Desk {
             disable_raw_mode()?;
         }
         let early = early?;
-        if !early.is_empty() {
-            if !self.early.is_empty() {
-                self.early.push('\n');
-            }
-            self.early.push_str(&early);
-        }
+        keep_early(&early);
         if is_edited {
             // The editor draws the question again, over this one.
             output::text_now("\r");
@@ -253,19 +260,18 @@ impl Desk {
     #[expect(
         clippy::unnecessary_wraps,
         clippy::unused_self,
-        clippy::needless_pass_by_ref_mut,
         reason = "other systems have something to do here"
     )]
-    fn draw_question(&mut self, _question: &str) -> io::Result<()> {
+    fn draw_question(&self, _question: &str) -> io::Result<()> {
         Ok(())
     }
 
     /// Reads a line that the terminal edits.
     #[cfg(unix)]
-    fn read_plain(&mut self, purpose: &Purpose) -> io::Result<Entered> {
+    fn read_plain(&self, purpose: &Purpose) -> io::Result<Entered> {
         let (before, early) = match purpose {
             Purpose::Prompt => {
-                let early = std::mem::take(&mut self.early);
+                let early = take_early();
                 let before = format!("> {}", safe(&early));
                 output::text_now(&before);
                 (before, early)
@@ -297,7 +303,7 @@ impl Desk {
 
     /// Reads a line key by key.
     fn edit(
-        &mut self,
+        &self,
         purpose: &Purpose,
         history: Option<PathBuf>,
         is_coloured: bool,
@@ -322,7 +328,7 @@ impl Desk {
             .with_completer(Box::new(completion));
         if matches!(purpose, Purpose::Prompt) {
             editor = self.with_comforts(editor, history);
-            let early = std::mem::take(&mut self.early);
+            let early = take_early();
             if !early.is_empty() {
                 editor.run_edit_commands(&[EditCommand::InsertString(early)]);
             }

@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod approval;
 mod args;
+mod below;
 mod check;
 mod config_dir;
 mod converse;
@@ -29,6 +31,7 @@ mod matched;
 mod models;
 mod output;
 mod progress;
+mod protected;
 mod recipe;
 mod resources;
 mod rules;

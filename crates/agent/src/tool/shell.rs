@@ -17,6 +17,9 @@ use super::{InvalidInput, Tool, ToolContext, ToolFailure, read_input, schema_of}
 
 const NAME: &str = "shell";
 
+/// The environment variable that the commands of the agent have, so that programs know who runs them.
+pub const AGENT_VARIABLE: &str = "TENTERHOOK_AGENT";
+
 /// The time a command has unless the model asks for another.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
@@ -103,7 +106,9 @@ impl Tool for ShellTool {
                 shell: Shell::Sh,
                 line: input.cmd,
             };
-            let command = Command::new(program).working_dir(dir);
+            let command = Command::new(program)
+                .working_dir(dir)
+                .env(AGENT_VARIABLE, "1");
             let finished = run(&command, &limits, &context).await;
             finished
                 .map(|finished| result(&finished, timeout))

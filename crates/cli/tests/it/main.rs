@@ -8,6 +8,7 @@
 )]
 
 mod agent_file;
+mod below;
 mod builtins;
 mod burst;
 mod call;
@@ -35,6 +36,8 @@ mod outcome;
 mod permission;
 mod program;
 mod prompt;
+mod protected;
+mod question;
 mod readme;
 mod recipe;
 mod record;

@@ -295,13 +295,15 @@ fn every_character_that_does_not_show_is_shown_before_an_approval() {
             ".kodelet/hooks/guard",
             "#!/bin/sh\necho a\u{200b}\u{202e}\u{e0041}\u{fe0f}\u{2028} \r\n",
         );
-    for args in [&["trust", "--show"][..], &["trust"]] {
-        let ran = test_of(&test).args(args.iter().copied()).stdin("n\nn\n").run();
+    let shown = test.args(["trust", "--show"]).run();
+    let before = shown.stdout.clone();
+    let asked = shown.again(["trust"]).stdin("n\nn\n").run();
+    for stdout in [before, asked.stdout] {
         for expected in [
             "command: /x/tool\\u{a0}\n",
             "echo a\\u{200b}\\u{202e}\\u{e0041}\\u{fe0f}\\u{2028} \\r\n",
         ] {
-            assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+            assert!(stdout.contains(expected), "{expected}: {stdout}");
         }
     }
 }

@@ -547,6 +547,74 @@ mod tests {
     }
 
     #[test]
+    fn a_wildcard_never_stands_for_a_command_that_another_one_runs() {
+        for (allowed, cmd) in [
+            ("git *", "git difftool -x ./evil"),
+            ("git *", "git difftool --extcmd=./evil"),
+            ("git diff*", "git difftool -x ./evil"),
+            ("git diff *", "git diff --output=x"),
+            ("git *", "git -c core.pager=evil log"),
+            ("git *", "git -C evil status"),
+            ("git *", "git config core.pager evil"),
+            ("git *", "git fetch --upload-pack=./evil ."),
+            ("git *", "git rebase -x ./evil main"),
+            ("timeout *", "timeout 5 ./evil"),
+            ("timeout 5 *", "timeout 5 ./evil"),
+            ("timeout 5 make *", "timeout 5 env ./evil"),
+            ("env make *", "env sh -c ./evil"),
+            ("sh *", "sh -c ./evil"),
+            ("find *", "find . -exec ./evil +"),
+            ("xargs *", "xargs ./evil"),
+        ] {
+            let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
+            let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+            assert_eq!(ruling, Ruling::Unruled, "{allowed}: {cmd}");
+        }
+        for (allowed, cmd) in [
+            ("git *", "git push -u origin main"),
+            ("git *", "git log --oneline -5"),
+            ("git diff*", "git diff --stat"),
+            ("timeout 5 make *", "timeout 5 make check"),
+            ("git difftool -x meld", "git difftool -x meld"),
+            ("sh -c 'make *", "sh -c 'make check'"),
+            ("find *", "find . -name x"),
+        ] {
+            let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
+            let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+            assert_eq!(ruling, Ruling::Allow, "{allowed}: {cmd}");
+        }
+    }
+
+    #[test]
+    fn a_denying_pattern_finds_its_command_behind_any_wrapper() {
+        let no_sudo = Permissions::new()
+            .allow(rule("shell"))
+            .deny(rule("shell(cmd=sudo *)"));
+        let deep = "env ".repeat(100);
+        for cmd in [
+            "timeout 5 sudo x",
+            "nice -n 5 sudo x",
+            "setsid sudo x",
+            "sh -c 'sudo x'",
+            "bash -lc 'sudo x'",
+            "echo x | xargs sudo x",
+            "busybox sh -c 'sudo x'",
+            "git difftool -x 'sudo x'",
+            "find . -exec timeout 5 sh -c 'sudo x' +",
+            &format!("{deep}ls"),
+        ] {
+            let ruling = judge(&no_sudo, &ShellTool, json!({"cmd": cmd}));
+            assert_eq!(ruling, Ruling::Deny("shell(cmd=sudo *)".into()), "{cmd}");
+        }
+        let ruling = judge(
+            &no_sudo,
+            &ShellTool,
+            json!({"cmd": "timeout 5 echo sudo x"}),
+        );
+        assert_eq!(ruling, Ruling::Allow);
+    }
+
+    #[test]
     fn a_denying_pattern_finds_its_command_among_others() {
         let no_rm = Permissions::new()
             .allow(rule("shell"))

@@ -326,7 +326,8 @@ fn a_change_of_the_mode_alone_is_named() {
 
 #[test]
 fn what_may_change_without_an_approval_is_noted() {
-    let hooks = "hooks:\n  - {name: log, event: turn_end, command: make -fevil.mk, env: {HOME: .}}\n";
+    let hooks =
+        "hooks:\n  - {name: log, event: turn_end, command: make -fevil.mk, env: {HOME: .}}\n";
     let ran = Test::new()
         .file(".tenterhook/hooks.yaml", hooks)
         .file("evil.mk", "")

@@ -365,12 +365,15 @@ impl NamedFiles {
 
     /// Counts every part of a text that is a file of the project, however it stands there, but what is written.
     fn count_all(&mut self, texts: &[&str], written: &[&str], ground: Ground<'_>) {
-        let parts = texts
-            .iter()
-            .flat_map(|text| std::iter::once(*text).chain(tokens(text)));
+        // Each place counts once, so that it can be told whether a copy takes every place of a file.
+        let parts = texts.iter().flat_map(|text| {
+            let others = tokens(text).filter(move |token| token != text);
+            std::iter::once(*text).chain(others)
+        });
         for token in parts.filter(|token| !written.contains(token)) {
-            let mut texts = std::iter::once(token).chain(attached(token));
-            let found = texts.find_map(|text| within(text, ground).filter(|path| path.is_file()));
+            let found = std::iter::once(token)
+                .chain(attached(token))
+                .find_map(|token| within(token, ground).filter(|path| path.is_file()));
             if let Some(path) = found {
                 self.push(Place::Nowhere, path);
             }

@@ -4,14 +4,18 @@ use tenterhook_agent::frontend::{Approval, Question};
 
 use super::Terminal;
 use crate::output::{style, styled};
-use crate::safe::inset;
+use crate::safe::{inset, reveal_inset};
 
 impl Terminal {
     /// Asks until the answer is one of those that there are. `suggestion` is what a yes for the session allows, where there
     /// is one.
     pub(super) async fn ask_approval(&self, suggestion: Option<&str>) -> Approval {
-        let always = suggestion
-            .map(|suggestion| format!("[a]lways `{}` in this session, ", inset(suggestion, 4)));
+        let always = suggestion.map(|suggestion| {
+            format!(
+                "[a]lways `{}` in this session, ",
+                reveal_inset(suggestion, 4)
+            )
+        });
         let always = always.unwrap_or_default();
         self.line(&format!("  [y]es, {always}[n]o, `n REASON`"));
         let answers = if suggestion.is_some() {

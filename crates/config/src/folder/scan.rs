@@ -20,8 +20,8 @@ use crate::disabled::DisabledSources;
 use crate::link::{dead_link, dead_target};
 use crate::project::Project;
 use crate::trust::{
-    Approvals, Item, ItemFile, Trust, TrustState, add, below, check_interpreter, hex_digest,
-    missing_interpreter, read_whole, sources_below,
+    Approvals, Ground, Item, ItemFile, Trust, TrustState, add, below, check_interpreter,
+    hex_digest, mentioned, missing_interpreter, read_whole, sources_below, too_many_beside,
 };
 
 /// The most files of one folder that are looked at.
@@ -514,17 +514,25 @@ fn read_brought(
     let mut files = Vec::new();
     add(&mut files, &path, &project.dir)?;
     let own = files.first().ok_or("it cannot be read")?;
+    let mut unread = Vec::new();
     match candidate.language {
         None => {
-            check_interpreter(&own.bytes, &project.dir, &project.root)?;
+            unread.extend(check_interpreter(&own.bytes, &project.dir, &project.root)?);
             check_program(&own.bytes, &project.dir)?;
         }
         Some(language) => {
             candidate.is_isolated = script::is_isolated(&own.bytes);
             let interpreter = language.interpreter().unwrap_or_default();
             let line = format!("#!/usr/bin/env {interpreter}\n");
-            check_interpreter(line.as_bytes(), &project.dir, &project.root)?;
+            unread.extend(check_interpreter(
+                line.as_bytes(),
+                &project.dir,
+                &project.root,
+            )?);
         }
+    }
+    if beside.is_too_much {
+        unread.push(too_many_beside(&folder.dir));
     }
     candidate.sha256.clone_from(&own.sha256);
     candidate.beside = beside.digest(&project.dir)?;
@@ -536,7 +544,7 @@ fn read_brought(
             .cloned(),
     );
     let shown = below(&path, &project.dir);
-    let item = Item {
+    let mut item = Item {
         project: project.dir.clone(),
         source: below(&folder.dir, &project.dir).into(),
         name: folder.name_of(&path),
@@ -555,13 +563,17 @@ fn read_brought(
         },
         files,
         events: Vec::new(),
-        unread: beside
-            .is_too_much
-            .then(|| format!("the files beside {shown}"))
-            .into_iter()
-            .collect(),
+        unread,
     };
     let state = approvals.state(&item);
+    if state != TrustState::Trusted {
+        let ground = Ground {
+            dir: &project.dir,
+            project: &project.dir,
+            root: &project.root,
+        };
+        item.unread.extend(mentioned(&item.files, ground));
+    }
     match state {
         TrustState::Trusted => {
             let copies = approvals

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use super::probe::Declared;
 use super::scan::{Beside, Candidate, MOST_FILES, Scanned, look_at, too_many, unreadable};
 use super::script::{self, hook_id};
+use super::version::Versions;
 use super::{Discovered, FileState, FoundHook, HookFolder, Speaks, spec};
 use crate::broken::{Fault, FaultPlace};
 use crate::disabled::DisabledSources;
@@ -261,6 +262,7 @@ pub(super) fn state(declared: &Declared) -> Result<FileState, Fault> {
 pub(super) async fn take(
     candidate: &Candidate,
     extensions: &Extensions,
+    versions: &mut Versions,
     discovered: &mut Discovered,
 ) {
     let FileState::Script { hooks, .. } = &candidate.found.state else {
@@ -275,6 +277,9 @@ pub(super) async fn take(
     let Ok(registration) = extension.registration().await else {
         return;
     };
+    if let Some(version) = versions.of(candidate) {
+        extension.expect_version(version).await;
+    }
     let made = subscriptions(&registration).enumerate();
     discovered
         .specs

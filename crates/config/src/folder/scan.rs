@@ -50,6 +50,8 @@ pub(super) struct Candidate {
     /// What it registers beside hooks, if it is such a script.
     pub(super) registered: Registered,
     project: Option<Project>,
+    /// The folder of the sources that it may load.
+    pub(super) sources: Option<PathBuf>,
     step: Step,
 }
 
@@ -449,6 +451,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         Step::Waits
     };
     Candidate {
+        sources: folder.sources_of(&path),
         found: FoundFile {
             name: format!("{}{}", folder.prefix, folder.name_of(&path)),
             layer: folder.layer,

@@ -125,15 +125,29 @@ impl Redactor {
                 let any = fields.iter_mut().fold(false, |any, (name, value)| {
                     self.redact_field(name, value) | any
                 });
-                self.redact_names(fields) | any
+                self.redact_own_names(fields) | any
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
+    /// Replaces secrets in the names of all fields of a value. Its texts stay as they are.
+    pub fn redact_names(&self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_names(item)),
+            Value::Object(fields) => {
+                fields
+                    .values_mut()
+                    .for_each(|value| self.redact_names(value));
+                self.redact_own_names(fields);
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
     /// Replaces secrets in the names of fields, and says whether there were any. No field is lost: a name that is there
     /// already gets a `_` behind it.
-    fn redact_names(&self, fields: &mut JsonObject) -> bool {
+    fn redact_own_names(&self, fields: &mut JsonObject) -> bool {
         if fields.keys().all(|name| self.find(name).is_empty()) {
             return false;
         }

@@ -6,12 +6,16 @@
 //! [`MAX_WORD`] bytes the rest is kept, from a whole word on.
 //!
 //! This works without knowing secrets, so it also serves streams, of which the rest is never seen. Keys of several lines
-//! are for the redactor, which knows their first and last lines.
+//! are for the redactor, which knows their first and last lines. Lines that can be the middle of a key have neither, so
+//! an end does not begin with them.
 
 use std::borrow::Cow;
 
 /// How much more than asked for may be dropped at a cut, in bytes. No known token is longer.
 const MAX_WORD: usize = 8 << 10;
+
+/// The shortest line of a private key but its last one, in bytes.
+const MIN_KEY_LINE: usize = 40;
 
 /// Returns the beginning of a text: at most `limit` bytes that end with a whole word.
 ///
@@ -75,12 +79,32 @@ pub fn head_end(kept: &[u8]) -> usize {
 /// Returns where the first whole line begins in a text whose beginning is lost.
 fn tail_start(kept: &[u8]) -> usize {
     let (edge, rest) = kept.split_at(kept.len().min(MAX_WORD));
-    if let Some(at) = edge.iter().position(|byte| *byte == b'\n') {
-        return at + 1;
+    let start = match edge.iter().position(|byte| *byte == b'\n') {
+        Some(at) => at + 1,
+        None => {
+            let word = rest.get(..rest.len().min(MAX_WORD)).unwrap_or_default();
+            let separator = word.iter().position(|byte| is_separator(*byte));
+            edge.len() + separator.unwrap_or_default()
+        }
+    };
+    start + length_of_key(kept.get(start..).unwrap_or_default())
+}
+
+/// Returns how much of the beginning of a text may be lines of a key, of which the first line is lost.
+fn length_of_key(text: &[u8]) -> usize {
+    let mut length = 0;
+    loop {
+        let rest = text.get(length..).unwrap_or_default();
+        let start = rest.iter().position(|byte| !is_separator(*byte));
+        let word = rest.get(start.unwrap_or_default()..).unwrap_or_default();
+        let end = word.iter().position(|byte| is_separator(*byte));
+        let word = word.get(..end.unwrap_or(word.len())).unwrap_or_default();
+        let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+        if word.len() < MIN_KEY_LINE || !word.iter().all(is_of_key) {
+            return length;
+        }
+        length += start.unwrap_or_default() + word.len();
     }
-    let word = rest.get(..rest.len().min(MAX_WORD)).unwrap_or_default();
-    let separator = word.iter().position(|byte| is_separator(*byte));
-    edge.len() + separator.unwrap_or_default()
 }
 
 /// Returns the whole words of both sides of a cut.
@@ -152,9 +176,21 @@ mod tests {
 
     #[test]
     fn most_of_a_text_of_one_word_is_kept() {
-        let text = "x".repeat(100_000);
+        let text = "x_".repeat(50_000);
         assert_eq!(head(&text, 50_000).len(), 50_000 - MAX_WORD);
         assert_eq!(tail(&text, 50_000).len(), 50_000 - MAX_WORD);
+    }
+
+    #[test]
+    fn an_end_does_not_begin_with_the_middle_of_a_key() {
+        let line = "q7Zk2WvR9xT4bN6mJ1cH8dL5sP3fG0yAuEoIqB7nXr/+aBcDeFgHiJkLmNoPqRsT";
+        for end in ["\n", "\\n"] {
+            let text = format!("first{end}{}last", format!("{line}{end}").repeat(300));
+            for limit in (0..text.len() - 100).step_by(7) {
+                let tail = tail(&text, limit);
+                assert!(!has_part(tail, line), "{limit}: {tail:.200}");
+            }
+        }
     }
 
     #[test]

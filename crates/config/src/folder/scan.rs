@@ -21,7 +21,7 @@ use crate::link::{dead_link, dead_target};
 use crate::project::Project;
 use crate::trust::{
     Approvals, Item, ItemFile, Trust, TrustState, add, below, check_interpreter, hex_digest,
-    missing_interpreter, read_whole, sources_below,
+    interpreter_version, missing_interpreter, read_whole, sources_below,
 };
 
 /// The most files of one folder that are looked at.
@@ -37,6 +37,8 @@ pub(super) struct Candidate {
     pub(super) sha256: String,
     /// The SHA-256 of the sources beside it; empty where they were not read.
     pub(super) beside: String,
+    /// What stands for the interpreter of a program that is a script; empty for others.
+    pub(super) interpreter: String,
     /// What it is for the approvals, and what they say.
     pub(super) item: Option<(Item, TrustState)>,
     /// The event of an untrusted file, where an older version of it said so.
@@ -463,6 +465,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         run: path,
         sha256: String::new(),
         beside: String::new(),
+        interpreter: String::new(),
         item: None,
         known_event: None,
         language,
@@ -497,6 +500,7 @@ fn read_trusted(
         read_whole(&candidate.run).map_err(|error| format!("it cannot be read: {error}"))?;
     candidate.sha256 = hex_digest(&bytes);
     if candidate.language.is_none() {
+        candidate.interpreter = interpreter_version(&bytes, &folder.dir);
         return check_program(&bytes, &folder.dir);
     }
     candidate.is_isolated = script::is_isolated(&bytes);
@@ -521,6 +525,7 @@ fn read_brought(
         None => {
             check_interpreter(&own.bytes, &project.dir, &project.root)?;
             check_program(&own.bytes, &project.dir)?;
+            candidate.interpreter = interpreter_version(&own.bytes, &project.dir);
         }
         Some(language) => {
             candidate.is_isolated = script::is_isolated(&own.bytes);

@@ -100,7 +100,8 @@ fn length_of_key(text: &[u8]) -> usize {
         let end = word.iter().position(|byte| is_separator(*byte));
         let word = word.get(..end.unwrap_or(word.len())).unwrap_or_default();
         let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
-        if word.len() < MIN_KEY_LINE || !word.iter().all(is_of_key) {
+        let is_line = (MIN_KEY_LINE..=MAX_WORD).contains(&word.len());
+        if !is_line || !word.iter().all(is_of_key) {
             return length;
         }
         length += start.unwrap_or_default() + word.len();

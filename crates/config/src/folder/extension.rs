@@ -63,7 +63,8 @@ pub(super) fn scan(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) ->
     let mut candidates = Vec::new();
     for entry in entries(&folder.dir)? {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let found = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        // A link to a folder is what the folder would be.
+        let found = if entry.path().is_dir() {
             match entries(&entry.path()) {
                 Ok(within) => first(&within).map(|path| (name, entry.path(), path)),
                 Err(fault) => {

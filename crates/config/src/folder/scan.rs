@@ -425,7 +425,11 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
                 Some(FileState::NotExecutable)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Some(broken("the link leads nowhere".into()))
+                let message = match fs::symlink_metadata(&path) {
+                    Ok(_) => "the link leads nowhere",
+                    Err(_) => "the file does not exist, and `package.json` lists it",
+                };
+                Some(broken(message.into()))
             }
             Err(error) => Some(broken(error.to_string().into())),
             Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file".into())),

@@ -43,6 +43,7 @@ mod capture;
 mod command;
 #[cfg(unix)]
 mod companion;
+pub mod cut;
 #[cfg(unix)]
 mod fork_server;
 mod limits;

@@ -21,6 +21,7 @@ use crate::hooks::Hooks;
 use crate::limit::{Limits, RetryPolicy};
 use crate::model::{Models, Selected};
 use crate::permission::Permissions;
+use crate::protection::ProtectedFiles;
 use crate::queue::Queues;
 use crate::resource::{ResourcePlaces, Resources};
 use crate::restriction::{AgentRestrictions, Restrictions};
@@ -45,6 +46,7 @@ pub(crate) struct Setup {
     pub(crate) models: Models,
     pub(crate) toolbox: Toolbox,
     pub(crate) permissions: Permissions,
+    pub(crate) protected_files: Arc<ProtectedFiles>,
     pub(crate) cwd: PathBuf,
     pub(crate) agents: Vec<AgentSpec>,
     /// The restrictions of agents, by name.

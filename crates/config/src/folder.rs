@@ -597,6 +597,18 @@ impl Discovery {
         places
     }
 
+    /// Returns the folders whose hooks need no approval: those of the machine, of the user and of the call, and those in which a
+    /// new plugin or profile of the user would be found. They need not exist.
+    pub fn trusted_folders(&self) -> Vec<PathBuf> {
+        let places = self.all_places().folders.into_iter();
+        let trusted = places.filter(|folder| folder.layer != Layer::Project);
+        let trusted = trusted.map(|folder| folder.dir);
+        let home = self.layers.home.iter();
+        trusted
+            .chain(home.flat_map(|home| place::collections(home)))
+            .collect()
+    }
+
     async fn search(self) -> Discovered {
         let scan = {
             let this = self.clone();

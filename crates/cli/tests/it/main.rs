@@ -8,6 +8,7 @@
 )]
 
 mod agent_file;
+mod below;
 mod builtins;
 mod burst;
 mod call;
@@ -24,7 +25,9 @@ mod gate;
 mod http;
 mod input;
 mod interrupt;
+mod killed;
 mod lifecycle;
+mod limits;
 mod list;
 mod loading;
 mod model;
@@ -33,6 +36,8 @@ mod outcome;
 mod permission;
 mod program;
 mod prompt;
+mod protected;
+mod question;
 mod readme;
 mod recipe;
 mod record;

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::time::{Duration, Instant};
 
-use crate::stage::{Ran, Test, eventually, is_alive};
+use crate::stage::{Ran, Test, eventually};
 
 const PYTHON: &str = "import os
 from tenterhook import deny, on
@@ -88,26 +87,6 @@ fn scripts_are_listed_and_explained() {
         "{}",
         ran.stdout
     );
-}
-
-#[test]
-fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
-    let test = scripts();
-    let folder = test.work().join("../config/hooks");
-    let script = "import os, time\nfrom tenterhook import on\n@on('user_prompt_submit')\ndef hang(event):\n    \
-                open('pid', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(300)\n";
-    fs::write(folder.join("hang.py"), script).unwrap();
-    let running = test
-        .args(["run", "go", "--no-journal"])
-        .script("turns: [{text: done}]")
-        .start();
-    let pid = running.line_of("pid");
-    assert!(is_alive(&pid));
-    running.signal("KILL");
-    let began = Instant::now();
-    eventually(|| (!is_alive(&pid)).then_some(()));
-    assert!(began.elapsed() < Duration::from_secs(20));
-    assert_eq!(running.finish().status, -1);
 }
 
 /// A project of morphix with a file for all workspaces and one for the workspace `lab`, approved.

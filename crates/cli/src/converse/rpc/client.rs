@@ -196,6 +196,7 @@ impl Frontend for Client {
             let by = match request.by {
                 AskedBy::Hook { event, hook } => json!({"hook": hook, "event": event}),
                 AskedBy::Rule => json!({"rule": request.reason}),
+                AskedBy::Protection => json!({"protection": request.reason}),
                 AskedBy::Default | _ => Value::Null,
             };
             let params = json!({

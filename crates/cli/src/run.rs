@@ -1,6 +1,6 @@
 //! `tenterhook run`: the agent on a prompt, or on prompts from stdin.
 
-use std::io::{IsTerminal as _, stdin};
+use std::io::{IsTerminal as _, stdin, stdout};
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
@@ -10,6 +10,7 @@ use tenterhook_agent::{
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded, Recipe};
 use tenterhook_handlers::{ResponseCache, Services};
 
+use crate::approval;
 use crate::args::{Format, RunArgs};
 use crate::converse::{Conversation, Program};
 use crate::data_dir::data_dir;
@@ -48,7 +49,13 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         (loaded, None, Extras::default())
     } else {
         let (hook_args, lines) = (&args.hooks, &args.lines);
-        let hooks = hooks::load(hook_args, lines, &args.cwd, services, interrupts).await?;
+        let cwd = &args.cwd;
+        let mut hooks = hooks::load(hook_args, lines, cwd, services.clone(), interrupts).await?;
+        let has_user = format == Format::Text && stdin().is_terminal() && stdout().is_terminal();
+        let diverged = &hooks.loaded.diverged;
+        if has_user && approval::settle_displaced(diverged, cwd, interrupts).await? {
+            hooks = hooks::load(hook_args, lines, cwd, services, interrupts).await?;
+        }
         (hooks.loaded, Some(hooks.followed), hooks.extras)
     };
     extras.check_flags(&args.flags)?;

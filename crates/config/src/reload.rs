@@ -11,7 +11,7 @@
 //! | cannot be loaded any more | the version in force stays, with a notice | the same |
 //! | is gone | the version in force stays, with a notice | its hooks go |
 //! | was named by the call | its hooks stay: nobody has approved what stands there now | the same |
-//! | of a project is changed or gone, and was approved | the approved version goes on, unless what is untrusted is denied | the same |
+//! | of a project is changed or gone, and was approved | the approved version stays in force | the same |
 //! | of a project is approved anew, or its approval is taken back | its hooks come; go | the same |
 //!
 //! Calls under way finish on the hooks that they began with.
@@ -35,7 +35,7 @@ use crate::folder_name::FolderName;
 use crate::layers::{self, Layers};
 use crate::link::dead_link;
 use crate::load::{LoadOptions, Loaded, load_files};
-use crate::trust::{Approvals, Trust, gone};
+use crate::trust::{Approvals, Trust, displaced};
 
 /// Where hooks come from, and what decides which of them run.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl fmt::Display for Change {
             ChangeKind::Removed => write!(f, "unloaded {name}: its hooks are gone"),
             ChangeKind::Waits { goes_on: true } => write!(
                 f,
-                "{name} waits for an approval: it is not what was approved, which goes on"
+                "{name} is not as it was approved; the approved version stays in force until you approve the change"
             ),
             ChangeKind::Waits { goes_on: false } => write!(f, "{name} waits for an approval"),
             ChangeKind::Failed { problem, denies } => {
@@ -258,7 +258,9 @@ impl Reloader {
             .flatten()
             .cloned();
         places.extend(own);
-        let projects = layers.projects().into_iter();
+        let projects = layers
+            .approved_projects(&self.sources.options.trust)
+            .into_iter();
         places.extend(projects.map(|project| project.dir.join(crate::project::TENTERHOOK)));
         places.extend(self.sources.named.iter().cloned());
         let approvals = self.sources.approvals.iter();
@@ -314,8 +316,7 @@ impl Reloader {
             Trust::Approved(approvals) => Some(approvals),
         };
         Rules {
-            // What is denied is not let run.
-            approvals: approvals.filter(|_| !self.sources.options.deny_untrusted),
+            approvals,
             is_asked,
         }
     }
@@ -325,14 +326,13 @@ impl Reloader {
         let Some(dir) = self.sources.approvals.clone() else {
             return self.sources.options.trust.clone();
         };
-        let opened = tokio::task::spawn_blocking(move || Approvals::open(&dir)).await;
-        match opened {
-            Ok(Ok(approvals)) => Trust::Approved(Arc::new(approvals)),
-            Ok(Err(error)) => {
+        let start = self.sources.layers.start.clone().unwrap_or_default();
+        match Approvals::open_at(&dir, &start).await {
+            Ok(approvals) => Trust::Approved(Arc::new(approvals)),
+            Err(error) => {
                 problems.push(tenterhook::error_chain(&error));
                 self.sources.options.trust.clone()
             }
-            Err(_) => self.sources.options.trust.clone(),
         }
     }
 
@@ -349,9 +349,10 @@ impl Reloader {
             ..sources.options
         };
         let read = tokio::task::spawn_blocking(move || {
-            let files = sources
-                .layers
-                .hook_files_and(&sources.named, &options.disabled);
+            let files =
+                sources
+                    .layers
+                    .hook_files_and(&sources.named, &options.disabled, &options.trust);
             load_files(files.files, &options).map_err(|error| error.to_string())
         });
         // What the call names is not followed: its new version would run without an approval.
@@ -392,14 +393,12 @@ impl Reloader {
         }
         loaded.specs.append(&mut discovered.specs);
         loaded.brought.append(&mut discovered.brought);
-        if let (Trust::Approved(approvals), true) = (trust, self.sources.options.deny_untrusted) {
-            let projects = self.sources.layers.projects();
-            let dirs = projects.iter().map(|project| project.dir.as_path());
-            let workspace = self.sources.search.chosen_workspace();
-            let gone = gone(approvals, dirs, &loaded.brought, workspace);
+        loaded.diverged.append(&mut discovered.diverged);
+        if let Trust::Approved(approvals) = trust {
+            let displaced = displaced(approvals).into_iter();
             loaded
                 .specs
-                .extend(gone.into_iter().flat_map(|gone| gone.denials));
+                .extend(displaced.flat_map(|(_, denials)| denials));
         }
         Some((loaded, discovered))
     }

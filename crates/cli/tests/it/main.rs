@@ -8,6 +8,7 @@
 )]
 
 mod agent_file;
+mod approved;
 mod builtins;
 mod burst;
 mod call;

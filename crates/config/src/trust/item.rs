@@ -17,6 +17,8 @@ const FILE_LIMIT: u64 = 64 << 20;
 pub struct Item {
     /// The folder of the project, without symbolic links.
     pub project: PathBuf,
+    /// The root of the repository that the project is in; without a repository the folder itself.
+    pub root: PathBuf,
     /// The file that has the definition, below the project where it is.
     pub source: PathBuf,
     /// What the hook is called in that file.
@@ -25,6 +27,8 @@ pub struct Item {
     pub definition: String,
     /// The files that it runs, in the order in which it names them.
     pub files: Vec<ItemFile>,
+    /// The text of the hook file that has the definition; `None` for executables and scripts.
+    pub hook_text: Option<Arc<str>>,
     /// The events that it says it is for; empty where that is not said before it runs.
     pub events: Vec<EventName>,
     /// Parts of a command line from which no file can be read off: whatever they run is not approved one by one.
@@ -61,6 +65,26 @@ impl ItemFile {
 }
 
 impl Item {
+    /// Returns the same hook of a copy of the project in another folder.
+    pub(crate) fn moved(mut self, here: &Path) -> Self {
+        let below = self
+            .project
+            .strip_prefix(&self.root)
+            .unwrap_or(Path::new(""));
+        let root = here.ancestors().nth(below.components().count());
+        let root = root.unwrap_or(here).to_owned();
+        for file in &mut self.files {
+            for path in [&mut file.path, &mut file.target] {
+                if let Ok(below) = path.strip_prefix(&self.root) {
+                    *path = root.join(below);
+                }
+            }
+        }
+        here.clone_into(&mut self.project);
+        self.root = root;
+        self
+    }
+
     /// Returns what stands for the item as a whole: other items have other digests.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
@@ -155,10 +179,12 @@ mod tests {
         };
         Item {
             project: "/p".into(),
+            root: "/p".into(),
             source: "hooks.yaml".into(),
             name: "a".to_owned(),
             definition: "command: ./a.sh".to_owned(),
             files: vec![file],
+            hook_text: None,
             events: Vec::new(),
             unread: Vec::new(),
         }

@@ -81,7 +81,14 @@ impl Layers {
         }
         for project in self.approved_projects(trust) {
             let approved = approved_files(&project.dir, trust);
-            let of_project = with_approved(files_of(&project.dir.join(TENTERHOOK)), approved);
+            let folder = project.dir.join(TENTERHOOK);
+            // A file in the place of the folder has no hook files, and hides none that was approved.
+            let found = if folder.is_file() {
+                Vec::new()
+            } else {
+                files_of(&folder)
+            };
+            let of_project = with_approved(found, approved);
             files.extend(of_project.into_iter().map(|file| (file, Layer::Project)));
         }
         files

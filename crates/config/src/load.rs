@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{HookSpec, Layer};
 use tenterhook_handlers::Services;
 
+use self::approved::ApprovedCopies;
 use crate::agent_file::{self, AgentFile, Form};
 use crate::broken::BrokenSource;
 use crate::disabled::DisabledSources;
@@ -22,10 +23,9 @@ use crate::project::Project;
 use crate::report::Report;
 use crate::source::Source;
 use crate::tree::{self, Format};
-use crate::trust::{
-    self, Approvals, Approved, Brought, DivergedHook, Divergence, Trust, TrustState,
-    displaced_reason, unrunnable_reason,
-};
+use crate::trust::{self, Approvals, Brought, DivergedHook, Divergence, Trust, TrustState};
+
+mod approved;
 
 /// The largest file that is read.
 const SIZE_LIMIT: usize = 4 << 20;
@@ -246,134 +246,21 @@ fn is_gone(path: &Path, layer: Layer, options: &LoadOptions) -> bool {
 
 /// Adds the approved hooks of a file of the project that the file does not have any more, as they were approved.
 fn add_missing(path: &Path, layer: Layer, options: &LoadOptions, loaded: &mut Loaded) {
-    let Some(approvals) = approvals(layer, options) else {
+    let Some(mut copies) = ApprovedCopies::of(path, layer, options) else {
         return;
     };
-    let (project, source) = Project::of_file(path);
-    let is_there = |approved: &Approved| {
-        let mut brought = loaded.brought.iter();
-        brought.any(|brought| brought.item.name == approved.name)
-    };
-    let missing: Vec<Approved> = approvals
-        .approved(&project.dir)
+    let names: Vec<String> = loaded
+        .brought
         .iter()
-        .filter(|approved| approved.source == source && !is_there(approved))
-        .cloned()
+        .map(|brought| brought.item.name.clone())
         .collect();
-    let mut restored: Vec<Restored> = missing
-        .iter()
-        .map(|approved| Restored::of(path, &project, approved, Divergence::Missing, options))
-        .collect();
-    // In the order of the file that was approved, as far as that is known.
-    restored.sort_by_key(|restored| {
-        let first = restored.specs.first();
-        first.and_then(|spec| spec.source.line)
-    });
-    for restored in restored {
+    for restored in copies.load_all_but(&names) {
         loaded.diverged.push(restored.hook);
         if restored.is_wired {
             loaded.wired.extend(restored.specs.into_iter().map(wired));
         } else {
             loaded.specs.extend(restored.specs);
         }
-    }
-}
-
-/// An approved hook of a hook file that was loaded as it was approved.
-struct Restored {
-    hook: DivergedHook,
-    /// Its hooks, or those that deny instead.
-    specs: Vec<HookSpec>,
-    /// A key of an agent stands for it.
-    is_wired: bool,
-}
-
-impl Restored {
-    /// Loads an approved hook from its copies. Where that is not possible, its gates deny.
-    fn of(
-        path: &Path,
-        project: &Project,
-        approved: &Approved,
-        divergence: Divergence,
-        options: &LoadOptions,
-    ) -> Self {
-        let Some(approvals) = options.trust.approvals() else {
-            let problem = "there are no approvals";
-            return Self::denying(&project.dir, approved, divergence, problem);
-        };
-        if let Some(problem) = approvals.objection(&project.dir, approved) {
-            let reason = displaced_reason(&approved.name, &problem);
-            let other = Divergence::OtherRepository;
-            let hook = DivergedHook::new(&project.dir, approved, other, Some(reason));
-            return Self {
-                specs: hook.denials(),
-                hook,
-                is_wired: false,
-            };
-        }
-        match restore(path, project, approvals, approved, options) {
-            Ok((specs, is_wired)) => Self {
-                hook: DivergedHook::new(&project.dir, approved, divergence, None),
-                specs,
-                is_wired,
-            },
-            Err(problem) => Self::denying(&project.dir, approved, divergence, &problem),
-        }
-    }
-
-    fn denying(project: &Path, approved: &Approved, divergence: Divergence, problem: &str) -> Self {
-        let reason = unrunnable_reason(&approved.name, problem);
-        let hook = DivergedHook::new(project, approved, divergence, Some(reason));
-        Self {
-            specs: hook.denials(),
-            hook,
-            is_wired: false,
-        }
-    }
-}
-
-/// Makes the hooks of an approved definition from the approved copy of its hook file, and says whether they are wired.
-fn restore(
-    path: &Path,
-    project: &Project,
-    approvals: &Approvals,
-    approved: &Approved,
-    options: &LoadOptions,
-) -> Result<(Vec<HookSpec>, bool), String> {
-    if approved.hook_file.is_none() {
-        return Err(
-            "it was approved by an older version of tenterhook, which kept no copy of its definition"
-                .to_owned(),
-        );
-    }
-    let item = approvals.restore(&project.dir, approved)?;
-    let text = item.hook_text.clone();
-    let text = text.ok_or("the approved copy of its hook file is gone or damaged")?;
-    let mut report = Report::new(Source::new(path, &text));
-    let read = read_drafts(&mut report, path, &text);
-    let drafts = read.drafts.into_iter().map(|draft| (draft, false));
-    let mut drafts = drafts.chain(read.wired.into_iter().map(|draft| (draft, true)));
-    let is_approved = |draft: &Draft| {
-        draft
-            .events
-            .first()
-            .is_some_and(|event| event.id == approved.name)
-    };
-    let (mut draft, is_wired) = drafts
-        .find(|(draft, _)| is_approved(draft))
-        .ok_or("the approved copy of its hook file does not have it")?;
-    let context = Context {
-        layer: Layer::Project,
-        options,
-    };
-    trust::restore(&context, approvals, item, approved, &mut draft)?;
-    let specs = draft.build(&mut report, &context);
-    let has_errors = report.has_errors();
-    let mut problems = report.into_problems().into_iter();
-    let error = problems.find(|problem| problem.severity == Severity::Error);
-    match error {
-        Some(error) if has_errors => Err(error.message),
-        _ => Ok((specs, is_wired)),
     }
 }
 
@@ -479,8 +366,10 @@ fn load_one(
     let mut loaded = Loaded::default();
     loaded.agent_files.extend(read.agent_file);
     let context = Context { layer, options };
-    loaded.specs = build(&mut report, &context, read.drafts, &mut loaded);
-    let specs = build(&mut report, &context, read.wired, &mut loaded);
+    let mut copies = ApprovedCopies::of(path, layer, options);
+    let copies = &mut copies;
+    loaded.specs = build(&mut report, &context, read.drafts, &mut loaded, copies);
+    let specs = build(&mut report, &context, read.wired, &mut loaded, copies);
     loaded.wired = specs.into_iter().map(wired).collect();
     let has_errors = report.has_errors();
     let problems = report.into_problems();
@@ -535,13 +424,14 @@ fn build(
     context: &Context<'_>,
     drafts: Vec<Draft>,
     loaded: &mut Loaded,
+    copies: &mut Option<ApprovedCopies<'_>>,
 ) -> Vec<HookSpec> {
     let mut specs: Vec<HookSpec> = Vec::new();
     let mut lines = HashMap::new();
     for draft in drafts {
         let span = draft.span;
         let line = report.source().line_of(span.start);
-        for spec in make(report, context, draft, loaded) {
+        for spec in make(report, context, draft, loaded, copies) {
             // What denies instead of a hook has no definition, and stands for that hook alone.
             if spec.definition.is_none() {
                 specs.push(spec);
@@ -575,10 +465,12 @@ fn make(
     context: &Context<'_>,
     mut draft: Draft,
     loaded: &mut Loaded,
+    copies: &mut Option<ApprovedCopies<'_>>,
 ) -> Vec<HookSpec> {
-    let Some(approvals) = approvals(context.layer, context.options) else {
+    let Some(copies) = copies else {
         return draft.build(report, context);
     };
+    let approvals = copies.approvals();
     let Some(mut judged) = trust::judge(report, context, approvals, &mut draft) else {
         return Vec::new();
     };
@@ -588,10 +480,7 @@ fn make(
     let specs = match (judged.state, approvals.before(&judged.item)) {
         (TrustState::Trusted, _) => now,
         (_, Some(approved)) => {
-            let (project, _) = Project::of_file(report.source().path());
-            let path = report.source().path().to_owned();
-            let options = context.options;
-            let restored = Restored::of(&path, &project, approved, Divergence::Changed, options);
+            let restored = copies.load(approved, Divergence::Changed);
             judged.is_approved_in_force = restored.hook.denies.is_none();
             loaded.diverged.push(restored.hook);
             let mut specs = restored.specs;

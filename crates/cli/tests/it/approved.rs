@@ -213,13 +213,12 @@ impl Fortress {
         self.last = Some(ran);
         json
     }
+}
 
-    /// Makes the project a repository with one commit.
-    fn commit(&self, message: &str) {
-        let dir = self.path("");
-        git(&dir, &["init", "--quiet"]);
-        git(&dir, &["commit", "--quiet", "--allow-empty", "-m", message]);
-    }
+/// Makes a folder a repository with one commit.
+pub(crate) fn commit(dir: &Path) {
+    git(dir, &["init", "--quiet"]);
+    git(dir, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
 }
 
 fn git(dir: &Path, args: &[&str]) {
@@ -291,7 +290,7 @@ fn moving_the_repository_away_makes_the_guard_deny() {
     fortress.files = HOOK_FILE.to_vec();
     fortress.denies = true;
     fortress.build();
-    fortress.commit("first");
+    commit(&fortress.path(""));
     let ran = fortress.call(&["trust", "--all"], "");
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     fortress.last = Some(ran);
@@ -299,7 +298,10 @@ fn moving_the_repository_away_makes_the_guard_deny() {
     fs::rename(fortress.path(".git"), fortress.path("x")).unwrap();
     fortress.denies_all("", "there is no repository here now");
     // Another repository in its place is not the one that was approved either.
-    fortress.commit("another first");
+    let dir = fortress.path("");
+    git(&dir, &["init", "--quiet"]);
+    let another = ["commit", "--quiet", "--allow-empty", "-m", "another first"];
+    git(&dir, &another);
     fortress.denies_all("", "does not have that commit");
     fs::remove_dir_all(fortress.path(".git")).unwrap();
     fs::rename(fortress.path("x"), fortress.path(".git")).unwrap();
@@ -480,7 +482,7 @@ fn a_second_copy_of_an_approved_repository_denies_until_that_is_settled() {
     fortress.files = HOOK_FILE.to_vec();
     fortress.denies = true;
     fortress.build();
-    fortress.commit("first");
+    commit(&fortress.path(""));
     let ran = fortress.call(&["trust", "--all"], "");
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     fortress.last = Some(ran);
@@ -527,7 +529,7 @@ fn a_repository_with_programs_of_its_own_starts_none_of_them_when_it_is_looked_a
     fortress.files = HOOK_FILE.to_vec();
     fortress.denies = true;
     fortress.build();
-    fortress.commit("first");
+    commit(&fortress.path(""));
     let evil = fortress.path("evil.sh");
     let text = fortress.text("#!/bin/sh\necho evil >> RAN\n");
     fs::write(&evil, text).unwrap();

@@ -212,6 +212,20 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_moves_with_its_repository() {
+        let mut before = item();
+        before.project = "/repo/sub".into();
+        before.root = "/repo".into();
+        before.files[0].path = "/repo/lib.sh".into();
+        before.files[0].target = "/repo/sub/a.sh".into();
+        let moved = before.moved(Path::new("/copy/of/sub"));
+        assert_eq!(moved.project, Path::new("/copy/of/sub"));
+        assert_eq!(moved.root, Path::new("/copy/of"));
+        assert_eq!(moved.files[0].path, Path::new("/copy/of/lib.sh"));
+        assert_eq!(moved.files[0].target, Path::new("/copy/of/sub/a.sh"));
+    }
+
+    #[test]
     fn fields_are_not_read_as_one() {
         let (mut one, mut other) = (item(), item());
         one.name = "ab".to_owned();

@@ -37,6 +37,8 @@ pub enum RepositoryIdentity {
 pub(super) struct Repositories {
     /// What each repository has, by the folder with its `.git`.
     seen: HashMap<PathBuf, Result<Commits, String>>,
+    /// The folder with the `.git` of each project that something was approved in, as it was when they were looked at.
+    tops: HashMap<PathBuf, Option<PathBuf>>,
     /// The identities of projects whose hooks are about to be approved.
     identities: HashMap<PathBuf, Result<RepositoryIdentity, String>>,
     /// Projects whose approvals were given in another copy of the repository, and what stands for them here.
@@ -62,7 +64,10 @@ impl Repositories {
         let bound = above
             .iter()
             .filter(|(_, approved)| approved.iter().any(|it| is_bound(&it)));
-        let mut tops: BTreeSet<PathBuf> = bound.filter_map(|(project, _)| top(project)).collect();
+        let of_projects: HashMap<PathBuf, Option<PathBuf>> = bound
+            .map(|(project, _)| ((*project).clone(), top(project)))
+            .collect();
+        let mut tops: BTreeSet<PathBuf> = of_projects.values().flatten().cloned().collect();
         let here = top(&start);
         let commits = |all: &[(&PathBuf, &Vec<Approved>)]| -> BTreeSet<String> {
             let all = all.iter().flat_map(|(_, approved)| approved.iter());
@@ -81,6 +86,7 @@ impl Repositories {
         });
         let mut this = Self {
             seen: join_all(looked_at).await.into_iter().collect(),
+            tops: of_projects,
             ..Self::default()
         };
         if let Some(here) = here {
@@ -123,7 +129,8 @@ impl Repositories {
         if *approved == RepositoryIdentity::Unrecorded {
             return None;
         }
-        let now = top(project);
+        let known = self.tops.get(project).cloned();
+        let now = known.unwrap_or_else(|| top(project));
         let seen = now.as_ref().and_then(|top| self.seen.get(top));
         match (approved, now.is_some(), seen) {
             (RepositoryIdentity::None, false, _) => None,

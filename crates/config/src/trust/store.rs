@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
@@ -325,7 +326,7 @@ impl Approvals {
             name: approved.name.clone(),
             definition: approved.definition.clone(),
             files,
-            hook_text: self.hook_text(approved),
+            hook_text: None,
             events: approved.events.clone(),
             unread: Vec::new(),
         };
@@ -344,7 +345,7 @@ impl Approvals {
     }
 
     /// Returns the approved text of the hook file that has a definition, where a whole copy of it is there.
-    fn hook_text(&self, approved: &Approved) -> Option<std::sync::Arc<str>> {
+    pub(crate) fn hook_text(&self, approved: &Approved) -> Option<Arc<str>> {
         let sha256 = approved.hook_file.as_ref()?;
         let (bytes, _) = read_whole(&self.hook_file(sha256)).ok()?;
         if hex_digest(&bytes) != *sha256 {
@@ -491,7 +492,14 @@ impl Approvals {
         let lock = self.lock()?;
         self.book = read_book(&self.dir)?;
         let mut moved = Vec::new();
-        for approved in self.approved(project) {
+        // What was approved here as well is newer than what comes from elsewhere.
+        let is_here = |approved: &&Approved| {
+            let mut known = self.approved(here).iter();
+            let is_same =
+                |known: &Approved| known.source == approved.source && known.name == approved.name;
+            project != here && known.any(is_same)
+        };
+        for approved in self.approved(project).iter().filter(|it| !is_here(it)) {
             let restored = self.restore(project, approved);
             let item = restored.map_err(|problem| TrustError::Invalid {
                 path: self.path(),

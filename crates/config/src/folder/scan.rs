@@ -524,6 +524,7 @@ fn read_brought(
         project: project.dir.clone(),
         root: project.root.clone(),
         hook_text: None,
+        named: Vec::new(),
         source: below(&folder.dir, &project.dir).into(),
         name: folder.name_of(&path),
         definition: match candidate.language {

@@ -119,7 +119,7 @@ impl<'a> ApprovedCopies<'a> {
             layer: Layer::Project,
             options: self.options,
         };
-        restore(&context, self.approvals, item, approved, &mut draft)?;
+        restore(self.approvals, item, approved, &mut draft)?;
         let mut report = Report::new(source);
         let specs = draft.build(&mut report, &context);
         match first_error(report) {

@@ -70,22 +70,13 @@ pub(crate) fn missing_interpreter(bytes: &[u8], dir: &Path) -> Option<String> {
 
 /// Returns the program that the search path finds for a name.
 pub(crate) fn in_search_path(name: &str, dir: &Path) -> Option<PathBuf> {
-    search_path(name, dir, Path::is_file)
-}
-
-/// Returns the program that the search path finds for a name, where `is_file` says which files there are.
-pub(crate) fn search_path(
-    name: &str,
-    dir: &Path,
-    is_file: impl Fn(&Path) -> bool,
-) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(dir.join(name));
     }
     let search = std::env::var_os("PATH")?;
     std::env::split_paths(&search)
         .map(|place| dir.join(place).join(name))
-        .find(|path| is_file(path))
+        .find(|path| path.is_file())
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use tenterhook::EventName;
 
+use super::words::Named;
+
 /// The largest file that is approved.
 const FILE_LIMIT: u64 = 64 << 20;
 
@@ -29,6 +31,8 @@ pub struct Item {
     pub files: Vec<ItemFile>,
     /// The text of the hook file that has the definition; `None` for executables and scripts.
     pub hook_text: Option<Arc<str>>,
+    /// The words of its command and its variables that name files.
+    pub(crate) named: Vec<Named>,
     /// The events that it says it is for; empty where that is not said before it runs.
     pub events: Vec<EventName>,
     /// Parts of a command line from which no file can be read off: whatever they run is not approved one by one.
@@ -78,6 +82,11 @@ impl Item {
                 if let Ok(below) = path.strip_prefix(&self.root) {
                     *path = root.join(below);
                 }
+            }
+        }
+        for named in &mut self.named {
+            if let Ok(below) = named.path.strip_prefix(&self.root) {
+                named.path = root.join(below);
             }
         }
         here.clone_into(&mut self.project);
@@ -185,6 +194,7 @@ mod tests {
             definition: "command: ./a.sh".to_owned(),
             files: vec![file],
             hook_text: None,
+            named: Vec::new(),
             events: Vec::new(),
             unread: Vec::new(),
         }

@@ -82,7 +82,6 @@ pub(crate) fn judge(
         dir: &dir,
         project: &project.dir,
         root: &project.root,
-        approved: None,
     };
     let mut files = NamedFiles::of(&draft.action, &draft.env, ground);
     let read = match files.read(ground) {
@@ -109,6 +108,7 @@ pub(crate) fn judge(
             .collect(),
         unread: std::mem::take(&mut files.unread),
         hook_text: Some(report.source().shared_text()),
+        named: files.for_approval(),
         project: project.dir.clone(),
         root: project.root.clone(),
     };
@@ -143,22 +143,19 @@ fn working_dir(context: &Context<'_>, draft: &Draft) -> PathBuf {
 
 /// Makes a draft of an approved hook file run the approved copies, if it is what was approved. The error says why not.
 pub(crate) fn restore(
-    context: &Context<'_>,
     approvals: &Approvals,
     item: Item,
     approved: &Approved,
     draft: &mut Draft,
 ) -> Result<(), String> {
     let project = item.project.clone();
-    let dir = project.join(working_dir(context, draft));
     let ground = Ground {
-        dir: &dir,
+        dir: &project,
         project: &project,
         root: &item.root,
-        approved: Some(&item.files),
     };
-    let files = NamedFiles::of(&draft.action, &draft.env, ground);
-    if let Some(path) = files.without_copy(&item.files, ground) {
+    let files = NamedFiles::of_approval(item.named.clone());
+    if let Some(path) = files.without_copy(&item.files, &project) {
         return Err(format!(
             "its command reads `{}` from the project, not from an approved copy",
             path.display()

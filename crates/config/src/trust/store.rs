@@ -22,6 +22,7 @@ use tenterhook::EventName;
 use super::TrustState;
 use super::item::{Item, ItemFile, hex_digest, read_whole};
 use super::repository::{Repositories, RepositoryIdentity, has_repository};
+use super::words::Named;
 
 /// The version of the file.
 const VERSION: u32 = 2;
@@ -119,6 +120,9 @@ pub struct Approved {
     /// The SHA-256 of the hook file that has the definition, of which a copy is kept. Executables and scripts have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook_file: Option<String>,
+    /// The words of the hook that name files, where the copies are put in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) named: Vec<Named>,
     /// The repository that the project was in.
     #[serde(default)]
     pub repository: RepositoryIdentity,
@@ -327,6 +331,7 @@ impl Approvals {
             definition: approved.definition.clone(),
             files,
             hook_text: None,
+            named: approved.named.clone(),
             events: approved.events.clone(),
             unread: Vec::new(),
         };
@@ -408,6 +413,7 @@ impl Approvals {
                 approved_at: now,
                 root: Some(item.root.clone()),
                 hook_file: self.keep_hook_file(item)?,
+                named: item.named.clone(),
                 repository: identity,
             };
             self.record(&item.project, approved);
@@ -424,6 +430,7 @@ impl Approvals {
         approved.digest == item.digest()
             && approved.repository == *identity
             && approved.root.as_ref() == Some(&item.root)
+            && approved.named == item.named
             && has_text
     }
 
@@ -514,6 +521,7 @@ impl Approvals {
                 digest: item.digest(),
                 files: item.files.iter().map(ApprovedFile::from).collect(),
                 root: Some(item.root.clone()),
+                named: item.named.clone(),
                 repository: identity.clone(),
                 ..approved
             };

@@ -20,9 +20,10 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use tenterhook_process::plain_words;
 
-use super::interpreter::{check_interpreter, search_path};
+use super::interpreter::{check_interpreter, in_search_path};
 use super::item::ItemFile;
 use super::store::inside_copies;
 use crate::draft::Action;
@@ -70,22 +71,6 @@ pub(crate) struct Ground<'a> {
     pub(crate) project: &'a Path,
     /// The outermost folder that is still the project's: the root of the repository.
     pub(crate) root: &'a Path,
-    /// The files that were approved, where a command is read as it was approved: then these are the files that the project
-    /// has, whatever stands there now.
-    pub(crate) approved: Option<&'a [ItemFile]>,
-}
-
-impl Ground<'_> {
-    /// Says whether a file is there, or was when the command was approved.
-    fn is_file(&self, path: &Path) -> bool {
-        match self.approved {
-            Some(approved) if path.starts_with(self.root) => {
-                let name = shown(path, self.project);
-                approved.iter().any(|file| file.path == name)
-            }
-            Some(_) | None => path.is_file(),
-        }
-    }
 }
 
 /// The files that a hook names.
@@ -96,16 +81,18 @@ pub(crate) struct NamedFiles {
     pub(crate) unread: Vec<String>,
 }
 
-#[derive(Debug)]
-struct Named {
+/// A word that names a file. An approval keeps it, so that the approved copies can be put in the place of these files when
+/// the files are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Named {
     place: Place,
     /// The whole path.
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The file is there.
     exists: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
     Line(Range<usize>),
     Argument(usize, Range<usize>),
@@ -193,7 +180,7 @@ impl NamedFiles {
     }
 
     fn add_variable(&mut self, index: usize, name: &str, value: &str, ground: Ground<'_>) {
-        let path = within(value, ground).filter(|path| ground.is_file(path));
+        let path = within(value, ground).filter(|path| path.is_file());
         if let Some(path) = path.filter(|_| value.contains('/')) {
             self.words.push(Named {
                 place: Place::Variable(index),
@@ -219,7 +206,7 @@ impl NamedFiles {
                 .any(|word| word.role == Role::Written && word.text.as_deref() == Some(token))
         };
         for token in tokens(text).filter(|token| !written(token)) {
-            let Some(path) = within(token, ground).filter(|path| ground.is_file(path)) else {
+            let Some(path) = within(token, ground).filter(|path| path.is_file()) else {
                 continue;
             };
             self.words.push(Named {
@@ -235,15 +222,14 @@ impl NamedFiles {
         let has_folder = text.contains('/');
         let path = match word.role {
             Role::Command if !has_folder => {
-                search_path(text, ground.dir, |path| ground.is_file(path))
-                    .filter(|found| found.starts_with(ground.root))
+                in_search_path(text, ground.dir).filter(|found| found.starts_with(ground.root))
             }
             Role::Argument if !has_folder && !has_extension(text) => None,
             Role::Code | Role::Written => None,
             Role::Command | Role::Argument | Role::Script => within(text, ground),
         };
         let Some(path) = path else { return };
-        let exists = ground.is_file(&path);
+        let exists = path.is_file();
         if exists || matches!(word.role, Role::Command | Role::Script) {
             self.words.push(Named {
                 place: place(word.range.clone()),
@@ -289,44 +275,35 @@ impl NamedFiles {
 }
 
 impl NamedFiles {
-    /// Returns an approved file that the command would not run from its copy: one that stands somewhere in it where no other
-    /// path can be put, or that is not found in it any more.
+    /// Makes those that were kept of an approved hook.
+    pub(crate) const fn of_approval(words: Vec<Named>) -> Self {
+        Self {
+            words,
+            unread: Vec::new(),
+        }
+    }
+
+    /// Returns what an approval keeps of them.
+    pub(crate) fn for_approval(&self) -> Vec<Named> {
+        self.words.clone()
+    }
+
+    /// Returns an approved file that the hook would read from the project: one that stands somewhere in its command where no
+    /// other path can be put.
     pub(crate) fn without_copy<'a>(
         &self,
         approved: &'a [ItemFile],
-        ground: Ground<'_>,
+        project: &Path,
     ) -> Option<&'a Path> {
-        let of = |file: &ItemFile| {
+        let lacks_copy = |file: &&ItemFile| {
             let named = self.words.iter();
-            let named = named.filter(|named| shown(&named.path, ground.project) == file.path);
-            named.fold((0_usize, 0_usize), |(placed, others), named| {
-                match named.place {
-                    Place::Nowhere => (placed, others + 1),
-                    Place::Line(_) | Place::Argument(..) | Place::Variable(_) => {
-                        (placed + 1, others)
-                    }
-                }
-            })
+            let named = named.filter(|named| shown(&named.path, project) == file.path);
+            let (others, placed): (Vec<_>, Vec<_>) =
+                named.partition(|named| matches!(named.place, Place::Nowhere));
+            placed.len() < others.len()
         };
-        let folders: Vec<&Path> = self
-            .words
-            .iter()
-            .filter(|named| is_source(&named.path))
-            .filter_map(|named| named.path.parent())
-            .filter(|dir| is_for_hooks(dir))
-            .collect();
-        let is_next_to_script = |file: &ItemFile| {
-            let path = ground.project.join(&file.path);
-            is_source(&path) && folders.iter().any(|dir| path.starts_with(dir))
-        };
-        let lacks_copy = |file: &&ItemFile| match of(file) {
-            (0, 0) => !is_next_to_script(file),
-            (placed, others) => placed < others,
-        };
-        approved
-            .iter()
-            .find(lacks_copy)
-            .map(|file| file.path.as_path())
+        let mut approved = approved.iter();
+        approved.find(lacks_copy).map(|file| file.path.as_path())
     }
 }
 

@@ -11,6 +11,7 @@ use tenterhook_config::{
 };
 
 use crate::data_dir::data_dir;
+use crate::disable;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
@@ -208,7 +209,8 @@ pub(crate) async fn settle_displaced(
     let groups: BTreeSet<(&Path, &Path)> = displaced
         .map(|hook| (hook.project.as_path(), hook.here()))
         .collect();
-    if groups.is_empty() {
+    // The shell of an agent must not answer for the user.
+    if groups.is_empty() || disable::is_below_an_agent() {
         return Ok(false);
     }
     let mut approvals = open(start).await?;

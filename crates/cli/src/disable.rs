@@ -85,7 +85,7 @@ pub(crate) async fn enable(args: SourceArgs, interrupts: &Interrupts) -> Result<
 
 /// Says whether this process was started by another Tenterhook, for example by the shell tool of its agent: an agent must not
 /// disable its own guards. Only Linux tells.
-fn is_below_an_agent() -> bool {
+pub(crate) fn is_below_an_agent() -> bool {
     let program = |process: &str| std::fs::read_link(format!("/proc/{process}/exe")).ok();
     let Some(own) = program("self") else {
         return false;

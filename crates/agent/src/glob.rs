@@ -11,6 +11,17 @@ impl Glob {
         Self(pattern.chars().collect())
     }
 
+    /// Returns the whole words before the first wildcard.
+    pub(crate) fn literal_words(&self) -> String {
+        let is_wildcard = |character: &&char| ['*', '?'].contains(*character);
+        let literal: String = self.0.iter().take_while(|c| !is_wildcard(c)).collect();
+        if literal.chars().count() == self.0.len() {
+            return literal;
+        }
+        let end = literal.rfind(char::is_whitespace).unwrap_or(0);
+        literal.get(..end).unwrap_or_default().to_owned()
+    }
+
     /// Says whether the pattern matches all of `text`, in time linear in text × pattern.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();

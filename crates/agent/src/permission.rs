@@ -34,7 +34,9 @@ use crate::tool::Tool;
 /// | call | in an allow rule with an argument | in a deny or ask rule |
 /// |---|---|---|
 /// | a command line with `;`, `&`, `\|`, `<`, `>`, `` ` ``, `$(`, `${`, a bracket, a backslash or a line end | never matches | each command in it is judged too |
-/// | a command in other clothes: quotes, tabs, `NAME=value`, `!`, `if`, `then`, `do`, `sudo`, a folder before the program | is judged as written | is judged as written and plain |
+/// | a command in other clothes: quotes, tabs, `NAME=value`, `!`, `if`, `then`, `do`, a folder before the program | is judged as written | is judged as written and plain |
+/// | a command that runs another one: `timeout 5 x`, `sudo x`, `sh -c 'x'`, `xargs x`, `find -exec x`, `git difftool -x x` | matches only if the rule spells the other program, before any wildcard | the other command is judged too |
+/// | commands that run one another, more than 16 deep | never matches | always matches |
 /// | a path with `..` | never matches | is judged as written, resolved and absolute |
 /// | a path through a link | matches only if the place it leads to does too | the place it leads to is judged too, also where the rule names the link |
 ///
@@ -42,9 +44,9 @@ use crate::tool::Tool;
 /// the argument were `.`. Paths are compared as the disk has them, so an allow rule for a folder that
 /// is itself a link matches nothing: it names the place behind it.
 ///
-/// Rules read a command line and do not run it. What a variable holds, what text is made at run time,
-/// what another program starts (`sh -c`, `xargs`, `find -exec`, a script) and which options a program
-/// takes before its subcommand (`git -C . push`) no reading finds. A folder that a rule names can be
+/// Rules read a command line and do not run it. No reading finds what a variable holds, what text is made at run
+/// time, what a script, an alias, a makefile or an interpreter's own code runs (`python3 -c`), and
+/// which options a program takes before its subcommand (`git -C . push`). A folder that a rule names can be
 /// searched from the folder above it, and links are followed as they are at the time of the judgement.
 /// Where that matters, a `tool_guard` hook or a sandbox judges, and rules allow instead of deny.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,7 +183,9 @@ impl Argument<'_> {
     /// Says whether the argument means only what it says, and that matches.
     fn is_allowed_by(&self, pattern: &Glob) -> bool {
         let means_it = match self.meaning {
-            Meaning::CommandLine => !self.text.contains(command_line::is_syntax),
+            Meaning::CommandLine => {
+                !self.text.contains(command_line::is_syntax) && spells_launches(pattern, &self.text)
+            }
             Meaning::Path => {
                 let mut found = self.place().found().into_iter();
                 !goes_up(&self.text) && found.any(|name| pattern.matches(&name))
@@ -194,7 +198,10 @@ impl Argument<'_> {
     /// Says whether any reading of the argument matches. A pattern for paths is read both as written and
     /// as the disk has its folders.
     fn is_restricted_by(&self, pattern: &Glob) -> bool {
-        let readings = self.readings();
+        let Some(readings) = self.readings() else {
+            // No one knows what such a line runs.
+            return true;
+        };
         let is_match = |pattern: &Glob| readings.iter().any(|text| pattern.matches(text));
         is_match(pattern)
             || (self.meaning == Meaning::Path
@@ -202,15 +209,19 @@ impl Argument<'_> {
                     .is_some_and(|followed| is_match(&Glob::new(&followed))))
     }
 
-    /// Returns every reading of the argument that a restricting rule should catch.
-    fn readings(&self) -> Vec<String> {
+    /// Returns every reading of the argument that a restricting rule should catch; `None` is a command line
+    /// that runs commands too deep to be read.
+    fn readings(&self) -> Option<Vec<String>> {
         let mut readings = match self.meaning {
-            Meaning::CommandLine => command_line::readings(&self.text),
+            Meaning::CommandLine => {
+                let readings = command_line::readings(&self.text);
+                readings.is_complete.then_some(readings.texts)?
+            }
             Meaning::Path => [self.place().spelled(), self.place().found()].concat(),
             Meaning::Text => Vec::new(),
         };
         readings.push(self.text.clone().into_owned());
-        readings
+        Some(readings)
     }
 
     fn place(&self) -> Place<'_> {
@@ -219,6 +230,13 @@ impl Argument<'_> {
             cwd: self.cwd,
         }
     }
+}
+
+/// Says whether a pattern spells every program that a line runs besides its own, as `timeout 5 make *` does. A
+/// wildcard never stands for such a program.
+fn spells_launches(pattern: &Glob, line: &str) -> bool {
+    let launches = command_line::launches(line);
+    launches.is_some() && launches == command_line::launches(&pattern.literal_words())
 }
 
 /// What the rules say of a call.
@@ -526,6 +544,74 @@ mod tests {
             judge(&whole, &ShellTool, json!({"cmd": "a; b"})),
             Ruling::Allow
         );
+    }
+
+    #[test]
+    fn a_wildcard_never_stands_for_a_command_that_another_one_runs() {
+        for (allowed, cmd) in [
+            ("git *", "git difftool -x ./evil"),
+            ("git *", "git difftool --extcmd=./evil"),
+            ("git diff*", "git difftool -x ./evil"),
+            ("git diff *", "git diff --output=x"),
+            ("git *", "git -c core.pager=evil log"),
+            ("git *", "git -C evil status"),
+            ("git *", "git config core.pager evil"),
+            ("git *", "git fetch --upload-pack=./evil ."),
+            ("git *", "git rebase -x ./evil main"),
+            ("timeout *", "timeout 5 ./evil"),
+            ("timeout 5 *", "timeout 5 ./evil"),
+            ("timeout 5 make *", "timeout 5 env ./evil"),
+            ("env make *", "env sh -c ./evil"),
+            ("sh *", "sh -c ./evil"),
+            ("find *", "find . -exec ./evil +"),
+            ("xargs *", "xargs ./evil"),
+        ] {
+            let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
+            let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+            assert_eq!(ruling, Ruling::Unruled, "{allowed}: {cmd}");
+        }
+        for (allowed, cmd) in [
+            ("git *", "git push -u origin main"),
+            ("git *", "git log --oneline -5"),
+            ("git diff*", "git diff --stat"),
+            ("timeout 5 make *", "timeout 5 make check"),
+            ("git difftool -x meld", "git difftool -x meld"),
+            ("sh -c 'make *", "sh -c 'make check'"),
+            ("find *", "find . -name x"),
+        ] {
+            let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
+            let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+            assert_eq!(ruling, Ruling::Allow, "{allowed}: {cmd}");
+        }
+    }
+
+    #[test]
+    fn a_denying_pattern_finds_its_command_behind_any_wrapper() {
+        let no_sudo = Permissions::new()
+            .allow(rule("shell"))
+            .deny(rule("shell(cmd=sudo *)"));
+        let deep = "env ".repeat(100);
+        for cmd in [
+            "timeout 5 sudo x",
+            "nice -n 5 sudo x",
+            "setsid sudo x",
+            "sh -c 'sudo x'",
+            "bash -lc 'sudo x'",
+            "echo x | xargs sudo x",
+            "busybox sh -c 'sudo x'",
+            "git difftool -x 'sudo x'",
+            "find . -exec timeout 5 sh -c 'sudo x' +",
+            &format!("{deep}ls"),
+        ] {
+            let ruling = judge(&no_sudo, &ShellTool, json!({"cmd": cmd}));
+            assert_eq!(ruling, Ruling::Deny("shell(cmd=sudo *)".into()), "{cmd}");
+        }
+        let ruling = judge(
+            &no_sudo,
+            &ShellTool,
+            json!({"cmd": "timeout 5 echo sudo x"}),
+        );
+        assert_eq!(ruling, Ruling::Allow);
     }
 
     #[test]

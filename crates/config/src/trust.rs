@@ -19,8 +19,10 @@ mod diverged;
 mod interpreter;
 mod item;
 mod judge;
+mod plain;
 mod repository;
 mod store;
+mod variables;
 mod words;
 
 pub use diverged::{DivergedHook, Divergence, displaced};
@@ -34,7 +36,9 @@ pub(crate) use interpreter::{check_interpreter, in_search_path, missing_interpre
 pub(crate) use item::{hex_digest, read_whole};
 pub(crate) use judge::{below, denials, deny, judge, restore};
 pub(crate) use store::{check_owner, inside_copies, write_private};
-pub(crate) use words::{NamedFiles, Rebased, add, sources_below};
+pub(crate) use words::{
+    Ground, NamedFiles, Rebased, add, mentioned, sources_below, too_many_beside,
+};
 
 use std::sync::Arc;
 

@@ -1,46 +1,172 @@
 //! The commands in a command line, as far as they can be read off it.
 //!
-//! The reading errs on the side of more commands: it is for rules that restrict. It knows quotes,
-//! separators, substitutions, redirections and the words that may stand before a command; what a line
-//! makes of variables, of encoded text or inside another program stays unknown.
+//! Rules that restrict read a line with [`readings`], which errs on the side of more commands. It knows quotes,
+//! separators, substitutions, redirections, the words that may stand before a command, and the programs that run
+//! another command (`launch.rs`). Rules that allow read it with [`launches`]: what a line runs besides its own
+//! program must be spelled out in the rule. What a line makes of variables, of encoded text, of scripts or
+//! of aliases stays unknown.
 
+mod launch;
+
+use std::collections::HashSet;
 use std::iter::Peekable;
-use std::path::Path;
 use std::str::Chars;
 
+use self::launch::{Launch, launched, program_name};
+
 /// How deep substitutions inside quotes are followed. What lies deeper is still found by the plain cut.
-const DEEPEST: u32 = 16;
+const MAX_SUBSTITUTIONS: u32 = 16;
+
+/// How many commands may run one another, as in `timeout 5 env sh -c …`.
+const MAX_DEPTH: u32 = 16;
+
+/// How many commands that are run by others are read, and how many bytes they may have.
+const MAX_LAUNCHED: usize = 4096;
+const MAX_LAUNCHED_BYTES: usize = 1 << 20;
 
 /// Words of the shell's grammar that may stand before a command.
 const GRAMMAR: [&str; 10] = [
     "!", "{", "then", "do", "else", "elif", "if", "while", "until", "function",
 ];
 
-/// Programs and builtins that run the command behind them.
-const WRAPPERS: [&str; 10] = [
-    "time", "coproc", "command", "builtin", "exec", "eval", "env", "nohup", "sudo", "doas",
-];
+/// Every reading of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readings {
+    /// The line and each command in it, as they are written and in plain words.
+    pub texts: Vec<String>,
+    /// Commands that run one another were read to the last one. A rule that restricts has to expect anything
+    /// from a line that was not.
+    pub is_complete: bool,
+}
 
-/// How many wrappers around one command are readings of their own; the command inside always is one.
-const MOST_WRAPPERS: u32 = 64;
+/// Returns every reading of a command line that a restricting rule should see.
+pub fn readings(line: &str) -> Readings {
+    let mut reader = Reader::default();
+    reader.line(line, 0);
+    let mut texts = reader.texts;
+    texts.sort_unstable();
+    texts.dedup();
+    Readings {
+        texts,
+        is_complete: reader.is_complete,
+    }
+}
 
-/// Returns every reading of a command line that a rule should see: the line and each command in it, as
-/// they are written and in plain words.
-pub fn readings(line: &str) -> Vec<String> {
-    let mut readings = vec![line.to_owned()];
-    // A quote may hide a separator, or a separator stand in what only looks quoted: both cuts count.
-    let parts = line.split(is_syntax).chain([line]);
-    for part in parts {
-        readings.push(part.trim().to_owned());
-        let mut commands = Vec::new();
-        read(&mut part.chars().peekable(), None, 0, &mut commands);
-        for words in &commands {
-            push_forms(words, &mut readings);
+/// Returns the programs that a line runs besides the first of each command. Something that cannot be seen is an
+/// empty text; `None` is a line that is too deep to be read.
+pub fn launches(line: &str) -> Option<Vec<String>> {
+    let mut reader = Reader::default();
+    reader.line(line, 0);
+    reader.is_complete.then_some(reader.programs)
+}
+
+/// Follows the commands of a line and what they run.
+struct Reader {
+    texts: Vec<String>,
+    /// The programs of commands that other commands run.
+    programs: Vec<String>,
+    seen: HashSet<Vec<String>>,
+    launched: usize,
+    bytes: usize,
+    is_complete: bool,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            texts: Vec::new(),
+            programs: Vec::new(),
+            seen: HashSet::new(),
+            launched: 0,
+            bytes: 0,
+            is_complete: true,
         }
     }
-    readings.sort_unstable();
-    readings.dedup();
-    readings
+}
+
+impl Reader {
+    fn line(&mut self, line: &str, depth: u32) {
+        if !self.is_affordable(line.len(), depth) {
+            return;
+        }
+        self.texts.push(line.to_owned());
+        // A quote may hide a separator, or a separator stand in what only looks quoted: both cuts count.
+        for part in line.split(is_syntax).chain([line]) {
+            self.texts.push(part.trim().to_owned());
+            let commands = commands(part);
+            for words in &commands {
+                self.command(words, depth);
+            }
+            if commands.iter().any(|words| launch::is_fed(words)) {
+                self.fed(&commands, depth);
+            }
+        }
+    }
+
+    /// Reads what `echo` and `printf` give to a program that runs it.
+    fn fed(&mut self, commands: &[Vec<String>], depth: u32) {
+        for words in commands {
+            if let Some((program, text)) = words.split_first()
+                && ["echo", "printf"].contains(&program_name(program))
+            {
+                self.line(&text.join(" "), depth + 1);
+            }
+        }
+    }
+
+    /// Reads a command, with and without what may stand before it.
+    fn command(&mut self, words: &[String], depth: u32) {
+        if !self.seen.insert(words.to_vec()) {
+            return;
+        }
+        let bytes = words.iter().map(String::len).sum();
+        if !self.is_affordable(bytes, depth) {
+            return;
+        }
+        self.texts.push(words.join(" "));
+        let mut words = words;
+        while let Some((first, rest)) = words.split_first() {
+            let is_variable = is_assignment(first);
+            if !is_variable && !GRAMMAR.contains(&first.as_str()) {
+                break;
+            }
+            let variable = first.split_once('=').filter(|_| is_variable);
+            let command = variable.and_then(|(name, value)| launch::variable_command(name, value));
+            if let Some(line) = command {
+                self.line(line, depth + 1);
+            }
+            words = rest;
+        }
+        let Some((program, arguments)) = words.split_first() else {
+            return;
+        };
+        if depth > 0 {
+            self.programs.push(program.clone());
+        }
+        self.texts.push(words.join(" "));
+        let name = program_name(program).to_owned();
+        self.texts.push([&[name], arguments].concat().join(" "));
+        for launch in launched(words) {
+            match launch {
+                Launch::Words(words) => self.command(&words, depth + 1),
+                Launch::Line(line) => self.line(&line, depth + 1),
+                Launch::Unseen => self.programs.push(String::new()),
+            }
+        }
+    }
+
+    /// Says whether a command that another one runs can still be read.
+    fn is_affordable(&mut self, bytes: usize, depth: u32) -> bool {
+        if depth == 0 {
+            return true;
+        }
+        self.launched += 1;
+        self.bytes += bytes;
+        let is_affordable =
+            depth <= MAX_DEPTH && self.launched <= MAX_LAUNCHED && self.bytes <= MAX_LAUNCHED_BYTES;
+        self.is_complete &= is_affordable;
+        is_affordable
+    }
 }
 
 /// Returns the commands of a line, each in its words. A command that only a substitution inside quotes has is among them.
@@ -56,46 +182,6 @@ pub fn is_syntax(character: char) -> bool {
         character,
         ';' | '&' | '|' | '<' | '>' | '`' | '$' | '(' | ')' | '{' | '}' | '\\' | '\n' | '\r'
     )
-}
-
-/// Adds the command that the words make, with and without what may stand before it.
-fn push_forms(words: &[String], readings: &mut Vec<String>) {
-    readings.push(words.join(" "));
-    let mut words = words;
-    let mut wrappers = 0;
-    let mut may_be_option = false;
-    while let Some((first, rest)) = words.split_first() {
-        let name = Path::new(first)
-            .file_name()
-            .map(|name| name.to_string_lossy());
-        let is_wrapper = name.as_deref().is_some_and(|name| WRAPPERS.contains(&name));
-        let is_option = may_be_option && first.starts_with('-');
-        if is_wrapper && wrappers < MOST_WRAPPERS {
-            wrappers += 1;
-            push_program(words, readings);
-        }
-        if !(is_wrapper || is_option || GRAMMAR.contains(&first.as_str()) || is_assignment(first)) {
-            push_program(words, readings);
-            return;
-        }
-        if is_option && let Some((_value, rest)) = rest.split_first() {
-            // The word behind an option may be its value, as in `env -u NAME sudo`.
-            push_program(rest, readings);
-        }
-        may_be_option = is_wrapper || is_option;
-        words = rest;
-    }
-}
-
-/// Adds a command as it is written, and without the folder before its program.
-fn push_program(words: &[String], readings: &mut Vec<String>) {
-    readings.push(words.join(" "));
-    if let Some((first, rest)) = words.split_first()
-        && let Some(name) = Path::new(first).file_name()
-    {
-        let name = name.to_string_lossy().into_owned();
-        readings.push([&[name], rest].concat().join(" "));
-    }
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -225,8 +311,8 @@ fn read_quoted(
                 Some(escaped @ ('"' | '\\' | '$' | '`')) => draft.word.push(escaped),
                 Some(other) => draft.word.extend(['\\', other]),
             },
-            '`' if depth < DEEPEST => read(text, Some('`'), depth + 1, commands),
-            '$' if depth < DEEPEST && text.next_if_eq(&'(').is_some() => {
+            '`' if depth < MAX_SUBSTITUTIONS => read(text, Some('`'), depth + 1, commands),
+            '$' if depth < MAX_SUBSTITUTIONS && text.next_if_eq(&'(').is_some() => {
                 read(text, Some(')'), depth + 1, commands);
             }
             other => draft.word.push(other),
@@ -292,8 +378,154 @@ mod tests {
             "sh <<END\nrm v\nEND",
         ] {
             let found = readings(line);
-            assert!(found.contains(&"rm v".to_owned()), "{line}: {found:?}");
+            assert!(
+                found.texts.contains(&"rm v".to_owned()),
+                "{line}: {found:?}"
+            );
         }
+    }
+
+    #[test]
+    fn commands_that_others_run_are_found() {
+        for line in [
+            "timeout 5 rm v",
+            "timeout -k 1 --signal=KILL 5 rm v",
+            "timeout --foreground 5 rm v",
+            "nice rm v",
+            "nice -n 5 rm v",
+            "nice -5 rm v",
+            "ionice -c 2 -n 0 rm v",
+            "setsid rm v",
+            "setsid -w rm v",
+            "stdbuf -oL rm v",
+            "stdbuf -o L rm v",
+            "nohup rm v",
+            "time -f %e rm v",
+            "command -p rm v",
+            "builtin rm v",
+            "exec -a x rm v",
+            "doas -u me rm v",
+            "sudo -u me X=1 rm v",
+            "env -i X=1 rm v",
+            "env -u X -C / rm v",
+            "env -S 'rm v'",
+            "env '-Srm v'",
+            "env --split-string='rm v'",
+            "env -iS 'rm v'",
+            "env --unknown x rm v",
+            "xargs rm v",
+            "xargs -0 -n 1 -I {} rm v",
+            "echo x | xargs rm v",
+            "echo rm v | xargs env",
+            "echo 'rm v' | sh",
+            "printf 'rm v' | sh -s",
+            "busybox rm v",
+            "toybox rm v",
+            "busybox sh -c 'rm v'",
+            "sh -c 'rm v'",
+            "bash -lc 'rm v'",
+            "bash -l -c 'rm v'",
+            "bash -o pipefail -c 'rm v'",
+            "bash -c -e 'rm v'",
+            "/bin/sh -ec 'true; rm v'",
+            "sh -c '\"$@\"' x rm v",
+            "sh -c '$0 $1' rm v",
+            "fish --command='rm v'",
+            "zsh -c 'sh -c \"rm v\"'",
+            "watch -n 1 rm v",
+            "watch 'rm v'",
+            "flock /tmp/x rm v",
+            "flock /tmp/x -c 'rm v'",
+            "taskset -c 0 rm v",
+            "chrt -r 1 rm v",
+            "chroot / rm v",
+            "strace -f -e trace=file rm v",
+            "systemd-run --user rm v",
+            "su -c 'rm v'",
+            "script -qc 'rm v'",
+            "ssh host rm v",
+            "ssh host 'rm v'",
+            "alias x='rm v'",
+            "trap 'rm v' EXIT",
+            "eval rm v",
+            "/lib64/ld-linux-x86-64.so.2 rm v",
+            "find . -exec rm v +",
+            "find . -name x -execdir rm v \\;",
+            "find . -ok sh -c 'rm v' \\;",
+            "fd -x rm v",
+            "git difftool -x 'rm v'",
+            "git difftool -yx 'rm v'",
+            "git difftool --extcmd='rm v'",
+            "git difftool --extc 'rm v'",
+            "git -C . difftool -y -x 'rm v'",
+            "git -c alias.x='!rm v' x",
+            "git -c core.pager='rm v' log",
+            "git config alias.x '!rm v'",
+            "git fetch --upload-pack='rm v' .",
+            "git push --receive-pack 'rm v' .",
+            "git ls-remote --upload-pack='rm v' .",
+            "git clone -u 'rm v' x",
+            "git clone 'ext::rm v'",
+            "git rebase -x 'rm v' main",
+            "git bisect run rm v",
+            "git submodule foreach 'rm v'",
+            "git submodule foreach --recursive rm v",
+            "git filter-branch --tree-filter 'rm v'",
+            "git grep -O'rm v' x",
+            "GIT_SSH_COMMAND='rm v' git fetch",
+            "PAGER='rm v' man x",
+            "tar -xf x --to-command='rm v'",
+            "tar -cf x --checkpoint-action=exec='rm v' y",
+            "rsync -e 'rm v' a b",
+            "ssh -o ProxyCommand='rm v' host",
+            "sort --compress-program 'rm v' x",
+        ] {
+            let found = readings(line);
+            assert!(
+                found.texts.contains(&"rm v".to_owned()),
+                "{line}: {found:?}"
+            );
+            assert!(found.is_complete, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_line_runs_besides_its_own_program_is_named() {
+        for (line, expected) in [
+            ("git status -s", &[][..]),
+            ("git push -u origin main", &[]),
+            ("git log --oneline -5", &[]),
+            ("ls -la", &[]),
+            ("make -j 4", &[]),
+            ("timeout 5 make x", &["make"]),
+            ("timeout 5 env make x", &["env", "make"]),
+            ("git difftool -x ./evil", &["", "./evil"]),
+            ("git difftool", &[""]),
+            ("git diff --output=x", &[""]),
+            ("git -c core.pager=evil log", &["evil", ""]),
+            ("git -C x log", &[""]),
+            ("git config core.pager evil", &[""]),
+            ("sh -c 'make x'", &["make"]),
+        ] {
+            let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
+            assert_eq!(launches(line), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_too_deep_to_be_read_is_not_complete() {
+        for line in [
+            "env ".repeat(17) + "rm v",
+            "timeout 5 ".repeat(1000) + "rm v",
+        ] {
+            assert!(!readings(&line).is_complete);
+            assert_eq!(launches(&line), None);
+        }
+        let shallow = "env ".repeat(16) + "rm v";
+        assert!(readings(&shallow).is_complete);
+        // Many commands next to one another are not deep.
+        let long = "echo x; timeout 5 true\n".repeat(1000);
+        assert!(readings(&long).is_complete);
     }
 
     #[test]
@@ -304,22 +536,37 @@ mod tests {
             "git commit -m 'rm v'",
             "X=1 echo rm v",
             "arm v",
+            "timeout 5 echo rm v",
+            "nice -n 5 echo rm v",
+            "sh -c 'echo rm v'",
+            "git log --grep 'rm v'",
+            "git push -u origin 'rm v'",
+            "find . -name 'rm v'",
         ] {
             let found = readings(line);
-            assert!(!found.contains(&"rm v".to_owned()), "{line}: {found:?}");
+            assert!(
+                !found.texts.contains(&"rm v".to_owned()),
+                "{line}: {found:?}"
+            );
         }
     }
 
     #[test]
     fn expansions_keep_their_place_in_the_command() {
         let found = readings("cd /; rm $HOME/{a,b}");
-        assert!(found.contains(&"rm $HOME/{a,b}".to_owned()), "{found:?}");
+        assert!(
+            found.texts.contains(&"rm $HOME/{a,b}".to_owned()),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn the_line_itself_is_a_reading() {
         let found = readings("curl x |  sh");
-        assert!(found.contains(&"curl x |  sh".to_owned()), "{found:?}");
+        assert!(
+            found.texts.contains(&"curl x |  sh".to_owned()),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -330,7 +577,7 @@ mod tests {
             "\\".to_owned(),
             "((((".to_owned(),
         ] {
-            assert!(!readings(&line).is_empty());
+            assert!(!readings(&line).texts.is_empty());
         }
     }
 }

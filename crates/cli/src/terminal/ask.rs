@@ -4,14 +4,14 @@ use tenterhook_agent::frontend::{Approval, Question};
 
 use super::Terminal;
 use crate::output::{style, styled};
-use crate::safe::inset;
+use crate::safe::{inset, reveal_inset};
 
 impl Terminal {
     /// Asks until the answer is one of those that there are.
     pub(super) async fn ask_approval(&self, suggestion: &str) -> Approval {
         self.line(&format!(
             "  [y]es, [a]lways `{}` in this session, [n]o, `n REASON`",
-            inset(suggestion, 4)
+            reveal_inset(suggestion, 4)
         ));
         loop {
             // At the end of stdin nobody is there any more, so nobody agreed.

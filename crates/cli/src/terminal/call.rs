@@ -6,7 +6,7 @@ use tenterhook::JsonObject;
 
 use super::Terminal;
 use crate::output::{style, styled};
-use crate::safe::{inset, safe_line};
+use crate::safe::{inset, reveal_inset, safe_line};
 
 /// The most lines of a change that are shown.
 const CHANGE_LINES: usize = 12;
@@ -88,7 +88,7 @@ impl Terminal {
             format!("{}: ", inset(agent, 4))
         };
         let tool = styled(style::STRONG, inset(tool, 4));
-        let call = format!("{agent}{tool} {}", inset(&line, 4));
+        let call = format!("{agent}{tool} {}", reveal_inset(&line, 4));
         let change = change.iter().map(|line| format!("\n    {line}"));
         format!("{}{}", call.trim_end(), change.collect::<String>())
     }

@@ -9,7 +9,7 @@ use tenterhook_config::{
 
 use crate::approval::{name_of, name_of_diverged};
 use crate::output::{self, style, styled};
-use crate::safe::{safe, safe_line};
+use crate::safe::{reveal, safe_line};
 
 /// The longest file that is shown as text, in bytes.
 const LONGEST: usize = 256 << 10;
@@ -39,11 +39,11 @@ pub(super) fn show(brought: &Brought, approvals: &Approvals, found: &[FoundFile]
         &item.definition,
         "  ",
     );
-    for name in &item.unread {
+    for note in &item.unread {
         output::line(format_args!(
-            "  {} what `{}` runs cannot all be read off, and may be more than these files",
+            "  {} {}",
             styled(style::CARE, "care:"),
-            safe_line(name)
+            safe_line(note)
         ));
     }
     for by in shadows(brought, found) {
@@ -113,7 +113,11 @@ fn show_file(file: &ItemFile, item: &Item, before: Option<&Approved>, approvals:
     let is_same =
         known.is_some_and(|known| known.sha256 == file.sha256 && known.target == file.target);
     let what = match known {
-        Some(_) if is_same => "unchanged",
+        Some(known) if is_same => match (known.is_executable, file.is_executable) {
+            (false, true) => "same bytes, now executable",
+            (true, false) => "same bytes, no longer executable",
+            (true, true) | (false, false) => "unchanged",
+        },
         Some(_) => "changed",
         None => "new",
     };
@@ -142,8 +146,8 @@ fn text(bytes: &[u8]) -> Option<&str> {
 /// Prints the lines that are different, or all of a text that nobody has seen.
 fn difference(old: Option<&str>, new: &str, indent: &str) {
     let Some(old) = old else {
-        for line in new.lines() {
-            output::line(format_args!("{indent}{}", safe(line)));
+        for line in new.split_terminator('\n') {
+            output::line(format_args!("{indent}{}", reveal(line)));
         }
         return;
     };
@@ -161,7 +165,7 @@ fn difference(old: Option<&str>, new: &str, indent: &str) {
                 ChangeTag::Insert => ("+", style::GOOD),
                 ChangeTag::Equal => (" ", style::QUIET),
             };
-            let line = safe(change.value().trim_end_matches('\n'));
+            let line = reveal(change.value().trim_end_matches('\n'));
             output::line(format_args!(
                 "{indent}{}",
                 styled(look, format_args!("{sign} {line}"))

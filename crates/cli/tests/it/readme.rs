@@ -17,7 +17,22 @@ const LINES: &[(&str, bool)] = &[
     ("git push --force", true),
     ("git push origin main --force", true),
     ("git push origin +main", true),
+    ("git difftool -x 'sudo reboot'", true),
+    ("git difftool -y --extcmd='git push -f' main", true),
+    ("git -c core.pager='sudo less' log", true),
+    ("timeout 5 sudo reboot", true),
+    ("nice -n 5 setsid sudo reboot", true),
+    ("env A=1 sudo reboot", true),
+    ("sh -c 'sudo reboot'", true),
+    ("bash -lc 'cd x; git push --force'", true),
+    ("echo reboot | xargs sudo", true),
+    ("busybox sh -c 'sudo reboot'", true),
+    (
+        "timeout 5 sh -c \"nohup busybox sh -c 'sudo reboot'\"",
+        true,
+    ),
     ("git push origin main", false),
+    ("timeout 5 git push origin main", false),
     ("ls", false),
 ];
 
@@ -49,6 +64,29 @@ fn the_first_guard_of_the_readme_cannot_be_slipped_past() {
 fn the_guard_of_the_example_agent_cannot_be_slipped_past() {
     let text = fs::read_to_string(root().join("examples/agent.yaml")).unwrap();
     assert_guards("pre_tool_use", &text);
+}
+
+#[test]
+fn the_rules_of_the_example_agent_allow_no_command_that_another_one_runs() {
+    let text = fs::read_to_string(root().join("examples/agent.yaml")).unwrap();
+    for (line, runs) in [
+        ("git diff --stat", true),
+        ("git status", true),
+        ("git difftool -y -x ./evil", false),
+        ("git diff --output=evil", false),
+        ("git -c core.pager=./evil diff", false),
+    ] {
+        let script = format!(
+            "turns:\n  - tool_calls: [{{name: shell, arguments: {{cmd: {line}}}}}]\n  - text: done\n"
+        );
+        let ran = Test::new()
+            .args(["run", "go", "--no-journal"])
+            .hooks(&text)
+            .script(&script)
+            .run();
+        let is_denied = ran.stdout.contains("denied") || ran.stderr.contains("denied");
+        assert_eq!(is_denied, !runs, "{line}: {}{}", ran.stdout, ran.stderr);
+    }
 }
 
 #[test]

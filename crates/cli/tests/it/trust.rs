@@ -286,3 +286,59 @@ fn names_of_a_repository_are_not_acted_on_by_a_terminal() {
     assert!(ran.stderr.contains("hooks/a\\u{1b}[2K"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
 }
+
+#[test]
+fn every_character_that_does_not_show_is_shown_before_an_approval() {
+    let hooks = "hooks:\n  - {name: log, event: turn_end, command: \"/x/tool\u{a0}\"}\n";
+    let test = Test::new()
+        .file(".tenterhook/hooks.yaml", hooks)
+        .executable(
+            ".kodelet/hooks/guard",
+            "#!/bin/sh\necho a\u{200b}\u{202e}\u{e0041}\u{fe0f}\u{2028} \r\n",
+        );
+    let shown = test.args(["trust", "--show"]).run();
+    let before = shown.stdout.clone();
+    let asked = shown.again(["trust"]).stdin("n\nn\n").run();
+    for stdout in [before, asked.stdout] {
+        for expected in [
+            "command: /x/tool\\u{a0}\n",
+            "echo a\\u{200b}\\u{202e}\\u{e0041}\\u{fe0f}\\u{2028} \\r\n",
+        ] {
+            assert!(stdout.contains(expected), "{expected}: {stdout}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_the_mode_alone_is_named() {
+    let hooks = "hooks:\n  - {name: log, event: turn_end, command: sh check.sh}\n";
+    let ran = Test::new()
+        .file(".tenterhook/hooks.yaml", hooks)
+        .file("check.sh", "echo x\n")
+        .args(["trust", "--all"])
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let mode = |bits| std::os::unix::fs::PermissionsExt::from_mode(bits);
+    fs::set_permissions(ran.path("work/check.sh"), mode(0o755)).unwrap();
+    let ran = ran.again(["trust", "--show", "--color", "never"]).run();
+    let expected = "check.sh  same bytes, now executable, 7 bytes";
+    assert!(ran.stdout.contains(expected), "{}", ran.stdout);
+}
+
+#[test]
+fn what_may_change_without_an_approval_is_noted() {
+    let hooks =
+        "hooks:\n  - {name: log, event: turn_end, command: make -fevil.mk, env: {HOME: .}}\n";
+    let ran = Test::new()
+        .file(".tenterhook/hooks.yaml", hooks)
+        .file("evil.mk", "")
+        .args(["trust", "--show", "--color", "never"])
+        .run();
+    for expected in [
+        "care: `make -fevil.mk` may run and read more than these files",
+        "care: `HOME=.`: programs load or run what it names",
+        "evil.mk  new, 0 bytes",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+}

@@ -20,8 +20,9 @@ use crate::disabled::DisabledSources;
 use crate::link::{dead_link, dead_target};
 use crate::project::Project;
 use crate::trust::{
-    Approvals, DivergedHook, Item, ItemFile, Trust, TrustState, add, below, check_interpreter,
-    hex_digest, inside_copies, missing_interpreter, read_whole, sources_below,
+    Approvals, DivergedHook, Ground, Item, ItemFile, Trust, TrustState, add, below,
+    check_interpreter, hex_digest, inside_copies, mentioned, missing_interpreter, read_whole,
+    sources_below, too_many_beside,
 };
 
 /// The most files of one folder that are looked at.
@@ -509,7 +510,11 @@ fn read_brought(
     let mut files = Vec::new();
     add(&mut files, &path, &project.dir)?;
     let own = files.first().ok_or("it cannot be read")?;
-    check_own(candidate, own, &project.dir, &project.root)?;
+    let mut unread: Vec<String> = Vec::new();
+    unread.extend(check_own(candidate, own, &project.dir, &project.root)?);
+    if beside.is_too_much {
+        unread.push(too_many_beside(&folder.dir));
+    }
     candidate.sha256.clone_from(&own.sha256);
     candidate.beside = beside.digest(&project.dir)?;
     let own = files.first().map(|file| file.path.clone());
@@ -520,7 +525,7 @@ fn read_brought(
             .cloned(),
     );
     let shown = below(&path, &project.dir);
-    let item = Item {
+    let mut item = Item {
         project: project.dir.clone(),
         root: project.root.clone(),
         hook_text: None,
@@ -542,13 +547,17 @@ fn read_brought(
         },
         files,
         events: Vec::new(),
-        unread: beside
-            .is_too_much
-            .then(|| format!("the files beside {shown}"))
-            .into_iter()
-            .collect(),
+        unread,
     };
     let state = approvals.state(&item);
+    if state != TrustState::Trusted {
+        let ground = Ground {
+            dir: &project.dir,
+            project: &project.dir,
+            root: &project.root,
+        };
+        item.unread.extend(mentioned(&item.files, ground));
+    }
     match state {
         TrustState::Trusted => {
             let copies = approvals
@@ -565,17 +574,18 @@ fn read_brought(
     Ok(())
 }
 
-/// Refuses a file whose interpreter nobody approved.
+/// Refuses a file whose interpreter nobody approved. Returns a note about an interpreter that may run more than the file.
 pub(super) fn check_own(
     candidate: &mut Candidate,
     own: &ItemFile,
     dir: &Path,
     root: &Path,
-) -> Result<(), String> {
+) -> Result<Option<String>, String> {
     match candidate.language {
         None => {
-            check_interpreter(&own.bytes, dir, root)?;
-            check_program(&own.bytes, dir)
+            let note = check_interpreter(&own.bytes, dir, root)?;
+            check_program(&own.bytes, dir)?;
+            Ok(note)
         }
         Some(language) => {
             candidate.is_isolated = script::is_isolated(&own.bytes);

@@ -1,32 +1,62 @@
-//! Whether the interpreter of a script is the project's: nobody approved that.
+//! Whether the `#!` line of a script runs anything that the approval does not cover.
 
 use std::path::{Path, PathBuf};
+
+use super::plain;
 
 /// How much of the first line is read; the system reads no more.
 const LONGEST: usize = 256;
 
-/// Refuses a script whose interpreter stands in the project, or is found there by `env`. `dir` is where it runs.
-pub(crate) fn check_interpreter(bytes: &[u8], dir: &Path, root: &Path) -> Result<(), String> {
+/// Options with which an interpreter runs the file that has the `#!` line, where that is how it is used.
+const FILE_OPTIONS: [(&str, &str); 6] = [
+    ("awk", "-f"),
+    ("gawk", "-f"),
+    ("mawk", "-f"),
+    ("nawk", "-f"),
+    ("jq", "-f"),
+    ("sed", "-f"),
+];
+
+/// Variables that `env` may set on a `#!` line. Any other may make the interpreter load something.
+const VARIABLES: [&str; 9] = [
+    "LANG",
+    "LC_ALL",
+    "NO_COLOR",
+    "NODE_NO_WARNINGS",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+    "TZ",
+];
+
+/// Refuses a script whose interpreter stands in the project, is found there by `env`, or is given an option
+/// or a variable that may load code. `dir` is where it runs. Returns a note about an interpreter that may
+/// load more than the script.
+pub(crate) fn check_interpreter(
+    bytes: &[u8],
+    dir: &Path,
+    root: &Path,
+) -> Result<Option<String>, String> {
     let Some(line) = bytes.strip_prefix(b"#!") else {
-        return Ok(());
+        return Ok(None);
     };
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line.get(..line.len().min(LONGEST)).unwrap_or_default());
-    let mut words = line.split_whitespace();
-    let interpreter = Path::new(words.next().unwrap_or_default());
-    let is_env = interpreter.file_name().is_some_and(|name| name == "env");
-    let is_option = |word: &&str| word.starts_with('-') || word.contains('=');
-    let named = words.by_ref().find(|word| !is_option(word));
-    if let Some(word) = named
-        .filter(|_| !is_env)
-        .or_else(|| words.find(|word| !is_option(word)))
-    {
-        return Err(format!(
-            "its first line gives the interpreter `{}` to run, expected options only",
-            word.escape_debug()
-        ));
+    if line.len() + "#!".len() >= LONGEST || line.contains(&0) {
+        return Err("its first line is too long, or has a zero byte".to_owned());
     }
-    let found = named.and_then(|name| in_search_path(name, dir));
+    let line = String::from_utf8_lossy(line);
+    // The system cuts at these two only; a carriage return belongs to the last word.
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let interpreter = Path::new(words.next().unwrap_or_default());
+    let words: Vec<&str> = words.map(|word| word.trim_end_matches('\r')).collect();
+    let is_env = interpreter.file_name().is_some_and(|name| name == "env");
+    let (name, options) = if is_env {
+        of_env(&words)?
+    } else {
+        (interpreter.to_str().unwrap_or_default(), words.as_slice())
+    };
+    let found = is_env.then(|| in_search_path(name, dir)).flatten();
     let canonical = std::fs::canonicalize(interpreter).ok();
     for program in [Some(interpreter.to_owned()), canonical, found]
         .into_iter()
@@ -42,7 +72,60 @@ pub(crate) fn check_interpreter(bytes: &[u8], dir: &Path, root: &Path) -> Result
             ));
         }
     }
-    Ok(())
+    note_of(name, options)
+}
+
+/// Returns the interpreter that `env` starts, and its options.
+fn of_env<'a, 'w>(words: &'w [&'a str]) -> Result<(&'a str, &'w [&'a str]), String> {
+    let mut rest = words;
+    let mut name = None;
+    while let Some((word, others)) = rest.split_first() {
+        rest = others;
+        if word.contains(['$', '\'', '"', '\\', '#']) {
+            return Err(format!(
+                "its first line gives `env` the word `{}`, expected plain words",
+                word.escape_debug()
+            ));
+        }
+        let variable = word.split_once('=').map(|(variable, _)| variable);
+        if variable.is_some_and(|variable| VARIABLES.contains(&variable)) {
+            continue;
+        }
+        if variable.is_some() || (word.starts_with('-') && !["-S", "-i"].contains(word)) {
+            return Err(format!(
+                "its first line gives `env` the word `{}`, which may make its interpreter load other files",
+                word.escape_debug()
+            ));
+        }
+        if !word.starts_with('-') {
+            name = Some(*word);
+            break;
+        }
+    }
+    let name = name.ok_or("its first line does not say which interpreter `env` starts")?;
+    Ok((name, rest))
+}
+
+/// Refuses options that may load code.
+fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String> {
+    let name = plain::program_name(interpreter);
+    let refused = |problem: &str| {
+        format!(
+            "its first line runs `{}` with `{}`: {problem}",
+            interpreter.escape_debug(),
+            options.join(" ").escape_debug()
+        )
+    };
+    match (plain::check_options(name, options), options) {
+        (Some(checked), _) => checked.map(|()| None).map_err(|problem| refused(&problem)),
+        (None, [only]) if !FILE_OPTIONS.contains(&(name, only)) => {
+            Err(refused("what this option loads is not known"))
+        }
+        (None, [] | [_]) => Ok(Some(format!(
+            "what its interpreter `{interpreter}` loads besides this file can change without a new approval"
+        ))),
+        (None, _) => Err(refused("what these options load is not known")),
+    }
 }
 
 /// Returns the interpreter that the first line of a script names and that is not there. `dir` is where it runs.
@@ -105,25 +188,71 @@ mod tests {
     }
 
     #[test]
-    fn an_interpreter_of_the_project_is_refused() {
+    fn an_interpreter_of_the_project_or_with_something_to_load_is_refused() {
         let (dir, root) = (Path::new("/p/sub"), Path::new("/p"));
         for (line, is_refused) in [
             ("#!/bin/sh\n", false),
             ("#! /bin/sh -e\n", false),
+            ("#!/bin/bash -euo pipefail\n", false),
             ("#!/usr/bin/env sh\n", false),
-            ("#!/usr/bin/env -S A=b sh -e\n", false),
+            ("#!/usr/bin/env -S LANG=C sh -e\n", false),
+            ("#!/usr/bin/env -S python3 -I -u\n", false),
+            ("#!/usr/bin/python3.12 -IB\n", false),
+            ("#!/usr/bin/env -S node --no-warnings\n", false),
+            ("#!/usr/bin/perl -wT\n", false),
+            ("#!/usr/bin/awk -f\n", false),
+            ("#!/usr/bin/fish\n", false),
             ("\x7fELF", false),
             ("#!/p/bin/sh\n", true),
             ("#!bin/sh\n", true),
             ("#!\n", true),
+            ("#!/usr/bin/env\n", true),
             ("#!/usr/bin/env ./tool\n", true),
-            ("#!/usr/bin/env -S A=b ./tool\n", true),
+            ("#!/usr/bin/env -S LANG=C ./tool\n", true),
             ("#!/usr/bin/env -S sh payload\n", true),
             ("#!/bin/sh ./payload\n", true),
             ("#!/proc/self/cwd/payload\n", true),
+            ("#!/usr/bin/python3 -mevil\n", true),
+            ("#!/usr/bin/python3 -Im evil\n", true),
+            ("#!/usr/bin/python3 -Werror::evil.Warning\n", true),
+            ("#!/usr/bin/env -S node --require=./evil.js\n", true),
+            ("#!/usr/bin/env -S node --import ./evil.js\n", true),
+            (
+                "#!/usr/bin/env -S NODE_OPTIONS=--require=./evil.js node\n",
+                true,
+            ),
+            ("#!/usr/bin/env -S PYTHONPATH=. python3\n", true),
+            ("#!/usr/bin/env -S PATH=.:/bin python3\n", true),
+            ("#!/usr/bin/env -S BASH_ENV=./evil.sh bash\n", true),
+            ("#!/usr/bin/env -SPYTHONPATH=. python3\n", true),
+            ("#!/usr/bin/env -C sub python3\n", true),
+            ("#!/usr/bin/env -S PYTHON\\x50ATH=. python3\n", true),
+            ("#!/usr/bin/make -fevil.mk\n", true),
+            ("#!/usr/bin/perl -I.\n", true),
+            ("#!/usr/bin/perl -Mevil\n", true),
+            ("#!/usr/bin/ruby -r./evil\n", true),
+            ("#!/bin/bash --rcfile evil -i\n", true),
+            ("#!/bin/sh -o evil\n", true),
         ] {
             let checked = check_interpreter(line.as_bytes(), dir, root);
-            assert_eq!(checked.is_err(), is_refused, "{line}");
+            assert_eq!(checked.is_err(), is_refused, "{line}: {checked:?}");
+        }
+        let long = format!("#!/bin/sh {}\n", "x".repeat(LONGEST));
+        assert!(check_interpreter(long.as_bytes(), dir, root).is_err());
+    }
+
+    #[test]
+    fn an_interpreter_that_is_not_known_is_noted() {
+        let (dir, root) = (Path::new("/p"), Path::new("/p"));
+        for (line, is_noted) in [
+            ("#!/bin/sh -e\n", false),
+            ("#!/usr/bin/env python3\n", false),
+            ("#!/usr/bin/make\n", true),
+            ("#!/usr/bin/env bun\n", true),
+            ("#!/usr/bin/awk -f\n", true),
+        ] {
+            let note = check_interpreter(line.as_bytes(), dir, root).unwrap();
+            assert_eq!(note.is_some(), is_noted, "{line}");
         }
     }
 }

@@ -11,7 +11,7 @@ use tenterhook::{
     OnError, Policy, Source,
 };
 
-use super::words::shown;
+use super::words::{mentioned, shown};
 use super::{Approvals, Approved, Item, NamedFiles, Rebased, TrustState, words::Ground};
 use crate::draft::{Action, Context, Draft};
 use crate::project::Project;
@@ -92,7 +92,7 @@ pub(crate) fn judge(
             return None;
         }
     };
-    let item = Item {
+    let mut item = Item {
         source,
         name: draft
             .events
@@ -113,6 +113,9 @@ pub(crate) fn judge(
         root: project.root.clone(),
     };
     let state = approvals.state(&item);
+    if state != TrustState::Trusted {
+        item.unread.extend(mentioned(&item.files, ground));
+    }
     if state == TrustState::Trusted {
         let copies = match approvals.keep_copies(&item) {
             Ok(copies) => copies,
@@ -252,9 +255,15 @@ impl Handler for Withheld {
 fn definition(draft: &Draft) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: &str| {
-        let value = value.trim_end().replace('\n', "\n  ");
-        // Writing to a text does not fail.
-        let _ = writeln!(text, "{key}: {value}");
+        // Nothing is trimmed: a space that does not show makes it another command.
+        for (place, part) in value.split('\n').enumerate() {
+            // Writing to a text does not fail.
+            let _ = match (place, part) {
+                (0, _) => writeln!(text, "{key}: {part}"),
+                (_, "") => writeln!(text),
+                (_, _) => writeln!(text, "  {part}"),
+            };
+        }
     };
     let events: Vec<&str> = draft
         .events

@@ -1,19 +1,21 @@
-//! Which files of the project a command names, as far as that can be read off it.
+//! Which files of the project a hook names, as far as that can be read off its command and its variables.
 //!
-//! Every word that is a file of the project counts towards the approval. What runs from a copy is what stands where a path can be put
-//! in its place:
+//! Every word that names a file of the project counts towards the approval. A file that is read or run is
+//! replaced by its approved copy wherever a path can be put in its place:
 //!
-//! | in the command | runs from a copy |
+//! | in the command | replaced by a copy |
 //! |---|---|
-//! | the program, and the script behind an interpreter; also where there is no such file, so that none can take its place | yes |
-//! | an argument with a folder or an extension, the value of `--option=path`, `NAME=path`, or of a variable of the hook | yes |
-//! | any other word that is a file of the project | no |
-//! | the target of `>`, what `tee`, `rm` and the like write | no, and it does not count |
+//! | the program, the script of an interpreter, and every file that a plain command reads; also one that does not exist yet | yes |
+//! | a folder from which a plain command loads code (`-Ilib`) | yes, with all of its files |
+//! | an argument of a script, or of a command that is not plain, that has a folder or an extension | yes |
+//! | any other word that names a file of the project | no |
+//! | the target of `>`, and what `tee`, `rm` and the like write | no, and it does not count |
 //!
-//! Only a plain command is read to its end: one program by plain words, which is a file of the project, an interpreter with its script, or a
-//! program that is known to run nothing else. Of any other whoever approves is told.
+//! What a plain command is says [`plain`]. Whatever can change without a new approval is noted in
+//! [`NamedFiles::unread`], for the person who approves.
 //!
-//! Beside a script below `.tenterhook` or `.kodelet`, the other sources of its folder count too, since it may load them.
+//! Next to a script below `.tenterhook` or `.kodelet`, the other sources of its folder count too, since it
+//! may load them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,7 +27,9 @@ use tenterhook_process::plain_words;
 
 use super::interpreter::{check_interpreter, in_search_path};
 use super::item::ItemFile;
+use super::plain::{self, Part, Use};
 use super::store::inside_copies;
+use super::variables::{self, Depth, Entry};
 use crate::draft::Action;
 
 /// Programs whose first argument is a file that they run.
@@ -33,15 +37,8 @@ const INTERPRETERS: [&str; 18] = [
     "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "deno", "bun", "ruby", "perl",
     "lua", "php", "pwsh", "source", ".", "tsx",
 ];
-/// Options of interpreters that change nothing of what they run.
-const HARMLESS_OPTIONS: [&str; 8] = ["-u", "-I", "-B", "-s", "-E", "-O", "-e", "-x"];
 /// Programs whose arguments are what they write.
 const WRITERS: [&str; 6] = ["tee", "touch", "rm", "mkdir", "rmdir", "truncate"];
-/// Programs that run nothing but themselves.
-const HARMLESS: [&str; 20] = [
-    "cat", "cut", "date", "echo", "exit", "false", "grep", "head", "jq", "mkdir", "printf", "rm",
-    "sort", "tail", "tee", "test", "touch", "tr", "true", "wc",
-];
 /// Options of interpreters that run something else than a file that is named.
 const CODE: [&str; 8] = [
     "-c",
@@ -59,6 +56,10 @@ const SOURCES: [&str; 13] = [
 ];
 /// The most files beside a script that are approved with it, and the most bytes.
 const MOST_BESIDE: (usize, u64) = (256, 8 << 20);
+/// The largest script in which names of other files are looked for, in bytes.
+const MAX_SCANNED: usize = 256 << 10;
+/// The largest number of notes about such names.
+const MAX_MENTIONED: usize = 16;
 /// The most files and folders that are looked at to find them.
 const MOST_LOOKED_AT: usize = 16_384;
 
@@ -77,7 +78,7 @@ pub(crate) struct Ground<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct NamedFiles {
     words: Vec<Named>,
-    /// What no file can be read off.
+    /// What can change without a new approval, a sentence each.
     pub(crate) unread: Vec<String>,
 }
 
@@ -90,13 +91,18 @@ pub(crate) struct Named {
     pub(crate) path: PathBuf,
     /// The file is there.
     exists: bool,
+    /// It counts because its folder does.
+    is_in_folder: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
+    /// A part of a line for a shell.
     Line(Range<usize>),
-    Argument(usize, Range<usize>),
-    Variable(usize),
+    /// A part of a word, of a list of arguments or of a line of plain words.
+    Word(usize, Range<usize>),
+    /// A part of the value of a variable.
+    Variable(usize, Range<usize>),
     /// It counts, and is not replaced.
     Nowhere,
 }
@@ -122,6 +128,11 @@ impl Rebased<'_> {
         action: &mut Action,
         env: &mut [(String, String)],
     ) {
+        let mut words = None;
+        if let Action::Line { line, .. } = &*action {
+            words = plain_words(line);
+        }
+        let mut is_rewritten = false;
         // From the end, so that places before stay where they are.
         for named in files.words.iter().rev() {
             let path = self.path(named).to_string_lossy().into_owned();
@@ -129,19 +140,31 @@ impl Rebased<'_> {
                 (Place::Line(range), Action::Line { line, .. }) => {
                     line.replace_range(range.clone(), &quoted(&path));
                 }
-                (Place::Argument(index, range), Action::Argv(argv)) => {
-                    if let Some(word) = argv.get_mut(*index) {
-                        word.replace_range(range.clone(), &path);
-                    }
+                (Place::Word(index, range), Action::Argv(argv)) => {
+                    replace(argv.get_mut(*index), range, &path);
                 }
-                (Place::Variable(index), _) => {
-                    if let Some((_, value)) = env.get_mut(*index) {
-                        value.clone_from(&path);
-                    }
+                (Place::Word(index, range), Action::Line { .. }) => {
+                    let words = words.as_mut().and_then(|words| words.get_mut(*index));
+                    replace(words, range, &path);
+                    is_rewritten = true;
                 }
-                (Place::Line(_) | Place::Argument(..) | Place::Nowhere, _) => {}
+                (Place::Variable(index, range), _) => {
+                    let value = env.get_mut(*index).map(|(_, value)| value);
+                    replace(value, range, &path);
+                }
+                (Place::Line(_) | Place::Word(..) | Place::Nowhere, _) => {}
             }
         }
+        if let (Action::Line { line, .. }, Some(words), true) = (action, words, is_rewritten) {
+            let words: Vec<String> = words.iter().map(|word| quoted_if_needed(word)).collect();
+            *line = words.join(" ");
+        }
+    }
+}
+
+fn replace(text: Option<&mut String>, range: &Range<usize>, path: &str) {
+    if let Some(text) = text {
+        text.replace_range(range.clone(), path);
     }
 }
 
@@ -151,26 +174,17 @@ impl NamedFiles {
         let mut files = Self::default();
         match action {
             Action::Line { line, .. } => {
-                let words = words(line, ground.dir);
-                files.count_all(line, &words, ground);
-                for word in &words {
-                    files.add(word, ground, Place::Line);
-                }
-                let plain = plain_words(line);
-                if !plain.is_some_and(|words| is_plain(&words, ground)) {
-                    files.unread.push(line.trim().to_owned());
-                }
-            }
-            Action::Argv(argv) => {
-                let words = argument_words(argv);
-                files.count_all(&argv.join("\n"), &words, ground);
-                for (index, word) in words.iter().enumerate() {
-                    files.add(word, ground, |range| Place::Argument(index, range));
-                }
-                if !is_plain(argv, ground) {
-                    files.unread.push(argv.join(" "));
+                if let Some(words) = plain_words(line) {
+                    files.add_words(&words, ground, || in_line(line, ground));
+                } else {
+                    files.unread.push(format!(
+                        "`{}` is a line for a shell, and may run and read more than these files",
+                        line.trim()
+                    ));
+                    files.add_unread(&[line.as_str()], in_line(line, ground), ground);
                 }
             }
+            Action::Argv(argv) => files.add_words(argv, ground, || in_arguments(argv)),
             Action::Builtin { .. } | Action::Model(_) | Action::Http(_) => {}
         }
         for (index, (name, value)) in env.iter().enumerate() {
@@ -179,63 +193,213 @@ impl NamedFiles {
         files
     }
 
+    /// Adds what a command of plain words names. `otherwise` reads one that is not plain.
+    fn add_words(
+        &mut self,
+        words: &[String],
+        ground: Ground<'_>,
+        otherwise: impl FnOnce() -> Vec<(Word, Place)>,
+    ) {
+        let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+        match plain::read(words, ground) {
+            Ok(parts) => {
+                if let Some(program) = words.first()
+                    && let Some(path) = program_of_project(program, ground)
+                {
+                    let place = Place::Word(0, 0..program.len());
+                    self.push(place, path);
+                }
+                let is_written = |part: &&Part| part.used == Use::Written;
+                let written = parts.iter().filter(is_written);
+                let written: Vec<&str> = written.map(|part| part.text(words)).collect();
+                self.count_all(&texts, &written, ground);
+                let has_folder = parts.iter().any(|part| part.used == Use::Folder);
+                for part in &parts {
+                    self.add_part(part, part.text(words), has_folder, ground);
+                }
+            }
+            Err(problem) => {
+                self.unread.push(format!(
+                    "`{}` may run and read more than these files: {problem}",
+                    words.join(" ")
+                ));
+                self.add_unread(&texts, otherwise(), ground);
+            }
+        }
+    }
+
+    /// Adds what can be read off a command that is not plain.
+    fn add_unread(&mut self, texts: &[&str], words: Vec<(Word, Place)>, ground: Ground<'_>) {
+        let is_written = |word: &&Word| word.role == Role::Written;
+        let written = words.iter().map(|(word, _)| word).filter(is_written);
+        let written: Vec<&str> = written.filter_map(|word| word.text.as_deref()).collect();
+        self.count_all(texts, &written, ground);
+        for (word, place) in words {
+            self.add(&word, ground, place);
+        }
+    }
+
+    fn push(&mut self, place: Place, path: PathBuf) {
+        let exists = path.is_file();
+        self.words.push(Named {
+            place,
+            path,
+            exists,
+            is_in_folder: false,
+        });
+    }
+
+    /// Adds a part of a plain command.
+    fn add_part(&mut self, part: &Part, text: &str, has_folder: bool, ground: Ground<'_>) {
+        let Some(path) = within(text, ground) else {
+            return;
+        };
+        let place = Place::Word(part.word, part.range.clone());
+        match part.used {
+            Use::Text | Use::OneOf(_) | Use::JqCode | Use::Written => {}
+            Use::Input | Use::Script | Use::JqFile if path.is_dir() => self.note_folder(text),
+            Use::Input | Use::Script => self.push(place, path),
+            Use::JqFile => {
+                let code = fs::read(&path).unwrap_or_default();
+                if plain::imports(&String::from_utf8_lossy(&code), has_folder) {
+                    let note = format!("`{text}` may load other files than these");
+                    self.unread.push(note);
+                }
+                self.push(place, path);
+            }
+            Use::Folder => self.add_folder(place, text, path, Depth::Whole),
+            Use::Argument => self.add_argument(place, text, path, ground),
+        }
+    }
+
+    /// Adds an argument of a script. Only the script knows what it means, so a word that may be text as well
+    /// as a file is not replaced.
+    fn add_argument(&mut self, place: Place, text: &str, path: PathBuf, ground: Ground<'_>) {
+        let looks_like_path = text.contains('/') && !text.contains("://");
+        if path.is_dir() {
+            self.note_folder(text);
+        } else if path.is_file() && (text.contains('/') || has_extension(text)) {
+            self.push(place, path);
+        } else if path.is_file() {
+            self.unread.push(format!(
+                "`{text}` names a file of the project, which the script may read as it is then"
+            ));
+        } else if looks_like_path {
+            self.unread.push(format!(
+                "`{text}` does not exist; a file of that name is not covered by this approval"
+            ));
+        } else if let Some(found) = attached(text).find(|found| {
+            within(found, ground).is_some_and(|path| path != ground.dir && path.exists())
+        }) {
+            self.unread.push(format!(
+                "`{found}` is of the project, and the script may read it as it is then"
+            ));
+        }
+    }
+
+    fn note_folder(&mut self, text: &str) {
+        self.unread.push(format!(
+            "`{text}` is a folder of the project: what is in it can change without a new approval"
+        ));
+    }
+
+    /// Adds the files of a folder from which code is loaded.
+    fn add_folder(&mut self, place: Place, text: &str, path: PathBuf, depth: Depth) {
+        match files_below(&path, depth, |_| true) {
+            Some(files) => {
+                let named = files.into_iter().map(|path| Named {
+                    place: Place::Nowhere,
+                    path,
+                    exists: true,
+                    is_in_folder: true,
+                });
+                self.words.extend(named);
+                self.push(place, path);
+            }
+            None => self.note_folder(text),
+        }
+    }
+
     fn add_variable(&mut self, index: usize, name: &str, value: &str, ground: Ground<'_>) {
+        let entries = variables::entries(name, value);
+        if let Some(reason) = &entries.note {
+            self.unread.push(format!("`{name}={value}`: {reason}"));
+        }
+        self.count_all(&[value], &[], ground);
+        for (range, entry) in entries.entries {
+            let text = value.get(range.clone()).unwrap_or_default();
+            let place = Place::Variable(index, range);
+            let (depth, text) = match entry {
+                Entry::Text => {
+                    self.add_text(place, name, text, ground);
+                    continue;
+                }
+                Entry::File => (None, text),
+                Entry::Folder(depth) => (Some(depth), if text.is_empty() { "." } else { text }),
+            };
+            match (within(text, ground), depth) {
+                (Some(path), Some(depth)) if path.is_dir() => {
+                    self.add_folder(place, text, path, depth);
+                }
+                (Some(path), _) => self.push(place, path),
+                (None, _) if Path::new(text).is_absolute() => {}
+                (None, _) => self.unread.push(format!(
+                    "`{name}={value}`: `{text}` is outside the project, so this approval does not cover it"
+                )),
+            }
+        }
+    }
+
+    /// Adds the value of a variable whose meaning only the program knows.
+    fn add_text(&mut self, place: Place, name: &str, value: &str, ground: Ground<'_>) {
         let path = within(value, ground).filter(|path| path.is_file());
         if let Some(path) = path.filter(|_| value.contains('/')) {
-            self.words.push(Named {
-                place: Place::Variable(index),
-                path,
-                exists: true,
-            });
+            self.push(place, path);
             return;
         }
-        self.count_all(value, &[], ground);
-        let names_project = tokens(value).any(|token| {
+        let is_of_project = |token: &str| {
             within(token, ground).is_some_and(|path| path != ground.dir && path.exists())
-        });
-        if value.contains('$') || names_project {
-            self.unread.push(format!("{name}={value}"));
+        };
+        if let Some(found) = std::iter::once(value)
+            .chain(tokens(value))
+            .find(|token| is_of_project(token))
+        {
+            self.unread.push(format!(
+                "`{name}={value}`: `{found}` is of the project, and the hook may read it as it is then"
+            ));
         }
     }
 
     /// Counts every part of a text that is a file of the project, however it stands there, but what is written.
-    fn count_all(&mut self, text: &str, words: &[Word], ground: Ground<'_>) {
-        let written = |token: &str| {
-            words
-                .iter()
-                .any(|word| word.role == Role::Written && word.text.as_deref() == Some(token))
-        };
-        for token in tokens(text).filter(|token| !written(token)) {
-            let Some(path) = within(token, ground).filter(|path| path.is_file()) else {
-                continue;
-            };
-            self.words.push(Named {
-                place: Place::Nowhere,
-                path,
-                exists: true,
-            });
+    fn count_all(&mut self, texts: &[&str], written: &[&str], ground: Ground<'_>) {
+        // Each place counts once, so that it can be told whether a copy takes every place of a file.
+        let parts = texts.iter().flat_map(|text| {
+            let others = tokens(text).filter(move |token| token != text);
+            std::iter::once(*text).chain(others)
+        });
+        for token in parts.filter(|token| !written.contains(token)) {
+            let found = std::iter::once(token)
+                .chain(attached(token))
+                .find_map(|token| within(token, ground).filter(|path| path.is_file()));
+            if let Some(path) = found {
+                self.push(Place::Nowhere, path);
+            }
         }
     }
 
-    fn add(&mut self, word: &Word, ground: Ground<'_>, place: impl Fn(Range<usize>) -> Place) {
+    /// Adds a word of a command that is not plain.
+    fn add(&mut self, word: &Word, ground: Ground<'_>, place: Place) {
         let Some(text) = &word.text else { return };
         let has_folder = text.contains('/');
         let path = match word.role {
-            Role::Command if !has_folder => {
-                in_search_path(text, ground.dir).filter(|found| found.starts_with(ground.root))
-            }
+            Role::Command if !has_folder => program_of_project(text, ground),
             Role::Argument if !has_folder && !has_extension(text) => None,
             Role::Code | Role::Written => None,
             Role::Command | Role::Argument | Role::Script => within(text, ground),
         };
         let Some(path) = path else { return };
-        let exists = path.is_file();
-        if exists || matches!(word.role, Role::Command | Role::Script) {
-            self.words.push(Named {
-                place: place(word.range.clone()),
-                path,
-                exists,
-            });
+        if path.is_file() || matches!(word.role, Role::Command | Role::Script) {
+            self.push(place, path);
         }
     }
 
@@ -244,10 +408,17 @@ impl NamedFiles {
         let mut files: Vec<ItemFile> = Vec::new();
         let mut folders: Vec<PathBuf> = Vec::new();
         for named in self.words.iter().filter(|named| named.exists) {
+            let known = files.len();
             add(&mut files, &named.path, ground.project)?;
-            if let Some(file) = files.last() {
-                check_interpreter(&file.bytes, ground.dir, ground.root)
-                    .map_err(|problem| format!("`{}`: {problem}", file.path.display()))?;
+            if let Some(file) = files.get(known) {
+                let shown = file.path.display();
+                match check_interpreter(&file.bytes, ground.dir, ground.root) {
+                    Ok(None) => {}
+                    Err(problem) if !named.is_in_folder => {
+                        return Err(format!("`{shown}`: {problem}"));
+                    }
+                    Ok(Some(note)) | Err(note) => self.unread.push(format!("`{shown}`: {note}")),
+                }
             }
             let is_source = is_source(&named.path);
             let folder = named
@@ -267,7 +438,7 @@ impl NamedFiles {
                 }
                 None => self
                     .unread
-                    .push(format!("the files of {}", folder.display())),
+                    .push(too_many_beside(&shown(&folder, ground.project))),
             }
         }
         Ok(files)
@@ -297,7 +468,10 @@ impl NamedFiles {
     ) -> Option<&'a Path> {
         let lacks_copy = |file: &&ItemFile| {
             let named = self.words.iter();
-            let named = named.filter(|named| shown(&named.path, project) == file.path);
+            // The files of a folder are replaced with it.
+            let named = named.filter(|named| {
+                !named.is_in_folder && shown(&named.path, project) == file.path
+            });
             let (others, placed): (Vec<_>, Vec<_>) =
                 named.partition(|named| matches!(named.place, Place::Nowhere));
             placed.len() < others.len()
@@ -307,37 +481,55 @@ impl NamedFiles {
     }
 }
 
-/// Says whether a command is one program by plain words that runs nothing but what is named.
-fn is_plain(words: &[String], ground: Ground<'_>) -> bool {
-    let Some((program, arguments)) = words.split_first() else {
-        return false;
-    };
-    if words
-        .iter()
-        .any(|word| word.contains("/proc/") || word.contains("/dev/fd"))
-    {
-        return false;
-    }
-    let name = Path::new(program).file_name().and_then(OsStr::to_str);
-    let name = name.unwrap_or(program);
-    let is_of_project = |word: &str| within(word, ground).is_some_and(|path| path.is_file());
-    if program.contains('/') && is_of_project(program) {
-        return true;
-    }
-    if INTERPRETERS.contains(&name) {
-        let is_option = |word: &&String| HARMLESS_OPTIONS.contains(&word.as_str());
-        // What `-e` means depends on the interpreter.
-        let is_shell = name.ends_with("sh") && name != "pwsh";
-        let script = arguments.iter().find(|word| {
-            !(is_option(word) && (is_shell || !["-e", "-x"].contains(&word.as_str())))
-        });
-        return script.is_some_and(|script| !script.starts_with('-') && is_of_project(script));
-    }
-    HARMLESS.contains(&name)
+/// Returns the words of a line for a shell, and where each stands.
+fn in_line(line: &str, ground: Ground<'_>) -> Vec<(Word, Place)> {
+    let words = line_words(line, ground.dir).into_iter();
+    words
+        .map(|word| {
+            let range = word.range.clone();
+            (word, Place::Line(range))
+        })
+        .collect()
 }
 
-fn is_shell(name: &str) -> bool {
-    name.ends_with("sh") && name != "pwsh"
+/// Returns the words of a list of arguments, and where each stands.
+fn in_arguments(argv: &[String]) -> Vec<(Word, Place)> {
+    let words = argument_words(argv).into_iter().enumerate();
+    words
+        .map(|(index, word)| {
+            let place = Place::Word(index, word.range.clone());
+            (word, place)
+        })
+        .collect()
+}
+
+/// Returns the program that the search path finds for a name, if it is the project's.
+fn program_of_project(name: &str, ground: Ground<'_>) -> Option<PathBuf> {
+    let found = (!name.contains('/')).then(|| in_search_path(name, ground.dir));
+    found
+        .flatten()
+        .filter(|found| found.starts_with(ground.root))
+}
+
+/// Says of a script that only a part of the files next to it could be read.
+pub(crate) fn too_many_beside(shown: &Path) -> String {
+    format!(
+        "`{}` has too many files to approve them all: what a script loads from there can change without a new approval",
+        shown.display()
+    )
+}
+
+/// Returns what may be a path behind the letter of an option, as in `-fevil.mk`, or behind `@`.
+fn attached(token: &str) -> impl Iterator<Item = &str> {
+    let behind_letter = token.strip_prefix('-').and_then(|rest| {
+        let mut letters = rest.chars();
+        letters.next().map(|_| letters.as_str())
+    });
+    let behind_sign = token.strip_prefix(['@', '+', '%']);
+    behind_letter
+        .into_iter()
+        .chain(behind_sign)
+        .filter(|rest| !rest.is_empty())
 }
 
 /// Returns the parts of a text that could be paths, however they stand there.
@@ -345,6 +537,35 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let is_of_path = |c: char| c.is_alphanumeric() || "_./@%+-~".contains(c);
     text.split(move |c| !is_of_path(c))
         .filter(|token| !token.is_empty())
+}
+
+/// Returns notes about files of the project that scripts mention and that do not count: a script may read them by
+/// a path of its own, below its working directory.
+pub(crate) fn mentioned(files: &[ItemFile], ground: Ground<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for file in files {
+        let is_script = is_source(&file.path) || file.bytes.starts_with(b"#!");
+        let text = std::str::from_utf8(&file.bytes).ok();
+        let text = text.filter(|text| is_script && text.len() <= MAX_SCANNED);
+        let mut found: Vec<&str> = tokens(text.unwrap_or_default()).collect();
+        found.sort_unstable();
+        found.dedup();
+        let is_new = |token: &&str| {
+            within(token, ground).is_some_and(|path| {
+                let path = shown(&path, ground.project);
+                ground.project.join(&path).is_file()
+                    && !files.iter().any(|known| known.path == path)
+            })
+        };
+        notes.extend(found.into_iter().filter(is_new).map(|token| {
+            format!(
+                "`{}` mentions `{token}`, which can change without a new approval",
+                file.path.display()
+            )
+        }));
+    }
+    notes.truncate(MAX_MENTIONED);
+    notes
 }
 
 /// Adds a file unless it is there.
@@ -364,6 +585,17 @@ pub(crate) fn sources_below(
     folder: &Path,
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Option<Vec<PathBuf>> {
+    files_below(folder, Depth::Whole, |path| {
+        is_source(path) && is_wanted(path)
+    })
+}
+
+/// Returns the files of a folder. `None` is too many.
+fn files_below(
+    folder: &Path,
+    depth: Depth,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Option<Vec<PathBuf>> {
     let (most, most_bytes) = MOST_BESIDE;
     let (mut found, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
     let mut folders = vec![folder.to_owned()];
@@ -376,9 +608,12 @@ pub(crate) fn sources_below(
             let Ok(metadata) = fs::metadata(&path) else {
                 continue;
             };
-            if metadata.is_dir() && !is_link {
-                folders.push(path);
-            } else if metadata.is_file() && is_source(&path) && is_wanted(&path) {
+            if metadata.is_dir() {
+                // Nothing is loaded from what git keeps.
+                if !is_link && depth == Depth::Whole && !path.ends_with(".git") {
+                    folders.push(path);
+                }
+            } else if metadata.is_file() && is_wanted(&path) {
                 bytes += metadata.len();
                 found.push(path);
             }
@@ -414,14 +649,17 @@ pub(crate) fn shown(path: &Path, project: &Path) -> PathBuf {
 }
 
 /// Returns the whole path of a word, without `.` and `..`, if it is the project's.
-fn within(text: &str, ground: Ground<'_>) -> Option<PathBuf> {
+pub(super) fn within(text: &str, ground: Ground<'_>) -> Option<PathBuf> {
     if text.is_empty() {
         return None;
     }
     let joined = ground.dir.join(text);
     let goes_up = joined.components().any(|part| part == Component::ParentDir);
-    // What `..` means behind a link is not what the text says.
-    let whole = goes_up.then(|| fs::canonicalize(&joined)).transpose();
+    // What `..` means behind a link is not what the text says, and a path elsewhere may lead back by a link.
+    let is_elsewhere = !joined.starts_with(ground.root);
+    let whole = (goes_up || is_elsewhere)
+        .then(|| fs::canonicalize(&joined))
+        .transpose();
     let mut path = PathBuf::new();
     for part in whole.ok().flatten().unwrap_or(joined).components() {
         match part {
@@ -433,6 +671,10 @@ fn within(text: &str, ground: Ground<'_>) -> Option<PathBuf> {
         }
     }
     path.starts_with(ground.root).then_some(path)
+}
+
+fn is_shell(name: &str) -> bool {
+    name.ends_with("sh") && name != "pwsh"
 }
 
 /// What a word is for.
@@ -535,7 +777,7 @@ struct Reader<'a> {
 }
 
 /// Returns the words of a line for a shell.
-fn words(line: &str, dir: &Path) -> Vec<Word> {
+fn line_words(line: &str, dir: &Path) -> Vec<Word> {
     let mut reader = Reader {
         line,
         dir,
@@ -718,6 +960,17 @@ fn assigned(word: &str) -> Option<usize> {
     is_name.then_some(value.len())
 }
 
+/// Quotes a word for a shell unless it stands for itself.
+fn quoted_if_needed(word: &str) -> String {
+    let is_itself = plain_words(&format!("x {word}"))
+        .is_some_and(|words| matches!(words.as_slice(), [_, only] if only == word));
+    if is_itself {
+        word.to_owned()
+    } else {
+        quoted(word)
+    }
+}
+
 /// Quotes a text for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -775,8 +1028,8 @@ mod tests {
     fn the_files_that_a_line_names_are_read_off_it() {
         /// A line, the files that it names, whether it is a plain command, and the line over copies.
         const CASES: &[(&str, &[&str], bool, &str)] = &[
-            ("./check.sh", &["check.sh"], true, "'/c/check.sh'"),
-            ("./check.sh --x", &["check.sh"], true, "'/c/check.sh' --x"),
+            ("./check.sh", &["check.sh"], true, "/c/check.sh"),
+            ("./check.sh --x", &["check.sh"], true, "/c/check.sh --x"),
             (
                 "./check.sh --x && echo done",
                 &["check.sh"],
@@ -787,7 +1040,7 @@ mod tests {
                 "python3 sub/run.py",
                 &["sub/run.py"],
                 true,
-                "python3 '/c/sub/run.py'",
+                "python3 /c/sub/run.py",
             ),
             (
                 "python3 -I 'a b.py' x",
@@ -813,12 +1066,12 @@ mod tests {
                 false,
                 "cat | jq -f '/c/rules.jq'",
             ),
-            ("jq -f rules.jq", &["rules.jq"], true, "jq -f '/c/rules.jq'"),
+            ("jq -f rules.jq", &["rules.jq"], true, "jq -f /c/rules.jq"),
             (
                 "jq --from-file=rules.jq",
                 &["rules.jq"],
                 true,
-                "jq --from-file='/c/rules.jq'",
+                "jq --from-file=/c/rules.jq",
             ),
             (
                 "ENV=./check.sh sh -c x",
@@ -834,8 +1087,8 @@ mod tests {
                 false,
                 ". '/c/check.sh'; '/c/sub/run.py'",
             ),
-            ("sh test", &["test"], true, "sh '/c/test'"),
-            ("sh -e test", &["test"], true, "sh -e '/c/test'"),
+            ("sh test", &["test"], true, "sh /c/test"),
+            ("sh -e test", &["test"], true, "sh -e /c/test"),
             ("sh gone", &[], false, "sh '/c/gone'"),
             ("echo test", &["test"], false, "echo test"),
             ("cat >> audit.log", &[], false, "cat >> audit.log"),
@@ -876,8 +1129,8 @@ mod tests {
             (
                 "bash -o pipefail test",
                 &["test"],
-                false,
-                "bash -o '/c/pipefail' test",
+                true,
+                "bash -o pipefail /c/test",
             ),
             (
                 "timeout 5 sh -c './check.sh x'",
@@ -918,6 +1171,78 @@ mod tests {
             ),
             ("awk -f test", &["test"], false, "awk -f test"),
             ("", &[], false, ""),
+            ("cat test", &["test"], true, "cat /c/test"),
+            ("cat sub/../test", &["test"], true, "cat /c/test"),
+            ("cat new", &[], true, "cat /c/new"),
+            ("cat sub", &[], false, "cat sub"),
+            ("cat -- test -", &["test"], true, "cat -- /c/test -"),
+            ("jq -f test", &["test"], true, "jq -f /c/test"),
+            ("jq -rf test", &["test"], true, "jq -rf /c/test"),
+            (
+                "jq -Lsub -f test",
+                &["test", "sub/run.py"],
+                true,
+                "jq -L/c/sub -f /c/test",
+            ),
+            ("jq -L sub .", &["sub/run.py"], true, "jq -L /c/sub ."),
+            (
+                "jq 'import \"evil\" as e; .'",
+                &[],
+                false,
+                "jq 'import \"evil\" as e; .'",
+            ),
+            (
+                "perl -Isub check.sh",
+                &["check.sh", "sub/run.py"],
+                true,
+                "perl -I/c/sub /c/check.sh",
+            ),
+            (
+                "perl -I sub -w check.sh",
+                &["check.sh", "sub/run.py"],
+                true,
+                "perl -I /c/sub -w /c/check.sh",
+            ),
+            ("make -ftest", &["test"], false, "make -ftest"),
+            (
+                "node --require=./check.sh test",
+                &["check.sh", "test"],
+                false,
+                "node --require='/c/check.sh' '/c/test'",
+            ),
+            ("grep -ftest", &["test"], true, "grep -f/c/test"),
+            ("grep -q test test", &["test"], true, "grep -q test /c/test"),
+            (
+                "./check.sh test",
+                &["check.sh", "test"],
+                false,
+                "/c/check.sh test",
+            ),
+            (
+                "./check.sh sub/run.py",
+                &["check.sh", "sub/run.py"],
+                true,
+                "/c/check.sh /c/sub/run.py",
+            ),
+            ("./check.sh sub", &["check.sh"], false, "/c/check.sh sub"),
+            (
+                "./check.sh -Isub",
+                &["check.sh"],
+                false,
+                "/c/check.sh -Isub",
+            ),
+            (
+                "./check.sh ./new",
+                &["check.sh"],
+                false,
+                "/c/check.sh ./new",
+            ),
+            (
+                "./check.sh https://example.com/x",
+                &["check.sh"],
+                true,
+                "/c/check.sh https://example.com/x",
+            ),
         ];
         for (line, named, is_plain, over) in CASES {
             let (found, not_read, rebased) = read(line);
@@ -947,7 +1272,7 @@ mod tests {
             "\u{c}",
             "\u{2028}",
         ] {
-            let found = words(line, Path::new("/p"));
+            let found = line_words(line, Path::new("/p"));
             assert!(
                 found.iter().all(|word| word.range.end <= line.len()),
                 "{line}"

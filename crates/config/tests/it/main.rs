@@ -19,6 +19,7 @@ mod http;
 mod mistakes;
 mod model;
 mod native;
+mod plain;
 mod problems;
 mod reload;
 mod system;

@@ -4,8 +4,9 @@
 //! stands for every word that begins so. A short option is also found among others (`-f` in `-uf`), a long one also
 //! with a value (`--force` in `--force=yes`).
 //!
-//! A rule reads the command line and does not run it. What a variable holds, what another program starts and what is
-//! decoded at run time stays unseen: that takes a sandbox.
+//! A rule reads the command line and does not run it. It sees commands that other commands run, such as
+//! `timeout 5 sudo x` and `sh -c 'sudo x'`, and denies a line in which they are too deep to be read. It does not see
+//! what a variable holds, what a script or an alias runs, and what is decoded at run time: that takes a sandbox.
 
 use futures_util::future::{BoxFuture, ready};
 use tenterhook::{Call, HandlerError};
@@ -94,12 +95,16 @@ impl DenyCommands {
         let denied = self
             .rules
             .iter()
-            .find(|rule| readings.iter().any(|command| rule.matches(command)));
+            .find(|rule| readings.texts.iter().any(|command| rule.matches(command)));
         let mut effect = AnyEffect::default();
-        if let Some(rule) = denied {
-            let reason = format!("`{}` is not allowed here", rule.text);
-            effect.set_permission(Permission::Deny, Some(reason));
-        }
+        let reason = match denied {
+            Some(rule) => format!("`{}` is not allowed here", rule.text),
+            None if !readings.is_complete => {
+                "the command runs others too deep or too many to be read".to_owned()
+            }
+            None => return effect,
+        };
+        effect.set_permission(Permission::Deny, Some(reason));
         effect
     }
 }
@@ -115,6 +120,8 @@ impl Run for DenyCommands {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn denies(rules: &[&str], line: &str) -> bool {
@@ -162,6 +169,15 @@ mod tests {
             "git push origin +main",
             "git push\t--force",
             "git push \"--force\"",
+            "timeout 5 sudo reboot",
+            "sh -c 'sudo reboot'",
+            "echo x | xargs sudo",
+            "busybox sh -c 'sudo reboot'",
+            "setsid sudo reboot",
+            "git difftool -x 'sudo reboot'",
+            "git -c alias.x='!sudo reboot' x",
+            "timeout 5 sh -c 'git push -f'",
+            "sh -c '\"$@\"' x git push -f",
         ] {
             assert!(denies(RULES, line), "{line}");
         }
@@ -179,8 +195,86 @@ mod tests {
             "git commit -m 'no force'",
             "git log --force",
             "man sudoers",
+            "timeout 5 echo sudo",
+            "sh -c 'echo sudo'",
+            "env A=1 make",
+            "xargs -n 1 echo sudo",
+            "git difftool -x 'meld --force'",
         ] {
             assert!(!denies(RULES, line), "{line}");
         }
+    }
+
+    /// Ways to run a command from another one. `{}` is the command, `{q}` the command in one quoted word.
+    const WRAPPERS: &[&str] = &[
+        "timeout 5 {}",
+        "timeout -k 1 -s KILL 5 {}",
+        "nice {}",
+        "nice -n 5 {}",
+        "setsid -w {}",
+        "env {}",
+        "env -i A=1 {}",
+        "env -u A {}",
+        "env -S {q}",
+        "nohup {}",
+        "stdbuf -o L {}",
+        "ionice -c 3 {}",
+        "time -p {}",
+        "command {}",
+        "builtin {}",
+        "exec -a x {}",
+        "doas -u me {}",
+        "busybox {}",
+        "xargs -n 1 {}",
+        "echo x | xargs {}",
+        "sh -c {q}",
+        "bash -lc {q}",
+        "bash -o pipefail -c {q}",
+        "busybox sh -c {q}",
+        "/bin/sh -c {q} x y",
+        "find . -exec {} \\;",
+        "find . -execdir sh -c {q} +",
+        "git difftool -y -x {q}",
+        "git -c core.pager={q} log",
+        "git fetch --upload-pack={q} .",
+        "eval {q}",
+        "watch {q}",
+        "cd x && {}",
+        "true; {}",
+        "({})",
+        "A=1 {}",
+        "! {}",
+        "if true; then {}; fi",
+        "echo $({})",
+        "{} &",
+    ];
+
+    fn wrapped(command: &str, wrapper: &str) -> String {
+        let quoted = format!("'{}'", command.replace('\'', "'\\''"));
+        wrapper.replace("{q}", &quoted).replace("{}", command)
+    }
+
+    proptest! {
+        #[test]
+        fn a_denied_command_stays_denied_in_any_chain_of_wrappers(
+            command in prop::sample::select(&["sudo reboot", "sudo", "git push -f", "git push origin +main"][..]),
+            wrappers in prop::collection::vec(prop::sample::select(WRAPPERS), 0..6),
+        ) {
+            let line = wrappers.iter().fold(command.to_owned(), |line, wrapper| wrapped(&line, wrapper));
+            prop_assert!(denies(RULES, &line), "{line}");
+        }
+
+        #[test]
+        fn a_harmless_command_stays_allowed_in_a_wrapper(wrapper in prop::sample::select(WRAPPERS)) {
+            let line = wrapped("ls -la", wrapper);
+            prop_assert!(!denies(RULES, &line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_too_deep_to_be_read_is_denied() {
+        let deep = "env ".repeat(1000);
+        assert!(denies(RULES, &format!("{deep}sudo reboot")));
+        assert!(denies(RULES, &format!("{deep}ls")));
     }
 }

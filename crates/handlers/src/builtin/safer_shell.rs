@@ -225,11 +225,11 @@ fn is_program(word: &str, name: &str) -> bool {
 /// Labels a command line.
 fn label(line: &str) -> Label {
     let readings = readings(line);
-    let is_destructive = readings.iter().any(|reading| {
+    let is_destructive = readings.texts.iter().any(|reading| {
         let words: Vec<&str> = reading.split_whitespace().collect();
         DESTRUCTIVE.iter().any(|pattern| pattern.matches(&words))
     });
-    if is_destructive || runs_unread(line) {
+    if is_destructive || !readings.is_complete || runs_unread(line) {
         return Label::Destructive;
     }
     let has_other_syntax = line.chars().any(|c| is_syntax(c) && c != '|') || line.contains("||");
@@ -243,7 +243,7 @@ fn label(line: &str) -> Label {
 fn runs_unread(line: &str) -> bool {
     line.split('|').skip(1).any(|part| {
         let part = part.trim_start_matches('&');
-        readings(part).iter().any(|reading| {
+        readings(part).texts.iter().any(|reading| {
             let first = reading.split_whitespace().next();
             first.is_some_and(|first| INTERPRETERS.contains(&first))
         })

@@ -997,7 +997,10 @@ async fn a_question_ends_with_the_call_that_asks_it() {
         .await;
     assert!(answer.is_ok());
     let both = tokio::time::timeout(Duration::from_secs(60), given_up.acquire_many(2));
-    both.await.expect("somebody is still asked").unwrap().forget();
+    both.await
+        .expect("somebody is still asked")
+        .unwrap()
+        .forget();
 }
 
 #[tokio::test]

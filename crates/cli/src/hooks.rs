@@ -171,6 +171,7 @@ pub(crate) async fn load_quietly(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
+    let start = &approval::named_dir(start);
     let approvals = approval::known(start).await?;
     let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
     let known = approvals.clone();

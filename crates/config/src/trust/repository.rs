@@ -56,7 +56,8 @@ struct Commits {
 impl Repositories {
     /// Looks at the repositories of the approvals that may count in `start`.
     pub(super) async fn look(approved: &BTreeMap<PathBuf, Vec<Approved>>, start: &Path) -> Self {
-        let start = std::fs::canonicalize(start).unwrap_or_else(|_| start.to_owned());
+        let named = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+        let start = std::fs::canonicalize(start).unwrap_or_else(|_| named.clone());
         let (above, others): (Vec<_>, Vec<_>) = approved
             .iter()
             .partition(|(project, _)| start.starts_with(project));
@@ -92,6 +93,14 @@ impl Repositories {
         if let Some(here) = here {
             this.find_elsewhere(&others, &here, &start);
         }
+        // A link that has taken the place of a project must not lead away from its approvals.
+        let linked = others
+            .iter()
+            .filter(|(project, _)| named.starts_with(project));
+        let linked = linked.filter_map(|(project, _)| {
+            Some(((*project).clone(), std::fs::canonicalize(project).ok()?))
+        });
+        this.elsewhere.extend(linked);
         this
     }
 

@@ -142,7 +142,7 @@ impl Repositories {
         let now = known.unwrap_or_else(|| top(project));
         let seen = now.as_ref().and_then(|top| self.seen.get(top));
         match (approved, now.is_some(), seen) {
-            (RepositoryIdentity::None, false, _) => None,
+            (RepositoryIdentity::None, false, _) | (RepositoryIdentity::Unrecorded, ..) => None,
             (RepositoryIdentity::FirstCommit(first), false, _) => Some(format!(
                 "it was approved in the repository that begins with commit {}, and there is no repository here now",
                 short(first)
@@ -161,7 +161,6 @@ impl Repositories {
             }
             (_, true, Some(Err(problem))) => Some(format!("its repository cannot be read: {problem}")),
             (_, true, None) => Some("its repository was not looked at".to_owned()),
-            (RepositoryIdentity::Unrecorded, ..) => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::BufRead as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenterhook::RegisteredHook;
@@ -31,6 +31,16 @@ pub(crate) async fn known(start: &Path) -> Result<Option<Arc<Approvals>>, CliErr
     let approvals = Approvals::open_at(&dir, start).await;
     let approvals = approvals.map_err(|error| refused(&error))?;
     Ok(Some(Arc::new(approvals)))
+}
+
+/// Returns a working directory as the user's shell names it: a link on the way to it must not hide what was approved there.
+pub(crate) fn named_dir(dir: &Path) -> PathBuf {
+    let named = std::env::var_os("PWD").map(PathBuf::from);
+    let is_same = |named: &PathBuf| {
+        let (one, other) = (named.canonicalize(), dir.canonicalize());
+        named.is_absolute() && one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+    };
+    named.filter(is_same).unwrap_or_else(|| dir.to_owned())
 }
 
 /// Opens the user's approvals as they count in a folder.
@@ -213,7 +223,7 @@ pub(crate) async fn settle_displaced(
     if groups.is_empty() || disable::is_below_an_agent() {
         return Ok(false);
     }
-    let mut approvals = open(start).await?;
+    let mut approvals = open(&named_dir(start)).await?;
     let mut is_settled = false;
     for (project, here) in groups {
         if approvals.is_kept(project, here) {

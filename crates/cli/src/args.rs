@@ -723,6 +723,11 @@ pub(crate) struct TrustArgs {
     #[command(flatten)]
     pub(crate) mode: TrustMode,
 
+    /// Accept, as they are, approvals that were given in another folder or another repository, so that their hooks run here
+    /// instead of denying.
+    #[arg(long, conflicts_with_all = ["show", "all", "revoke", "names"])]
+    pub(crate) accept: bool,
+
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
 
@@ -748,11 +753,6 @@ pub(crate) struct TrustMode {
     /// Take approvals back: those of the named hooks, or all of this project.
     #[arg(long)]
     pub(crate) revoke: bool,
-
-    /// Accept, as they are, approvals that were given in another folder or another repository, so that their hooks run here
-    /// instead of denying.
-    #[arg(long, conflicts_with_all = ["show", "all", "revoke", "names"])]
-    pub(crate) accept: bool,
 }
 
 impl TrustArgs {

@@ -171,10 +171,11 @@ pub(crate) async fn load_quietly(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
+    let start = &approval::named_dir(start);
     let approvals = approval::known(start).await?;
     let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
     let known = approvals.clone();
-    let read = move || read_sources(&args, &lines, &start, services, known);
+    let read = move || read_sources(&args, &lines, &start, services, known.as_ref());
     let SourcesRead {
         mut loaded,
         mut lines,
@@ -235,12 +236,12 @@ fn read_sources(
     lines: &LineArgs,
     start: &Path,
     services: Services,
-    approvals: Option<Arc<Approvals>>,
+    approvals: Option<&Arc<Approvals>>,
 ) -> Result<SourcesRead, CliError> {
     let layers = config_dir::layers(&args.config, Some(start))?;
     // Decided once, whatever the project's folders are by the time that they are looked at.
     let trust = approvals
-        .clone()
+        .cloned()
         .map_or_else(Trust::nobody, Trust::Approved);
     let disabled = disable::known()?;
     // What cannot be loaded is collected here, and judged once for all kinds of sources.

@@ -99,7 +99,7 @@ fn trust(hook: &RegisteredHook, diverged: &[DivergedHook]) -> &'static str {
     match hook.source.layer {
         Layer::Project if hook.kind == "withheld" => "untrusted",
         Layer::Project => "approved",
-        layer => layer.as_str(),
+        Layer::System | Layer::User | Layer::Explicit | Layer::Code => hook.source.layer.as_str(),
     }
 }
 

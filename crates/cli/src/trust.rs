@@ -35,7 +35,7 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
     if args.mode.revoke {
         return revoke(&args, approvals, &hooks.loaded, &start);
     }
-    if args.mode.accept {
+    if args.accept {
         return accept(&args, approvals, &hooks.loaded.diverged).await;
     }
     let all = wanted(&hooks.loaded.brought, &args.names)?;
@@ -134,9 +134,10 @@ fn show_all(all: &[&Brought], approvals: &Approvals, hooks: &Hooks, is_json: boo
         (missing.len(), "approved and not there"),
     ];
     let others = others.iter().filter(|(number, _)| *number > 0);
-    let others: String = others
+    let others: Vec<String> = others
         .map(|(number, what)| format!(", {number} {what}"))
         .collect();
+    let others = others.concat();
     output::line(format_args!(
         "{} of this project: {} trusted, {} untrusted, {} changed{others}.",
         count(all.len(), "hook"),

@@ -275,11 +275,18 @@ impl Reloader {
     ) -> Reloaded {
         let mut problems = Vec::new();
         let trust = self.trust(&mut problems).await;
-        let loaded = self.load(&trust, &mut problems).await;
+        let loaded = Box::pin(self.load(&trust, &mut problems)).await;
         let changes = match loaded {
             Some((loaded, discovered)) => {
                 self.extensions = discovered.extensions;
-                let rules = self.rules(trust, is_asked);
+                let approvals = match trust {
+                    Trust::Caller => None,
+                    Trust::Approved(approvals) => Some(approvals),
+                };
+                let rules = Rules {
+                    approvals,
+                    is_asked,
+                };
                 self.take(&loaded, discovered.files, &rules, is_in_force)
             }
             None => Vec::new(),
@@ -308,17 +315,6 @@ impl Reloader {
             self.swap();
         }
         changes
-    }
-
-    fn rules(&self, trust: Trust, is_asked: bool) -> Rules {
-        let approvals = match trust {
-            Trust::Caller => None,
-            Trust::Approved(approvals) => Some(approvals),
-        };
-        Rules {
-            approvals,
-            is_asked,
-        }
     }
 
     /// Returns who says which hooks of the project run, by now.

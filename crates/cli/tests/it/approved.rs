@@ -329,12 +329,12 @@ fn editing_the_hook_file_of_a_guard_changes_nothing() {
     ] {
         fs::write(fortress.path(".tenterhook/hooks.yaml"), &text).unwrap();
         // The new gate `other` is untrusted, so it denies where that is wanted.
-        if !text.contains("other") {
-            fortress.holds("");
-        } else {
+        if text.contains("other") {
             let (status, said) = fortress.fire("", "rm -rf x", &[]);
             assert_eq!(status, 2, "{said}");
             assert!(said.contains("the guard says no"), "{said}");
+        } else {
+            fortress.holds("");
         }
     }
 }
@@ -489,7 +489,7 @@ fn a_second_copy_of_an_approved_repository_denies_until_that_is_settled() {
     let (from, to) = (fortress.path(""), fortress.path("../copy"));
     let copied = Command::new("cp").arg("-a").arg(&from).arg(&to).status();
     assert!(copied.unwrap().success());
-    fortress.denies_all("../copy", "is another copy of that repository");
+    fortress.denies_all("../copy", "is another folder");
     fortress.holds("");
     // The copy is accepted as it was approved, whatever is in it now.
     fs::remove_dir_all(to.join(".tenterhook")).unwrap();
@@ -507,6 +507,10 @@ fn a_second_copy_of_an_approved_repository_denies_until_that_is_settled() {
 impl Fortress {
     /// Calls the program in a folder below the project, and returns what it says.
     fn call_in(&self, below: &str, args: &[&str]) -> String {
+        self.call_with(below, args, &[])
+    }
+
+    fn call_with(&self, below: &str, args: &[&str], variables: &[(&str, &str)]) -> String {
         let last = self.last.as_ref().unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_tenterhook"))
             .args(args)
@@ -516,6 +520,7 @@ impl Fortress {
             .env("HOME", last.path("home"))
             .env("XDG_STATE_HOME", last.path("state"))
             .env("TENTERHOOK_CONFIG_DIR", last.path("config"))
+            .envs(variables.iter().copied())
             .output()
             .unwrap();
         let text = [output.stdout, output.stderr].concat();
@@ -556,4 +561,27 @@ fn a_repository_with_programs_of_its_own_starts_none_of_them_when_it_is_looked_a
     fs::remove_dir_all(fortress.path(".git/objects")).unwrap();
     fs::create_dir_all(fortress.path(".git/objects")).unwrap();
     fortress.denies_all("", "does not fit");
+}
+
+#[test]
+fn a_link_instead_of_the_project_leads_away_from_no_guard() {
+    let mut fortress = Fortress::of_hook_file();
+    let (project, other) = (fortress.path("../work"), fortress.path("../other"));
+    let project = project.canonicalize().unwrap();
+    fs::rename(&project, &other).unwrap();
+    symlink(&other, &project).unwrap();
+    for flags in [&[][..], &["--deny-untrusted"]] {
+        let event = json!({"tool_name": "shell", "tool_input": {"cmd": "ls"}, "cwd": project});
+        let args = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
+        let ran = fortress.call(&[&args[..], flags].concat(), &event.to_string());
+        assert_eq!(ran.status, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("is another folder"), "{}", ran.stderr);
+        fortress.last = Some(ran);
+        // A shell that went there by the link says so.
+        let ran = fortress.call_in("", &[&["list", "--json"], flags].concat());
+        assert!(!ran.contains("is another folder"), "{ran}");
+        let named = project.to_str().unwrap();
+        let ran = fortress.call_with("", &["list", "--json"], &[("PWD", named)]);
+        assert!(ran.contains("is another folder"), "{ran}");
+    }
 }

@@ -112,20 +112,16 @@ fn candidate(
         step: Step::Waits,
     };
     let objection = approvals.objection(&project.dir, approved);
-    let (divergence, denies) = match objection {
-        Some(problem) => (
-            Divergence::OtherRepository,
-            Some(displaced_reason(&approved.name, &problem)),
-        ),
-        None => {
-            let restored = approvals
-                .restore(&project.dir, approved)
-                .and_then(|item| load(&mut candidate, folder, project, approvals, approved, &item));
-            let denies = restored
-                .err()
-                .map(|problem| unrunnable_reason(&approved.name, &problem));
-            (divergence, denies)
-        }
+    let (divergence, denies) = if let Some(problem) = objection {
+        let reason = displaced_reason(&approved.name, &problem);
+        (Divergence::OtherRepository, Some(reason))
+    } else {
+        let restored = approvals
+            .restore(&project.dir, approved)
+            .and_then(|item| load(&mut candidate, folder, project, approvals, approved, &item));
+        let problem = restored.err();
+        let reason = problem.map(|problem| unrunnable_reason(&approved.name, &problem));
+        (divergence, reason)
     };
     if let Some(reason) = &denies {
         candidate.settle(FileState::Denied {

@@ -82,16 +82,13 @@ impl<'a> ApprovedCopies<'a> {
     /// Loads an approved hook. Where that is not possible, its gates deny.
     pub(super) fn load(&mut self, approved: &Approved, divergence: Divergence) -> Restored {
         let objection = self.approvals.objection(&self.project.dir, approved);
-        let (divergence, restored) = match objection {
-            Some(problem) => (
-                Divergence::OtherRepository,
-                Err(displaced_reason(&approved.name, &problem)),
-            ),
-            None => {
-                let restored = self.restore(approved);
-                let reason = |problem: String| unrunnable_reason(&approved.name, &problem);
-                (divergence, restored.map_err(reason))
-            }
+        let (divergence, restored) = if let Some(problem) = objection {
+            let reason = displaced_reason(&approved.name, &problem);
+            (Divergence::OtherRepository, Err(reason))
+        } else {
+            let restored = self.restore(approved);
+            let reason = |problem: String| unrunnable_reason(&approved.name, &problem);
+            (divergence, restored.map_err(reason))
         };
         let dir = &self.project.dir;
         match restored {

@@ -146,7 +146,7 @@ pub fn displaced(approvals: &Approvals) -> Vec<(DivergedHook, Vec<HookSpec>)> {
         let missing = approvals.approved(project).iter();
         for approved in missing.filter(|approved| !is_here(approved)) {
             let problem = format!(
-                "it was approved in `{}`, and `{}` is another copy of that repository",
+                "it was approved in `{}`, and `{}` is another folder",
                 project.display(),
                 here.display()
             );

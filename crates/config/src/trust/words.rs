@@ -275,24 +275,20 @@ impl NamedFiles {
     /// Adds an argument of a script. Only the script knows what it means, so a word that may be text as well
     /// as a file is not replaced.
     fn add_argument(&mut self, place: Place, text: &str, path: PathBuf, ground: Ground<'_>) {
-        let looks_like_path = text.contains('/') && !text.contains("://");
+        let is_of_project = |token: &&str| {
+            within(token, ground).is_some_and(|path| path != ground.dir && path.exists())
+        };
         if path.is_dir() {
             self.note_folder(text);
         } else if path.is_file() && (text.contains('/') || has_extension(text)) {
             self.push(place, path);
-        } else if path.is_file() {
-            self.unread.push(format!(
-                "`{text}` names a file of the project, which the script may read as it is then"
-            ));
-        } else if looks_like_path {
-            self.unread.push(format!(
-                "`{text}` does not exist; a file of that name is not covered by this approval"
-            ));
-        } else if let Some(found) = attached(text).find(|found| {
-            within(found, ground).is_some_and(|path| path != ground.dir && path.exists())
-        }) {
+        } else if let Some(found) = candidates(text).find(is_of_project) {
             self.unread.push(format!(
                 "`{found}` is of the project, and the script may read it as it is then"
+            ));
+        } else if looks_like_path(text) {
+            self.unread.push(format!(
+                "`{text}` does not exist; a file of that name is not covered by this approval"
             ));
         }
     }
@@ -519,6 +515,20 @@ pub(crate) fn too_many_beside(shown: &Path) -> String {
     )
 }
 
+/// Returns every part of a text that may be a path.
+fn candidates(text: &str) -> impl Iterator<Item = &str> {
+    std::iter::once(text)
+        .chain(tokens(text))
+        .flat_map(|token| std::iter::once(token).chain(attached(token)))
+}
+
+/// Says whether a word that names no file could only be a path.
+fn looks_like_path(text: &str) -> bool {
+    let extension = Path::new(text).extension().and_then(OsStr::to_str);
+    let has_name_end = extension.is_some_and(|end| end.chars().all(|c| c.is_ascii_alphabetic()));
+    !text.contains("://") && (text.contains('/') || (has_name_end && !text.starts_with('-')))
+}
+
 /// Returns what may be a path behind the letter of an option, as in `-fevil.mk`, or behind `@`.
 fn attached(token: &str) -> impl Iterator<Item = &str> {
     let behind_letter = token.strip_prefix('-').and_then(|rest| {
@@ -564,7 +574,13 @@ pub(crate) fn mentioned(files: &[ItemFile], ground: Ground<'_>) -> Vec<String> {
             )
         }));
     }
+    let more = notes.len().saturating_sub(MAX_MENTIONED);
     notes.truncate(MAX_MENTIONED);
+    if more > 0 {
+        notes.push(format!(
+            "the scripts mention {more} more files of the project"
+        ));
+    }
     notes
 }
 

@@ -283,6 +283,10 @@ fn what_cannot_be_covered_is_noted() {
         ("command: sh check.sh lib", "`lib`"),
         ("command: sh check.sh rules", "`rules`"),
         ("command: sh check.sh ./new", "`./new`"),
+        ("command: sh check.sh new.json", "`new.json`"),
+        ("command: sh check.sh -frules", "`rules`"),
+        ("command: sh check.sh '@rules'", "`rules`"),
+        ("command: sh check.sh rules=./rules", "rules"),
         ("command: sh mentions.sh", "`rules`"),
         ("command: sh check.sh, env: {HOME: .}", "HOME"),
         (

@@ -479,17 +479,14 @@ fn git<'a>(words: &'a [String], launches: &mut Vec<Launch>) -> Option<&'a str> {
 fn option_values(option: &str, words: &[String], launches: &mut Vec<Launch>) {
     let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
     for (at, word) in words.iter().enumerate() {
-        let attached = match letter {
-            Some(letter) => {
-                let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-                letters
-                    .and_then(|letters| letters.split_once(letter))
-                    .map(|(_, rest)| rest)
-            }
-            None => {
-                let (name, value) = word.split_once('=').unwrap_or((word, ""));
-                is_abbreviated(option, name).then_some(value)
-            }
+        let attached = if let Some(letter) = letter {
+            let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            letters
+                .and_then(|letters| letters.split_once(letter))
+                .map(|(_, rest)| rest)
+        } else {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            is_abbreviated(option, name).then_some(value)
         };
         let Some(attached) = attached else { continue };
         let value = if attached.is_empty() {

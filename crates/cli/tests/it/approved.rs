@@ -566,8 +566,8 @@ fn a_repository_with_programs_of_its_own_starts_none_of_them_when_it_is_looked_a
 #[test]
 fn a_link_instead_of_the_project_leads_away_from_no_guard() {
     let mut fortress = Fortress::of_hook_file();
-    let (project, other) = (fortress.path("../work"), fortress.path("../other"));
-    let project = project.canonicalize().unwrap();
+    let project = fortress.path("").canonicalize().unwrap();
+    let other = project.with_file_name("other");
     fs::rename(&project, &other).unwrap();
     symlink(&other, &project).unwrap();
     for flags in [&[][..], &["--deny-untrusted"]] {

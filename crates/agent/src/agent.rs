@@ -26,6 +26,7 @@ use crate::life::{Identity, Life, Setup};
 use crate::limit::{Limits, RetryPolicy};
 use crate::model::{Models, SelectError, Selected, ThinkingLevel};
 use crate::permission::{Permissions, RuleProblem};
+use crate::protection::ProtectedFiles;
 use crate::provider::{ModelId, Provider};
 use crate::queue::{AgentHandle, Queues};
 use crate::resource::{ResourcePlaces, Resources};
@@ -107,6 +108,7 @@ pub(crate) struct Parts {
     toolbox: Toolbox,
     tools: Option<Vec<String>>,
     permissions: Permissions,
+    protected_files: Arc<ProtectedFiles>,
     frontend: Arc<dyn Frontend>,
     agents: Vec<AgentSpec>,
     restrictions: BTreeMap<String, Arc<AgentRestrictions>>,
@@ -217,6 +219,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn permissions(mut self, permissions: Permissions) -> Self {
         self.parts.permissions = permissions;
+        self
+    }
+
+    /// Protects files from the file tools, whatever the rules say. The default is none.
+    #[must_use]
+    pub fn protected_files(mut self, files: ProtectedFiles) -> Self {
+        self.parts.protected_files = Arc::new(files);
         self
     }
 
@@ -424,6 +433,7 @@ impl Parts {
             models: self.models.clone(),
             toolbox: self.toolbox.clone(),
             permissions: self.permissions.clone(),
+            protected_files: Arc::clone(&self.protected_files),
             cwd: self.cwd.clone(),
             agents: self.agents.clone(),
             restrictions: self.restrictions.clone(),
@@ -632,6 +642,7 @@ impl Agent {
                 toolbox: Toolbox::standard(),
                 tools: None,
                 permissions: Permissions::new(),
+                protected_files: Arc::default(),
                 frontend: Arc::new(NonInteractive),
                 agents: Vec::new(),
                 restrictions: BTreeMap::new(),

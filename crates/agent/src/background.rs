@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tenterhook_process::cut;
 use tenterhook_protocol::TaskId;
 use tenterhook_protocol::event::SubagentStatus;
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
@@ -218,8 +219,7 @@ impl Task {
 
     fn line(&self) -> String {
         let (state, time) = self.state();
-        let task: String = self.words.chars().take(SHOWN).collect();
-        let task = task.lines().next().unwrap_or_default();
+        let task = cut::head(self.words.lines().next().unwrap_or_default(), SHOWN);
         format!(
             "{} {} {state} {} s: {task}",
             self.id,

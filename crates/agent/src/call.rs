@@ -12,7 +12,7 @@ mod gate;
 mod settle;
 
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hooks::Hooks;
 use crate::life::Setup;
+use crate::protection::WriteGuard;
 use crate::tool::{Delegate, Progress, Tool, ToolContext, ToolFailure};
 
 /// What the model is told of a call that the end of the run prevented.
@@ -91,6 +92,8 @@ struct Passage<'a> {
     attempt: u32,
     /// The arguments that the user has agreed to.
     approved: Option<JsonObject>,
+    /// The protected file whose change the user has agreed to.
+    agreed_target: Option<PathBuf>,
     /// What became of the run before.
     failure: Option<ToolResult>,
     /// The newest run failed in a way in which the next one would fail too.
@@ -345,6 +348,7 @@ impl Bench<'_> {
             stop: None,
             attempt: 1,
             approved: None,
+            agreed_target: None,
             failure: None,
             failed_permanently: false,
             clock: Clock::default(),
@@ -380,6 +384,7 @@ impl Bench<'_> {
             cancel: self.cancel.clone(),
             progress,
             delegate: self.delegate,
+            write_guard: self.write_guard(passage),
         };
         let running =
             AssertUnwindSafe(passage.tool.run(passage.input.clone(), context)).catch_unwind();
@@ -430,6 +435,12 @@ impl Bench<'_> {
         format!(
             "The tool call did not run: {used} tokens are used and the budget is {budget}. Answer with what you have."
         )
+    }
+
+    /// Returns what opens files for a call.
+    fn write_guard(&self, passage: &Passage<'_>) -> WriteGuard {
+        let files = Arc::clone(&self.setup.protected_files);
+        WriteGuard::new(files, passage.agreed_target.clone())
     }
 
     fn cwd(&self) -> &Path {

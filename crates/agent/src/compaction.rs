@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pre_compact (block; context steers the summary) → before_compaction (block; supply the summary)
-//!   → compaction_start → the model, asked through before_llm_call → after_compaction | compaction_failed
+//!   → compaction_start → context, before_llm_call → the model → after_compaction | compaction_failed
 //! ```
 //!
 //! The model that summarises gets one message that quotes the conversation, so that no tool is called
@@ -13,8 +13,8 @@ mod quote;
 
 use tenterhook_protocol::event::{
     AfterCompaction, AfterLlmCall, BeforeCompaction, BeforeLlmCall, CompactionFailed,
-    CompactionPreparation, CompactionReason, CompactionSource, CompactionStart, NotificationLevel,
-    PreCompact, SessionEntry,
+    CompactionPreparation, CompactionReason, CompactionSource, CompactionStart, Context,
+    NotificationLevel, PreCompact, SessionEntry,
 };
 use tenterhook_protocol::{Decision, EntryId, Event, Message, Messages, Role};
 use thiserror::Error;
@@ -285,7 +285,10 @@ impl Life {
         cancel: &CancellationToken,
     ) -> Result<String, CompactionError> {
         let selected = self.setup.selected();
-        let mut text = quote(source.messages, self.setup.context_window());
+        let messages = self
+            .pass_context(source.messages.to_vec().into(), hooks, cancel)
+            .await?;
+        let mut text = quote(&messages, self.setup.context_window());
         for fragment in guidance {
             text.push_str("\n\n");
             text.push_str(fragment);
@@ -322,6 +325,26 @@ impl Life {
             return Err(CompactionError::Model(error));
         }
         Ok(summary)
+    }
+
+    /// Shows hooks the conversation before it is quoted, as they see it before every other model call: what they keep
+    /// from the model, they keep from this one.
+    async fn pass_context(
+        &self,
+        messages: Messages,
+        hooks: &Hooks,
+        cancel: &CancellationToken,
+    ) -> Result<Messages, CompactionError> {
+        let build = || Context {
+            messages: messages.clone(),
+        };
+        let outcome = hooks.fire(build).await;
+        if cancel.is_cancelled() {
+            return Err(CompactionError::Canceled);
+        }
+        Ok(outcome
+            .into_rewritten()
+            .map_or(messages, |event| event.messages))
     }
 
     /// A summary is a model call like any other: what keeps text from the model keeps it from this one.

@@ -138,6 +138,9 @@ pub enum AskedBy<'a> {
     },
     /// A rule that asks.
     Rule,
+    /// No one: the call changes a [protected file](crate::ProtectedFiles). The answer is about this one change, so
+    /// [`Approval::AllowSession`] means [`Approval::AllowOnce`].
+    Protection,
     /// Nobody: no rule allows the call.
     Default,
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tenterhook::Dispatcher;
-use tenterhook_protocol::event::{AgentError, Notification, NotificationLevel};
-use tenterhook_protocol::{Event, Outcome, SessionId};
+use tenterhook_protocol::event::{AgentError, MessageEnd, Notification, NotificationLevel};
+use tenterhook_protocol::{Event, Message, Outcome, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use crate::frontend::{Frontend, HookFailure, RESULT_EVENTS};
@@ -96,6 +96,22 @@ impl Hooks {
     /// Sends an event that nobody can answer.
     pub(crate) async fn tell<E: Event>(&self, build: impl FnOnce() -> E) {
         let _told = self.fire_always(build).await;
+    }
+
+    /// Lets hooks replace a complete message before it is stored. Its role stays.
+    pub(crate) async fn finish_message(&self, message: Message) -> Message {
+        let ended = || MessageEnd {
+            message: message.clone(),
+        };
+        let outcome = self.fire_always(ended).await;
+        match outcome.into_rewritten() {
+            Some(event) => Message {
+                role: message.role,
+                tool_call_id: message.tool_call_id,
+                ..event.message
+            },
+            None => message,
+        }
     }
 
     #[cfg_attr(unhooked, expect(dead_code, reason = "there are no outcomes"))]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenterhook_handlers::ResponseCache;
+use tenterhook_process::cut;
 use tenterhook_protocol::event::{
     DiscoverReason, InputSource, NotificationLevel, ResourcesDiscover, SavePoint, SessionEnd,
     SessionEndReason, SessionInfoChange, SessionSource, SessionStart,
@@ -21,6 +22,7 @@ use crate::hooks::Hooks;
 use crate::limit::{Limits, RetryPolicy};
 use crate::model::{Models, Selected};
 use crate::permission::Permissions;
+use crate::protection::ProtectedFiles;
 use crate::queue::Queues;
 use crate::resource::{ResourcePlaces, Resources};
 use crate::restriction::{AgentRestrictions, Restrictions};
@@ -45,6 +47,7 @@ pub(crate) struct Setup {
     pub(crate) models: Models,
     pub(crate) toolbox: Toolbox,
     pub(crate) permissions: Permissions,
+    pub(crate) protected_files: Arc<ProtectedFiles>,
     pub(crate) cwd: PathBuf,
     pub(crate) agents: Vec<AgentSpec>,
     /// The restrictions of agents, by name.
@@ -178,7 +181,8 @@ pub(crate) fn one_line(text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let plain: String = plain.collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
-    words.join(" ").chars().take(LONGEST_NAME).collect()
+    let line = words.join(" ");
+    cut::head(&line, LONGEST_NAME).trim_end().to_owned()
 }
 
 /// An agent and its session.

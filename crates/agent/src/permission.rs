@@ -39,6 +39,7 @@ use crate::tool::Tool;
 /// | commands that run one another, more than 16 deep | never matches | always matches |
 /// | a path with `..` | never matches | is judged as written, resolved and absolute |
 /// | a path through a link | matches only if the place it leads to does too | the place it leads to is judged too, also where the rule names the link |
+/// | a file with hard links | never matches: one of its other names may be anywhere | is judged by the name that the call uses |
 ///
 /// A tool that is given no `path`, or no `cwd`, works in the session's directory, and is judged as if
 /// the argument were `.`. Paths are compared as the disk has them, so an allow rule for a folder that
@@ -188,7 +189,9 @@ impl Argument<'_> {
             }
             Meaning::Path => {
                 let mut found = self.place().found().into_iter();
-                !goes_up(&self.text) && found.any(|name| pattern.matches(&name))
+                !goes_up(&self.text)
+                    && !self.place().has_other_links()
+                    && found.any(|name| pattern.matches(&name))
             }
             Meaning::Text => true,
         };
@@ -822,6 +825,29 @@ mod tests {
             ),
             Ruling::Deny("shell(cwd=secret*)".into())
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_hard_link_to_a_file_elsewhere_is_covered_by_no_allow_rule_for_a_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("work/src")).unwrap();
+        std::fs::write(root.join("secret"), "").unwrap();
+        std::fs::write(root.join("work/src/own"), "").unwrap();
+        std::fs::hard_link(root.join("secret"), root.join("work/src/hard")).unwrap();
+        std::os::unix::fs::symlink("hard", root.join("work/src/soft")).unwrap();
+        let judge = |rules: &Permissions, path: &str| {
+            let input = json!({"path": path, "content": ""});
+            rules.judge(&WriteFile, input.as_object().unwrap(), &root.join("work"))
+        };
+        let of_path = Permissions::new().allow(rule("write_file(path=src/*)"));
+        assert_eq!(judge(&of_path, "src/own"), Ruling::Allow);
+        assert_eq!(judge(&of_path, "src/new"), Ruling::Allow);
+        assert_eq!(judge(&of_path, "src/hard"), Ruling::Unruled);
+        assert_eq!(judge(&of_path, "src/soft"), Ruling::Unruled);
+        let whole = Permissions::new().allow(rule("write_file"));
+        assert_eq!(judge(&whole, "src/hard"), Ruling::Allow);
     }
 
     #[cfg(unix)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::permission::follow;
+use crate::protection::has_other_links;
 use crate::tool::{TRANSFER_TASK, ToolFailure, Toolbox};
 
 /// What an agent may not do. The default restricts nothing.
@@ -99,6 +100,22 @@ impl Folders {
     }
 }
 
+impl Folders {
+    /// Checks an absolute path of a file that is to be changed. A file with several names may be one of a folder that may not
+    /// be used.
+    pub(crate) fn check_change(&self, path: &Path) -> Result<(), ToolFailure> {
+        self.check(path)?;
+        let has_other_links = || std::fs::metadata(path).is_ok_and(|it| has_other_links(&it));
+        if self.restrictions.is_empty() || !has_other_links() {
+            return Ok(());
+        }
+        Err(ToolFailure::permanent(format!(
+            "`{}` has hard links, which may be outside the folders that this agent may use",
+            path.display()
+        )))
+    }
+}
+
 impl FolderRestriction {
     /// Says whether the place that a path leads to may be used. A folder that leads nowhere allows nothing, and where it
     /// should deny, denies everything.
@@ -162,6 +179,13 @@ mod tests {
         ] {
             let checked = both.check(&cwd.join(path));
             assert_eq!(checked.is_ok(), is_allowed, "{path}");
+        }
+        fs::write(root.join("outside/file"), "").unwrap();
+        fs::write(root.join("work/own"), "").unwrap();
+        fs::hard_link(root.join("outside/file"), root.join("work/hard")).unwrap();
+        for (path, may_change) in [("own", true), ("new", true), ("hard", false)] {
+            let checked = both.check_change(&cwd.join(path));
+            assert_eq!(checked.is_ok(), may_change, "{path}");
         }
         assert!(folders(&cwd, &[], &["loop"]).check(&cwd.join("a")).is_err());
         assert!(folders(&cwd, &["loop"], &[]).check(&cwd.join("a")).is_err());

@@ -10,7 +10,7 @@ mod turn;
 
 use tenterhook_protocol::event::{
     AgentEnd, AgentEndReason, AgentSettled, AgentStart, BeforeAgentStart, MaxIterations,
-    MessageEnd, MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
+    MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
     UserPromptSubmit, UserSteeringSubmit, WaitReason, WaitingForUser,
 };
 use tenterhook_protocol::{Decision, EntryId, Event, GateEvent, Image, Message, Outcome, Role};
@@ -337,24 +337,8 @@ impl<'a> Run<'a> {
             message: message.clone(),
         };
         self.hooks.tell(started).await;
-        let message = self.finish_message(message).await;
+        let message = self.hooks.finish_message(message).await;
         self.life.session.push(message)
-    }
-
-    /// Lets hooks put another message of the same role in the place of a complete one.
-    async fn finish_message(&self, message: Message) -> Message {
-        let ended = || MessageEnd {
-            message: message.clone(),
-        };
-        let outcome = self.hooks.fire_always(ended).await;
-        match outcome.into_rewritten() {
-            Some(event) => Message {
-                role: message.role,
-                tool_call_id: message.tool_call_id,
-                ..event.message
-            },
-            None => message,
-        }
     }
 
     /// Fails if the run was cancelled: hooks that were cancelled with it may not have answered.

@@ -44,11 +44,12 @@ pub(crate) use self::read::NAME as READ_FILE;
 pub use self::read::ReadFile;
 pub use self::retry::ToolRetry;
 pub use self::search::Search;
-pub use self::shell::ShellTool;
+pub use self::shell::{AGENT_VARIABLE, ShellTool};
 pub use self::transfer::TransferTask;
 pub(crate) use self::transfer::{Agents, NAME as TRANSFER_TASK};
 pub use self::write::WriteFile;
 use crate::background::Tasks;
+use crate::protection::WriteGuard;
 use crate::provider::ToolSpec;
 use crate::restriction::{Folders, Restrictions};
 
@@ -100,6 +101,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Says what is wrong in words that the model can act on.
     fn check(&self, input: &JsonObject) -> Result<(), InvalidInput>;
 
+    /// Returns the path of the file that a call changes, as the call names it. If the file is
+    /// [protected](crate::ProtectedFiles), the user is asked. The default is that a call changes no file.
+    fn changed_file<'a>(&self, _input: &'a JsonObject) -> Option<&'a str> {
+        None
+    }
+
     /// Runs the tool on arguments that [`Tool::check`] accepted.
     ///
     /// A tool that ends by itself when `context` is cancelled can leave things in order; one that does
@@ -125,6 +132,7 @@ pub struct ToolContext<'a> {
     /// Takes what the tool has so far.
     pub progress: Progress,
     pub(crate) delegate: &'a dyn Delegate,
+    pub(crate) write_guard: WriteGuard,
 }
 
 impl fmt::Debug for ToolContext<'_> {
@@ -273,7 +281,7 @@ fn read_input<T: DeserializeOwned>(tool: &str, input: &JsonObject) -> Result<T, 
 }
 
 /// Runs file work on a thread that may block.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolFailure> + Send + 'static,
 ) -> Result<T, ToolFailure> {
     match tokio::task::spawn_blocking(work).await {
@@ -447,6 +455,7 @@ pub(crate) mod testing {
             cancel,
             progress: Progress::default(),
             delegate: &NoDelegate::default(),
+            write_guard: WriteGuard::default(),
         };
         tool.run(input, context)
             .await

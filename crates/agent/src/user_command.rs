@@ -1,7 +1,7 @@
 //! Commands that the user runs: not the model's, so no rule and no gate of tools judges them.
 //!
 //! ```text
-//! user_bash (handled; supply the result; replace the command) → the command → the session
+//! user_bash (handled; supply the result; replace the command) → the command → message_end (replace it) → the session
 //! ```
 
 use std::time::Duration;
@@ -108,7 +108,13 @@ impl Life {
             Some(result) => result,
             None => self.run_line(&line, cancel).await?,
         };
-        self.keep_run(&line, &result, is_excluded);
+        let message = if is_excluded {
+            None
+        } else {
+            let message = Message::user(told(&line, &result));
+            Some(hooks.finish_message(message).await)
+        };
+        self.keep_run(&line, &result, message);
         self.save().await;
         Ok(UserCommandRun {
             line,
@@ -147,14 +153,15 @@ impl Life {
         })
     }
 
-    fn keep_run(&mut self, line: &str, result: &BashResult, is_excluded: bool) {
-        let message = (!is_excluded).then(|| Message::user(told(line, result)));
+    /// Stores a run. Without a message the model does not see it, and its output is kept beside the conversation.
+    fn keep_run(&mut self, line: &str, result: &BashResult, message: Option<Message>) {
+        let output = message.is_none().then(|| excerpt(result.output.clone()));
         let data = json!({
             "command": line,
             "exit_code": result.exit_code,
             "cancelled": result.cancelled,
             "truncated": result.truncated,
-            "output": is_excluded.then(|| excerpt(result.output.clone())),
+            "output": output,
         });
         self.session.push_run(message, data);
     }

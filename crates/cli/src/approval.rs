@@ -10,8 +10,8 @@ use tenterhook_config::{
     Approvals, Brought, DivergedHook, Divergence, Item, TrustError, TrustState,
 };
 
+use crate::below;
 use crate::data_dir::data_dir;
-use crate::disable;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
@@ -220,7 +220,7 @@ pub(crate) async fn settle_displaced(
         .map(|hook| (hook.project.as_path(), hook.here()))
         .collect();
     // The shell of an agent must not answer for the user.
-    if groups.is_empty() || disable::is_below_an_agent() {
+    if groups.is_empty() || below::refuse("accept approvals").is_err() {
         return Ok(false);
     }
     let mut approvals = open(&named_dir(start)).await?;

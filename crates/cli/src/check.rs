@@ -119,7 +119,8 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     } = checked;
     let (hooks, events) = (loaded.specs.len(), events(&loaded));
     let never_fired = fired::never_fired(&loaded);
-    let warnings = matched::unmatched(&loaded.specs, &tools);
+    let mut warnings = matched::unmatched(&loaded.specs, &tools);
+    warnings.extend(matched::misspelt_agents(&loaded.specs));
     if args.json {
         let of_broken = broken.iter().flat_map(|source| &source.problems);
         output::json(&Report {

@@ -9,6 +9,7 @@ use tenterhook::journal::{FORMAT_VERSION, JournalRecord, SourceAction, SourceRec
 use tenterhook::{JournalSink as _, Layer};
 use tenterhook_config::{DisabledError, DisabledSources, Discovery, Trust};
 
+use crate::answers::Answers;
 use crate::args::SourceArgs;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
@@ -16,11 +17,7 @@ use crate::exit::Exit;
 use crate::interrupt::{self, Interrupts};
 use crate::output;
 use crate::safe::safe_line;
-use crate::stdin::Lines;
-use crate::{approval, config_dir, journal};
-
-/// How many ancestors of this process are looked at.
-const MAX_ANCESTORS: usize = 1_024;
+use crate::{approval, below, config_dir, journal};
 
 /// A source that is in force here.
 #[derive(Debug, Clone)]
@@ -39,10 +36,7 @@ pub(crate) fn known() -> Result<DisabledSources, CliError> {
 }
 
 pub(crate) async fn disable(args: SourceArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
-    if is_below_an_agent() {
-        let message = "a program that Tenterhook runs cannot disable hooks";
-        return Err(CliError::new(Exit::Usage, message).hint("run it in a terminal of your own"));
-    }
+    below::refuse("disable hooks")?;
     let dir = folder()?;
     let known = find(&args, interrupts).await?;
     if known.layer == Layer::System {
@@ -70,6 +64,7 @@ pub(crate) async fn disable(args: SourceArgs, interrupts: &Interrupts) -> Result
 }
 
 pub(crate) async fn enable(args: SourceArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    below::refuse("enable hooks")?;
     let dir = folder()?;
     let path = match disabled_path(&dir, &args.source)? {
         Some(path) => path,
@@ -81,25 +76,6 @@ pub(crate) async fn enable(args: SourceArgs, interrupts: &Interrupts) -> Result<
     }
     report(&args, &path, SourceAction::Enabled, was_disabled);
     Ok(Exit::Done)
-}
-
-/// Says whether this process was started by another Tenterhook, for example by the shell tool of its agent: an agent must not
-/// disable its own guards. Only Linux tells.
-pub(crate) fn is_below_an_agent() -> bool {
-    let program = |process: &str| std::fs::read_link(format!("/proc/{process}/exe")).ok();
-    let Some(own) = program("self") else {
-        return false;
-    };
-    let parent = |process: &str| -> Option<String> {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The name of the program stands in brackets and may hold anything.
-        let (_, fields) = stat.rsplit_once(')')?;
-        fields.split_whitespace().nth(1).map(str::to_owned)
-    };
-    let ancestors = std::iter::successors(parent("self"), |process| parent(process));
-    ancestors
-        .take(MAX_ANCESTORS)
-        .any(|process| program(&process).is_some_and(|program| program == own))
 }
 
 /// Returns the disabled source that a word names by its path or file name, also where the file is gone.
@@ -193,18 +169,14 @@ async fn confirm(path: &Path, interrupts: &Interrupts) -> Result<bool, CliError>
         let message = "stdin is not a terminal, so no one can be asked; nothing was disabled";
         return Err(CliError::new(Exit::Usage, message).hint("pass `--yes`"));
     }
-    output::text(format_args!(
+    let question = format!(
         "Disable `{}`? Its hooks will not run, so what they guard is not guarded. [y/N] ",
         shown(path)
-    ));
-    let lines = Lines::default();
-    let line = interrupts
-        .token()
-        .run_until_cancelled(lines.next())
-        .await
-        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted; nothing was disabled"))?
-        .map_err(|error| CliError::new(Exit::Failed, "cannot read the answer").cause(&error))?;
-    Ok(line.is_some_and(|line| matches!(line.to_lowercase().as_str(), "y" | "yes")))
+    );
+    let unchanged = "nothing was disabled";
+    let answers = Answers::plain();
+    let answer = answers.confirm(&question, unchanged, interrupts).await?;
+    Ok(answer.unwrap_or(false))
 }
 
 /// Writes to the journal what the user did.

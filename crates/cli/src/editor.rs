@@ -1,21 +1,33 @@
-//! The line that a person writes at a terminal: with history, completion, hints, several lines and pasted text.
+//! The line that a person writes at a terminal: with history, completion, hints, several lines and pasted text, or plain
+//! where the terminal edits it.
 //!
-//! A thread of its own reads keys, and only while somebody waits for a line. What is printed meanwhile it prints above
-//! the line. Whoever stops waiting ends the edit.
+//! A separate thread reads keys, and only while someone waits for a line. It prints the output of others above the line.
+//! When no one waits any more, the edit ends.
+//!
+//! A question is answered only by keys that are pressed after it can be read. Keys that come too early are text for the
+//! next prompt (`early.rs`).
 
 mod completion;
+#[cfg(unix)]
+mod early;
 mod history;
 mod look;
+#[cfg(unix)]
+mod plain;
 
 use std::cell::OnceCell;
 use std::io;
+#[cfg(unix)]
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(unix)]
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use reedline::{
-    ColumnarMenu, Emacs, ExternalPrinter, KeyCode, KeyModifiers, MenuBuilder as _, Reedline,
-    ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
+    ColumnarMenu, EditCommand, Emacs, ExternalPrinter, KeyCode, KeyModifiers, MenuBuilder as _,
+    Reedline, ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,6 +36,8 @@ pub(crate) use self::completion::{Word, Words};
 use self::history::History;
 use self::look::{Highlight, Hints, Line};
 use crate::output::{self, above};
+#[cfg(unix)]
+use crate::safe::safe;
 
 /// The name of the menu of completions.
 const MENU: &str = "completion";
@@ -58,9 +72,24 @@ struct Request {
     reply: oneshot::Sender<io::Result<Entered>>,
 }
 
-/// Asks for lines.
+/// How lines are read.
+#[derive(Debug)]
+pub(crate) enum LineMode {
+    /// Key by key, at a terminal that can move its cursor.
+    Edited {
+        /// Where lines are kept.
+        history: Option<PathBuf>,
+        is_coloured: bool,
+    },
+    /// As lines that the terminal edits.
+    #[cfg(unix)]
+    Plain,
+}
+
+/// Reads lines from the terminal that is standard input.
 #[derive(Debug)]
 pub(crate) struct Editor {
+    is_edited: bool,
     requests: mpsc::Sender<Request>,
     is_given_up: Arc<AtomicBool>,
     words: Arc<Mutex<Words>>,
@@ -82,10 +111,11 @@ impl Drop for Waiting<'_> {
 }
 
 impl Editor {
-    /// Starts the thread. `history` is where lines are kept, if they are.
-    pub(crate) fn start(history: Option<PathBuf>, is_coloured: bool) -> Self {
+    /// Starts the thread.
+    pub(crate) fn start(mode: LineMode) -> Self {
         let (requests, receiver) = mpsc::channel(REQUESTS);
         let this = Self {
+            is_edited: matches!(mode, LineMode::Edited { .. }),
             requests,
             is_given_up: Arc::default(),
             words: Arc::default(),
@@ -95,11 +125,18 @@ impl Editor {
             is_given_up: Arc::clone(&this.is_given_up),
             words: Arc::clone(&this.words),
             history: OnceCell::new(),
-            file: history,
-            is_coloured,
+            mode,
         };
-        std::thread::spawn(move || desk.serve(receiver));
+        // Without a thread the other end of the requests is gone, which `read` reports.
+        std::thread::Builder::new()
+            .spawn(move || desk.serve(receiver))
+            .ok();
         this
+    }
+
+    /// Says whether keys are read one by one, Ctrl-C among them.
+    pub(crate) fn is_edited(&self) -> bool {
+        self.is_edited
     }
 
     /// Changes what lines can be completed to.
@@ -133,8 +170,22 @@ struct Desk {
     words: Arc<Mutex<Words>>,
     /// Opened when the first prompt is written.
     history: OnceCell<History>,
-    file: Option<PathBuf>,
-    is_coloured: bool,
+    mode: LineMode,
+}
+
+/// What was typed before a question could be read. The next prompt begins with it, whoever asked the question.
+static EARLY: Mutex<String> = Mutex::new(String::new());
+
+fn keep_early(text: &str) {
+    let mut early = EARLY.lock().unwrap_or_else(PoisonError::into_inner);
+    if !early.is_empty() && !text.is_empty() {
+        early.push('\n');
+    }
+    early.push_str(text);
+}
+
+fn take_early() -> String {
+    std::mem::take(&mut *EARLY.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Desk {
@@ -145,12 +196,121 @@ impl Desk {
             if request.reply.is_closed() {
                 continue;
             }
+            above::open();
             let entered = self.read(&request.purpose);
+            if above::is_open() {
+                close_without_line();
+            }
             request.reply.send(entered).ok();
         }
     }
 
     fn read(&self, purpose: &Purpose) -> io::Result<Entered> {
+        if let Purpose::Answer(question) = purpose {
+            self.draw_question(question)?;
+            if self.is_given_up.load(Ordering::SeqCst) {
+                return Ok(Entered::End);
+            }
+        }
+        match self.mode {
+            LineMode::Edited {
+                ref history,
+                is_coloured,
+            } => {
+                let file = history.clone();
+                self.edit(purpose, file, is_coloured)
+            }
+            #[cfg(unix)]
+            LineMode::Plain => self.read_plain(purpose),
+        }
+    }
+
+    /// Draws a question and waits until keys count as its answer.
+    #[cfg(unix)]
+    fn draw_question(&self, question: &str) -> io::Result<()> {
+        let is_edited = matches!(self.mode, LineMode::Edited { .. });
+        let queued = || {
+            if is_edited {
+                early::take_queued()
+            } else {
+                Ok(Vec::new())
+            }
+        };
+        if is_edited {
+            // From here on, so that no key between this and the editor's start is shown by the terminal.
+            enable_raw_mode()?;
+        }
+        let early = early::draw_question(
+            io::stdin().as_fd(),
+            &early::SystemClock,
+            &self.is_given_up,
+            queued,
+            || output::text_now(question),
+        );
+        if is_edited && (early.is_err() || self.is_given_up.load(Ordering::SeqCst)) {
+            disable_raw_mode()?;
+        }
+        let early = early?;
+        keep_early(&early);
+        if is_edited {
+            // The editor draws the question again, over this one.
+            output::text_now("\r");
+        }
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    #[expect(
+        clippy::unnecessary_wraps,
+        clippy::unused_self,
+        reason = "other systems have something to do here"
+    )]
+    fn draw_question(&self, _question: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Reads a line that the terminal edits.
+    #[cfg(unix)]
+    fn read_plain(&self, purpose: &Purpose) -> io::Result<Entered> {
+        let (before, early) = match purpose {
+            Purpose::Prompt => {
+                let early = take_early();
+                let before = format!("> {}", safe(&early));
+                output::text_now(&before);
+                (before, early)
+            }
+            Purpose::Answer(question) => (question.clone(), String::new()),
+        };
+        let goes_on = || {
+            if self.is_given_up.load(Ordering::SeqCst) {
+                return false;
+            }
+            let lines = above::take();
+            if !lines.is_empty() {
+                output::end_line();
+                output::print_now(&lines);
+                output::text_now(&before);
+            }
+            true
+        };
+        let Some(line) = plain::read_line(io::stdin().as_fd(), goes_on)? else {
+            return Ok(Entered::End);
+        };
+        if self.is_given_up.load(Ordering::SeqCst) {
+            return Ok(Entered::End);
+        }
+        // The person's Enter ended the line.
+        above::close(|rest| output::print_now(&rest));
+        Ok(Entered::Line(early + &line))
+    }
+
+    /// Reads a line key by key.
+    fn edit(
+        &self,
+        purpose: &Purpose,
+        history: Option<PathBuf>,
+        is_coloured: bool,
+    ) -> io::Result<Entered> {
         let printer = ExternalPrinter::new(above::MOST);
         let completion = Completion::new(Arc::clone(&self.words), printer.sender());
         let unprinted = completion.unprinted();
@@ -160,7 +320,7 @@ impl Desk {
             Purpose::Answer(question) => Line::question(question),
         };
         let mut editor = Reedline::create()
-            .with_ansi_colors(self.is_coloured)
+            .with_ansi_colors(is_coloured)
             .use_bracketed_paste(true)
             .with_break_signal(Arc::clone(&self.is_given_up))
             .with_external_printer(printer)
@@ -170,9 +330,12 @@ impl Desk {
             )))
             .with_completer(Box::new(completion));
         if matches!(purpose, Purpose::Prompt) {
-            editor = self.with_comforts(editor);
+            editor = self.with_comforts(editor, history);
+            let early = take_early();
+            if !early.is_empty() {
+                editor.run_edit_commands(&[EditCommand::InsertString(early)]);
+            }
         }
-        above::open();
         let signal = editor.read_line(&line);
         above::close(|rest| {
             if !matches!(signal, Ok(Signal::Success(_) | Signal::CtrlC)) {
@@ -190,10 +353,8 @@ impl Desk {
     }
 
     /// Gives an editor what only prompts need.
-    fn with_comforts(&self, editor: Reedline) -> Reedline {
-        let history = self
-            .history
-            .get_or_init(|| History::open(self.file.clone()));
+    fn with_comforts(&self, editor: Reedline, file: Option<PathBuf>) -> Reedline {
+        let history = self.history.get_or_init(|| History::open(file));
         let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
         let mut keys = default_emacs_keybindings();
         keys.add_binding(
@@ -212,4 +373,12 @@ impl Desk {
             .with_partial_completions(true)
             .with_edit_mode(Box::new(Emacs::new(keys)))
     }
+}
+
+/// Prints what others printed meanwhile, behind a line that was not ended.
+fn close_without_line() {
+    above::close(|rest| {
+        output::end_line();
+        output::print_now(&rest);
+    });
 }

@@ -41,14 +41,23 @@ pub(crate) struct Writer {
 pub(crate) fn start(interrupts: &Interrupts) -> (Feed, Writer) {
     let (lines, receiver) = mpsc::channel(QUEUED_LINES);
     let (ended, end) = oneshot::channel();
-    let interrupts = interrupts.clone();
-    std::thread::spawn(move || {
-        if let Err(error) = write(receiver) {
+    let fail = {
+        let interrupts = interrupts.clone();
+        move |error| {
             interrupts.end();
             output::keep(Err(error));
         }
+    };
+    let on_error = fail.clone();
+    let thread = std::thread::Builder::new().spawn(move || {
+        if let Err(error) = write(receiver) {
+            on_error(error);
+        }
         ended.send(()).ok();
     });
+    if let Err(error) = thread {
+        fail(error);
+    }
     (Feed { lines }, Writer { end })
 }
 

@@ -1,13 +1,19 @@
-//! Ctrl-C, SIGTERM and SIGHUP: one task for the whole process.
+//! Ctrl-C and every other signal that asks the program to end: one task for the whole process.
 //!
 //! The first one cancels what is at work and lets it come to its end: process groups are killed, the hooks of
 //! that end run. Another one before that end was reached gives up on it. While a person leads a conversation, the first
 //! Ctrl-C ends a run only, another one before its end the conversation, in good order, and a third gives up.
 
+#[cfg(unix)]
+use std::future::poll_fn;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(unix)]
+use std::task::Poll;
 
+#[cfg(unix)]
+use rustix::process::Signal;
 use tenterhook_agent::CancellationToken;
 
 use crate::error::CliError;
@@ -158,7 +164,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
 ) -> Result<T, CliError> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || sender.send(work()).ok());
+    let thread = std::thread::Builder::new().spawn(move || sender.send(work()).ok());
+    thread.map_err(|error| CliError::new(Exit::Failed, "cannot start a thread").cause(&error))?;
     let token = interrupts.token();
     tokio::select! {
         biased;
@@ -169,12 +176,35 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
+/// Signals that would end the program with a status of their own. Agents that call `fire` run the tool on any status but
+/// 2, so all of them are caught. `SIGKILL` cannot be, nor those that report a broken program, as `SIGSEGV`.
+#[cfg(unix)]
+const ENDING: [Signal; 13] = [
+    Signal::HUP,
+    Signal::TERM,
+    Signal::QUIT,
+    Signal::ABORT,
+    Signal::TRAP,
+    Signal::SYS,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::XCPU,
+    Signal::IO,
+];
+
+/// Signals that only Linux has.
+#[cfg(target_os = "linux")]
+const MORE_ENDING: [Signal; 2] = [Signal::POWER, Signal::STKFLT];
+#[cfg(all(unix, not(target_os = "linux")))]
+const MORE_ENDING: [Signal; 0] = [];
+
 /// The signals that are listened to. One that the program was started with as ignored stays so: `nohup` means it.
 #[cfg(unix)]
 struct Signals {
-    interrupt: Option<tokio::signal::unix::Signal>,
-    terminate: Option<tokio::signal::unix::Signal>,
-    hangup: Option<tokio::signal::unix::Signal>,
+    listened: Vec<(Option<Request>, tokio::signal::unix::Signal)>,
 }
 
 #[cfg(unix)]
@@ -182,35 +212,34 @@ impl Signals {
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let ignored = ignored();
-        let listen = |kind: SignalKind| {
-            let bit = 1 << (kind.as_raw_value() - 1);
-            (ignored & bit == 0).then(|| signal(kind)).transpose()
-        };
+        let ending = ENDING.iter().chain(&MORE_ENDING);
+        let wanted = ending
+            .map(|signal| (*signal, Some(Request::End)))
+            .chain([
+                (Signal::INT, Some(Request::Interrupt)),
+                // Caught, so that the write behind the limit fails and is reported.
+                (Signal::XFSZ, None),
+            ])
+            .filter(|(signal, _)| ignored & 1 << (signal.as_raw() - 1) == 0);
+        let listened = wanted
+            .map(|(kind, request)| Ok((request, signal(SignalKind::from_raw(kind.as_raw()))?)));
         Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
+            listened: listened.collect::<io::Result<_>>()?,
         })
     }
 
     async fn next(&mut self) -> Option<Request> {
-        tokio::select! {
-            () = received(self.interrupt.as_mut()) => Some(Request::Interrupt),
-            () = received(self.terminate.as_mut()) => Some(Request::End),
-            () = received(self.hangup.as_mut()) => Some(Request::End),
-        }
-    }
-}
-
-/// Waits for a signal; for ever where there will be none.
-#[cfg(unix)]
-async fn received(signal: Option<&mut tokio::signal::unix::Signal>) {
-    let received = match signal {
-        Some(signal) => signal.recv().await,
-        None => None,
-    };
-    if received.is_none() {
-        std::future::pending::<()>().await;
+        poll_fn(|cx| {
+            for (request, signal) in &mut self.listened {
+                while let Poll::Ready(Some(())) = signal.poll_recv(cx) {
+                    if request.is_some() {
+                        return Poll::Ready(*request);
+                    }
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 }
 

@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod approval;
 mod args;
+mod below;
 mod check;
 mod config_dir;
 mod converse;
@@ -29,10 +31,12 @@ mod matched;
 mod models;
 mod output;
 mod progress;
+mod protected;
 mod recipe;
 mod resources;
 mod rules;
 mod run;
+mod runtime;
 mod safe;
 mod sessions;
 mod snapshot;
@@ -113,12 +117,7 @@ fn end(result: Result<Exit, CliError>, fire: Option<FireCall>) -> Exit {
 }
 
 fn run(command: Command) -> Result<Exit, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            CliError::new(Exit::Failed, "cannot start the async runtime").cause(&error)
-        })?;
+    let runtime = runtime::start()?;
     let exit = runtime.block_on(async {
         let interrupts = Interrupts::listen()?;
         let work = Box::pin(carry_out(command, &interrupts));

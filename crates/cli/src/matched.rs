@@ -6,6 +6,9 @@ use tenterhook::{HookSpec, NATIVE_SYSTEM};
 use tenterhook_agent::Toolbox;
 use tenterhook_dialects::tools;
 
+/// The name of an agent that has no other one.
+const ROOT: &str = "root";
+
 /// Tools of the agent that it has only for other agents' work.
 const FOR_AGENTS: &[&str] = &[
     "transfer_task",
@@ -57,6 +60,21 @@ pub(crate) fn unmatched(specs: &[HookSpec], tools: &[String]) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Returns a warning for each hook whose agent is a misspelt `root`: such a hook never runs. Other names are not known
+/// here, because programs name their agents as they like.
+pub(crate) fn misspelt_agents(specs: &[HookSpec]) -> Vec<String> {
+    let known = BTreeSet::from([ROOT]);
+    let misspelt = |agent: &str| agent != ROOT && nearest(agent, &known).is_some();
+    let warning = |spec: &HookSpec| {
+        let agent = spec.agent.as_deref().filter(|agent| misspelt(agent))?;
+        Some(format!(
+            "{}: `{}` is for the agent `{agent}`; did you mean `{ROOT}`?",
+            spec.source, spec.id
+        ))
+    };
+    specs.iter().filter_map(warning).collect()
 }
 
 /// Returns the names under which a hook may see a tool: a native matcher finds a tool by every system's name, a matcher
@@ -136,6 +154,17 @@ mod tests {
                 None => assert_eq!(warnings, [""; 0], "{matcher}"),
                 Some(expected) => assert!(warnings[0].contains(expected), "{warnings:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_hook_for_a_misspelt_agent_is_told() {
+        for (agent, is_misspelt) in [("root", false), ("rooot", true), ("reviewer", false)] {
+            let text = format!("hooks: [{{event: stop, agent: {agent}, command: cat}}]");
+            let options = crate::hooks::options(false, tenterhook_handlers::Services::default());
+            let loaded = load_text(Path::new("a.yaml"), &text, Layer::Explicit, &options).unwrap();
+            let warnings = misspelt_agents(&loaded.specs);
+            assert_eq!(!warnings.is_empty(), is_misspelt, "{agent}: {warnings:?}");
         }
     }
 

@@ -83,6 +83,12 @@ pub(crate) fn print_now<'a>(lines: impl IntoIterator<Item = &'a String>) {
     }
 }
 
+/// Prints on stdout without ending the line, also while a line is edited.
+pub(crate) fn text_now(text: &str) {
+    let mut stdout = anstream::stdout();
+    keep(write!(stdout, "{text}").and_then(|()| stdout.flush()));
+}
+
 /// Prints on stdout without ending the line.
 pub(crate) fn text(text: impl Display) {
     let text = text.to_string();

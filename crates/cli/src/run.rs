@@ -23,17 +23,10 @@ use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
 use crate::timeline::Timeline;
-use crate::{config_dir, hooks, models, recipe, resources, rules, sessions};
+use crate::{config_dir, hooks, models, protected, recipe, resources, rules, sessions};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
-    if args
-        .prompt
-        .as_ref()
-        .is_some_and(|prompt| prompt.trim().is_empty())
-    {
-        return Err(CliError::new(Exit::Usage, "the prompt is empty")
-            .hint("leave it out to give prompts on standard input, one a line"));
-    }
+    check_prompt(&args)?;
     let providers = models::providers(&args.hooks.config)?;
     let (services, judges) = hooks::services_with(&providers);
     let swaps = Arc::new(ContextSwaps::default());
@@ -45,13 +38,19 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         ..services
     };
     let recipe = recipe::load(&args, services.clone())?;
-    let (mut loaded, followed, extras) = if args.work.no_hooks {
+    let (mut loaded, followed, extras, found) = if args.work.no_hooks {
         let loaded = hooks::load_agents(&args.hooks, services, interrupts).await?;
-        (loaded, None, Extras::default())
+        (loaded, None, Extras::default(), Vec::new())
     } else {
         let hooks = load_hooks(&args, services, interrupts).await?;
-        (hooks.loaded, Some(hooks.followed), hooks.extras)
+        (
+            hooks.loaded,
+            Some(hooks.followed),
+            hooks.extras,
+            hooks.found,
+        )
     };
+    let protected = protected::files(&args.hooks, &args.cwd, &loaded, &found)?;
     extras.check_flags(&args.flags)?;
     let hooks = recipe.iter().flat_map(|recipe| recipe.hooks.iter());
     let of_recipe: Vec<HookSpec> = hooks.cloned().collect();
@@ -68,7 +67,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let scope = engine.scope(Scope::Global);
     let program = Program::of(format, &engine, &terminal, interrupts);
     let frontend = program.frontend(&terminal);
-    let builder = agent(&args, &loaded, engine.clone(), frontend)?;
+    let builder = agent(&args, &loaded, engine.clone(), frontend)?.protected_files(protected);
     let builder = with_recipe(builder, &loaded, recipe.as_ref());
     let is_told = format == Format::Text;
     let (source, builder) = sessions::of_run(&args, builder, interrupts, is_told).await?;
@@ -119,6 +118,16 @@ async fn load_hooks(
         return hooks::load(hook_args, lines, cwd, services, interrupts).await;
     }
     Ok(hooks)
+}
+
+fn check_prompt(args: &RunArgs) -> Result<(), CliError> {
+    match &args.prompt {
+        Some(prompt) if prompt.trim().is_empty() => {
+            Err(CliError::new(Exit::Usage, "the prompt is empty")
+                .hint("leave it out to give prompts on standard input, one a line"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says whether somebody answers what scripts ask.

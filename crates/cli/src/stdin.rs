@@ -30,7 +30,8 @@ impl Lines {
 
 fn start() -> mpsc::Receiver<io::Result<String>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    std::thread::spawn(move || {
+    let failed = sender.clone();
+    let thread = std::thread::Builder::new().spawn(move || {
         loop {
             let mut line = String::new();
             let read = match io::stdin().lock().read_line(&mut line) {
@@ -44,5 +45,8 @@ fn start() -> mpsc::Receiver<io::Result<String>> {
             }
         }
     });
+    if let Err(error) = thread {
+        failed.try_send(Err(error)).ok();
+    }
     receiver
 }

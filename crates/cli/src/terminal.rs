@@ -17,9 +17,10 @@ use tenterhook_agent::frontend::{
 use tenterhook_agent::{Agent, Frontend};
 use tenterhook_handlers::secret::Redactor;
 
+use crate::answers::Answers;
 use crate::check::count;
 use crate::data_dir::data_dir;
-use crate::editor::{Editor, Entered, Purpose, Words};
+use crate::editor::{Entered, LineMode, Purpose, Words};
 use crate::interrupt::{Echoes, Interrupts};
 use crate::markdown::Markdown;
 use crate::output::{self, above, style, styled};
@@ -53,17 +54,9 @@ pub(crate) struct Terminal {
     is_interactive: bool,
     /// The agent whose name goes without saying.
     root: String,
-    input: Input,
+    answers: Answers,
     interrupts: Interrupts,
     state: Mutex<State>,
-}
-
-/// Where lines come from.
-enum Input {
-    /// Standard input, a line at a time.
-    Lines(Lines),
-    /// A person, at a terminal that shows what is written.
-    Editor(Editor),
 }
 
 #[derive(Default)]
@@ -92,17 +85,21 @@ impl Terminal {
     pub(crate) fn new(shown: Shown, interrupts: &Interrupts) -> Self {
         let is_interactive = shown == Shown::Everything && io::stdin().is_terminal();
         let is_colourful = shown == Shown::Everything && output::is_colourful_terminal();
-        let input = if is_interactive && can_edit() {
-            let history = data_dir().map(|data| data.join("history"));
-            Input::Editor(Editor::start(history, is_colourful))
+        let answers = if is_interactive && can_edit() {
+            Answers::edited(LineMode::Edited {
+                history: data_dir().map(|data| data.join("history")),
+                is_coloured: is_colourful,
+            })
+        } else if is_interactive {
+            Answers::plain()
         } else {
-            Input::Lines(Lines::default())
+            Answers::Lines(Lines::default())
         };
         Self {
             shown,
             is_interactive,
             root: Agent::DEFAULT_NAME.to_owned(),
-            input,
+            answers,
             interrupts: interrupts.clone(),
             state: Mutex::new(State {
                 markdown: is_colourful.then(Markdown::default),
@@ -134,7 +131,7 @@ impl Terminal {
 
     /// Changes what lines can be completed to, where they can.
     pub(crate) fn complete(&self, change: impl FnOnce(&mut Words)) {
-        if let Input::Editor(editor) = &self.input {
+        if let Answers::Person(editor) = &self.answers {
             editor.complete(change);
         }
     }
@@ -149,30 +146,26 @@ impl Terminal {
 
     /// Says whether the keys of a line are read one by one, Ctrl-C among them.
     pub(crate) fn has_editor(&self) -> bool {
-        matches!(self.input, Input::Editor(_))
+        matches!(&self.answers, Answers::Person(editor) if editor.is_edited())
     }
 
-    /// Prints the beginning of a line that the user ends, unless the editor does.
+    /// Prints the beginning of a line that the user ends, unless the editor draws it.
     fn begin_line(&self, text: &str) {
         let mut state = self.state();
         state.settle();
-        if let Input::Lines(_) = self.input {
+        if let Answers::Lines(_) = self.answers {
             output::text(text);
             state.is_line_open = true;
         }
     }
 
     async fn read(&self, purpose: Purpose) -> io::Result<Entered> {
-        let lines = match &self.input {
-            Input::Lines(lines) => lines,
-            Input::Editor(editor) => return editor.read(purpose).await,
-        };
-        let line = lines.next().await?;
-        if self.is_interactive && line.is_some() {
+        let entered = self.answers.read(purpose).await?;
+        if self.is_interactive && matches!(entered, Entered::Line(_)) {
             // The user's Enter ended the line.
             self.state().is_line_open = false;
         }
-        Ok(line.map_or(Entered::End, Entered::Line))
+        Ok(entered)
     }
 
     /// Returns an answer; `None` where there is none. Where there can be none any more, the reason is kept.
@@ -258,7 +251,7 @@ impl State {
 
     fn settle(&mut self) {
         self.progress = None;
-        if self.echoes.is_new() && !self.is_line_open {
+        if self.echoes.is_new() && !self.is_line_open && !above::is_open() {
             output::clear_line();
         }
         if let Some(markdown) = &mut self.markdown {
@@ -489,7 +482,8 @@ impl Frontend for Terminal {
             }
             let asked = Instant::now();
             self.lines(why_asked(&request));
-            let approval = self.ask_approval(request.suggestion).await;
+            let suggestion = Some(request.suggestion).filter(|_| request.by != AskedBy::Protection);
+            let approval = self.ask_approval(suggestion).await;
             self.state().be_asked(asked, &approval, request.tool);
             self.wait_for(&format!("running {}", inset(request.tool, 4)));
             approval
@@ -513,9 +507,9 @@ impl Frontend for Terminal {
                 return None;
             }
             let calls = count(usize::try_from(limit).unwrap_or(usize::MAX), "model call");
+            self.line(&format!("The agent made {calls}."));
             loop {
-                let question = format!("The agent made {calls}. How many more? [0] ");
-                let answer = self.ask(&question).await?;
+                let answer = self.ask("  how many more? [0] ").await?;
                 let more = if answer.is_empty() {
                     Ok(0)
                 } else {
@@ -523,7 +517,7 @@ impl Frontend for Terminal {
                 };
                 match more {
                     Ok(more) => return Some(more).filter(|more| *more > 0),
-                    Err(_) => self.line("answer with a number"),
+                    Err(_) => self.line("  answer with a number"),
                 }
             }
         })

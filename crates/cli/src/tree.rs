@@ -7,12 +7,17 @@ use tenterhook::EntryId;
 use tenterhook::event::SessionEntry;
 use tenterhook_agent::Session;
 use tenterhook_agent::session::MESSAGE;
+use tenterhook_handlers::secret::Redactor;
+use tenterhook_process::cut;
 
 use crate::output::{style, styled};
 use crate::safe::safe_line;
 
 /// How many characters of an entry's text are shown.
 const MOST_TEXT: usize = 72;
+
+/// How much of an entry's text is looked at, in bytes.
+const MAX_READ: usize = 16 << 10;
 
 /// How many steps a branch is indented at most: deeper ones stand below each other.
 const MOST_DEPTH: usize = 12;
@@ -113,13 +118,30 @@ pub(crate) fn text_of(entry: &SessionEntry) -> String {
     beginning(&text.unwrap_or_default())
 }
 
-/// Returns the beginning of a text, as one line.
+/// Returns the beginning of a text, as one line and without secrets.
 pub(crate) fn beginning(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
-    let mut short: String = text.chars().take(MOST_TEXT).collect();
-    if short.len() < text.len() {
+    let read = cut::head(text, MAX_READ);
+    let redacted = Redactor::shared().redact(read);
+    let words: Vec<&str> = redacted.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut short: String = line.chars().take(MOST_TEXT).collect();
+    if short.len() < line.len() || read.len() < text.len() {
         short.push('…');
     }
     safe_line(&short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_has_no_part_of_a_secret() {
+        let token = ["gh", "p_", "q7Zk2WvR9xT4bN6mJ1cH8dL5sP3fG0yAuEoI"].concat();
+        for length in 0..MOST_TEXT {
+            let before = "-".repeat(length);
+            let shown = beginning(&format!("{before} {token} and more"));
+            assert!(!shown.contains(&token[..8]), "{shown}");
+        }
+    }
 }

@@ -8,8 +8,10 @@ use std::path::Path;
 use serde_json::json;
 use tenterhook_config::{Approvals, Brought, DivergedHook, Item, Loaded, TrustState};
 
+use crate::answers::Answers;
 use crate::approval::{self, name_of};
 use crate::args::{LineArgs, TrustArgs};
+use crate::below;
 use crate::check::count;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -17,9 +19,13 @@ use crate::hooks::{self, Hooks};
 use crate::interrupt::{self, Interrupts};
 use crate::output::{self, style, styled};
 use crate::safe::safe_line;
-use crate::stdin::Lines;
 
 pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    if args.mode.revoke {
+        below::refuse("revoke approvals")?;
+    } else if !args.mode.show {
+        below::refuse("approve hooks")?;
+    }
     let start = std::env::current_dir().map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
     })?;
@@ -180,12 +186,14 @@ async fn approve(
         return Ok(Exit::Done);
     }
     let mut approved: Vec<Item> = Vec::new();
-    let lines = Lines::default();
+    let answers = Answers::plain();
     for brought in &open {
         if !args.json {
             show::show(brought, &approvals, &hooks.found);
         }
-        if args.mode.all || !args.names.is_empty() || ask(&brought.item, &lines, interrupts).await?
+        if args.mode.all
+            || !args.names.is_empty()
+            || ask(&brought.item, &answers, interrupts).await?
         {
             approved.push(brought.item.clone());
         }
@@ -211,22 +219,17 @@ async fn approve(
     Ok(Exit::Done)
 }
 
-async fn ask(item: &Item, lines: &Lines, interrupts: &Interrupts) -> Result<bool, CliError> {
-    output::text(format_args!("Approve `{}`? [y/N] ", name_of(item)));
-    let token = interrupts.token();
-    let line = token
-        .run_until_cancelled(lines.next())
-        .await
-        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted; nothing was approved"))?
-        .map_err(|error| CliError::new(Exit::Failed, "cannot read the answer").cause(&error))?;
-    let Some(line) = line else {
-        output::line("");
-        return Err(
-            CliError::new(Exit::Usage, "nobody answers; nothing was approved")
-                .hint("approve everything that was shown with `--all`, or name the hooks"),
-        );
-    };
-    Ok(matches!(line.to_lowercase().as_str(), "y" | "yes"))
+async fn ask(item: &Item, answers: &Answers, interrupts: &Interrupts) -> Result<bool, CliError> {
+    let question = format!("Approve `{}`? [y/N] ", name_of(item));
+    let unchanged = "nothing was approved";
+    let answer = answers.confirm(&question, unchanged, interrupts).await?;
+    answer.ok_or_else(|| {
+        if let Answers::Lines(_) = answers {
+            output::line("");
+        }
+        CliError::new(Exit::Usage, "nobody answers; nothing was approved")
+            .hint("approve everything that was shown with `--all`, or name the hooks")
+    })
 }
 
 /// Binds approvals that were given in another folder or another repository to where the work is.

@@ -47,6 +47,7 @@ mod place;
 mod probe;
 mod scan;
 mod script;
+mod version;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,7 @@ use self::place::{Choice, Places};
 use self::probe::{Declared, Probes};
 use self::scan::{Candidate, Scanned};
 use self::script::Workers;
+use self::version::Versions;
 use crate::broken::{BrokenSource, Fault, FaultPlace};
 use crate::disabled::DisabledSources;
 use crate::folder_name::FolderName;
@@ -125,6 +127,21 @@ impl HookFolder {
     /// Says whether it is what the command line names as an extension of pi: a folder or a file.
     fn is_named(&self) -> bool {
         self.layer == Layer::Explicit && self.speaks == Speaks::Pi
+    }
+
+    /// Returns the folder of the sources that a script may load: its own one, or that of its extension. A file that the
+    /// command line names has none, because anything may be next to it, and a program has none either.
+    fn sources_of(&self, path: &Path) -> Option<PathBuf> {
+        let is_program = self.speaks == Speaks::KodeletExtension;
+        if is_program || (self.is_named() && self.dir == path) {
+            return None;
+        }
+        let mut below = path.strip_prefix(&self.dir).ok()?.components();
+        let first = below.next()?;
+        Some(match below.next() {
+            Some(_) => self.dir.join(first),
+            None => self.dir.clone(),
+        })
     }
 
     /// Returns what a file is called in the folder: its path below it.
@@ -611,6 +628,18 @@ impl Discovery {
         places
     }
 
+    /// Returns the folders whose hooks need no approval: those of the machine, of the user and of the call, and those in which a
+    /// new plugin or profile of the user would be found. They need not exist.
+    pub fn trusted_folders(&self) -> Vec<PathBuf> {
+        let places = self.all_places().folders.into_iter();
+        let trusted = places.filter(|folder| folder.layer != Layer::Project);
+        let trusted = trusted.map(|folder| folder.dir);
+        let home = self.layers.home.iter();
+        trusted
+            .chain(home.flat_map(|home| place::collections(home)))
+            .collect()
+    }
+
     async fn search(self) -> Discovered {
         let scan = {
             let this = self.clone();
@@ -672,10 +701,11 @@ impl Discovery {
             untrusted: scanned.untrusted,
             ..Discovered::default()
         };
+        let mut versions = Versions::default();
         for candidate in scanned.candidates {
             discovered.specs.extend(self.hooks(&candidate));
-            script::take(&candidate, workers, &mut discovered).await;
-            extension::take(&candidate, extensions, &mut discovered).await;
+            script::take(&candidate, workers, &mut versions, &mut discovered).await;
+            extension::take(&candidate, extensions, &mut versions, &mut discovered).await;
             if let FileState::Broken { problem } = &candidate.found.state {
                 let broken = BrokenSource {
                     path: candidate.found.path.clone(),

@@ -10,6 +10,9 @@ mod yaml;
 use std::collections::HashMap;
 use std::path::Path;
 
+use tenterhook::cut;
+use tenterhook_handlers::secret::Redactor;
+
 use crate::report::Report;
 use crate::source::Span;
 
@@ -110,15 +113,16 @@ impl Node {
     }
 }
 
-/// Returns the first line of a text, cut where it is long.
+/// Returns the first line of a text without secrets, cut where it is long.
 pub(crate) fn shorten(text: &str) -> String {
     const LIMIT: usize = 60;
-    let line = text.lines().next().unwrap_or_default();
-    let short: String = line.chars().take(LIMIT).collect();
-    if short.len() == text.trim_end().len() {
-        short
+    let redacted = Redactor::shared().redact(text);
+    let line = redacted.lines().next().unwrap_or_default();
+    let short = cut::head(line, LIMIT);
+    if short.len() == redacted.trim_end().len() {
+        short.to_owned()
     } else {
-        format!("{short}…")
+        format!("{}…", short.trim_end())
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tenterhook::{
     Decision, Dispatcher, InvokedBy, Message, Origin, SessionId, ToolResult, ToolUseId,
 };
+use tenterhook_protocol::UniqueObject;
 use tenterhook_protocol::event::{
     PostToolUse, PreToolUse, Stop, ToolGuard, TurnEnd, UserPromptSubmit,
 };
@@ -107,10 +108,13 @@ impl Trigger {
         if !dispatcher.is_hooked::<PreToolUse>() && !dispatcher.is_hooked::<ToolGuard>() {
             return unchanged();
         }
-        let Ok(Value::Object(tool_input)) = serde_json::from_str(input) else {
-            return Err(blocked(
-                "the input of the tool is no JSON object, so no hook can judge it",
-            ));
+        let tool_input = match serde_json::from_str(input) {
+            Ok(UniqueObject(tool_input)) => tool_input,
+            Err(error) => {
+                return Err(blocked(&format!(
+                    "no hook can judge the input of the tool: expected a JSON object, {error}"
+                )));
+            }
         };
         let event = PreToolUse {
             tool_use_id: ToolUseId::new(call_id),

@@ -32,7 +32,9 @@ pub use repository::RepositoryIdentity;
 pub use store::{Approvals, Approved, ApprovedFile, TrustError};
 
 pub(crate) use diverged::{displaced_reason, unrunnable_reason};
-pub(crate) use interpreter::{check_interpreter, in_search_path, missing_interpreter};
+pub(crate) use interpreter::{
+    check_interpreter, in_search_path, interpreter_version, missing_interpreter,
+};
 pub(crate) use item::{hex_digest, read_whole};
 pub(crate) use judge::{below, denials, deny, judge, restore};
 pub(crate) use store::{check_owner, inside_copies, write_private};

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use tenterhook::ReadError;
+use tenterhook_protocol::UniqueValue;
 
-/// The keys of an answer, each once.
+/// The keys of an answer. No object in it repeats a key.
 #[derive(Debug, Default)]
 pub(crate) struct Entries(Vec<(String, Value)>);
 
@@ -79,9 +80,9 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
         let mut entries = Entries::default();
-        while let Some((key, value)) = map.next_entry::<String, Value>()? {
+        while let Some((key, UniqueValue(value))) = map.next_entry::<String, UniqueValue>()? {
             if entries.0.iter().any(|(known, _)| *known == key) {
-                let problem = format!("the key `{key}` stands there twice");
+                let problem = format!("the key `{key}` is there twice");
                 return Err(serde::de::Error::custom(problem));
             }
             entries.0.push((key, value));

@@ -27,6 +27,8 @@ use tenterhook::{
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
 
+use crate::returned;
+
 pub(crate) use captured::FORM;
 pub(crate) use tools::TOOLS;
 
@@ -122,8 +124,7 @@ impl Dialect for Morphix {
         reply: &Reply<'_>,
         _strict: bool,
     ) -> Result<AnyEffect, ReadError> {
-        let changed: Option<Changed> = serde_json::from_slice(reply.stdout)
-            .map_err(|error| ReadError::invalid(error.to_string()))?;
+        let changed: Option<Changed> = returned::parse(reply)?;
         let mut effect = AnyEffect::default();
         if let Some(Changed { parameters }) = changed.filter(|_| info.kind == EventKind::PreToolUse)
         {

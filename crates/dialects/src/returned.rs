@@ -1,13 +1,49 @@
 //! Reading the objects that handlers in a worker return.
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenterhook::ReadError;
-use tenterhook_protocol::AnyEffect;
+use tenterhook::{ReadError, Reply};
+use tenterhook_protocol::{AnyEffect, UniqueValue};
 
 /// The reason of a stop whose handler gave none.
 pub(crate) const NO_REASON: &str = "stopped by a hook";
 
-/// Returns the reason of a stop. A reason that is no text does not take the stop back.
+/// Reads what a worker reports about one call of a handler. `None` stands for `null`, a handler without an opinion.
+pub(crate) fn parse<T: DeserializeOwned>(reply: &Reply<'_>) -> Result<Option<T>, ReadError> {
+    let invalid = |error: serde_json::Error| ReadError::invalid(error.to_string());
+    let UniqueValue(value) = serde_json::from_slice(reply.stdout).map_err(invalid)?;
+    match value {
+        Value::Null => Ok(None),
+        Value::Object(_) => serde_json::from_value(value).map(Some).map_err(invalid),
+        // A list would do for a struct.
+        other => Err(ReadError::invalid(format!(
+            "the worker answered {other}, expected an object or null"
+        ))),
+    }
+}
+
+/// Returns whether a handler stops the operation by a flag such as `block` or `cancel`.
+///
+/// The systems of these handlers read any value in a condition, so a value that counts as true there stops. Any other
+/// value that is not `false` is a mistake, which must not pass for consent.
+///
+/// # Errors
+/// When the value is neither a boolean nor counts as true.
+pub(crate) fn stops(
+    flag: &str,
+    value: Option<&Value>,
+    is_true: fn(&Value) -> bool,
+) -> Result<bool, ReadError> {
+    match value {
+        None | Some(Value::Bool(false)) => Ok(false),
+        Some(value) if is_true(value) => Ok(true),
+        Some(other) => Err(ReadError::invalid(format!(
+            "`{flag}` is {other}, expected true or false"
+        ))),
+    }
+}
+
+/// Returns the reason of a stop. A reason that is not text does not revoke the stop.
 pub(crate) fn reason(given: Option<&Value>) -> String {
     match given {
         Some(Value::String(reason)) if !reason.is_empty() => reason.clone(),

@@ -217,7 +217,7 @@ impl Dispatcher {
         let info = whole.newest().info();
         let operations = match operations {
             Ok(operations) => operations,
-            Err(error) => return refused(info, &error),
+            Err(error) => return self.refuse(whole.newest(), &error).await,
         };
         let mut outcome = AnyOutcome::default();
         for (position, operation) in operations.calls.iter().enumerate() {
@@ -239,6 +239,18 @@ impl Dispatcher {
                 }
                 break;
             }
+        }
+        outcome
+    }
+
+    /// Refuses a call whose operations cannot be read. No hook runs, but the journal has the refusal.
+    async fn refuse(&self, event: &EventRef, error: &ToolInputError) -> AnyOutcome {
+        let began = Instant::now();
+        let mut outcome = refused(event.info(), error);
+        if let Some(journal) = &self.shared.journal {
+            let record = dispatch_record(event, &outcome, began);
+            journal.record(vec![JournalRecord::Dispatch(record)]).await;
+            outcome.notices.extend(journal.take_problem());
         }
         outcome
     }

@@ -73,5 +73,6 @@ pub use matcher::{Matcher, MatcherError};
 pub use policy::{OnError, Policy, failure_effect, native_policy};
 pub use registry::RegisteredHook;
 pub use sink::{FileJournal, JournalError, JournalSink, MemoryJournal};
+pub use tenterhook_process::cut;
 pub use tenterhook_protocol::*;
 pub use tools::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};

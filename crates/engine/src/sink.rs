@@ -90,7 +90,7 @@ impl FileJournal {
     /// Opens the file to append to, readable by its owner only where the system has such a mode, and makes its folder.
     ///
     /// # Errors
-    /// When folder or file cannot be made, or the thread cannot be started.
+    /// When folder or file cannot be made, when the file is a FIFO, or when the thread cannot be started.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         let path = path.into();
         let failed = |source| JournalError {
@@ -99,6 +99,10 @@ impl FileJournal {
         };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        // Opening one would wait for a reader, and every record for it to read on.
+        if std::fs::metadata(&path).is_ok_and(|found| is_fifo(found.file_type())) {
+            return Err(failed(io::Error::other("it is a FIFO, expected a file")));
         }
         let mut options = std::fs::OpenOptions::new();
         options.create(true).append(true);
@@ -157,6 +161,16 @@ impl FileJournal {
                 source,
             })
     }
+}
+
+#[cfg(unix)]
+fn is_fifo(kind: std::fs::FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_fifo(_: std::fs::FileType) -> bool {
+    false
 }
 
 impl JournalSink for FileJournal {

@@ -31,6 +31,7 @@ use futures_util::future::BoxFuture;
 use tenterhook::{
     Answer, Call, Dialect, EventName, EventRef, Handler, HandlerError, OnError, Policy,
 };
+use tenterhook_process::cut;
 use tenterhook_protocol::{AnyEffect, EventKind};
 use thiserror::Error;
 
@@ -264,9 +265,7 @@ async fn git_context(
     if text.is_empty() {
         return Ok(AnyEffect::default());
     }
-    let shown = text
-        .get(..text.floor_char_boundary(GIT_LIMIT))
-        .unwrap_or(text);
+    let shown = cut::head(text, GIT_LIMIT);
     let end = if shown.len() < text.len() {
         "\n... (truncated)"
     } else {

@@ -1,9 +1,14 @@
 //! Finding secrets in text, and taking them out.
 //!
 //! The rules are those of gitleaks (<https://github.com/gitleaks/gitleaks>, MIT licence, Copyright (c) 2019 Zachary
-//! Rice), unchanged in `secret/gitleaks.toml`. What is done with them is ours.
+//! Rice), unchanged in `secret/gitleaks.toml`, and a few more in `secret/own.toml`. What is done with them is ours.
+//!
+//! A secret is found if it is whole. Code that shortens a text therefore cuts it with
+//! [`cut`](tenterhook_process::cut), which never leaves a part of a token. The one secret that is longer than any line,
+//! a private key, is also found by its first or its last line alone: see `secret/key_block.rs`.
 
 mod journal;
+mod key_block;
 mod rule;
 
 use std::borrow::Cow;
@@ -13,6 +18,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
+use tenterhook_protocol::JsonObject;
 
 use self::rule::{Allowance, Rule, rules};
 
@@ -92,6 +98,7 @@ impl Redactor {
         let mut secrets: Vec<Secret> = rules
             .flat_map(|rule| rule.find(text, &self.allowance))
             .collect();
+        secrets.extend(key_block::find_parts(text, &secrets));
         // Of two rules that find the same, the one that says more of it comes first.
         secrets.sort_by_key(|secret| (secret.range.start, secret.rule == rule::GENERIC));
         merge(secrets)
@@ -106,19 +113,52 @@ impl Redactor {
         Cow::Owned(replace(text, &secrets))
     }
 
-    /// Replaces secrets in every text of a value, and says whether there were any. The name of a field counts as what
-    /// stands before its text, so that `{"password": …}` is seen.
+    /// Replaces secrets in every text of a value and in the names of its fields, and says whether there were any. The
+    /// name of a field counts as what stands before its text, so that `{"password": …}` is seen.
     pub fn redact_value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => self.redact_text(text),
             Value::Array(items) => items
                 .iter_mut()
                 .fold(false, |any, item| self.redact_value(item) | any),
-            Value::Object(fields) => fields.iter_mut().fold(false, |any, (name, value)| {
-                self.redact_field(name, value) | any
-            }),
+            Value::Object(fields) => {
+                let any = fields.iter_mut().fold(false, |any, (name, value)| {
+                    self.redact_field(name, value) | any
+                });
+                self.redact_own_names(fields) | any
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
+    }
+
+    /// Replaces secrets in the names of all fields of a value. Its texts stay as they are.
+    pub fn redact_names(&self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_names(item)),
+            Value::Object(fields) => {
+                fields
+                    .values_mut()
+                    .for_each(|value| self.redact_names(value));
+                self.redact_own_names(fields);
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// Replaces secrets in the names of fields, and says whether there were any. No field is lost: a name that is there
+    /// already gets a `_` behind it.
+    fn redact_own_names(&self, fields: &mut JsonObject) -> bool {
+        if fields.keys().all(|name| self.find(name).is_empty()) {
+            return false;
+        }
+        for (name, value) in std::mem::take(fields) {
+            let mut name = self.redact(&name).into_owned();
+            while fields.contains_key(&name) {
+                name.push('_');
+            }
+            fields.insert(name, value);
+        }
+        true
     }
 
     /// Replaces secrets in a text, and says whether there were any.

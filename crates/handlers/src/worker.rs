@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a call is not answered in time | the call fails, the worker is told to give it up, a late answer is dropped |
 //! | it goes on with such a call for two seconds, or two calls in a row are not answered and nothing else is said | the worker is killed |
-//! | a script cannot be loaded when the worker is started again, or has other hooks then | calls of its hooks fail; the other scripts go on |
+//! | a script cannot be loaded when the worker is started again, has changed, or has other hooks then | calls of its hooks fail; the other scripts go on |
 //! | a line that is no message, or longer than 16 MiB, or an answer to nothing that was asked | the worker is killed |
 //! | the worker ends or is killed | every call under way fails; the next one starts it again, after 100 ms, 200 ms, … 2 s |
 //! | it fails three times before it lived for a minute | calls fail at once for 30 seconds |
@@ -25,6 +25,7 @@ mod node;
 mod python;
 mod script;
 mod supervisor;
+mod version;
 mod watched;
 mod wire;
 
@@ -55,6 +56,7 @@ pub use python::python;
 pub use script::{
     Registered, Script, ScriptCommand, ScriptFlag, ScriptHook, ScriptTool, ToolAnswer,
 };
+pub use version::ScriptVersion;
 
 /// Hears what a tool has so far.
 pub type ToolUpdates = Arc<dyn Fn(ToolAnswer) + Send + Sync>;
@@ -150,6 +152,7 @@ struct Scripts {
 struct Served {
     script: Script,
     hooks: Vec<ScriptHook>,
+    version: Option<ScriptVersion>,
     /// A newer version of it has a number of its own.
     is_old: bool,
     lease: Weak<Leased>,
@@ -229,21 +232,28 @@ impl Worker {
         Ok((number, registered))
     }
 
-    /// Notes a script whose hooks are known already, and keeps it. The worker loads it when it is started, or at once where it runs;
-    /// where it has other hooks then, calls of them fail.
-    pub async fn expect(&self, script: &Script, hooks: Vec<ScriptHook>) -> Lease {
+    /// Notes a script whose hooks are known already, and keeps it. The worker loads it when it is started, or at once where it runs.
+    /// Where the script has other hooks then, or is not this version any more, calls of its hooks fail.
+    pub async fn expect(
+        &self,
+        script: &Script,
+        hooks: Vec<ScriptHook>,
+        version: Option<ScriptVersion>,
+    ) -> Lease {
         let mut state = self.inner.state().await;
         let running = state.running();
         let scripts = &mut state.peer;
+        scripts.retire_other_versions(script, version.as_ref());
         let known = scripts.number_of(script);
         let number = known.unwrap_or(scripts.served.len());
         if known.is_none() {
-            if let Some(connection) = running {
-                scripts
-                    .load_known(&connection, number, script, &hooks)
-                    .await;
-            }
             scripts.put(number, script, hooks);
+        }
+        if let Some(served) = scripts.served.get_mut(number).and_then(Option::as_mut) {
+            served.version = version;
+        }
+        if let (None, Some(connection)) = (known, running) {
+            scripts.load_known(&connection, number).await;
         }
         scripts.lease(&self.inner, number)
     }
@@ -413,11 +423,8 @@ impl Peer for Scripts {
                 hello.protocol_version
             ));
         }
-        for (number, served) in self.served.iter().enumerate() {
-            let Some(Served { script, hooks, .. }) = served else {
-                continue;
-            };
-            self.load_known(connection, number, script, hooks).await;
+        for number in 0..self.served.len() {
+            self.load_known(connection, number).await;
             if let Some(death) = connection.death() {
                 return Err(death);
             }
@@ -436,12 +443,23 @@ impl Scripts {
         })
     }
 
+    /// Marks a script as old where it is in force in another version.
+    fn retire_other_versions(&mut self, script: &Script, version: Option<&ScriptVersion>) {
+        let Some(version) = version else { return };
+        for served in self.served.iter_mut().flatten() {
+            let is_other = |known: &ScriptVersion| !known.is_same(version);
+            served.is_old |=
+                served.script == *script && served.version.as_ref().is_some_and(is_other);
+        }
+    }
+
     /// Keeps what is known of a script, and who has a lease of it.
     fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
         let served = |lease| {
             Some(Served {
                 script: script.clone(),
                 hooks,
+                version: None,
                 is_old: false,
                 lease,
             })
@@ -470,24 +488,35 @@ impl Scripts {
         Lease(leased)
     }
 
-    /// Loads a script whose hooks are known. Where it cannot be loaded, or has others, it is not called; the other scripts are
-    /// none the worse for it.
-    async fn load_known(
+    /// Loads a script whose hooks are known. Where that fails, it is not called; other scripts are not affected.
+    async fn load_known(&self, connection: &Connection, number: usize) {
+        let Some(served) = self.served.get(number).and_then(Option::as_ref) else {
+            return;
+        };
+        if let Err(problem) = self.try_load_known(connection, number, served).await {
+            connection.refuse(number, problem);
+        }
+    }
+
+    async fn try_load_known(
         &self,
         connection: &Connection,
         number: usize,
-        script: &Script,
-        hooks: &[ScriptHook],
-    ) {
-        let problem = match load(connection, number, script, &*self.host).await {
-            Ok(registered) if registered.hooks == *hooks => return,
-            Ok(_) => format!(
+        served: &Served,
+    ) -> Result<(), String> {
+        let script = &served.script;
+        ScriptVersion::check(served.version.as_ref()).await?;
+        let registered = load(connection, number, script, &*self.host)
+            .await
+            .map_err(|error| error.to_string())?;
+        if registered.hooks != served.hooks {
+            return Err(format!(
                 "`{}` registers other hooks than it did when it was asked",
                 script.path.display()
-            ),
-            Err(error) => error.to_string(),
-        };
-        connection.refuse(number, problem);
+            ));
+        }
+        // The worker read the file after the first check.
+        ScriptVersion::check(served.version.as_ref()).await
     }
 }
 

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::Capture;
+use crate::{Capture, cut};
 
 /// The first read of a stream: most answers fit, and an unused stream costs no more.
 const FIRST_READ: usize = 4 * 1024;
@@ -24,17 +24,17 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Returns the output as text, with invalid UTF-8 replaced and a line that reports the cut.
+    /// Returns the output as text, with invalid UTF-8 replaced and a line that reports the cut. No part of a word is
+    /// left at the cut, because it may be a part of a secret.
     pub fn text(&self) -> Cow<'_, str> {
         if !self.is_cut() {
             return String::from_utf8_lossy(&self.bytes);
         }
-        let (head, tail) = (
-            String::from_utf8_lossy(self.head()),
-            String::from_utf8_lossy(self.tail()),
-        );
-        let omitted = self.omitted;
-        Cow::Owned(format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}"))
+        let (head, tail) = cut::sides(self.head(), self.tail());
+        let trimmed = self.bytes.len() - head.len() - tail.len();
+        let marker = cut::marker(self.omitted + trimmed as u64);
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        Cow::Owned(format!("{head}{marker}{tail}"))
     }
 
     /// Returns the kept beginning: the whole output when nothing was cut.
@@ -215,8 +215,30 @@ mod tests {
 
     #[test]
     fn text_names_the_cut() {
-        let captured = record(b"abcdefghij", 4, Capture { head: 3, tail: 2 });
-        assert_eq!(captured.text(), "abc\n[... 5 bytes omitted ...]\nij");
+        let printed = b"one two\nthree\nfour\nfive\nsix\n";
+        let captured = record(printed, 4, Capture { head: 6, tail: 11 });
+        assert_eq!(
+            captured.text(),
+            "one \n[... 15 bytes omitted ...]\nfive\nsix\n"
+        );
+    }
+
+    #[test]
+    fn no_part_of_a_token_is_left_where_a_stream_was_cut() {
+        let token = ["gh", "p_", "q7Zk2WvR9xT4bN6mJ1cH8dL5sP3fG0yAuEoI"].concat();
+        let printed = format!("{}{token}\n", "some words\n".repeat(20)).repeat(2);
+        for limit in 1..printed.len() / 2 {
+            let sides = Capture {
+                head: limit,
+                tail: limit,
+            };
+            let text = record(printed.as_bytes(), 97, sides).text().into_owned();
+            let rest = text.replace(&token, "");
+            for part in token.as_bytes().windows(6) {
+                let part = std::str::from_utf8(part).unwrap();
+                assert!(!rest.contains(part), "{limit}: {text}");
+            }
+        }
     }
 
     #[test]

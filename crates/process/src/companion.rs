@@ -1,10 +1,7 @@
 //! A child that is spoken to for as long as it lives.
 //!
-//! Nothing bounds its life but its owner: dropping the [`Companion`] kills the process group. Its pipes are apart from it, so that
-//! one task may read and another one write.
-//!
-//! A process that is killed drops nothing. So a small shell stands guard in the group of the child: it waits for the end of a pipe
-//! that only this process holds open, which is when this process is gone in whatever way, and kills the group then.
+//! Nothing bounds its life but its owner: dropping the [`Companion`] kills the process group, and so does the end of this
+//! process. Its pipes are separate from it, so that one task can read while another one writes.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,15 +10,13 @@ use std::time::Duration;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::timeout;
 
-use crate::sys::{Child, Guard, Waiting};
+use crate::sys::{Child, Waiting};
 use crate::{Command, End, SpawnError};
 
 /// A child that is spoken to. Dropping it kills its process group, and the child is reaped.
 #[derive(Debug)]
 pub struct Companion {
     child: Child,
-    /// Behind the child, whose end is the guard's too.
-    _guard: Option<Guard>,
 }
 
 /// The pipes of a [`Companion`]. Closing its input asks it to end.
@@ -51,18 +46,12 @@ impl Companion {
         };
         let waiting = Waiting::start(&launch).map_err(refused)?;
         let (child, [stdin, stdout, stderr]) = waiting.parts().map_err(refused)?;
-        // Without a guard the child still ends when it reads the end of its input.
-        let guard = Guard::of(&child).ok();
         let pipes = CompanionPipes {
             stdin: Sender::from_owned_fd(stdin).map_err(refused)?,
             stdout: Receiver::from_owned_fd(stdout).map_err(refused)?,
             stderr: Receiver::from_owned_fd(stderr).map_err(refused)?,
         };
-        let companion = Self {
-            child,
-            _guard: guard,
-        };
-        Ok((companion, pipes))
+        Ok((Self { child }, pipes))
     }
 
     /// Returns the id of the process, which is that of its group too.

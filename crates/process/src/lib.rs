@@ -9,9 +9,12 @@
 //! - The child leads its own process group, and nothing of that group outlives the run, unless
 //!   [`HeldPipe::Release`] asks for it.
 //! - One deadline covers the start, standard input, both outputs and the exit. At the deadline the
-//!   group is asked to terminate, and killed when the grace period is over.
+//!   group is asked to terminate, and killed when the grace period is over. On Linux that includes descendants in groups of
+//!   their own, as `timeout` makes one, unless their parents have ended.
 //! - Both outputs are read to their end; the head and the tail are kept and the cut is reported.
 //! - Dropping the future kills the group at once, and the child is reaped.
+//! - On Unix, when this process ends in whatever way, also by `kill -9`, every group that is left is killed by a small
+//!   guard process, which is started with the first child.
 //! - A shell is started only for a line that needs one.
 //!
 //! # Examples
@@ -40,6 +43,7 @@ mod capture;
 mod command;
 #[cfg(unix)]
 mod companion;
+pub mod cut;
 #[cfg(unix)]
 mod fork_server;
 mod limits;

@@ -68,7 +68,7 @@ pub enum HeldPipe {
     Drain(Duration),
     /// Like [`HeldPipe::Drain`], but what is left of the group stays alive after an exit of the child,
     /// so that `server &` in an interactive shell keeps running. A timeout, a cancellation and a
-    /// dropped run still kill the group.
+    /// dropped run still kill the group. On Unix the group is also killed when this process ends.
     Release(Duration),
 }
 

@@ -35,6 +35,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause between two tries to start a child.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a shortage may last while no other run goes on that could end it.
+const LONE_SHORTAGE: Duration = Duration::from_secs(5);
+
 /// Reads of one stream in one poll, so that a flood cannot keep the clock from being looked at.
 const READS_PER_POLL: u32 = 16;
 
@@ -89,8 +92,9 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
-    /// Descriptors, processes or memory were short until the deadline.
-    #[error("no resources to start `{program}` before the deadline")]
+    /// Descriptors, processes or memory were short until the deadline, or for several seconds in which no other run went on
+    /// that could have given some back.
+    #[error("no resources to start `{program}`")]
     Exhausted {
         /// The executable.
         program: PathBuf,
@@ -259,6 +263,7 @@ impl Start<'_> {
         let mut pause = FIRST_PAUSE;
         let mut busy_tries = 0;
         let mut shortage = None;
+        let mut lone_since = None;
         loop {
             self.check(&launch, &mut shortage)?;
             let source = match Child::spawn(&launch, stdin, &mut slot) {
@@ -267,8 +272,18 @@ impl Start<'_> {
             };
             match refusal(&source) {
                 Refusal::Exhausted => {
+                    let slots = self.command.slots_or_shared();
+                    if slots.is_one_taken() {
+                        let since = lone_since.get_or_insert_with(Instant::now);
+                        if since.elapsed() > LONE_SHORTAGE {
+                            let program = launch.executable.clone();
+                            return Err(SpawnError::Exhausted { program, source });
+                        }
+                    } else {
+                        lone_since = None;
+                    }
                     shortage = Some(source);
-                    let freed = self.command.slots_or_shared().freed(pause.min(self.left()));
+                    let freed = slots.freed(pause.min(self.left()));
                     self.cancel.run_until_cancelled(freed).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }

@@ -60,6 +60,11 @@ impl Slots {
         self.inner.semaphore.available_permits()
     }
 
+    /// Says whether at most one slot is taken.
+    pub(crate) fn is_one_taken(&self) -> bool {
+        self.available() + 1 >= self.count()
+    }
+
     /// Takes a slot in the order of arrival.
     pub(crate) async fn take(&self) -> Slot {
         let semaphore = Arc::clone(&self.inner.semaphore);

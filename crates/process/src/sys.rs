@@ -31,7 +31,7 @@ use other_unix as exit;
 #[cfg(unix)]
 pub(crate) use forked::{Forked, abandon, has_ended, send_with};
 #[cfg(unix)]
-pub(crate) use guard::Guard;
+pub(crate) use guard::Entry;
 #[cfg(unix)]
 pub(crate) use unix::{
     Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,

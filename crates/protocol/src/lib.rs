@@ -52,7 +52,7 @@ pub use id::{
 pub use message::{ContentBlock, Image, Message, Messages, Role, ToolCall, ToolResult, Usage};
 pub use outcome::{AnyOutcome, Failure, Outcome};
 pub use permission::{Permission, Verdict};
-pub use unique_json::UniqueObject;
+pub use unique_json::{UniqueObject, UniqueValue};
 
 /// A JSON object: tool arguments, payloads, metadata. Key order is kept.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

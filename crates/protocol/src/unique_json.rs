@@ -1,7 +1,7 @@
-//! JSON objects in which no key stands twice, at any depth.
+//! JSON in which no object has a key twice, at any depth.
 //!
 //! Readers differ in which of two equal keys counts. A guard that reads the first and a tool that reads the last do not
-//! judge and run the same call, so such an object is refused.
+//! judge and run the same call, so such JSON is refused.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::JsonObject;
 
-/// An object whose keys, and those of everything in it, are each there once. Reading any other object fails.
+/// A JSON object in which no key is repeated, at any depth. Reading any other object fails.
 ///
 /// ```
 /// use tenterhook_protocol::UniqueObject;
@@ -50,8 +50,18 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 }
 
-/// Any value whose objects have unique keys.
-struct UniqueValue(Value);
+/// Any JSON value in which no object repeats a key, at any depth. Reading any other value fails.
+///
+/// ```
+/// use tenterhook_protocol::UniqueValue;
+///
+/// let value: UniqueValue = serde_json::from_str("[1, {}]")?;
+/// assert_eq!(value.0[0], 1);
+/// assert!(serde_json::from_str::<UniqueValue>(r#"[{"a": 1, "a": 1}]"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct UniqueValue(pub Value);
 
 impl<'de> Deserialize<'de> for UniqueValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

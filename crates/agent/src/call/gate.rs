@@ -3,11 +3,12 @@
 //! | step | stops the call | lets it through |
 //! |---|---|---|
 //! | `tool_input_transform` | block | – |
+//! | a protected file | goes to the user whatever else is said; nobody there: deny | – |
 //! | `tool_guard` | deny, block; ask sends it to the user whatever else is said | – |
 //! | permission rules | a deny rule | an allow rule, a grant of the user, a harmless tool |
 //! | `pre_tool_use` | deny, block; ask sends it to the user | allow, in the place of a question that no ask rule asks |
 //! | `--yes` | – | in the place of a question that no hook asked for |
-//! | `permission_request` | deny, block | allow, unless a guard asked |
+//! | `permission_request` | deny, block | allow, unless a guard asked or the file is protected |
 //! | the user | no; also where nobody is there | yes |
 //!
 //! `pre_tool_use` hears of every call that nobody denied before it, also of one that a rule allows.
@@ -29,19 +30,57 @@ use tokio::sync::MutexGuard;
 use super::{Bench, Denied, Passage, Refusal, Stop, call_event};
 use crate::frontend::{Approval, ApprovalRequest, AskedBy};
 use crate::hooks::reason_or_none;
-use crate::permission::{Ruling, suggestion};
+use crate::permission::{Reach, Ruling, suggestion};
+use crate::protection::ProtectedTarget;
+use crate::tool::{Tool, blocking};
 
 /// The user has to be asked, whatever rules and `--yes` say.
 struct Demand {
     reason: String,
-    /// The event whose hook demands it. Where that is the guard, no other hook's allow answers in the user's place.
-    event: &'static str,
-    hook: Option<HookId>,
+    by: DemandedBy,
+}
+
+/// Why the user has to be asked.
+enum DemandedBy {
+    /// A hook demands it. Where it is a guard, no other hook's allow answers instead of the user.
+    Hook {
+        event: &'static str,
+        hook: Option<HookId>,
+    },
+    /// The call changes a protected file. No hook answers instead of the user.
+    Protection,
+}
+
+impl Demand {
+    /// Makes the demand for a protected file, with what a guard says of the call.
+    fn of_protection(found: &ProtectedTarget, guard: Option<Self>) -> Self {
+        let reason = format!(
+            "it changes {}, which decides which hooks run",
+            found.description
+        );
+        Self {
+            reason: match guard {
+                Some(guard) => format!("{reason}; a hook asks, too: {}", guard.reason),
+                None => reason,
+            },
+            by: DemandedBy::Protection,
+        }
+    }
+
+    /// Says whether a hook of `permission_request` may answer instead of the user.
+    fn may_hook_answer(&self) -> bool {
+        match self.by {
+            DemandedBy::Hook { event, .. } => event != ToolGuard::INFO.name,
+            DemandedBy::Protection => false,
+        }
+    }
 }
 
 /// What is asked of the user.
 struct Question {
     demand: Option<Demand>,
+    /// The protected file that the call changes.
+    protected: Option<ProtectedTarget>,
     ruling: Ruling,
     /// A hook changed the arguments since they were first judged.
     is_changed: bool,
@@ -76,10 +115,14 @@ impl Bench<'_> {
             .fire(call_event!(ToolInputTransform, passage))
             .await;
         if let Some(demand) = self.verdict(&outcome, DenialSource::ToolInputTransformHook)? {
+            let hook = match demand.by {
+                DemandedBy::Hook { hook, .. } => hook,
+                DemandedBy::Protection => None,
+            };
             return Err(Refusal::Denied(Denied {
                 by: DeniedBy::Hook,
-                event: Some(demand.event),
-                hook: demand.hook,
+                event: Some(ToolInputTransform::INFO.name),
+                hook,
                 reason: demand.reason,
                 source: DenialSource::ToolInputTransformHook,
             }));
@@ -99,6 +142,11 @@ impl Bench<'_> {
     async fn judge(&self, passage: &Passage<'_>) -> Result<Question, Refusal> {
         let outcome = self.hooks.fire(call_event!(ToolGuard, passage)).await;
         let demand = self.verdict(&outcome, DenialSource::ToolGuardHook)?;
+        let protected = self.find_protected(passage).await?;
+        let demand = match &protected {
+            Some(found) => Some(Demand::of_protection(found, demand)),
+            None => demand,
+        };
         let ruling = self
             .setup
             .permissions
@@ -114,9 +162,31 @@ impl Bench<'_> {
         }
         Ok(Question {
             demand,
+            protected,
             ruling,
             is_changed: false,
             metadata: outcome.metadata().cloned().unwrap_or_default(),
+        })
+    }
+
+    /// Returns the protected file that a call changes.
+    async fn find_protected(
+        &self,
+        passage: &Passage<'_>,
+    ) -> Result<Option<ProtectedTarget>, Refusal> {
+        let Some(path) = passage.tool.changed_file(&passage.input) else {
+            return Ok(None);
+        };
+        let (guard, path) = (self.write_guard(passage), self.cwd().join(path));
+        let judged = blocking(move || Ok(guard.judge(&path))).await;
+        judged.map_err(|failure| {
+            Refusal::Denied(Denied {
+                by: DeniedBy::Rule,
+                event: None,
+                hook: None,
+                reason: format!("it is not known whether the file is protected: {failure}"),
+                source: DenialSource::Rule,
+            })
         })
     }
 
@@ -161,10 +231,10 @@ impl Bench<'_> {
         passage: &mut Passage<'_>,
         mut question: Question,
     ) -> Result<ApprovalSource, Refusal> {
-        if passage.approved.as_ref() == Some(&passage.input) {
+        if passage.approved.as_ref() == Some(&passage.input) && question.is_agreed(passage) {
             return Ok(ApprovalSource::User);
         }
-        let reach = question.ruling.reach(&*passage.tool);
+        let reach = question.reach(&*passage.tool);
         let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let event = call_event!(PermissionRequest, passage, suggestions: vec![suggested]);
         let outcome = self.hooks.fire(event).await;
@@ -186,15 +256,13 @@ impl Bench<'_> {
             let again = self.judge_by_pre_tool_use(passage).await?;
             question.demand = question.demand.or(again);
         }
-        let may_answer = question
-            .demand
-            .as_ref()
-            .is_none_or(|demand| demand.event != ToolGuard::INFO.name);
+        let may_answer = question.demand.as_ref().is_none_or(Demand::may_hook_answer);
         if is_allowed && may_answer {
             return Ok(ApprovalSource::PermissionRequestHook);
         }
         let source = self.ask_user(passage, &question).await?;
         passage.approved = Some(passage.input.clone());
+        passage.agreed_target = question.protected.map(|found| found.target);
         Ok(source)
     }
 
@@ -247,7 +315,7 @@ impl Bench<'_> {
             reason: WaitReason::ToolApproval,
         };
         self.hooks.tell(waiting).await;
-        let reach = question.ruling.reach(&*passage.tool);
+        let reach = question.reach(&*passage.tool);
         let suggested = suggestion(&*passage.tool, &passage.input, reach);
         let request = ApprovalRequest {
             agent: self.agent,
@@ -264,6 +332,8 @@ impl Bench<'_> {
             answer = frontend.approve(request) => answer,
         };
         match answer {
+            // A yes to the change of a protected file is about that one change.
+            Approval::AllowSession if question.is_about_protection() => Ok(ApprovalSource::User),
             Approval::AllowOnce => Ok(ApprovalSource::User),
             Approval::AllowSession => {
                 let permissions = &self.setup.permissions;
@@ -308,8 +378,7 @@ impl Bench<'_> {
             Decision::Proceed => Ok(None),
             Decision::Ask { reason, by } => Ok(Some(Demand {
                 reason,
-                event,
-                hook: by,
+                by: DemandedBy::Hook { event, hook: by },
             })),
             Decision::Stop { reason, by, .. } => Err(Refusal::Denied(Denied {
                 by: DeniedBy::Hook,
@@ -361,9 +430,30 @@ impl Question {
         fill(&mut metadata, Some(&self.metadata));
         Self {
             demand,
+            protected: again.protected,
             ruling: self.ruling.stricter(again.ruling),
             is_changed: true,
             metadata,
+        }
+    }
+
+    /// Says whether the user has agreed to the change of the protected file, if it is one.
+    fn is_agreed(&self, passage: &Passage<'_>) -> bool {
+        let target = self.protected.as_ref().map(|found| &found.target);
+        target.is_none_or(|target| passage.agreed_target.as_ref() == Some(target))
+    }
+
+    fn is_about_protection(&self) -> bool {
+        let by = self.demand.as_ref().map(|demand| &demand.by);
+        matches!(by, Some(DemandedBy::Protection))
+    }
+
+    /// Returns how far a yes of the user for the session reaches.
+    fn reach(&self, tool: &dyn Tool) -> Reach {
+        if self.is_about_protection() {
+            Reach::SameInput
+        } else {
+            self.ruling.reach(tool)
         }
     }
 
@@ -399,9 +489,12 @@ impl Question {
 
     fn asked_by(&self) -> AskedBy<'_> {
         match (&self.demand, &self.ruling) {
-            (Some(demand), _) => AskedBy::Hook {
-                event: demand.event,
-                hook: demand.hook.as_ref().map(HookId::as_str),
+            (Some(demand), _) => match &demand.by {
+                DemandedBy::Hook { event, hook } => AskedBy::Hook {
+                    event,
+                    hook: hook.as_ref().map(HookId::as_str),
+                },
+                DemandedBy::Protection => AskedBy::Protection,
             },
             (None, Ruling::Ask(_)) => AskedBy::Rule,
             (None, _) => AskedBy::Default,
@@ -416,6 +509,7 @@ impl Question {
         };
         Denied {
             by: match (&self.demand, &self.ruling) {
+                (Some(_), _) if self.is_about_protection() => DeniedBy::User,
                 (Some(_), _) => DeniedBy::Hook,
                 (None, Ruling::Ask(_) | Ruling::Deny(_)) => DeniedBy::Rule,
                 // Without a rule the answer is the user's, and a user who is away says no.

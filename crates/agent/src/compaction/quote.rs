@@ -1,5 +1,8 @@
 //! A conversation as one text, for a model that summarises it.
 
+use std::borrow::Cow;
+
+use tenterhook_process::cut;
 use tenterhook_protocol::{Message, Role};
 
 /// The longest quoted tool result or argument text, in bytes.
@@ -17,7 +20,7 @@ pub(super) fn quote(messages: &[Message], window: Option<u64>) -> String {
     let text = parts.join("\n\n");
     let room =
         window.and_then(|window| usize::try_from(window.saturating_mul(BYTES_PER_TOKEN)).ok());
-    let text = cut(&text, room.unwrap_or(LONGEST));
+    let text = shortened(&text, room.unwrap_or(LONGEST));
     format!("<conversation>\n{text}\n</conversation>\n\nSummarise this conversation.")
 }
 
@@ -25,14 +28,15 @@ fn quote_message(message: &Message) -> String {
     let mut lines = Vec::new();
     if !message.content.is_empty() {
         let text = if message.role == Role::Tool {
-            cut(&message.content, LONGEST_RESULT)
+            shortened(&message.content, LONGEST_RESULT)
         } else {
-            message.content.clone()
+            Cow::Borrowed(message.content.as_str())
         };
         lines.push(format!("[{}] {text}", message.role));
     }
     for call in &message.tool_calls {
-        let arguments = cut(&call.arguments.to_string(), LONGEST_RESULT);
+        let arguments = call.arguments.to_string();
+        let arguments = shortened(&arguments, LONGEST_RESULT);
         lines.push(format!(
             "[{} calls `{}`] {arguments}",
             message.role, call.name
@@ -42,18 +46,8 @@ fn quote_message(message: &Message) -> String {
 }
 
 /// Cuts the middle out of a text that is longer than `room` bytes.
-fn cut(text: &str, room: usize) -> String {
-    if text.len() <= room {
-        return text.to_owned();
-    }
-    let head = text
-        .get(..text.floor_char_boundary(room / 4))
-        .unwrap_or_default();
-    let tail = text
-        .get(text.ceil_char_boundary(text.len() - (room - room / 4))..)
-        .unwrap_or_default();
-    let omitted = text.len() - head.len() - tail.len();
-    format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}")
+fn shortened(text: &str, room: usize) -> Cow<'_, str> {
+    cut::omit_middle(text, room / 4, room - room / 4)
 }
 
 #[cfg(test)]
@@ -76,11 +70,11 @@ mod tests {
                 tool_calls: vec![call],
                 ..Message::assistant("")
             },
-            Message::tool("1".into(), "x".repeat(5000), false),
+            Message::tool("1".into(), "xxx\n".repeat(1250), false),
         ];
         let text = quote(&messages, None);
         assert!(text.starts_with("<conversation>\n[user] look\n\n[assistant calls `shell`] {\"cmd\":\"ls\"}\n\n[tool] xxx"));
-        assert!(text.contains("[... 3000 bytes omitted ...]"));
+        assert!(text.contains("[... 3004 bytes omitted ...]"));
     }
 
     #[test]

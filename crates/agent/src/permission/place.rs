@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::protection::has_other_links;
+
 /// How many links a path may lead through, as on Linux. A circle of links ends here.
 const MOST_LINKS: u32 = 40;
 
@@ -36,6 +38,13 @@ impl Place<'_> {
             .as_ref()
             .map(|relative| tidy(&self.cwd.join(relative)));
         names([Some(absolute), relative, as_named])
+    }
+}
+
+impl Place<'_> {
+    /// Says whether the place is a file with several names, so that this one does not tell which file it is.
+    pub(super) fn has_other_links(&self) -> bool {
+        fs::metadata(self.cwd.join(self.text)).is_ok_and(|found| has_other_links(&found))
     }
 }
 

@@ -209,7 +209,14 @@ impl Providers {
     ///
     /// Fails if the file cannot be read or makes no sense.
     pub fn load(path: &Path) -> Result<Self, ProvidersError> {
-        let text = match std::fs::read_to_string(path) {
+        // Reading a FIFO would wait for a writer.
+        let is_special = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
+        let read = if std::fs::metadata(path).is_ok_and(is_special) {
+            Err(io::Error::other("it is not a regular file"))
+        } else {
+            std::fs::read_to_string(path)
+        };
+        let text = match read {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => {
@@ -744,6 +751,17 @@ facts:
             assert!(!error.contains("canary"), "{error}");
         }
         assert!(parse("").is_ok() && parse("# nothing\n").is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_fifo_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("models.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = Providers::load(&path).unwrap_err();
+        assert!(matches!(error, ProvidersError::Read { .. }), "{error}");
     }
 
     #[test]

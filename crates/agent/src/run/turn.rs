@@ -32,7 +32,7 @@ impl Run<'_> {
         let agent = &self.life.identity.name;
         let text = cache.find(agent, &self.life.session.messages()).await?;
         self.hooks.frontend().text_delta(agent, &text);
-        let message = self.finish_message(Message::assistant(text)).await;
+        let message = self.hooks.finish_message(Message::assistant(text)).await;
         self.life.session.push(message.clone());
         self.hooks.frontend().message(agent, &message);
         let spoken = self.finish_speaking(message.content).await;
@@ -214,7 +214,7 @@ impl Run<'_> {
             }
             None => self.life.spend_estimate(&answer.message),
         }
-        let message = self.finish_message(answer.message).await;
+        let message = self.hooks.finish_message(answer.message).await;
         self.life.session.push(message.clone());
         self.hooks
             .frontend()

@@ -13,6 +13,7 @@ use super::write::write;
 use super::{
     InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
 };
+use crate::protection::WriteGuard;
 
 const NAME: &str = "edit_file";
 
@@ -70,6 +71,10 @@ impl Tool for EditFile {
         })
     }
 
+    fn changed_file<'a>(&self, input: &'a JsonObject) -> Option<&'a str> {
+        input.get("path")?.as_str()
+    }
+
     fn run<'a>(
         &'a self,
         input: JsonObject,
@@ -79,9 +84,10 @@ impl Tool for EditFile {
             let input: Input = read_input(NAME, &input)?;
             let path = context.path(&input.path);
             let folders = context.folders(NAME);
+            let guard = context.write_guard;
             let text = blocking(move || {
-                folders.check(&path)?;
-                edit(&path, &input)
+                folders.check_change(&path)?;
+                edit(&path, &input, &guard)
             })
             .await?;
             Ok(ToolResult::text(text))
@@ -89,7 +95,7 @@ impl Tool for EditFile {
     }
 }
 
-fn edit(path: &Path, input: &Input) -> Result<String, ToolFailure> {
+fn edit(path: &Path, input: &Input, guard: &WriteGuard) -> Result<String, ToolFailure> {
     regular_file("read", path)?;
     let text = fs::read_to_string(path).map_err(|error| ToolFailure::io("read", path, &error))?;
     let count = text.matches(&input.old_text).count();
@@ -108,7 +114,8 @@ fn edit(path: &Path, input: &Input) -> Result<String, ToolFailure> {
         }
         _ => {}
     }
-    write(path, &text.replace(&input.old_text, &input.new_text))?;
+    let text = text.replace(&input.old_text, &input.new_text);
+    write(path, &text, guard)?;
     let passages = if count == 1 { "passage" } else { "passages" };
     Ok(format!("Replaced {count} {passages} in `{}`.", input.path))
 }

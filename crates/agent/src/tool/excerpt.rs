@@ -1,30 +1,28 @@
 //! Texts cut to what a model should read: the beginning and the end.
 
+use tenterhook_process::cut;
+
 /// The longest text that a tool gives to the model, in bytes.
 pub(super) const LONGEST: usize = 48 * 1024;
 
 /// The part of it that shows the beginning; the rest shows the end, where errors stand.
 const HEAD: usize = 32 * 1024;
 
-/// Cuts a text that is too long, between characters, and says how much is missing.
+/// Cuts a text that is too long, between words, and says how much is missing.
 pub(crate) fn excerpt(text: String) -> String {
     if text.len() <= LONGEST {
         return text;
     }
-    let head = text
-        .get(..text.floor_char_boundary(HEAD))
-        .unwrap_or_default();
-    let start = text.ceil_char_boundary(text.len() - (LONGEST - HEAD));
-    let tail = text.get(start..).unwrap_or_default();
-    let omitted = text.len() - head.len() - tail.len();
-    format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}")
+    cut::omit_middle(&text, HEAD, LONGEST - HEAD).into_owned()
 }
 
-/// Cuts a text to its first characters.
+/// Cuts a text to its first words, at most `longest` bytes.
 pub(crate) fn shortened(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+    let head = cut::head(text, longest);
+    if head.len() == text.len() {
+        text.to_owned()
+    } else {
+        format!("{}…", head.trim_end())
     }
 }
 
@@ -39,8 +37,8 @@ mod tests {
 
     #[test]
     fn a_shortened_text_says_that_it_is() {
-        assert_eq!(shortened("éa", 2), "éa");
-        assert_eq!(shortened("éab", 2), "éa…");
+        assert_eq!(shortened("éa b", 5), "éa b");
+        assert_eq!(shortened("éa bc", 5), "éa…");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tenterhook_process::cut;
 use tenterhook_protocol::{ContentBlock, ToolResult};
 use tokio::sync::Notify;
 
@@ -52,8 +53,7 @@ impl Progress {
             if let ContentBlock::Text { text } = block
                 && text.len() > LONGEST
             {
-                let start = text.ceil_char_boundary(text.len() - LONGEST);
-                text.drain(..start);
+                *text = cut::tail(text, LONGEST).to_owned();
             }
         }
         let mut state = slot.state();
@@ -108,9 +108,9 @@ mod tests {
     #[tokio::test]
     async fn a_long_text_is_cut_at_its_beginning() {
         let progress = Progress::heard();
-        progress.report(ToolResult::text("é".repeat(LONGEST)));
+        progress.report(ToolResult::text("é\n".repeat(LONGEST)));
         let told = progress.next().await.unwrap().joined_text();
-        assert_eq!(told, "é".repeat(LONGEST / 2));
+        assert_eq!(told, "é\n".repeat(LONGEST / 3));
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tenterhook_process::cut;
 use tenterhook_protocol::{JsonObject, ToolResult};
 use tokio_util::sync::CancellationToken;
 
@@ -195,7 +196,7 @@ impl Hunt {
                 return;
             }
             if self.regex.is_match(line) {
-                let line: String = line.chars().take(LONGEST_LINE).collect();
+                let line = cut::head(line, LONGEST_LINE);
                 self.found.push(format!("{shown}:{}: {line}", position + 1));
             }
         }

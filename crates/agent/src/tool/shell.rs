@@ -17,6 +17,9 @@ use super::{InvalidInput, Tool, ToolContext, ToolFailure, read_input, schema_of}
 
 const NAME: &str = "shell";
 
+/// The environment variable that the commands of the agent have, so that programs know who runs them.
+pub const AGENT_VARIABLE: &str = "TENTERHOOK_AGENT";
+
 /// The time a command has unless the model asks for another.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
@@ -32,7 +35,8 @@ const CAPTURE: Capture = Capture {
     tail: 16 * 1024,
 };
 
-/// Runs a command line in the session's directory. Processes that it leaves in the background live on.
+/// Runs a command line in the session's directory. Processes that it leaves in the background live on, but end with this
+/// program.
 #[derive(Debug, Clone, Copy)]
 pub struct ShellTool;
 
@@ -102,7 +106,9 @@ impl Tool for ShellTool {
                 shell: Shell::Sh,
                 line: input.cmd,
             };
-            let command = Command::new(program).working_dir(dir);
+            let command = Command::new(program)
+                .working_dir(dir)
+                .env(AGENT_VARIABLE, "1");
             let finished = run(&command, &limits, &context).await;
             finished
                 .map(|finished| result(&finished, timeout))

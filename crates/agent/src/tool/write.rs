@@ -10,6 +10,7 @@ use serde_json::Value;
 use tenterhook_protocol::{JsonObject, ToolResult};
 
 use super::{InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, schema_of};
+use crate::protection::WriteGuard;
 
 const NAME: &str = "write_file";
 
@@ -52,6 +53,10 @@ impl Tool for WriteFile {
         read_input::<Input>(NAME, input).map(drop)
     }
 
+    fn changed_file<'a>(&self, input: &'a JsonObject) -> Option<&'a str> {
+        input.get("path")?.as_str()
+    }
+
     fn run<'a>(
         &'a self,
         input: JsonObject,
@@ -62,9 +67,10 @@ impl Tool for WriteFile {
             let path = context.path(&input.path);
             let bytes = input.content.len();
             let folders = context.folders(NAME);
+            let guard = context.write_guard;
             blocking(move || {
-                folders.check(&path)?;
-                write(&path, &input.content)
+                folders.check_change(&path)?;
+                write(&path, &input.content, &guard)
             })
             .await?;
             Ok(ToolResult::text(format!(
@@ -75,16 +81,13 @@ impl Tool for WriteFile {
     }
 }
 
-/// Writes in place, so that links, permissions and owners of an existing file stay.
-pub(super) fn write(path: &Path, content: &str) -> Result<(), ToolFailure> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)
-            .map_err(|error| ToolFailure::io("make the folder", parent, &error))?;
-    }
+/// Writes a file that may be changed.
+pub(super) fn write(path: &Path, content: &str, guard: &WriteGuard) -> Result<(), ToolFailure> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(ToolFailure::no_file("write", path));
     }
-    fs::write(path, content).map_err(|error| ToolFailure::io("write", path, &error))
+    let written = guard.write(path, content.as_bytes());
+    written.map_err(|error| ToolFailure::io("write", path, &error))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Commands that the user runs.
 
-use tenterhook::event::{BashResult, UserBash};
+use tenterhook::event::{BashResult, MessageEnd, UserBash};
 use tenterhook::{Effect, Role};
 use tenterhook_agent::{
     Agent, CancellationToken, Leaving, Moved, Permissions, UserCommand, UserCommandError,
@@ -105,6 +105,23 @@ async fn hooks_deal_with_a_command_give_its_result_or_change_it() {
             usize::from(expected.is_some())
         );
     }
+}
+
+#[tokio::test]
+async fn a_redactor_of_messages_sees_what_a_command_printed_before_it_is_stored() {
+    let stage = Stage::empty();
+    stage.engine.on(|event: &MessageEnd| {
+        let mut message = event.message.clone();
+        message.content = message.content.replace("canary", "***");
+        Effect::<MessageEnd>::none().replace_message(message)
+    });
+    let mut agent = stage.builder(TALK).build().unwrap();
+    run(&mut agent, "!echo canary").await.unwrap();
+    let stored = texts(&agent).join("\n");
+    assert!(
+        stored.contains("***") && !stored.contains("canary"),
+        "{stored}"
+    );
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use tenterhook::Effect;
 use tenterhook::event::{
-    AfterCompaction, BeforeCompaction, BeforeLlmCall, CompactionFailed, CompactionReason,
+    AfterCompaction, BeforeCompaction, BeforeLlmCall, CompactionFailed, CompactionReason, Context,
     PreCompact,
 };
 use tenterhook_agent::{CancellationToken, CompactionError, Limits, RunEnd};
@@ -257,6 +257,25 @@ async fn what_keeps_text_from_the_model_keeps_it_from_the_summary_too() {
     agent.compact(None, &cancel).await.unwrap();
     let sent = stage.all::<BeforeLlmCall>();
     assert!(sent[1].messages[1].content.contains("[user] my ***"));
+}
+
+#[tokio::test]
+async fn what_a_context_hook_keeps_from_the_model_is_not_in_the_summary_either() {
+    let stage = Stage::empty();
+    stage.engine.on(|event: &Context| {
+        let mut messages = event.messages.clone().into_vec();
+        for message in &mut messages {
+            message.content = message.content.replace("canary", "***");
+        }
+        Effect::<Context>::none().replace_messages(messages)
+    });
+    let mut agent = stage.builder(TALK).build().unwrap();
+    let cancel = CancellationToken::new();
+    agent.prompt("my canary", &cancel).await;
+    agent.compact(None, &cancel).await.unwrap();
+    let sent = stage.all::<BeforeLlmCall>();
+    let quoted = &sent.last().unwrap().messages[1].content;
+    assert!(quoted.contains("[user] my ***"), "{quoted}");
 }
 
 #[tokio::test]

@@ -52,7 +52,12 @@ impl Caller {
     /// Starts to read stdin.
     pub(super) fn listen(client: Arc<Client>) -> Self {
         let (sender, messages) = mpsc::channel(READ_AHEAD);
-        std::thread::spawn(move || read(&sender));
+        let failed = sender.clone();
+        let thread = std::thread::Builder::new().spawn(move || read(&sender));
+        if let Err(error) = thread {
+            let failure = Failure::unreadable(&format!("cannot read standard input: {error}"));
+            failed.try_send(Err(failure)).ok();
+        }
         Self { client, messages }
     }
 

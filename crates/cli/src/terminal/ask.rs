@@ -7,12 +7,22 @@ use crate::output::{style, styled};
 use crate::safe::{inset, reveal_inset};
 
 impl Terminal {
-    /// Asks until the answer is one of those that there are.
-    pub(super) async fn ask_approval(&self, suggestion: &str) -> Approval {
-        self.line(&format!(
-            "  [y]es, [a]lways `{}` in this session, [n]o, `n REASON`",
-            reveal_inset(suggestion, 4)
-        ));
+    /// Asks until the answer is one of those that there are. `suggestion` is what a yes for the session allows, where there
+    /// is one.
+    pub(super) async fn ask_approval(&self, suggestion: Option<&str>) -> Approval {
+        let always = suggestion.map(|suggestion| {
+            format!(
+                "[a]lways `{}` in this session, ",
+                reveal_inset(suggestion, 4)
+            )
+        });
+        let always = always.unwrap_or_default();
+        self.line(&format!("  [y]es, {always}[n]o, `n REASON`"));
+        let answers = if suggestion.is_some() {
+            "y, a, n"
+        } else {
+            "y, n"
+        };
         loop {
             // At the end of stdin nobody is there any more, so nobody agreed.
             let Some(answer) = self.ask("  run it? ").await else {
@@ -23,14 +33,14 @@ impl Terminal {
                 .unwrap_or((&answer, ""));
             match (word.to_lowercase().as_str(), rest.trim()) {
                 ("y" | "yes", "") => return Approval::AllowOnce,
-                ("a" | "always", "") => return Approval::AllowSession,
+                ("a" | "always", "") if suggestion.is_some() => return Approval::AllowSession,
                 ("n" | "no", reason) => {
                     let reason = Some(reason).filter(|reason| !reason.is_empty());
                     return Approval::Deny {
                         reason: reason.map(str::to_owned),
                     };
                 }
-                _ => self.line("  answer y, a, n or `n REASON`"),
+                _ => self.line(&format!("  answer {answers} or `n REASON`")),
             }
         }
     }
@@ -77,7 +87,12 @@ impl Terminal {
                     .as_ref()
                     .map(|text| format!(" [{}]", inset(text, 4)));
                 let before = before.unwrap_or_default();
-                self.ask(&format!("? {}{before}: ", inset(title, 4))).await
+                self.line(&format!(
+                    "{} {}{before}",
+                    styled(style::CARE, "?"),
+                    inset(title, 4)
+                ));
+                self.ask("  answer: ").await
             }
             _ => None,
         }

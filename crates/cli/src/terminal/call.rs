@@ -3,8 +3,9 @@
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use tenterhook::JsonObject;
+use tenterhook_handlers::secret::Redactor;
 
-use super::Terminal;
+use super::{Terminal, without_secrets};
 use crate::output::{style, styled};
 use crate::safe::{inset, reveal_inset, safe_line};
 
@@ -23,7 +24,12 @@ impl Described {
         Self::of_change(tool, input).unwrap_or_else(|| Self {
             line: match input.iter().next() {
                 Some((_, Value::String(only))) if input.len() == 1 => only.clone(),
-                Some(_) => Value::Object(input.clone()).to_string(),
+                Some(_) => {
+                    let mut shown = Value::Object(input.clone());
+                    // Values stay as they are: whoever is asked about the call must see what it does.
+                    Redactor::shared().redact_names(&mut shown);
+                    shown.to_string()
+                }
                 None => String::new(),
             },
             change: Vec::new(),
@@ -87,7 +93,8 @@ impl Terminal {
         } else {
             format!("{}: ", inset(agent, 4))
         };
-        let tool = styled(style::STRONG, inset(tool, 4));
+        // A model can write anything where a name belongs, and no hook changes it.
+        let tool = styled(style::STRONG, inset(&without_secrets(tool), 4));
         let call = format!("{agent}{tool} {}", reveal_inset(&line, 4));
         let change = change.iter().map(|line| format!("\n    {line}"));
         format!("{}{}", call.trim_end(), change.collect::<String>())

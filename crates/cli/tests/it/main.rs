@@ -9,6 +9,7 @@
 
 mod agent_file;
 mod approved;
+mod below;
 mod builtins;
 mod burst;
 mod call;
@@ -25,7 +26,9 @@ mod gate;
 mod http;
 mod input;
 mod interrupt;
+mod killed;
 mod lifecycle;
+mod limits;
 mod list;
 mod loading;
 mod model;
@@ -34,6 +37,8 @@ mod outcome;
 mod permission;
 mod program;
 mod prompt;
+mod protected;
+mod question;
 mod readme;
 mod recipe;
 mod record;

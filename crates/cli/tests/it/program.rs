@@ -246,6 +246,31 @@ fn what_a_client_leaves_unanswered_does_not_run() {
 }
 
 #[test]
+fn a_malformed_approval_is_an_error_and_never_runs_the_call() {
+    for (result, code) in [
+        (r#"{"approve":"yes"}"#, -32602),
+        (r#"{"approve":1}"#, -32602),
+        (r#"{"approve":true,"approve":false}"#, -32600),
+        (r#"{"decision":"deny","decision":"allow"}"#, -32600),
+        (r#"{"decision":["allow"]}"#, -32602),
+        (r#"{"decision":"allow","reason":7}"#, -32602),
+    ] {
+        let mut client = Client::start(run().script(CALL));
+        client.ask(1, "prompt", json!({"text": "go"}));
+        let asked = client.until(|message| message["method"] == "approve");
+        let id = &asked["id"];
+        client.write(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"
+        ));
+        let error = client.until(|message| message.get("error").is_some());
+        assert_eq!(error["error"]["code"], code, "{result}: {error}");
+        // Closing stdin leaves a question unanswered.
+        let ran = client.end();
+        assert!(!ran.path("work/made").exists(), "{result}");
+    }
+}
+
+#[test]
 fn an_agent_at_work_takes_what_is_said_to_it_and_refuses_what_is_not() {
     let mut client = Client::start(run().args(["--yes"]).script(
         "\

@@ -103,22 +103,42 @@ fn every_guarantee_of_the_readme_names_tests_that_exist() {
     let guarantees: Vec<&str> = section.split("\n- **").skip(1).collect();
     assert!(guarantees.len() > 5, "{section}");
     for guarantee in guarantees {
-        let links: Vec<(&str, &str)> = guarantee
-            .split("[`")
-            .skip(1)
-            .map(|link| {
-                let (name, rest) = link.split_once("`](").unwrap();
-                (name, rest.split(')').next().unwrap())
-            })
-            .collect();
-        assert!(!links.is_empty(), "no test: {guarantee}");
-        for (name, path) in links {
-            let file = root().join(path);
-            let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
-            // A compile-fail test is a file of its own.
-            let is_there =
-                text.contains(&format!("fn {name}(")) || path.ends_with(&format!("/{name}.rs"));
-            assert!(is_there, "no test `{name}` in {path}");
-        }
+        assert_names_tests(guarantee);
+    }
+}
+
+#[test]
+fn every_attack_of_the_threat_model_names_tests_that_exist() {
+    let page = fs::read_to_string(root().join("docs/threat-model.md")).unwrap();
+    let section = page.split("## What holds").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with('|'));
+    let attacks: Vec<&str> = rows
+        .filter(|row| !row.starts_with("| attack |") && !row.starts_with("|---"))
+        .collect();
+    assert!(attacks.len() > 40, "{}", attacks.len());
+    for attack in attacks {
+        assert_names_tests(&attack.replace("](../", "]("));
+    }
+}
+
+/// Checks that a passage links to at least one test, and that every test it links to exists.
+fn assert_names_tests(passage: &str) {
+    let links: Vec<(&str, &str)> = passage
+        .split("[`")
+        .skip(1)
+        .map(|link| {
+            let (name, rest) = link.split_once("`](").unwrap();
+            (name, rest.split(')').next().unwrap())
+        })
+        .collect();
+    assert!(!links.is_empty(), "no test: {passage}");
+    for (name, path) in links {
+        let file = root().join(path);
+        let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+        // A compile-fail test is a file of its own.
+        let is_there =
+            text.contains(&format!("fn {name}(")) || path.ends_with(&format!("/{name}.rs"));
+        assert!(is_there, "no test `{name}` in {path}");
     }
 }

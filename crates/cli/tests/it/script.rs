@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::time::{Duration, Instant};
 
-use crate::stage::{Ran, Test, eventually, is_alive};
+use crate::stage::{Ran, Test, eventually};
 
 const PYTHON: &str = "import os
 from tenterhook import deny, on
@@ -88,26 +87,6 @@ fn scripts_are_listed_and_explained() {
         "{}",
         ran.stdout
     );
-}
-
-#[test]
-fn nothing_is_left_of_a_worker_when_the_program_is_killed() {
-    let test = scripts();
-    let folder = test.work().join("../config/hooks");
-    let script = "import os, time\nfrom tenterhook import on\n@on('user_prompt_submit')\ndef hang(event):\n    \
-                open('pid', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(300)\n";
-    fs::write(folder.join("hang.py"), script).unwrap();
-    let running = test
-        .args(["run", "go", "--no-journal"])
-        .script("turns: [{text: done}]")
-        .start();
-    let pid = running.line_of("pid");
-    assert!(is_alive(&pid));
-    running.signal("KILL");
-    let began = Instant::now();
-    eventually(|| (!is_alive(&pid)).then_some(()));
-    assert!(began.elapsed() < Duration::from_secs(20));
-    assert_eq!(running.finish().status, -1);
 }
 
 /// A project of morphix with a file for all workspaces and one for the workspace `lab`, approved.
@@ -585,4 +564,71 @@ fn a_relative_extension_is_not_that_of_the_directory_of_the_event() {
         .run();
     assert_eq!(ran.status, 2, "{} {}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("my guard"), "{}", ran.stdout);
+}
+
+/// A guard that asks its helper, and leaves the id of its worker.
+const GUARD_WITH_HELPER: &str = "import os
+from tenterhook import deny, on
+from _rules import is_bad
+
+@on('pre_tool_use', matcher='shell')
+def guard(event):
+    open('pid', 'w').write(str(os.getpid()))
+    if is_bad(event.tool_input['cmd']):
+        return deny('the guard says no')
+";
+
+/// Runs a session in which the agent runs a command, and then twice what the guard forbids. Returns what the tools answered.
+fn after(command: &str) -> (Ran, Vec<String>) {
+    let test = Test::new();
+    let folder = test.work().join("../config/hooks");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("guard.py"), GUARD_WITH_HELPER).unwrap();
+    let rules = "def is_bad(cmd):\n    return 'touch' in cmd\n";
+    fs::write(folder.join("_rules.py"), rules).unwrap();
+    let script = format!(
+        "\
+turns:
+  - tool_calls: [{{name: shell, arguments: {{cmd: \"cd ../config/hooks; {command}; kill -9 $(cat $OLDPWD/pid)\"}}}}]
+  - tool_calls: [{{name: shell, arguments: {{cmd: touch made}}}}]
+  - tool_calls: [{{name: shell, arguments: {{cmd: touch made}}}}]
+  - text: done
+"
+    );
+    let ran = test
+        .args(["run", "go", "--yes", "--no-journal"])
+        .hooks(SHELL)
+        .script(&script)
+        .run();
+    let answered = ran.lines("log");
+    let answered = answered
+        .iter()
+        .map(|event| event["tool_response"].as_str().unwrap().to_owned());
+    let answered = answered.collect();
+    (ran, answered)
+}
+
+#[test]
+fn a_guard_that_is_edited_before_its_worker_is_killed_denies_until_a_reload() {
+    let evil = "echo 'from tenterhook import on' > guard.py; \
+                printf '@on(\\\"pre_tool_use\\\", matcher=\\\"shell\\\")\\\\ndef guard(event): pass\\\\n' >> guard.py";
+    for command in [
+        evil,
+        "echo 'is_bad = lambda cmd: False' > _rules.py",
+        "mkdir _rules; echo 'is_bad = lambda cmd: False' > _rules/__init__.py",
+        "rm guard.py",
+    ] {
+        let (ran, answered) = after(command);
+        assert!(!ran.path("work/made").exists(), "{command}: {answered:?}");
+        let last = answered.last().unwrap();
+        assert!(last.contains("/reload"), "{command}: {answered:?}");
+    }
+}
+
+#[test]
+fn a_guard_that_did_not_change_guards_on_after_its_worker_is_killed() {
+    let (ran, answered) = after("true");
+    assert!(!ran.path("work/made").exists(), "{answered:?}");
+    let last = answered.last().unwrap();
+    assert!(last.contains("the guard says no"), "{answered:?}");
 }

@@ -59,3 +59,93 @@ fn a_secret_in_a_result_reaches_neither_model_nor_session_nor_journal_nor_screen
             .contains(&token())
     );
 }
+
+/// Returns whether a text has a part of a secret that is long enough to be of use.
+fn has_part(text: &str, secret: &str) -> bool {
+    let mut parts = secret.as_bytes().windows(10);
+    parts.any(|part| text.contains(std::str::from_utf8(part).unwrap()))
+}
+
+/// Runs a session in which a tool prints a file, and returns what the model, the journal and the screen got.
+fn shown(credentials: &str, script: &str) -> Vec<(&'static str, String)> {
+    let ran = Test::new()
+        .args([
+            "run",
+            "go",
+            "--yes",
+            "--timeline",
+            "--journal",
+            "journal.jsonl",
+        ])
+        .file("credentials", credentials)
+        .script(script)
+        .hooks(HOOKS)
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    vec![
+        ("model", ran.file("model.jsonl")),
+        ("journal", ran.file("journal.jsonl")),
+        ("screen", ran.stdout.clone()),
+        ("messages on the screen", ran.stderr.clone()),
+    ]
+}
+
+#[test]
+fn a_token_at_a_size_limit_is_not_shown_in_part() {
+    // Wherever a text is cut, there is a token.
+    let line = format!("the token is {}\n", token());
+    for count in [2_000, 20_000] {
+        for (place, text) in shown(&line.repeat(count), SCRIPT) {
+            assert!(!has_part(&text, &token()), "{place} has a part of a token");
+        }
+    }
+}
+
+#[test]
+fn a_private_key_without_its_end_is_not_shown() {
+    let first = ["-----BEGIN PRIVATE", " KEY-----\n"].concat();
+    let last = ["-----END PRIVATE", " KEY-----\n"].concat();
+    let line = "q7Zk2WvR9xT4bN6mJ1cH8dL5sP3fG0yAuEoIqB7nXr0123456789abcdefghijkl";
+    let key = format!("{line}\n").repeat(40);
+    let long = format!("{line}\n").repeat(4_000);
+    for text in [
+        format!("before\n{first}{key}"),
+        format!("{key}{last}behind\n"),
+        format!("{first}{long}{last}"),
+    ] {
+        for (place, text) in shown(&text, SCRIPT) {
+            assert!(!has_part(&text, line), "{place}: {text:.2000}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_in_the_name_of_a_tool_or_of_an_argument_is_not_shown() {
+    let token = token();
+    for call in [
+        format!("{{name: {token}, arguments: {{cmd: ls}}}}"),
+        format!("{{name: shell, arguments: {{cmd: ls, {token}: 1}}}}"),
+        format!("{{name: shell, arguments: {{cmd: ls, timeout: {{{token}: 1}}}}}}"),
+    ] {
+        let script = format!("turns:\n  - tool_calls: [{call}]\n  - text: done\n");
+        for (place, text) in shown("", &script) {
+            assert!(!has_part(&text, &token), "{call}: {place}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_in_the_name_of_a_file_reaches_neither_model_nor_journal() {
+    let token = token();
+    for call in [
+        format!("{{name: read_file, arguments: {{path: {token}}}}}"),
+        format!("{{name: shell, arguments: {{cmd: touch {token}; ls}}}}"),
+    ] {
+        let script = format!("turns:\n  - tool_calls: [{call}]\n  - text: done\n");
+        // The user sees a call as the model made it.
+        let places = shown("", &script).into_iter();
+        for (place, text) in places.filter(|(place, _)| *place != "screen") {
+            assert!(!has_part(&text, &token), "{call}: {place}: {text}");
+        }
+    }
+}

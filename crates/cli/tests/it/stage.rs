@@ -23,7 +23,7 @@ pub(crate) struct Test {
     files: Vec<String>,
     stdin: Option<Vec<u8>>,
     variables: Vec<(String, String)>,
-    descriptors: Option<u32>,
+    prefix: Option<String>,
     stdout: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Test {
             files: Vec::new(),
             stdin: None,
             variables: Vec::new(),
-            descriptors: None,
+            prefix: None,
             stdout: None,
         }
     }
@@ -106,8 +106,13 @@ impl Test {
     }
 
     /// Sets how many descriptors the program may have open.
-    pub(crate) fn descriptors(mut self, most: u32) -> Self {
-        self.descriptors = Some(most);
+    pub(crate) fn descriptors(self, most: u32) -> Self {
+        self.after(&format!("ulimit -n {most}"))
+    }
+
+    /// Sets what a shell does before it becomes the program.
+    pub(crate) fn after(mut self, prefix: &str) -> Self {
+        self.prefix = Some(prefix.to_owned());
         self
     }
 
@@ -163,11 +168,11 @@ impl Test {
 
     fn command(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_tenterhook");
-        let mut command = match self.descriptors {
-            Some(most) => {
+        let mut command = match &self.prefix {
+            Some(prefix) => {
                 let mut shell = Command::new("/bin/sh");
-                let limited = format!("ulimit -n {most}; exec \"$0\" \"$@\"");
-                shell.args(["-c", &limited, program]);
+                let line = format!("{prefix}; exec \"$0\" \"$@\"");
+                shell.args(["-c", &line, program]);
                 shell
             }
             None => Command::new(program),
@@ -254,6 +259,10 @@ impl Running {
         command.args(args).stdin(Stdio::null());
         set_place(&mut command, self.folder.path());
         command.output().unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends the program what Ctrl-C sends.

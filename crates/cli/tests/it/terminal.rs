@@ -45,18 +45,23 @@ struct Shown {
 }
 
 /// The program in a terminal.
-struct Sitting {
+pub(crate) struct Sitting {
     input: Input,
     shown: Arc<(Mutex<Shown>, Condvar)>,
     child: Box<dyn Child + Send + Sync>,
-    folder: TempDir,
+    pub(crate) folder: TempDir,
     terminal: Box<dyn MasterPty + Send>,
     /// How the terminal was set before.
     settings: String,
 }
 
 impl Sitting {
-    fn start(test: Test) -> Self {
+    pub(crate) fn start(test: Test) -> Self {
+        Self::start_after(test, "")
+    }
+
+    /// Starts the program after keys were pressed.
+    pub(crate) fn start_after(test: Test, keys: &str) -> Self {
         let (command, folder) = test.into_command();
         let mut builder = CommandBuilder::new(command.get_program());
         builder.args(command.get_args());
@@ -76,9 +81,11 @@ impl Sitting {
             })
             .unwrap();
         let settings = settings(&*pair.master);
+        let mut keyboard = pair.master.take_writer().unwrap();
+        keyboard.write_all(keys.as_bytes()).unwrap();
         let child = pair.slave.spawn_command(builder).unwrap();
         drop(pair.slave);
-        let input: Input = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
+        let input: Input = Arc::new(Mutex::new(keyboard));
         let answers = Answers(Arc::clone(&input));
         let parser = vt100::Parser::new_with_callbacks(ROWS, COLUMNS, 0, answers);
         let shown = Arc::new((
@@ -110,7 +117,7 @@ impl Sitting {
     }
 
     /// Presses keys.
-    fn press(&self, keys: &str) {
+    pub(crate) fn press(&self, keys: &str) {
         self.input
             .lock()
             .unwrap()
@@ -119,7 +126,7 @@ impl Sitting {
     }
 
     /// Waits until the terminal shows something, and returns all that it shows.
-    fn until(&self, is_meant: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn until(&self, is_meant: impl Fn(&str) -> bool) -> String {
         let (shown, changed) = &*self.shown;
         let (shown, _) = changed
             .wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| {
@@ -132,13 +139,31 @@ impl Sitting {
     }
 
     /// Waits until the last line is a prompt with that text.
-    fn until_prompt(&self, text: &str) -> String {
+    pub(crate) fn until_prompt(&self, text: &str) -> String {
         let line = format!("> {text}").trim_end().to_owned();
         self.until(|screen| screen.lines().last() == Some(line.as_str()))
     }
 
+    /// Waits until the last line is that question, and keys count as its answer: either the terminal keeps a line until
+    /// Enter, or the editor reads every key, Ctrl-C too.
+    pub(crate) fn until_asked(&self, question: &str) -> String {
+        let screen = self.until(|screen| screen.ends_with(question));
+        crate::stage::eventually(|| {
+            let settings = settings(&*self.terminal);
+            let is_early = settings.contains("ISIG") && !settings.contains("ICANON");
+            (!is_early).then_some(())
+        });
+        screen
+    }
+
+    /// Answers a question, when its answer counts.
+    pub(crate) fn answer(&self, question: &str, keys: &str) {
+        self.until_asked(question);
+        self.press(keys);
+    }
+
     /// Waits for the end; returns what the terminal shows then, and the exit status.
-    fn end(mut self) -> (String, u32, TempDir) {
+    pub(crate) fn end(mut self) -> (String, u32, TempDir) {
         let status = self.child.wait().unwrap();
         assert_eq!(
             settings(&*self.terminal),
@@ -163,7 +188,7 @@ fn contents(shown: &Shown) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-fn run() -> Test {
+pub(crate) fn run() -> Test {
     Test::new().args(["run", "--no-journal"])
 }
 
@@ -307,7 +332,7 @@ turns:
     );
     sitting.until_prompt("");
     sitting.press("go\r");
-    insta::assert_snapshot!(sitting.until(|screen| screen.ends_with("run it?")), @r"
+    insta::assert_snapshot!(sitting.until_asked("run it?"), @r"
     `/help` shows the commands; Ctrl-D ends the session.
     > go
     ● edit_file a.txt
@@ -319,9 +344,9 @@ turns:
     ");
     sitting.press("n not this file\r");
     sitting.until(|screen| screen.contains("echo hi") && screen.ends_with("run it?"));
-    sitting.press("maybe\r");
+    sitting.answer("run it?", "maybe\r");
     sitting.until(|screen| screen.contains("answer y, a, n") && screen.ends_with("run it?"));
-    sitting.press("y\r");
+    sitting.answer("run it?", "y\r");
     insta::assert_snapshot!(sitting.until_prompt(""), @r"
     `/help` shows the commands; Ctrl-D ends the session.
     > go
@@ -492,8 +517,7 @@ fn a_terminal_that_cannot_move_its_cursor_is_asked_for_plain_lines() {
         ));
     sitting.until_prompt("");
     sitting.press("go\r");
-    sitting.until(|screen| screen.ends_with("run it?"));
-    sitting.press("y\r");
+    sitting.answer("run it?", "y\r");
     sitting.until(|screen| screen.ends_with("    hi\ndone\n>"));
     sitting.press("\u{4}");
     assert_eq!(sitting.end().1, 0);

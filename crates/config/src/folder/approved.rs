@@ -101,6 +101,7 @@ fn candidate(
         run: path,
         sha256: String::new(),
         beside: String::new(),
+        interpreter: String::new(),
         item: None,
         diverged: None,
         known_event: None,
@@ -109,6 +110,7 @@ fn candidate(
         is_isolated: false,
         registered: Registered::default(),
         project: Some(project.clone()),
+        sources: None,
         step: Step::Waits,
     };
     let objection = approvals.objection(&project.dir, approved);

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use super::probe::Declared;
 use super::scan::{Beside, Candidate, MOST_FILES, Scanned, look_at, too_many, unreadable};
 use super::script::{self, hook_id};
+use super::version::Versions;
 use super::{Discovered, FileState, FoundHook, HookFolder, Speaks, spec};
 use crate::broken::{Fault, FaultPlace};
 use crate::disabled::DisabledSources;
@@ -62,7 +63,8 @@ pub(super) fn scan(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) ->
     let mut candidates = Vec::new();
     for entry in entries(&folder.dir)? {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let found = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        // A link to a folder is what the folder would be.
+        let found = if entry.path().is_dir() {
             match entries(&entry.path()) {
                 Ok(within) => first(&within).map(|path| (name, entry.path(), path)),
                 Err(fault) => {
@@ -275,6 +277,7 @@ pub(super) fn state(declared: &Declared) -> Result<FileState, Fault> {
 pub(super) async fn take(
     candidate: &Candidate,
     extensions: &Extensions,
+    versions: &mut Versions,
     discovered: &mut Discovered,
 ) {
     let FileState::Script { hooks, .. } = &candidate.found.state else {
@@ -289,6 +292,9 @@ pub(super) async fn take(
     let Ok(registration) = extension.registration().await else {
         return;
     };
+    if let Some(version) = versions.of(candidate) {
+        extension.expect_version(version).await;
+    }
     let made = subscriptions(&registration).enumerate();
     discovered
         .specs

@@ -3,7 +3,7 @@
 //! | in a folder of extensions | is loaded |
 //! |---|---|
 //! | `*.ts`, `*.js`, `*.mjs` | the file, unless it only declares types (`*.d.ts`) |
-//! | a folder whose `package.json` lists files in `pi.extensions` | those that are there |
+//! | a folder whose `package.json` lists files in `pi.extensions` | those files; one that is not there is broken |
 //! | another folder with `index.ts`, or else `index.js` | that |
 //! | anything else, hidden files, and what stands deeper | nothing |
 //!
@@ -90,19 +90,23 @@ fn of_file(path: PathBuf) -> Extension {
 }
 
 fn of_folder(folder: &Path) -> Option<Extension> {
-    let mut entries = listed(folder);
+    let listed = listed(folder);
+    let (mut entries, missing): (Vec<_>, Vec<_>) =
+        listed.into_iter().partition(|path| path.is_file());
     if entries.is_empty() {
         let mut index = INDEX.iter().map(|name| folder.join(name));
         entries.extend(index.find(|path| path.is_file()));
     }
+    // What is listed and not there stays and is reported: a guard may be missing.
+    entries.extend(missing);
     (!entries.is_empty()).then(|| Extension {
         entries,
         folder: Some(folder.to_owned()),
     })
 }
 
-/// Returns the files that `package.json` lists and that are there. An approval is for what stands below the folder, so a
-/// path that leads out of it is none.
+/// Returns the files that `package.json` lists. An approval is for what stands below the folder, so a path that leads out
+/// of it is ignored.
 fn listed(folder: &Path) -> Vec<PathBuf> {
     let manifest = read_whole(&folder.join("package.json")).ok();
     let manifest: Option<Value> =
@@ -120,7 +124,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
         }
         let below: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
         let path = folder.join(below);
-        if path.is_file() && !found.contains(&path) {
+        if !found.contains(&path) {
             found.push(path);
         }
     }

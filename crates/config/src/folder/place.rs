@@ -95,6 +95,14 @@ fn approved_plugins(project: &Project, trust: &Trust) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Returns the folders of a home whose subfolders bring hooks.
+pub(super) fn collections(home: &Path) -> [PathBuf; 2] {
+    [
+        home.join(KODELET).join("plugins"),
+        home.join(OPERATOR).join("profiles"),
+    ]
+}
+
 /// Says whether a folder of a project is looked at: of all workspaces one is.
 pub(crate) fn is_in_force(source: &Path, workspace: Option<&FolderName>) -> bool {
     let Ok(below) = source.strip_prefix(WORKSPACES) else {

@@ -13,7 +13,7 @@ use super::extension::Extensions;
 use super::scan::Candidate;
 use super::script::{Language, WORKER, Workers};
 use crate::broken::Fault;
-use crate::trust::{Approvals, TrustState};
+use crate::trust::{Approvals, TrustState, hex_digest, read_whole};
 
 /// How much of what it prints is looked at. A name is shorter.
 const OUTPUT: Capture = Capture {
@@ -63,7 +63,7 @@ impl<'a> Probes<'a> {
             let before = approved.and_then(|approved| approved.files.first());
             let declared = before.and_then(|file| {
                 let key = Cache::key(&candidate.found.path, &file.sha256);
-                self.cache.find(&key)
+                self.cache.recall(&key)
             });
             candidate.known_event = declared
                 .and_then(|declared| candidate.found.speaks.event(&declared.0))
@@ -85,7 +85,8 @@ impl<'a> Probes<'a> {
             } else if let Some(language) = candidate.language {
                 // What a script registers may depend on anything, so it is asked every time.
                 scripts.push((index, language, candidate));
-            } else if let Some(declared) = self.cache.find(&key(candidate)) {
+            } else if let Some(declared) = self.cache.find(&key(candidate), &candidate.interpreter)
+            {
                 known.push((index, candidate, declared));
             } else {
                 programs.push((index, candidate));
@@ -103,10 +104,7 @@ impl<'a> Probes<'a> {
             });
         let programs = programs.into_iter().map(|(index, candidate)| async move {
             let answer = this.probe(candidate).await;
-            let learned = answer
-                .clone()
-                .ok()
-                .map(|declared| (key(candidate), declared));
+            let learned = answer.clone().ok().map(|declared| (candidate, declared));
             (index, this.served(candidate, answer).await, learned)
         });
         let (loaded, started, remembered, probed) = tokio::join!(
@@ -123,8 +121,14 @@ impl<'a> Probes<'a> {
         answers.extend(started);
         answers.extend(remembered);
         for (index, answer, learned) in probed {
-            if let Some((key, declared)) = learned {
-                self.cache.remember(key, &declared);
+            if let Some((candidate, declared)) = learned {
+                let read = read_whole(&candidate.run).ok();
+                let bytes = read
+                    .as_ref()
+                    .map(|(bytes, _)| bytes.as_slice())
+                    .filter(|bytes| hex_digest(bytes) == candidate.sha256);
+                let from = (bytes, candidate.interpreter.as_str());
+                self.cache.remember(key(candidate), &declared, from);
             }
             answers.push((index, answer));
         }

@@ -21,8 +21,8 @@ use crate::link::{dead_link, dead_target};
 use crate::project::Project;
 use crate::trust::{
     Approvals, DivergedHook, Ground, Item, ItemFile, Trust, TrustState, add, below,
-    check_interpreter, hex_digest, inside_copies, mentioned, missing_interpreter, read_whole,
-    sources_below, too_many_beside,
+    check_interpreter, hex_digest, inside_copies, interpreter_version, mentioned,
+    missing_interpreter, read_whole, sources_below, too_many_beside,
 };
 
 /// The most files of one folder that are looked at.
@@ -38,6 +38,8 @@ pub(super) struct Candidate {
     pub(super) sha256: String,
     /// The SHA-256 of the sources beside it; empty where they were not read.
     pub(super) beside: String,
+    /// What stands for the interpreter of a program that is a script; empty for others.
+    pub(super) interpreter: String,
     /// What it is for the approvals, and what they say. Of one that runs as it was approved, that is what the project has now.
     pub(super) item: Option<(Item, TrustState)>,
     /// It is not in the project as it was approved, and what that means.
@@ -53,6 +55,8 @@ pub(super) struct Candidate {
     /// What it registers beside hooks, if it is such a script.
     pub(super) registered: Registered,
     pub(super) project: Option<Project>,
+    /// The folder of the sources that it may load.
+    pub(super) sources: Option<PathBuf>,
     pub(super) step: Step,
 }
 
@@ -416,7 +420,11 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
                 Some(FileState::NotExecutable)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Some(broken("the link leads nowhere".into()))
+                let message = match fs::symlink_metadata(&path) {
+                    Ok(_) => "the link leads nowhere",
+                    Err(_) => "the file does not exist, and `package.json` lists it",
+                };
+                Some(broken(message.into()))
             }
             Err(error) => Some(broken(error.to_string().into())),
             Ok(metadata) if !metadata.is_file() => Some(broken("not a regular file".into())),
@@ -444,6 +452,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         Step::Waits
     };
     Candidate {
+        sources: folder.sources_of(&path),
         found: FoundFile {
             name: format!("{}{}", folder.prefix, folder.name_of(&path)),
             layer: folder.layer,
@@ -455,6 +464,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         run: path,
         sha256: String::new(),
         beside: String::new(),
+        interpreter: String::new(),
         item: None,
         diverged: None,
         known_event: None,
@@ -490,6 +500,7 @@ fn read_trusted(
         read_whole(&candidate.run).map_err(|error| format!("it cannot be read: {error}"))?;
     candidate.sha256 = hex_digest(&bytes);
     if candidate.language.is_none() {
+        candidate.interpreter = interpreter_version(&bytes, &folder.dir);
         return check_program(&bytes, &folder.dir);
     }
     candidate.is_isolated = script::is_isolated(&bytes);
@@ -585,6 +596,7 @@ pub(super) fn check_own(
         None => {
             let note = check_interpreter(&own.bytes, dir, root)?;
             check_program(&own.bytes, dir)?;
+            candidate.interpreter = interpreter_version(&own.bytes, dir);
             Ok(note)
         }
         Some(language) => {

@@ -21,6 +21,7 @@ use tenterhook_process::{Command, Program};
 use tokio::time::{Instant, timeout};
 
 use super::scan::Candidate;
+use super::version::Versions;
 use super::{Discovered, FileState, FoundHook, Speaks, spec};
 use crate::broken::{Fault, FaultPlace};
 use crate::load;
@@ -646,7 +647,12 @@ pub(super) fn hook_id(file: &str, hooks: &[FoundHook], place: usize) -> HookId {
 }
 
 /// Takes what a script has: its hooks, its tools, its commands and its flags.
-pub(super) async fn take(candidate: &Candidate, workers: &Workers, discovered: &mut Discovered) {
+pub(super) async fn take(
+    candidate: &Candidate,
+    workers: &Workers,
+    versions: &mut Versions,
+    discovered: &mut Discovered,
+) {
     let (FileState::Script { hooks, .. }, Some(language)) =
         (&candidate.found.state, candidate.language)
     else {
@@ -674,7 +680,9 @@ pub(super) async fn take(candidate: &Candidate, workers: &Workers, discovered: &
         matcher: hook.matcher.clone(),
         priority: hook.priority,
     });
-    let lease = worker.expect(&script(candidate), expected.collect()).await;
+    let version = versions.of(candidate);
+    let expected = expected.collect();
+    let lease = worker.expect(&script(candidate), expected, version).await;
     let made = hooks
         .iter()
         .enumerate()

@@ -165,6 +165,7 @@ impl<'a> Composer<'a> {
     fn entries(&mut self) -> Result<(Vec<Entry>, Span), ScanError> {
         let mut entries = Entries::default();
         let mut merged = Vec::new();
+        let mut merge_span: Option<Span> = None;
         let mut end = Span::from(0..0);
         while let Some((event, at)) = self.next()? {
             if event == Event::MappingEnd {
@@ -185,6 +186,12 @@ impl<'a> Composer<'a> {
             };
             let value = self.node(event, at)?;
             if is_merge {
+                if let Some(first) = merge_span {
+                    let line = self.report.source().line_of(first.start);
+                    let message = format!("duplicate key `<<`, first on line {line}");
+                    self.add(key_span, message, Some("one `<<` with a list of mappings"));
+                }
+                merge_span = Some(key_span);
                 self.merge(value, &mut merged);
                 continue;
             }

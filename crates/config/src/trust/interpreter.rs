@@ -151,6 +151,33 @@ pub(crate) fn missing_interpreter(bytes: &[u8], dir: &Path) -> Option<String> {
         .then(|| named.to_owned())
 }
 
+/// Returns what stands for the interpreter of a script: its file, and when that was changed last. For a program, or where
+/// the interpreter is not there, that is empty. `dir` is where the script runs.
+pub(crate) fn interpreter_version(bytes: &[u8], dir: &Path) -> String {
+    let version = || {
+        let line = bytes.strip_prefix(b"#!")?;
+        let line = line.split(|byte| *byte == b'\n').next()?;
+        let line = String::from_utf8_lossy(line.get(..line.len().min(LONGEST))?);
+        let mut words = line.split_whitespace();
+        let mut program = dir.join(words.next()?);
+        if program.file_name().is_some_and(|name| name == "env") {
+            let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+            program = in_search_path(named, dir)?;
+        }
+        let program = std::fs::canonicalize(program).ok()?;
+        let metadata = program.metadata().ok()?;
+        let changed = metadata.modified().ok()?;
+        let changed = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(format!(
+            "{} {} {}",
+            program.display(),
+            metadata.len(),
+            changed.as_nanos()
+        ))
+    };
+    version().unwrap_or_default()
+}
+
 /// Returns the program that the search path finds for a name.
 pub(crate) fn in_search_path(name: &str, dir: &Path) -> Option<PathBuf> {
     if name.contains('/') {

@@ -465,9 +465,8 @@ impl NamedFiles {
         let lacks_copy = |file: &&ItemFile| {
             let named = self.words.iter();
             // The files of a folder are replaced with it.
-            let named = named.filter(|named| {
-                !named.is_in_folder && shown(&named.path, project) == file.path
-            });
+            let named = named
+                .filter(|named| !named.is_in_folder && shown(&named.path, project) == file.path);
             let (others, placed): (Vec<_>, Vec<_>) =
                 named.partition(|named| matches!(named.place, Place::Nowhere));
             placed.len() < others.len()

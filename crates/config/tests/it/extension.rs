@@ -105,6 +105,18 @@ async fn executables_of_four_places_are_extensions_and_the_first_of_an_id_counts
     assert_eq!(*shadowed, FileState::Shadowed { by });
 }
 
+#[tokio::test]
+async fn a_linked_folder_is_the_extension_that_the_folder_is() {
+    let place = Place::new();
+    let elsewhere = place.home.join("elsewhere");
+    extension(&place, &elsewhere, "kodelet-extension-x", WATCHER);
+    let global = place.home.join(".kodelet/extensions");
+    fs::create_dir_all(&global).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, global.join("linked")).unwrap();
+    let discovered = discover(&place, Trust::Caller).await;
+    assert_eq!(ids(&discovered), ["linked"], "{:?}", discovered.files);
+}
+
 // E16: what does not run leaves its id to the next one.
 #[tokio::test]
 async fn an_extension_that_does_not_run_leaves_its_id_free() {

@@ -485,6 +485,35 @@ async fn an_unchanged_folder_is_not_asked_again_and_a_changed_file_is() {
 }
 
 #[tokio::test]
+async fn a_program_that_another_one_declares_for_is_asked_each_time() {
+    let place = Place::new();
+    let tools = place.home.join("tools");
+    let tool = |event: &str| {
+        let text = format!("#!/bin/sh\n[ \"$1\" = hook ] && echo {event}\n");
+        executable(&tools, "tool", &text);
+        let text = format!("#!/bin/sh\n# {event} of $1\n[ \"$2\" = hook ] && echo {event}\n");
+        executable(&tools, "interpreter", &text);
+    };
+    tool("turn_end");
+    let at = tools.display();
+    let wrapper = format!("#!/bin/sh\n# turn_end\nexec '{at}/tool' \"$@\"\n");
+    executable(&place.local(), "wrapper", &wrapper);
+    let script = format!("#!{at}/interpreter\nturn_end or agent_stop\n");
+    executable(&place.local(), "script", &script);
+    let discover = || async {
+        let discovery = Discovery::of_layers(&place.layers()).trust(Trust::Caller);
+        let discovery = discovery.data_dir(Some(place.data()));
+        hooks(&discovery.discover().await.unwrap())
+            .into_iter()
+            .map(|(name, event)| format!("{name} {event}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(discover().await, ["script turn_end", "wrapper turn_end"]);
+    tool("agent_stop");
+    assert_eq!(discover().await, ["script stop", "wrapper stop"]);
+}
+
+#[tokio::test]
 async fn the_own_folder_takes_every_event_of_the_catalogue() {
     let place = Place::new();
     let own = place.project.join(".tenterhook/hooks");

@@ -219,6 +219,18 @@ hooks:
 }
 
 #[test]
+fn a_second_merge_key_is_a_duplicate_key() {
+    let text = "hooks:\n  - &a {event: stop, command: cat}\n  - <<: *a\n    name: b\n    <<: {on_error: ignore}\n";
+    let options = options();
+    let error = load_text(Path::new("hooks.yaml"), text, Layer::Explicit, &options).unwrap_err();
+    let error = &error.problems[0].message;
+    assert!(
+        error.contains("duplicate key `<<`, first on line 3"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_file_of_aliases_does_not_grow_without_bounds() {
     let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..20 {

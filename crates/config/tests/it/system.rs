@@ -290,12 +290,12 @@ async fn files_of_pi_are_found_by_its_rules() {
         (
             "ext",
             &[("package.json", LISTS), ("b.ts", PI), ("index.ts", PI)],
-            &["ext/b.ts"],
+            &["ext/b.ts", "ext/src/a.mjs", "ext/gone.ts"],
         ),
         (
             "ext",
             &[("package.json", LISTS), ("index.ts", PI)],
-            &["ext/index.ts"],
+            &["ext/index.ts", "ext/b.ts", "ext/src/a.mjs", "ext/gone.ts"],
         ),
         (
             "ext",
@@ -356,8 +356,17 @@ async fn an_extension_of_pi_may_have_several_entries_and_be_linked() {
         .discover()
         .await
         .unwrap();
-    let expected = ["a.ts", "ext/b.ts", "ext/src/a.mjs", "zed.ts"];
+    let expected = ["a.ts", "ext/b.ts", "ext/src/a.mjs", "ext/gone.ts", "zed.ts"];
     assert_eq!(found(&discovered), expected);
+    let gone = discovered.broken.iter().chain(&discovered.untrusted);
+    let gone: Vec<&str> = gone
+        .filter(|source| source.path.ends_with("gone.ts"))
+        .map(|source| source.problems[0].message.as_str())
+        .collect();
+    assert_eq!(
+        gone,
+        ["the file does not exist, and `package.json` lists it"]
+    );
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use super::Speaker;
 use super::answer::{Answer, Decision};
 use super::event::{row, takes_instructions, takes_plain_text};
 use super::message::from_docker;
-use crate::reply::stderr_tail;
+use crate::reply::{stderr_tail, too_long};
 
 pub(super) fn read(
     speaker: Speaker,
@@ -55,6 +55,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn stdout(&self, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
+        // What was cut out may have been a refusal, whatever is left on either side of it.
+        if reply.stdout_omitted > 0 && (self.info.class == EventClass::Gate || self.info.can_stop())
+        {
+            return Err(too_long(reply));
+        }
         let text = String::from_utf8_lossy(reply.stdout);
         let text = text.trim();
         let text = match self.speaker {
@@ -92,11 +97,7 @@ impl Reader<'_> {
 
     fn object(&self, text: &str, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
         if reply.stdout_omitted > 0 {
-            let problem = format!(
-                "the answer is too long: {} bytes were cut out of it",
-                reply.stdout_omitted
-            );
-            return Err(ReadError::invalid(problem));
+            return Err(too_long(reply));
         }
         if std::str::from_utf8(reply.stdout).is_err() {
             return Err(ReadError::invalid("the answer is not UTF-8"));

@@ -6,7 +6,7 @@ use tenterhook_protocol::AnyEffect;
 
 use super::{EVENTS, output, row};
 use crate::entries::Entries;
-use crate::reply::stderr_tail;
+use crate::reply::{stderr_tail, too_long};
 
 pub(super) fn read(
     info: &EventInfo,
@@ -20,10 +20,7 @@ pub(super) fn read(
         });
     }
     if reply.stdout_omitted > 0 {
-        return Err(ReadError::invalid(format!(
-            "the answer is too long: {} bytes were cut out of it",
-            reply.stdout_omitted
-        )));
+        return Err(too_long(reply));
     }
     let text = std::str::from_utf8(reply.stdout)
         .map_err(|_| ReadError::invalid("the answer is not UTF-8"))?;
@@ -52,7 +49,7 @@ fn effect(info: &EventInfo, answer: &mut Entries) -> Result<AnyEffect, ReadError
         }
         Some(_) => {
             return Err(ReadError::invalid(
-                "`input` is no JSON object, which tools here run with",
+                "`input` is not a JSON object, which tools here run with",
             ));
         }
     }

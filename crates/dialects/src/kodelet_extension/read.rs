@@ -38,7 +38,7 @@ pub(super) fn read(
         }
         Some(_) => {
             return Err(ReadError::invalid(
-                "`input` is no JSON object, which tools here run with",
+                "`input` is not a JSON object, which tools here run with",
             ));
         }
     }

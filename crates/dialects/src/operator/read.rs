@@ -18,8 +18,7 @@ struct Returned {
 }
 
 pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
-    let returned: Option<Returned> = serde_json::from_slice(reply.stdout)
-        .map_err(|error| ReadError::invalid(error.to_string()))?;
+    let returned: Option<Returned> = returned::parse(reply)?;
     let (Some(returned), Some(class)) = (returned, event.answer.class()) else {
         return Ok(AnyEffect::default());
     };
@@ -40,9 +39,9 @@ pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect
         Answer::BeforeAgentStart => {
             rewrite(&mut effect, "system_prompt", fields.get("system_prompt"));
         }
-        Answer::BeforeSwitch | Answer::BeforeFork => cancel(&fields, &mut effect),
+        Answer::BeforeSwitch | Answer::BeforeFork => cancel(&fields, &mut effect)?,
         Answer::BeforeCompact => {
-            cancel(&fields, &mut effect);
+            cancel(&fields, &mut effect)?;
             effect.supply = fields.get("compaction").map(summary).transpose()?;
         }
         Answer::BeforeTree => before_tree(&fields, &mut effect)?,
@@ -53,14 +52,7 @@ pub(super) fn read(event: &OperatorEvent, reply: &Reply<'_>) -> Result<AnyEffect
             collect(&mut effect, "parts", parts.map(Value::from).as_ref());
         }
         Answer::MessageEnd => rewrite(&mut effect, "message", fields.get("message")),
-        Answer::Connect => {
-            if fields
-                .get("allow")
-                .is_some_and(|allow| !is_true_in_python(allow))
-            {
-                effect.block = Some(fields.reason());
-            }
-        }
+        Answer::Connect => connect(&fields, &mut effect)?,
         Answer::Discover => {
             for list in ["skill_paths", "prompt_paths", "theme_paths"] {
                 collect(&mut effect, list, fields.get(list));
@@ -78,8 +70,8 @@ impl Fields {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
-    fn is_set(&self, key: &str) -> bool {
-        self.get(key).is_some_and(is_true_in_python)
+    fn stops(&self, flag: &str) -> Result<bool, ReadError> {
+        returned::stops(flag, self.get(flag), is_true_in_python)
     }
 
     fn text(&self, key: &str) -> Result<Option<&str>, ReadError> {
@@ -109,18 +101,33 @@ impl Fields {
     }
 }
 
-fn cancel(fields: &Fields, effect: &mut AnyEffect) {
-    effect.block = fields.is_set("cancel").then(|| fields.reason());
+fn cancel(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    effect.block = fields.stops("cancel")?.then(|| fields.reason());
+    Ok(())
+}
+
+/// Reads `allow`, where a value that counts as false refuses and only `true` allows.
+fn connect(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    match fields.get("allow") {
+        None | Some(Value::Bool(true)) => Ok(()),
+        Some(allow) if !is_true_in_python(allow) => {
+            effect.block = Some(fields.reason());
+            Ok(())
+        }
+        Some(other) => Err(ReadError::invalid(format!(
+            "`allow` is {other}, expected true or false"
+        ))),
+    }
 }
 
 fn tool_call(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
-    if fields.is_set("block") {
+    if fields.stops("block")? {
         effect.block = Some(fields.reason());
         return Ok(());
     }
     match fields.get("params") {
         Some(params) if !params.is_object() => Err(ReadError::invalid(
-            "`params` is no dict, which tools run with",
+            "`params` is not a dict, which tools run with",
         )),
         params => {
             rewrite(effect, "whole_input", params);
@@ -136,14 +143,14 @@ fn tool_result(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError>
     }
     rewrite(effect, "is_error", fields.get("is_error"));
     // A result that ends the run goes on ending it.
-    if fields.is_set("terminate") {
+    if fields.stops("terminate")? {
         rewrite(effect, "terminate", Some(&Value::Bool(true)));
     }
     Ok(())
 }
 
 fn before_tree(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
-    cancel(fields, effect);
+    cancel(fields, effect)?;
     effect.supply = fields.get("summary").map(summary).transpose()?;
     for field in ["custom_instructions", "replace_instructions", "label"] {
         rewrite(effect, field, fields.get(field));

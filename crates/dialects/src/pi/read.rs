@@ -23,8 +23,7 @@ struct Answered {
 }
 
 pub(super) fn read(event: &PiEvent, reply: &Reply<'_>) -> Result<AnyEffect, ReadError> {
-    let answered: Option<Answered> = serde_json::from_slice(reply.stdout)
-        .map_err(|error| ReadError::invalid(error.to_string()))?;
+    let answered: Option<Answered> = returned::parse(reply)?;
     let mut effect = AnyEffect::default();
     let Some(answered) = answered.filter(|_| event.answer != Answer::None) else {
         return Ok(effect);
@@ -67,18 +66,18 @@ fn fill(answer: Answer, fields: &Fields, effect: &mut AnyEffect) -> Result<(), R
                 collect(effect, list, fields.get(theirs));
             }
         }
-        Answer::BeforeSwitch => fields.cancel(effect),
+        Answer::BeforeSwitch => fields.cancel(effect)?,
         Answer::BeforeFork => {
-            fields.cancel(effect);
+            fields.cancel(effect)?;
             let skip = fields.get("skipConversationRestore");
             rewrite(effect, "skip_conversation_restore", skip);
         }
         Answer::BeforeCompact => {
-            fields.cancel(effect);
+            fields.cancel(effect)?;
             effect.supply = fields.get("compaction").map(summary).transpose()?;
         }
         Answer::BeforeTree => {
-            fields.cancel(effect);
+            fields.cancel(effect)?;
             effect.supply = fields.get("summary").map(summary).transpose()?;
             rewrite(
                 effect,
@@ -133,12 +132,13 @@ impl Fields {
         returned.or_else(|| self.changed.get(key))
     }
 
-    fn is_set(&self, key: &str) -> bool {
-        self.get(key).is_some_and(is_true)
+    fn stops(&self, flag: &str) -> Result<bool, ReadError> {
+        returned::stops(flag, self.get(flag), is_true)
     }
 
-    fn cancel(&self, effect: &mut AnyEffect) {
-        effect.block = self.is_set("cancel").then(|| NO_REASON.to_owned());
+    fn cancel(&self, effect: &mut AnyEffect) -> Result<(), ReadError> {
+        effect.block = self.stops("cancel")?.then(|| NO_REASON.to_owned());
+        Ok(())
     }
 
     fn reason(&self) -> String {
@@ -158,23 +158,25 @@ fn is_true(value: &Value) -> bool {
 }
 
 fn input(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
-    match fields.get("action").and_then(Value::as_str) {
-        None | Some("continue") => {}
+    let Some(action) = fields.get("action") else {
+        return Ok(());
+    };
+    match action.as_str() {
+        Some("continue") => {}
         Some("handled") => effect.handled = true,
         Some("transform") => {
             rewrite(effect, "text", fields.get("text"));
             if let Some(images) = fields.get("images") {
                 let images = images
                     .as_array()
-                    .ok_or_else(|| ReadError::invalid("`images` is no list"))?;
+                    .ok_or_else(|| ReadError::invalid("`images` is not a list"))?;
                 let images: Result<Vec<_>, _> = images.iter().map(message::read_image).collect();
                 rewrite(effect, "images", Some(&json!(images?)));
             }
         }
-        Some(other) => {
+        _ => {
             return Err(ReadError::invalid(format!(
-                "`action` is `{}`, expected `continue`, `transform` or `handled`",
-                other.escape_debug()
+                "`action` is {action}, expected `continue`, `transform` or `handled`"
             )));
         }
     }
@@ -206,7 +208,7 @@ fn tool_call(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
             key.escape_debug()
         )));
     }
-    if fields.is_set("block") {
+    if fields.stops("block")? {
         effect.block = Some(fields.reason());
         return Ok(());
     }

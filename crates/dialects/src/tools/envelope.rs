@@ -231,8 +231,8 @@ impl<'a> Reader<'a> {
 }
 
 /// Cuts a line to a length that a message can show.
-pub(super) fn shortened(line: &str) -> String {
-    line.chars().take(60).collect()
+pub(super) fn shortened(line: &str) -> &str {
+    tenterhook::cut::head(line, 60)
 }
 
 #[cfg(test)]

@@ -332,7 +332,7 @@ fn an_answer_is_what_its_keys_say() {
             PRE,
             0,
             r#"{"blocked":true,"blocked":false}"#,
-            "failure: invalid hook output: the key `blocked` stands there twice",
+            "failure: invalid hook output: the key `blocked` is there twice",
         ),
         ("K-R11", PRE, 0, r#"{"blocked":true}"#, "blocked: "),
         (
@@ -361,7 +361,7 @@ fn an_answer_is_what_its_keys_say() {
             PRE,
             0,
             r#"{"input":"text"}"#,
-            "failure: invalid hook output: `input` is no JSON object, which tools here run with",
+            "failure: invalid hook output: `input` is not a JSON object, which tools here run with",
         ),
         (
             "K-R15",

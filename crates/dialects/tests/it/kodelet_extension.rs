@@ -316,9 +316,9 @@ fn an_answer_that_cannot_be_meant_so_is_a_failure() {
         (
             call(),
             r#"{"block":{},"block":null}"#,
-            "the key `block` stands there twice",
+            "the key `block` is there twice",
         ),
-        (call(), r#"{"input":"ls"}"#, "`input` is no JSON object"),
+        (call(), r#"{"input":"ls"}"#, "`input` is not a JSON object"),
         (message("hi"), r#"{"message":1}"#, "`message`: invalid type"),
         (
             result(),

@@ -165,9 +165,8 @@ fn answers_are_read_or_refused() {
             json!({"block": true, "params": {"a": 1}}),
             Some("stopped by a hook"),
         ),
-        (json!({"block": 0}), None),
+        (json!({"block": false}), None),
         (json!({"block": null}), None),
-        (json!({"block": []}), None),
     ] {
         let effect = read(&result(fields.clone())).unwrap();
         assert_eq!(effect.block.as_deref(), block, "{fields}");
@@ -179,7 +178,11 @@ fn answers_are_read_or_refused() {
         json!([]),
         json!({"fields": {}}),
         json!({"class": "dict", "fields": {"block": true}}),
+        json!(["ToolCallEventResult", {}]),
         result(json!({"params": "ls"})),
+        result(json!({"block": 0})),
+        result(json!({"block": ""})),
+        result(json!({"block": []})),
     ] {
         assert!(read(&answer).is_err(), "{answer}");
     }

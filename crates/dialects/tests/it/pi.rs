@@ -91,12 +91,13 @@ fn unreadable_answers() -> Vec<(&'static str, Value, &'static str)> {
         (
             "input",
             json!({"result": {"action": "stop"}}),
-            "`action` is `stop`",
+            "`action` is \"stop\"",
         ),
+        ("input", json!({"result": {"action": 1}}), "`action` is 1"),
         (
             "input",
             json!({"result": {"action": "transform", "images": 7}}),
-            "`images` is no list",
+            "`images` is not a list",
         ),
         (
             "context",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use tenterhook::{Call, HandlerError};
+use tenterhook_process::cut;
 use tenterhook_protocol::event::ToolResponseTransform;
 use tenterhook_protocol::{AnyEffect, Effect, EventKind};
 
@@ -116,23 +117,25 @@ fn keep(folder: &Path, event: &ToolResponseTransform) -> io::Result<String> {
     ))
 }
 
-/// Returns the whole lines at the beginning that fit; of a first line that does not, what fits of it.
+/// Returns the whole lines at the beginning that fit; of a first line that does not, the words that fit.
 fn head(text: &str) -> &str {
     let ends = text.split_inclusive('\n').take(LINES).scan(0, |end, line| {
         *end += line.len();
         Some(*end)
     });
     let end = ends.take_while(|end| *end <= BYTES).last();
-    let end = end.unwrap_or_else(|| text.floor_char_boundary(BYTES));
-    text.get(..end).unwrap_or(text)
+    match end {
+        Some(end) => text.get(..end).unwrap_or(text),
+        None => cut::head(text, BYTES),
+    }
 }
 
 /// Returns the last lines, cut to what fits.
 fn tail(text: &str) -> &str {
     let lines = text.split_inclusive('\n').rev().take(LINES);
     let length: usize = lines.map(str::len).sum();
-    let start = text.ceil_char_boundary(text.len() - length.min(BYTES));
-    text.get(start..).unwrap_or(text)
+    let lines = text.get(text.len() - length..).unwrap_or(text);
+    cut::tail(lines, BYTES)
 }
 
 /// Makes the folders for nobody but this user. A folder that somebody else put there is not used.
@@ -253,9 +256,9 @@ mod tests {
 
     #[test]
     fn a_cut_leaves_whole_characters() {
-        let text = format!("a{}", "é".repeat(BYTES));
-        assert_eq!(tail(&text).len(), BYTES);
-        assert_eq!(head(&text).len(), BYTES - 1);
+        let text = format!("a{}", "é\n".repeat(BYTES)).replacen('\n', " ", BYTES - 1);
+        assert!(tail(&text).len() > BYTES / 2 && text.ends_with(tail(&text)));
+        assert!(head(&text).len() > BYTES - 4 && text.starts_with(head(&text)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Takes secrets out of tool arguments, tool results, and messages.
 
+use std::borrow::Cow;
+
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook::{Call, EventRef, HandlerError};
@@ -34,28 +36,33 @@ impl Run for RedactSecrets {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
         let event = call.event.clone();
         Box::pin(async move {
-            let effect = blocking(move || redact(&event)).await?;
+            let effect = blocking(move || redact(&event)).await??;
             Ok(effect.map(|effect| *effect).unwrap_or_default())
         })
     }
 }
 
 /// Returns what changes; each event carries its texts elsewhere.
-fn redact(event: &EventRef) -> Option<Box<AnyEffect>> {
+fn redact(event: &EventRef) -> Result<Option<Box<AnyEffect>>, HandlerError> {
     if let Some(event) = event.downcast::<ToolInputTransform>() {
-        let (patch, notice) = arguments(&event.tool_name, &event.tool_input)?;
-        return Effect::<ToolInputTransform>::none()
-            .patch_input(patch)
-            .notice(notice)
-            .into_any();
+        let Some((patch, notice)) = arguments(&event.tool_name, &event.tool_input)? else {
+            return Ok(None);
+        };
+        let effect = Effect::<ToolInputTransform>::none().patch_input(patch);
+        return Ok(effect.notice(notice).into_any());
     }
     if let Some(event) = event.downcast::<PreToolUse>() {
-        let (patch, notice) = arguments(&event.tool_name, &event.tool_input)?;
-        return Effect::<PreToolUse>::none()
-            .patch_input(patch)
-            .notice(notice)
-            .into_any();
+        let Some((patch, notice)) = arguments(&event.tool_name, &event.tool_input)? else {
+            return Ok(None);
+        };
+        let effect = Effect::<PreToolUse>::none().patch_input(patch);
+        return Ok(effect.notice(notice).into_any());
     }
+    Ok(redact_text(event))
+}
+
+/// Returns what changes of an event without arguments.
+fn redact_text(event: &EventRef) -> Option<Box<AnyEffect>> {
     if let Some(event) = event.downcast::<ToolResponseTransform>() {
         let text = changed(&event.tool_response)?;
         return Effect::<ToolResponseTransform>::none()
@@ -92,23 +99,33 @@ fn redact(event: &EventRef) -> Option<Box<AnyEffect>> {
 /// Returns a text without its secrets; `None` if it has none.
 fn changed(text: &str) -> Option<String> {
     match Redactor::shared().redact(text) {
-        std::borrow::Cow::Borrowed(_) => None,
-        std::borrow::Cow::Owned(redacted) => Some(redacted),
+        Cow::Borrowed(_) => None,
+        Cow::Owned(redacted) => Some(redacted),
     }
 }
 
 /// Returns the top-level arguments that change, and what the human is told.
-fn arguments(tool: &str, input: &JsonObject) -> Option<(JsonObject, String)> {
+///
+/// # Errors
+/// When the name of an argument holds a secret: a patch cannot take the name out.
+fn arguments(tool: &str, input: &JsonObject) -> Result<Option<(JsonObject, String)>, HandlerError> {
+    let redactor = Redactor::shared();
     let mut patch = JsonObject::new();
     for (name, value) in input {
+        if let Some(name) = changed(name) {
+            return Err(HandlerError::Other {
+                problem: format!("the name of the argument `{name}` holds a secret"),
+            });
+        }
         let mut value = value.clone();
-        if Redactor::shared().redact_field(name, &mut value) {
+        if redactor.redact_field(name, &mut value) {
             patch.insert(name.clone(), value);
         }
     }
+    let tool = redactor.redact(tool);
     let notice =
         format!("redact_secrets: redacted secret material from arguments of tool \"{tool}\"");
-    (!patch.is_empty()).then_some((patch, notice))
+    Ok((!patch.is_empty()).then_some((patch, notice)))
 }
 
 /// Returns all messages if there is a secret in any.
@@ -122,10 +139,21 @@ fn messages(messages: &[Message]) -> Option<Vec<Message>> {
             any |= redactor.redact_text(reasoning);
         }
         for call in &mut message.tool_calls {
+            any |= redact_name(&mut call.name);
             any |= redactor.redact_value(&mut call.arguments);
         }
     }
     any.then_some(redacted)
+}
+
+/// Replaces secrets in the name of a tool, which is still a name then: services refuse others.
+fn redact_name(name: &mut String) -> bool {
+    let Some(redacted) = changed(name) else {
+        return false;
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    *name = redacted.replace(|c: char| !is_plain(c), "_");
+    true
 }
 
 fn result(event: &PostToolUse) -> Effect<PostToolUse> {

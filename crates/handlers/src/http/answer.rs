@@ -14,6 +14,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::Url;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION};
+use tenterhook_process::cut;
 use thiserror::Error;
 
 use super::client::{Posted, cause};
@@ -23,6 +24,8 @@ use super::target::Headers;
 const BODY_LIMIT: usize = 1 << 20;
 /// How much of the body of a refusal is shown.
 const EXCERPT: usize = 2 << 10;
+/// How much of it is read. Secrets are taken out of all of that before it is cut.
+const READ_FOR_EXCERPT: usize = 16 << 10;
 /// How long the body of a refusal is waited for: the status alone is a cause.
 const EXCERPT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -155,18 +158,26 @@ async fn refusal(mut posted: Posted, headers: &Headers) -> AnswerError {
         };
     }
     let mut bytes = Vec::new();
+    let mut is_whole = false;
     let reading = async {
-        while let Ok(Some(chunk)) = chunk(&mut posted).await {
+        while let Ok(next) = chunk(&mut posted).await {
+            let Some(chunk) = next else {
+                is_whole = true;
+                break;
+            };
             bytes.extend_from_slice(&chunk);
-            if bytes.len() >= EXCERPT {
+            if bytes.len() >= READ_FOR_EXCERPT {
                 break;
             }
         }
     };
     // What came in time is shown; that there might have been more does not matter.
     let _ = tokio::time::timeout(EXCERPT_TIMEOUT, reading).await;
-    bytes.truncate(EXCERPT);
+    if !is_whole {
+        bytes.truncate(cut::head_end(&bytes));
+    }
     let text = headers.redact(&String::from_utf8_lossy(&bytes));
+    let text = cut::head(&text, EXCERPT);
     // A cause is one line.
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())

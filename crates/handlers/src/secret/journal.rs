@@ -1,15 +1,16 @@
 //! A journal without secrets.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tenterhook::JournalSink;
 use tenterhook::journal::JournalRecord;
+use tenterhook::{HookId, JournalSink};
 
 use super::Redactor;
 
 /// Takes secrets out of records before another sink gets them: out of reasons, causes and subjects, which hooks,
-/// processes and models write.
+/// processes and models write, and out of names of hooks and files.
 #[derive(Debug)]
 pub struct RedactingJournal {
     inner: Arc<dyn JournalSink>,
@@ -25,22 +26,31 @@ impl RedactingJournal {
 fn redact(record: &mut JournalRecord) {
     let redactor = Redactor::shared();
     let mut texts: Vec<&mut String> = Vec::new();
+    let mut hooks: Vec<&mut HookId> = Vec::new();
     match record {
-        JournalRecord::Run(run) => texts.extend(run.cause.iter_mut().chain(&mut run.reason)),
+        JournalRecord::Run(run) => {
+            texts.extend(run.cause.iter_mut().chain(&mut run.reason));
+            texts.push(&mut run.source);
+            hooks.push(&mut run.hook);
+        }
         JournalRecord::Dispatch(dispatch) => {
             texts.extend(dispatch.reason.iter_mut().chain(&mut dispatch.subject));
-            texts.extend(
-                dispatch
-                    .failures
-                    .iter_mut()
-                    .map(|failure| &mut failure.cause),
-            );
+            texts.push(&mut dispatch.agent);
+            for failure in &mut dispatch.failures {
+                texts.push(&mut failure.cause);
+                hooks.push(&mut failure.hook);
+            }
         }
         JournalRecord::Source(source) => texts.push(&mut source.path),
         _ => {}
     }
     for text in texts {
         redactor.redact_text(text);
+    }
+    for hook in hooks {
+        if let Cow::Owned(redacted) = redactor.redact(hook.as_str()) {
+            *hook = HookId::new(redacted);
+        }
     }
 }
 

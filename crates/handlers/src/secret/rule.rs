@@ -13,12 +13,20 @@ pub(super) const GENERIC: &str = "generic-api-key";
 /// The rules of gitleaks, unchanged.
 const DATA: &str = include_str!("gitleaks.toml");
 
+/// Rules for secrets that those of gitleaks do not find.
+const OWN_DATA: &str = include_str!("own.toml");
+
 /// The most memory that one compiled rule may take, in bytes.
 const SIZE_LIMIT: usize = 32 << 20;
 
 #[derive(Deserialize)]
 struct File {
     allowlist: AllowanceData,
+    rules: Vec<RuleData>,
+}
+
+#[derive(Deserialize)]
+struct OwnFile {
     rules: Vec<RuleData>,
 }
 
@@ -88,13 +96,17 @@ struct Expression {
     compiled: OnceLock<Regex>,
 }
 
-/// Reads the data file: the rules, and what is allowed for all of them.
+/// Reads the data files: the rules, and what is allowed for all of them.
 pub(super) fn rules() -> (Vec<Rule>, Allowance) {
-    let Ok(file) = toml::from_str::<File>(DATA) else {
-        unreachable!("the data file is part of the program, and a test reads it");
+    let (Ok(file), Ok(own)) = (
+        toml::from_str::<File>(DATA),
+        toml::from_str::<OwnFile>(OWN_DATA),
+    ) else {
+        unreachable!("the data files are part of the program, and a test reads them");
     };
+    let rules = file.rules.into_iter().chain(own.rules);
     // Rules for files of a certain name say nothing of text that has none.
-    let rules = file.rules.into_iter().filter(|rule| rule.path.is_none());
+    let rules = rules.filter(|rule| rule.path.is_none());
     (
         rules.map(Rule::new).collect(),
         Allowance::new(file.allowlist),

@@ -215,6 +215,16 @@ fn kinds() -> Vec<(&'static str, String, String)> {
             "x ",
             fake(&["pscale", "_pw_", &letters(40)]),
         ),
+        line(
+            "docker-personal-access-token",
+            "docker login -p ",
+            fake(&["dckr", "_pat_", &letters(27)]),
+        ),
+        line(
+            "docker-organization-access-token",
+            "x ",
+            fake(&["dckr", "_oat_", &letters(32)]),
+        ),
         line("prefect-api-token", "x ", fake(&["pn", "u_", &lower(36)])),
         line("readme-api-token", "x ", fake(&["rd", "me_", &lower(70)])),
         line("sentry-user-token", "x ", fake(&["sn", "tryu_", &hex(64)])),
@@ -317,6 +327,21 @@ fn a_field_is_read_with_its_name() {
     });
     assert_eq!(value, expected);
     assert!(!Redactor::shared().redact_value(&mut json!({"password": "short", "n": null})));
+}
+
+#[test]
+fn the_name_of_a_field_is_redacted_and_no_field_is_lost() {
+    let token = fake(&["gh", "p_", &letters(36)]);
+    let other = fake(&[
+        "gh",
+        "p_",
+        &letters(36).to_ascii_uppercase().replace('Q', "z"),
+    ]);
+    let mut value = json!({"list": [{&token: 1, &other: 2, "plain": 3}]});
+    assert!(Redactor::shared().redact_value(&mut value));
+    let expected =
+        json!({"list": [{"[REDACTED:github-pat]": 1, "[REDACTED:github-pat]_": 2, "plain": 3}]});
+    assert_eq!(value, expected);
 }
 
 proptest! {

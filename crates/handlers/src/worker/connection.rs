@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
+use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End, cut};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -728,6 +728,7 @@ fn take(line: &Bytes, shared: &Arc<Shared>, stdin: &Arc<Input>) -> Result<(), St
 async fn listen(pipe: Receiver, shared: Arc<Shared>) {
     let (most, longest) = LINES;
     let mut line: Vec<u8> = Vec::new();
+    let mut is_cut = false;
     let mut heard = 0;
     let mut chunk = [0; 4 << 10];
     loop {
@@ -744,10 +745,14 @@ async fn listen(pipe: Receiver, shared: Arc<Shared>) {
         };
         for byte in chunk.get(..read).unwrap_or_default() {
             if *byte != b'\n' {
-                if line.len() < longest {
+                is_cut |= line.len() == longest;
+                if !is_cut {
                     line.push(*byte);
                 }
                 continue;
+            }
+            if std::mem::take(&mut is_cut) {
+                line.truncate(cut::head_end(&line));
             }
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             line.clear();

@@ -16,12 +16,12 @@ use tenterhook_process::{CancellationToken, Command};
 use tenterhook_protocol::{JsonObject, UniqueObject};
 use tokio::time::Instant;
 
-use super::WorkerError;
 use super::connection::Connection;
 use super::host::{Host, Refusal};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::watched::Updates;
 use super::wire::Wire;
+use super::{ScriptVersion, WorkerError};
 use crate::private_dir;
 
 /// The version of kodelet's protocol.
@@ -277,6 +277,7 @@ struct Registering {
     data_dir: PathBuf,
     events: Vec<&'static str>,
     known: Option<Arc<Registration>>,
+    version: Option<ScriptVersion>,
 }
 
 impl Extension {
@@ -301,6 +302,7 @@ impl Extension {
             data_dir: data_dir.to_owned(),
             events,
             known: None,
+            version: None,
         };
         Self {
             inner: Arc::new(Supervisor::new(id, command, registering, Arc::new(Kodelet))),
@@ -331,6 +333,12 @@ impl Extension {
             worker: self.inner.name.clone(),
             problem: "it has registered nothing".to_owned(),
         })
+    }
+
+    /// Sets the version that is in force. Where its program is another one when it is started again, calls fail.
+    pub async fn expect_version(&self, version: ScriptVersion) {
+        let peer = &mut self.inner.state().await.peer;
+        peer.version.get_or_insert(version);
     }
 
     /// Calls its handler of an event, and returns the answer. `params` is what its dialect wrote.
@@ -458,6 +466,7 @@ impl Peer for Registering {
     const WIRE: Wire = Wire::EXTENSION;
 
     async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
+        ScriptVersion::check(self.version.as_ref()).await?;
         if !self.data_dir.as_os_str().is_empty() {
             private_dir::make(&self.data_dir).map_err(|error| {
                 format!("its data folder `{}`: {error}", self.data_dir.display())

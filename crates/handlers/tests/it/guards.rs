@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tenterhook::event::{PostToolUse, PreToolUse};
+use tenterhook::journal::JournalRecord;
 use tenterhook::{
     CommandHandler, ContentBlock, Decision, Effect, Engine, EventKind, HookSpec, JsonObject,
-    Matcher, Origin, Outcome, ToolResult,
+    Matcher, MemoryJournal, Origin, Outcome, ToolResult,
 };
 use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_dialects::kodelet::Kodelet;
@@ -256,6 +257,27 @@ async fn a_patch_that_cannot_be_parsed_stops_the_call() {
         reason.contains("does not end with `*** End Patch`"),
         "{reason}"
     );
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_before_any_hook_runs_is_in_the_journal() {
+    let journal = Arc::new(MemoryJournal::default());
+    let builder = Engine::builder().tools(tools::native());
+    let engine = builder.journal(journal.clone()).build();
+    engine.on(|_: &PreToolUse| Effect::none());
+    let hooks = engine
+        .dispatcher(Origin::default())
+        .with_tools(tools::of("kodelet").unwrap());
+    let broken = call("apply_patch", &json!({ "input": "*** Begin Patch\nrm" }));
+    let outcome = hooks.dispatch(broken).await;
+    assert!(reason(&outcome).is_some());
+    let records = journal.take();
+    let [JournalRecord::Dispatch(record)] = &records[..] else {
+        panic!("{records:?}");
+    };
+    assert!(record.stopped);
+    assert_eq!(record.subject.as_deref(), Some("apply_patch"));
+    assert_eq!(record.failures.len(), 1);
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@
 
 mod add_context;
 #[cfg(unix)]
+mod answer;
+#[cfg(unix)]
 mod extension;
 mod git;
 #[cfg(unix)]

@@ -24,7 +24,7 @@ const PAGE: &str = include_str!("../../../../docs/hooks.md");
 
 /// Gives prepared replies and remembers the questions. Without a reply left it never answers.
 #[derive(Debug, Default)]
-struct Client {
+pub(crate) struct Client {
     replies: Mutex<VecDeque<Result<String, ModelError>>>,
     questions: Mutex<Vec<ModelQuestion>>,
     asked: CancellationToken,
@@ -32,7 +32,7 @@ struct Client {
 }
 
 impl Client {
-    fn new<'a>(replies: impl IntoIterator<Item = &'a str>) -> Arc<Self> {
+    pub(crate) fn new<'a>(replies: impl IntoIterator<Item = &'a str>) -> Arc<Self> {
         let replies = replies.into_iter().map(|reply| Ok(reply.to_owned()));
         Arc::new(Self {
             replies: Mutex::new(replies.collect()),
@@ -77,7 +77,7 @@ fn hook<'a>(
     }
 }
 
-fn make(
+pub(crate) fn make(
     prompt: &str,
     shape: Shape,
     event: &str,

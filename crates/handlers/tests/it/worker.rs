@@ -616,7 +616,9 @@ async fn a_start_goes_on_without_the_call_that_asked_for_it() {
         matcher: None,
         priority: 0,
     };
-    let _lease = worker.expect(&bench.script("a.py", ""), vec![hook]).await;
+    let _lease = worker
+        .expect(&bench.script("a.py", ""), vec![hook], None)
+        .await;
     let little = Duration::from_millis(50);
     while handle_within(&worker, 0, &json!({}), little).await == Err(WorkerError::TimedOut) {}
     assert_eq!(handle(&worker, 0, &json!({})).await.unwrap(), json!({}));
@@ -948,11 +950,11 @@ async fn a_script_is_unloaded_with_its_last_lease_and_a_changed_one_has_another_
     };
     let script = bench.script("a.py", &text("old"));
     let (_, registered) = worker.load(&script).await.unwrap();
-    let old = worker.expect(&script, registered.hooks.clone()).await;
+    let old = worker.expect(&script, registered.hooks.clone(), None).await;
     let pid = worker.pid().await;
     bench.script("a.py", &text("new"));
     worker.renew(&script).await;
-    let new = worker.expect(&script, registered.hooks.clone()).await;
+    let new = worker.expect(&script, registered.hooks.clone(), None).await;
     assert_ne!(old.number(), new.number());
     let call = async |number: usize| {
         let never = CancellationToken::new();
@@ -975,7 +977,7 @@ async fn a_script_is_unloaded_with_its_last_lease_and_a_changed_one_has_another_
     }
     assert_eq!(call(gone).await.unwrap_err(), "there is no such hook");
     assert!(said(&call(new.number()).await.unwrap()).contains("new"));
-    let again = worker.expect(&script, registered.hooks).await;
+    let again = worker.expect(&script, registered.hooks, None).await;
     assert_eq!(again.number(), new.number());
     assert_eq!(worker.pid().await, pid, "the worker is the same");
 }

@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use rustix::io::ioctl_fionbio;
+use rustix::process::Pid;
 
 use super::MAX_SERVERS;
 use crate::command::Launch;
 use crate::resolve::is_path;
-use crate::sys::{abandon, has_ended, send_with};
+use crate::sys::{Entry, abandon, has_ended, send_with};
 
 /// What the interpreter runs.
 const PROGRAM: &str = include_str!("server.py");
@@ -218,6 +219,8 @@ impl Drop for Seat {
 #[derive(Debug)]
 pub(super) struct Server {
     process: process::Child,
+    /// What the guard kills if this process is gone.
+    entry: Option<Entry>,
     control: UnixStream,
     /// The socket of a child that was forked before it is needed.
     idle: Mutex<Option<UnixStream>>,
@@ -237,10 +240,13 @@ impl Server {
     ) -> Result<Self, String> {
         let began = Instant::now();
         let (control, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+        let entry = Entry::reserve()
+            .map_err(|error| format!("could not start the guard process: {error}"))?;
         let (mut complaints, process) = spawn(launch, &spot, flags, theirs.into())
             .map_err(|error| format!("could not start the interpreter: {error}"))?;
         let mut server = Self {
             process,
+            entry: Some(entry),
             control,
             idle: Mutex::new(None),
             loaded: Loaded::default(),
@@ -248,6 +254,11 @@ impl Server {
             began,
             _seat: seat,
         };
+        let filled = server
+            .entry
+            .as_ref()
+            .map(|entry| entry.fill(Pid::from_child(&server.process)));
+        filled.transpose().map_err(|error| error.to_string())?;
         let report = report(&mut server.control, began + START_PATIENCE);
         let report = report.map_err(|error| failure(&error, &mut complaints))?;
         server.loaded = Loaded::read(&report)?;
@@ -296,7 +307,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        abandon(&self.process);
+        abandon(&self.process, self.entry.take());
     }
 }
 

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::guard::Entry;
 use super::unix::{Child, filled, output, register};
 use super::{exit, reaper};
 use crate::End;
@@ -61,6 +62,8 @@ impl Forked {
         slot: Slot,
     ) -> io::Result<Child> {
         let request = request(dir, pwd)?;
+        let entry = Entry::reserve()?;
+        entry.fill(self.pid)?;
         let mut rest = *payload;
         let (stdin, input) = if rest.is_empty() {
             (File::open("/dev/null")?.into(), None)
@@ -83,7 +86,7 @@ impl Forked {
             return Err(io::ErrorKind::WriteZero.into());
         }
         *payload = rest;
-        Ok(Child::forked(remote, input, outputs, slot))
+        Ok(Child::forked(remote, input, outputs, entry, slot))
     }
 }
 
@@ -218,9 +221,10 @@ pub(crate) fn has_ended(process: &std::process::Child) -> bool {
 }
 
 /// Kills a process that leads its group, with the group, and has it reaped.
-pub(crate) fn abandon(process: &std::process::Child) {
+pub(crate) fn abandon(process: &std::process::Child, entry: Option<Entry>) {
     let pid = Pid::from_child(process);
     // It is reaped nowhere else, so the group is still its own.
     let _ignored = kill_process_group(pid, Signal::KILL);
+    drop(entry);
     reaper::adopt(pid, None);
 }

@@ -1,48 +1,371 @@
-//! Ends the group of a child when this process is gone, also when it was killed.
+//! Ends what this process has started when this process is gone, also when it was killed.
+//!
+//! One guard process is started with the first child. It waits for the end of a pipe whose other end only this process
+//! has, so the system closes it however this process ends. Then the guard kills every process group in the *table* and
+//! exits, usually within a few milliseconds.
+//!
+//! # The table
+//!
+//! The table is a file in memory, shared with the guard. Each child has a line of fixed length with its process id,
+//! which is also the id of its group, and its start time. The line is filled as soon as the child has started and
+//! cleared before the child is reaped. Registering a child is one small write: nothing can block, no message can be
+//! lost, and a guard that was killed is replaced by one that reads the same table.
+//!
+//! # Recycled ids
+//!
+//! The guard never kills a process or group whose id belongs to somebody else by now:
+//!
+//! - A process with the id and another start time is not ours, and its group is not either.
+//! - If no process has the id, its group is killed. The line is cleared before the child is reaped, so the child was
+//!   still there when this process ended, and an id is not given away while its group has members.
+//! - A group whose leader has ended and that was released to go on (`HeldPipe::Release`) stays in the table until it is
+//!   empty; the reaper looks for that. It ends with this process.
+//!
+//! # Who is reached
+//!
+//! Every process in the group of a child, and on Linux also its descendants in other groups (`timeout` makes one, and so
+//! does `setsid`) as long as the chain of their parents is intact. Out of reach are processes that have left both their
+//! group and their parents, as daemons do, and a child that was started in the microseconds before this process was
+//! killed and had no line yet. A program that runs under the same user can also kill the guard itself; the next
+//! start of a child replaces it.
+//!
+//! # Why a shell
+//!
+//! A guard must not be a fork of this process: that would need `unsafe`, copy the page tables of the host, and keep its
+//! files and locks. It cannot be this program in another role either, because a library does not know the program it is
+//! part of. `/bin/sh` starts in about a millisecond, has everything that is needed as builtins, and closes all files of
+//! the host by being executed. It runs in a session of its own where there is a `setsid` program, otherwise in a process
+//! group of its own with the signals of a terminal ignored. On a system without `/bin/sh` children run unguarded.
+//!
+//! Start times are known on Linux only. Elsewhere the second rule above has to do.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, getrlimit};
 
-use super::reaper;
-use super::unix::{Child, SH};
+use super::exit::{start_time, table};
+use super::unix::SH;
 
-/// Waits for the end of its input, whatever else it is asked to do, and kills its group.
-const PROGRAM: &str = "trap '' HUP INT QUIT TERM; read -r _; kill -9 0";
+/// What the guard runs.
+const SCRIPT: &str = include_str!("guard.sh");
 
-/// A process in the group of a child that kills the group when this process is gone. It ends with the group.
+/// The name of the guard in a list of processes.
+const NAME: &str = "tenterhook-guard";
+
+/// Starts a program in a session of its own. Found by its path: a project may have changed `PATH`.
+const SETSID: &str = "/usr/bin/setsid";
+
+/// The length of a line of the table: an id of ten digits, a start time of twenty, a space and a line feed.
+const LINE: usize = 32;
+
+static GUARD: Mutex<Guard> = Mutex::new(Guard::new());
+
+fn guard() -> MutexGuard<'static, Guard> {
+    GUARD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The line of one child in the table of the guard. Dropping it clears the line.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    pid: Pid,
-    /// Closed by the system when this process ends, however it ends. Nobody else has it.
+pub(crate) struct Entry {
+    /// Nothing where no guard can run.
+    line: Option<u64>,
+}
+
+impl Entry {
+    /// Takes a line of the table for a child that is about to be started, with a guard that runs.
+    ///
+    /// # Errors
+    /// When the guard cannot be started or the table cannot grow. Then the child must not be started either.
+    pub(crate) fn reserve() -> io::Result<Self> {
+        let line = guard().reserve()?;
+        Ok(Self { line })
+    }
+
+    /// Registers the child that was started. It must lead its group and not be reaped.
+    ///
+    /// # Errors
+    /// When the table cannot be written.
+    pub(crate) fn fill(&self, pid: Pid) -> io::Result<()> {
+        let Some(line) = self.line else {
+            return Ok(());
+        };
+        let start = start_time(pid).unwrap_or(0);
+        guard().write(line, &format!("{} {start}", pid.as_raw_nonzero()))
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Some(line) = self.line {
+            guard().clear(line);
+        }
+    }
+}
+
+/// The guard process and its table.
+#[derive(Debug)]
+struct Guard {
+    running: Option<Running>,
+    table: Option<File>,
+    /// How many lines the table has.
+    lines: u64,
+    /// Lines that no child has.
+    free: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Running {
+    process: process::Child,
+    /// Closed by the system when this process ends. No child has it: it is created close-on-exec.
     _held: io::PipeWriter,
 }
 
 impl Guard {
-    /// Starts the guard of a child that leads its group and was not reaped.
-    pub(crate) fn of(child: &Child) -> io::Result<Self> {
-        let group = i32::try_from(child.pid()).map_err(io::Error::other)?;
+    const fn new() -> Self {
+        Self {
+            running: None,
+            table: None,
+            lines: 0,
+            free: Vec::new(),
+        }
+    }
+
+    /// Returns a line that no child has; nothing where no guard can run.
+    fn reserve(&mut self) -> io::Result<Option<u64>> {
+        if !self.ensure_running()? {
+            return Ok(None);
+        }
+        if let Some(line) = self.free.pop() {
+            return Ok(Some(line));
+        }
+        // Written now, so that a table that cannot grow is noticed before there is a child.
+        self.write(self.lines, "")?;
+        self.lines += 1;
+        Ok(Some(self.lines - 1))
+    }
+
+    /// Starts the guard unless it runs. Says whether there is one.
+    fn ensure_running(&mut self) -> io::Result<bool> {
+        let running = self.running.as_mut();
+        if running.is_some_and(|running| matches!(running.process.try_wait(), Ok(None))) {
+            return Ok(true);
+        }
+        let table = match self.table.take() {
+            Some(table) => table,
+            None => table()?,
+        };
+        let table = self.table.insert(table);
+        match Running::start(table) {
+            Ok(running) => {
+                self.running = Some(running);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes one line of the table.
+    fn write(&self, line: u64, text: &str) -> io::Result<()> {
+        let width = LINE - 1;
+        let bytes = format!("{text:<width$}\n");
+        let at = line * LINE as u64;
+        let end = at + LINE as u64;
+        // A write behind the limit would also end this process with a signal.
+        if getrlimit(Resource::Fsize)
+            .current
+            .is_some_and(|limit| end > limit)
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "the limit of file sizes (`ulimit -f`) leaves no room for the table of children",
+            ));
+        }
+        let table = self.table.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        table.write_all_at(bytes.as_bytes(), at)
+    }
+
+    /// Clears a line and gives it back. One that cannot be cleared is not used again.
+    fn clear(&mut self, line: u64) {
+        if self.write(line, "").is_ok() {
+            self.free.push(line);
+        }
+    }
+}
+
+impl Running {
+    fn start(table: &File) -> io::Result<Self> {
+        let shell = [SH, "-c", SCRIPT, NAME];
+        // A process that leads a group cannot make a session, so this one gets no group.
+        match Self::spawn(table, Command::new(SETSID).args(shell)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let [program, arguments @ ..] = shell;
+                Self::spawn(
+                    table,
+                    Command::new(program).args(arguments).process_group(0),
+                )
+            }
+            started => started,
+        }
+    }
+
+    fn spawn(table: &File, command: &mut Command) -> io::Result<Self> {
         let (reader, held) = io::pipe()?;
-        let guard = Command::new(SH)
-            .args(["-c", PROGRAM])
+        let process = command
             .env_clear()
             .stdin(reader)
-            .stdout(Stdio::null())
+            .stdout(table.try_clone()?)
             .stderr(Stdio::null())
-            .process_group(group)
             .spawn()?;
         Ok(Self {
-            pid: Pid::from_child(&guard),
+            process,
             _held: held,
         })
     }
 }
 
-impl Drop for Guard {
-    fn drop(&mut self) {
-        // It was killed with the group, or kills what is left of that when the pipe is closed now.
-        reaper::adopt(self.pid, None);
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Signal, kill_process, kill_process_group, test_kill_process_group};
+
+    use super::*;
+
+    /// How long something may take that has to happen.
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    fn eventually(mut condition: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !condition() {
+            assert!(start.elapsed() < PATIENCE, "it never happened");
+            sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// A child that leads a group and is killed at the end of a test.
+    struct Sleeper(process::Child);
+
+    impl Sleeper {
+        fn start() -> Self {
+            let mut command = Command::new("sleep");
+            Self(command.arg("300").process_group(0).spawn().unwrap())
+        }
+
+        fn pid(&self) -> Pid {
+            Pid::from_child(&self.0)
+        }
+
+        fn is_running(&mut self) -> bool {
+            self.0.try_wait().unwrap().is_none()
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            self.0.kill().ok();
+            self.0.wait().ok();
+        }
+    }
+
+    impl Guard {
+        fn add(&mut self, pid: Pid, start: u64) -> u64 {
+            let line = self.reserve().unwrap().unwrap();
+            self.write(line, &format!("{} {start}", pid.as_raw_nonzero()))
+                .unwrap();
+            line
+        }
+
+        /// Does what the end of this process does, and waits for the guard to end.
+        fn end(&mut self) {
+            // The pipe is dropped here.
+            let Running { mut process, .. } = self.running.take().unwrap();
+            eventually(|| process.try_wait().unwrap().is_some());
+        }
+    }
+
+    #[test]
+    fn a_recycled_id_is_not_killed() {
+        let [mut ours, mut recycled, mut cleared] = [(); 3].map(|()| Sleeper::start());
+        let mut guard = Guard::new();
+        guard.add(ours.pid(), start_time(ours.pid()).unwrap());
+        guard.add(recycled.pid(), start_time(recycled.pid()).unwrap() + 1);
+        let line = guard.add(cleared.pid(), start_time(cleared.pid()).unwrap());
+        guard.clear(line);
+        guard.end();
+        eventually(|| !ours.is_running());
+        assert!(recycled.is_running());
+        assert!(cleared.is_running());
+    }
+
+    #[test]
+    fn a_group_whose_leader_has_ended_is_killed() {
+        let mut leader = Command::new("/bin/sh")
+            .args(["-c", "sleep 300 & exit 0"])
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let group = Pid::from_child(&leader);
+        let start = start_time(group).unwrap();
+        leader.wait().unwrap();
+        assert_eq!(start_time(group), None);
+        test_kill_process_group(group).unwrap();
+        let mut guard = Guard::new();
+        guard.add(group, start);
+        guard.end();
+        eventually(|| test_kill_process_group(group).is_err());
+    }
+
+    #[test]
+    fn a_guard_that_was_killed_is_replaced_and_knows_the_same_children() {
+        let [mut first, mut second] = [(); 2].map(|()| Sleeper::start());
+        let mut guard = Guard::new();
+        guard.add(first.pid(), start_time(first.pid()).unwrap());
+        let killed = Pid::from_child(&guard.running.as_ref().unwrap().process);
+        kill_process(killed, Signal::KILL).unwrap();
+        eventually(|| {
+            let running = guard.running.as_mut().unwrap();
+            running.process.try_wait().unwrap().is_some()
+        });
+        guard.add(second.pid(), start_time(second.pid()).unwrap());
+        guard.end();
+        eventually(|| !first.is_running() && !second.is_running());
+    }
+
+    #[test]
+    fn signals_of_a_terminal_do_not_end_the_guard() {
+        let mut ours = Sleeper::start();
+        let mut guard = Guard::new();
+        guard.add(ours.pid(), start_time(ours.pid()).unwrap());
+        let process = Pid::from_child(&guard.running.as_ref().unwrap().process);
+        // `setsid` becomes the shell, which ignores the signals then.
+        let ignores = || {
+            let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+            let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+            let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+            ignored & 0x4007 == 0x4007
+        };
+        eventually(ignores);
+        for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+            kill_process_group(process, signal).unwrap();
+        }
+        guard.end();
+        eventually(|| !ours.is_running());
+    }
+
+    #[test]
+    fn lines_of_ended_children_are_used_again() {
+        let mut guard = Guard::new();
+        let first = guard.reserve().unwrap().unwrap();
+        guard.clear(first);
+        assert_eq!(guard.reserve().unwrap(), Some(first));
+        assert_eq!(guard.reserve().unwrap(), Some(first + 1));
+        guard.end();
     }
 }

@@ -1,10 +1,13 @@
-//! Notices the exit of a child through a descriptor of the process itself.
+//! Notices the exit of a child through a descriptor of the process itself, and knows what `/proc` tells of processes.
 
-use std::io;
+use std::fs::{File, read_dir, read_to_string};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::str::FromStr;
 use std::task::{Context, Poll};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
@@ -63,4 +66,67 @@ pub(super) fn open(pid: Pid) -> Option<OwnedFd> {
 pub(super) fn has_ended(process: &OwnedFd) -> bool {
     let mut polled = [PollFd::new(process, PollFlags::IN)];
     matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
+}
+
+/// Fields of `/proc/PID/stat`, counted from the state, which follows the name.
+const GROUP: usize = 2;
+const START_TIME: usize = 19;
+
+/// How many processes below one child are looked at.
+const MAX_DESCENDANTS: usize = 4096;
+
+/// Returns a field of `/proc/PID/stat`. Nothing if there is no such process or no `/proc`.
+fn field<T: FromStr>(pid: Pid, field: usize) -> Option<T> {
+    // Enough for every field up to the start time. The file is written in one piece.
+    let mut buffer = [0; 1024];
+    let mut stat = File::open(format!("/proc/{pid}/stat")).ok()?;
+    let count = stat.read(&mut buffer).ok()?;
+    // The name of the program stands in parentheses and may hold anything.
+    let fields = buffer.get(..count)?.rsplit(|byte| *byte == b')').next()?;
+    let mut fields = str::from_utf8(fields).ok()?.split_ascii_whitespace();
+    fields.nth(field)?.parse().ok()
+}
+
+/// Returns when a process started, in ticks since the boot. Nothing if there is no such process or no `/proc`.
+pub(super) fn start_time(pid: Pid) -> Option<u64> {
+    field(pid, START_TIME)
+}
+
+/// Returns the processes below one that leads a group which are not in that group, with their start times. `timeout` and
+/// `setsid` start such processes. A process whose parent has ended is below another one and is not found.
+pub(super) fn strays(leader: Pid) -> Vec<(Pid, u64)> {
+    let mut below = children(leader);
+    let mut looked_at = 0;
+    while let Some(&pid) = below.get(looked_at)
+        && below.len() < MAX_DESCENDANTS
+    {
+        below.extend(children(pid));
+        looked_at += 1;
+    }
+    let group = leader.as_raw_nonzero().get();
+    below
+        .into_iter()
+        .filter(|pid| field(*pid, GROUP).is_some_and(|found: i32| found != group))
+        .filter_map(|pid| Some((pid, start_time(pid)?)))
+        .collect()
+}
+
+/// Returns the children of all threads of a process.
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    threads
+        .filter_map(|thread| read_to_string(thread.ok()?.path().join("children")).ok())
+        .flat_map(|children| {
+            let ids = children.split_ascii_whitespace();
+            let pids: Vec<_> = ids
+                .filter_map(|id| Pid::from_raw(id.parse().ok()?))
+                .collect();
+            pids
+        })
+        .collect()
+}
+
+/// Creates a file in memory for the table of children.
+pub(super) fn table() -> io::Result<File> {
+    Ok(memfd_create("tenterhook-children", MemfdFlags::CLOEXEC)?.into())
 }

@@ -18,15 +18,16 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Access, access};
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 use rustix::process::{
-    Pid, Resource, Signal, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, kill_process_group,
-    waitid,
+    Pid, Resource, Signal, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, kill_process,
+    kill_process_group, waitid,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Sleep, sleep};
 
-use super::exit::{ExitWatch, widen};
+use super::exit::{self, ExitWatch, widen};
 use super::forked::Remote;
+use super::guard::Entry;
 use super::{Output, Refusal, reaper};
 use crate::End;
 use crate::command::Launch;
@@ -51,6 +52,10 @@ pub(crate) struct Child {
     remote: Option<Remote>,
     exit: Option<End>,
     is_reaped: bool,
+    /// Descendants that left the group, with their start times. They are looked for when the group is asked to end.
+    strays: Vec<(Pid, u64)>,
+    /// What the guard kills if this process is gone. Cleared before the child is reaped.
+    entry: Option<Entry>,
     // The last field: the slot is free when the descriptors are closed.
     slot: Option<Slot>,
 }
@@ -72,6 +77,7 @@ impl Child {
     ) -> io::Result<Self> {
         let mut rest = *payload;
         let (stdin, input) = input(&mut rest)?;
+        let entry = Entry::reserve()?;
         let mut spawned = prepared(launch, stdin).spawn()?;
         *payload = rest;
         let mut child = Self {
@@ -83,11 +89,14 @@ impl Child {
             remote: None,
             exit: None,
             is_reaped: false,
+            strays: Vec::new(),
+            entry: Some(entry),
             slot: slot.take(),
         };
         // From here on an error drops the child, which kills it. The error loses its number, so that it
         // is not taken for a refusal to start: nothing is started twice.
-        child.register(&mut spawned).map_err(io::Error::other)?;
+        let registered = child.guard().and_then(|()| child.register(&mut spawned));
+        registered.map_err(io::Error::other)?;
         Ok(child)
     }
 
@@ -96,6 +105,7 @@ impl Child {
         remote: Remote,
         stdin: Option<OwnedFd>,
         [stdout, stderr]: [AsyncFd<OwnedFd>; 2],
+        entry: Entry,
         slot: Slot,
     ) -> Self {
         Self {
@@ -107,8 +117,17 @@ impl Child {
             remote: Some(remote),
             exit: None,
             is_reaped: false,
+            strays: Vec::new(),
+            entry: Some(entry),
             slot: Some(slot),
         }
+    }
+
+    /// Has the guard kill the group if this process is gone.
+    fn guard(&self) -> io::Result<()> {
+        self.entry
+            .as_ref()
+            .map_or(Ok(()), |entry| entry.fill(self.pid))
     }
 
     fn register(&mut self, spawned: &mut process::Child) -> io::Result<()> {
@@ -221,14 +240,36 @@ impl Child {
 
     /// Asks the group to terminate. A stopped process is continued, or it could not comply.
     pub(crate) fn terminate(&mut self) -> bool {
-        self.signal(Signal::TERM);
-        self.signal(Signal::CONT);
+        self.look_for_strays();
+        for signal in [Signal::TERM, Signal::CONT] {
+            self.signal(signal);
+            self.signal_strays(signal);
+        }
         true
     }
 
     /// Kills the group.
     pub(crate) fn kill(&mut self) {
+        self.look_for_strays();
         self.signal(Signal::KILL);
+        self.signal_strays(Signal::KILL);
+    }
+
+    /// Looks for descendants that left the group, which have to be found while their parents live.
+    fn look_for_strays(&mut self) {
+        if self.exit.is_none() {
+            let found = exit::strays(self.pid);
+            self.strays.extend(found);
+        }
+    }
+
+    fn signal_strays(&self, signal: Signal) {
+        for (pid, start) in &self.strays {
+            // They are reaped by others, so the id may belong to somebody else by now.
+            if exit::start_time(*pid) == Some(*start) {
+                let _ignored = kill_process(*pid, signal);
+            }
+        }
     }
 
     /// Kills what is left of the group, unless that is kept, reaps the child and returns how it ended.
@@ -236,6 +277,7 @@ impl Child {
         let is_exited = self.look_for_exit()?;
         if !keeps_group {
             self.kill();
+            self.entry = None;
         }
         if is_exited && self.remote.is_none() {
             waitid(
@@ -244,6 +286,9 @@ impl Child {
             )?;
         }
         self.is_reaped = is_exited;
+        if let Some(entry) = self.entry.take() {
+            reaper::watch_group(self.pid, entry);
+        }
         // A child that does not even die is left to the reaper.
         let killed = End::Signaled(Signal::KILL.as_raw());
         Ok(self.exit.unwrap_or(killed))
@@ -319,6 +364,7 @@ impl Waiting {
         let (reader, writer) = io::pipe()?;
         let writer = OwnedFd::from(writer);
         ioctl_fionbio(&writer, true)?;
+        let entry = Entry::reserve()?;
         let mut spawned = prepared(launch, reader.into()).spawn()?;
         let child = Child {
             pid: Pid::from_child(&spawned),
@@ -329,8 +375,11 @@ impl Waiting {
             remote: None,
             exit: None,
             is_reaped: false,
+            strays: Vec::new(),
+            entry: Some(entry),
             slot: None,
         };
+        child.guard()?;
         let missing = || io::Error::other("a pipe is missing");
         Ok(Self {
             stdout: spawned.stdout.take().ok_or_else(missing)?.into(),
@@ -379,6 +428,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         if !self.is_reaped {
             self.kill();
+            drop(self.entry.take());
             if self.remote.is_none() {
                 reaper::adopt(self.pid, self.slot.take());
             }

@@ -77,6 +77,20 @@ async fn descriptors_that_never_come_are_an_error_at_the_deadline() {
 }
 
 #[tokio::test]
+async fn a_shortage_that_no_other_run_can_end_is_an_error_long_before_the_deadline() {
+    let name = "burst::a_shortage_that_no_other_run_can_end_is_an_error_long_before_the_deadline";
+    if !is_alone(name, 64) {
+        return;
+    }
+    let command = Command::new(Program::exec(["cat"])).slots(Slots::new(4));
+    let hogs = hog_descriptors();
+    let limits = within(Duration::from_hours(1), Duration::ZERO);
+    let error = try_run(&command, b"hello", &limits).await.unwrap_err();
+    drop(hogs);
+    assert!(matches!(error, SpawnError::Exhausted { .. }), "{error:?}");
+}
+
+#[tokio::test]
 async fn a_run_needs_no_descriptor_for_its_exit() {
     let name = "burst::a_run_needs_no_descriptor_for_its_exit";
     if !is_alone(name, 64) {

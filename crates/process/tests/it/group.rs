@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tenterhook_process::{Command, End, HeldPipe, Limits, Program};
 
-use crate::support::{alive_in_group, group_is_gone, patient, run, sh};
+use crate::support::{
+    alive_in_group, eventually, group_is_gone, patient, pid_in, processes, run, sh,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -121,7 +123,7 @@ async fn releasing_still_kills_the_group_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_process_that_left_the_group_with_the_pipe_cannot_hold_the_run() {
+async fn a_daemon_that_took_the_pipe_cannot_hold_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let start = Instant::now();
     let limits = Limits {
@@ -129,7 +131,8 @@ async fn a_process_that_left_the_group_with_the_pipe_cannot_hold_the_run() {
         grace: SECOND / 10,
         ..limits(HeldPipe::Wait)
     };
-    let line = "setsid sh -c 'echo $$ > pid; exec sleep 300' & wait";
+    // Its parent has ended too, so nothing tells where it comes from.
+    let line = "setsid -f sh -c 'echo $$ > pid; exec sleep 300'; sleep 300; true";
     let command = sh(line).working_dir(dir.path().to_path_buf());
     let finished = run(&command, b"", &limits).await;
     assert_eq!(finished.end, End::TimedOut { killed: true });
@@ -138,4 +141,48 @@ async fn a_process_that_left_the_group_with_the_pipe_cannot_hold_the_run() {
     let escaped = fs::read_to_string(dir.path().join("pid")).unwrap();
     let escaped = Pid::from_raw(escaped.trim().parse().unwrap()).unwrap();
     kill_process_group(escaped, Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn a_process_that_left_the_group_ends_at_the_deadline() {
+    for (starter, trap, killed) in [
+        ("timeout 300", "", false),
+        ("setsid", "", false),
+        ("setsid", "trap \"\" TERM; ", true),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = Limits {
+            timeout: SECOND,
+            grace: SECOND / 10,
+            ..limits(HeldPipe::Wait)
+        };
+        let line = format!("{starter} sh -c '{trap}echo $$ > pid; sleep 300; true'; true");
+        let command = sh(&line).working_dir(dir.path().to_path_buf());
+        let finished = run(&command, b"", &limits).await;
+        assert_eq!(finished.end, End::TimedOut { killed }, "{line}");
+        assert!(!finished.is_pipe_held, "{line}");
+        let pid = pid_in(&dir.path().join("pid")).await;
+        group_is_gone(pid).await;
+        group_is_gone(finished.pid).await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_left_the_group_ends_with_a_dropped_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "timeout 300 sh -c 'echo $$ > pid; sleep 300; true'; true";
+    let command = sh(line).working_dir(dir.path().to_path_buf());
+    let pid_file = dir.path().join("pid");
+    let limits = patient();
+    let pid = tokio::select! {
+        pid = pid_in(&pid_file) => pid,
+        finished = run(&command, b"", &limits) => panic!("{finished:?}"),
+    };
+    eventually(|| {
+        processes()
+            .iter()
+            .all(|one| one.pid != pid || one.state == 'Z')
+            .then_some(())
+    })
+    .await;
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tenterhook_process::{CancellationToken, Command, Program};
 
-use crate::support::{eventually, is_alone, patient, processes, run, sh, try_run, within};
+use crate::support::{
+    eventually, is_alone, is_guard, patient, processes, run, sh, try_run, within,
+};
 
 #[derive(Debug, PartialEq, Eq)]
 struct Belongings {
@@ -23,7 +25,8 @@ impl Belongings {
             threads: entries("/proc/self/task"),
             children: processes()
                 .iter()
-                .filter(|process| process.parent == me)
+                // The guard stays: there is one for the whole process.
+                .filter(|process| process.parent == me && !is_guard(process.pid))
                 .count(),
         }
     }

@@ -12,6 +12,7 @@ mod end;
 mod files;
 mod fork_server;
 mod group;
+mod guard;
 mod input;
 mod leftovers;
 mod output;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook::event::NotificationLevel;
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, AskedBy, HookFailure, Question};
@@ -79,7 +80,14 @@ impl Client {
         }
     }
 
-    /// Takes the answer to a question. One that nobody asked is passed over.
+    /// Reports an invalid answer to the client, and returns the description.
+    async fn report_invalid(&self, method: &str, problem: &str) -> String {
+        let text = format!("invalid answer to `{method}`: {problem}");
+        self.send(&Failure::invalid_params(&text).message()).await;
+        text
+    }
+
+    /// Takes the answer to a question. An answer to a question that was withdrawn is ignored.
     pub(super) fn answered(&self, id: &str, answer: Answer) {
         if let Some(asked) = self.asked().remove(id) {
             asked.send(answer).ok();
@@ -119,23 +127,48 @@ impl Client {
     }
 }
 
-/// Reads the answer to the question whether a call may run. What is no answer allows nothing.
-fn approval(answer: Option<Answer>) -> Approval {
-    let denied = |reason: Option<String>| Approval::Deny { reason };
-    let answer = match answer {
-        None => return denied(None),
-        Some(Err(error)) => return denied(Some(error)),
-        Some(Ok(answer)) => answer,
+/// The result of `approve`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApprovalResult {
+    decision: ApprovalDecision,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ApprovalDecision {
+    Allow,
+    AllowSession,
+    Deny,
+}
+
+/// Reads the answer to the question whether a call may run.
+///
+/// # Errors
+/// Describes an answer that is not in the form of `approve`.
+fn approval(answer: Option<Answer>) -> Result<Approval, String> {
+    let result = match answer {
+        None => return Ok(Approval::Deny { reason: None }),
+        Some(Err(error)) => {
+            return Ok(Approval::Deny {
+                reason: Some(error),
+            });
+        }
+        // A list would do for a struct.
+        Some(Ok(result)) if !result.is_object() => return Err("expected an object".to_owned()),
+        Some(Ok(result)) => result,
     };
-    let reason = answer.get("reason").and_then(Value::as_str);
-    match answer.get("decision").and_then(Value::as_str) {
-        Some("allow") => Approval::AllowOnce,
-        Some("allow_session") => Approval::AllowSession,
-        Some("deny") => denied(reason.map(str::to_owned)),
-        _ => denied(Some(format!(
-            "the client answered {answer}, expected `decision` to be `allow`, `allow_session` or `deny`"
-        ))),
-    }
+    let result: ApprovalResult =
+        serde_json::from_value(result).map_err(|error| error.to_string())?;
+    Ok(match result.decision {
+        ApprovalDecision::Allow => Approval::AllowOnce,
+        ApprovalDecision::AllowSession => Approval::AllowSession,
+        ApprovalDecision::Deny => Approval::Deny {
+            reason: result.reason,
+        },
+    })
 }
 
 /// Returns a question as the client reads it.
@@ -154,19 +187,25 @@ fn question(question: &Question) -> Value {
     }
 }
 
-/// Reads the answer to a question. One that the question does not have is none.
-fn answer_to(asked: &Question, answer: &Value) -> Option<String> {
-    let answer = answer.get("answer")?;
+/// Reads the answer to a question. A missing or `null` `answer` dismisses the question.
+///
+/// # Errors
+/// Describes an answer that the question does not have.
+fn answer_to(asked: &Question, answer: &Value) -> Result<Option<String>, String> {
+    let answer = match answer.get("answer") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(answer) => answer,
+    };
     match (asked, answer) {
         (Question::Confirm { .. }, Value::Bool(yes)) => {
-            Some(if *yes { "yes" } else { "no" }.to_owned())
+            Ok(Some(if *yes { "yes" } else { "no" }.to_owned()))
         }
-        (Question::Confirm { .. }, _) => None,
-        (Question::Select { options, .. }, answer) => answer
-            .as_str()
-            .map(str::to_owned)
-            .filter(|it| options.contains(it)),
-        (_, answer) => answer.as_str().map(str::to_owned),
+        (Question::Confirm { .. }, _) => Err("`answer` is not true or false".to_owned()),
+        (Question::Select { options, .. }, Value::String(choice)) if !options.contains(choice) => {
+            Err("`answer` is not one of the options".to_owned())
+        }
+        (_, Value::String(text)) => Ok(Some(text.clone())),
+        _ => Err("`answer` is not a text".to_owned()),
     }
 }
 
@@ -196,6 +235,7 @@ impl Frontend for Client {
             let by = match request.by {
                 AskedBy::Hook { event, hook } => json!({"hook": hook, "event": event}),
                 AskedBy::Rule => json!({"rule": request.reason}),
+                AskedBy::Protection => json!({"protection": request.reason}),
                 AskedBy::Default | _ => Value::Null,
             };
             let params = json!({
@@ -207,14 +247,28 @@ impl Frontend for Client {
                 "metadata": request.metadata,
                 "suggestion": request.suggestion,
             });
-            approval(self.ask("approve", params).await)
+            match approval(self.ask("approve", params).await) {
+                Ok(approval) => approval,
+                Err(problem) => {
+                    let problem = self.report_invalid("approve", &problem).await;
+                    Approval::Deny {
+                        reason: Some(problem),
+                    }
+                }
+            }
         })
     }
 
     fn question<'a>(&'a self, asked: &'a Question) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let answer = self.ask("question", question(asked)).await?.ok()?;
-            answer_to(asked, &answer)
+            match answer_to(asked, &answer) {
+                Ok(answer) => answer,
+                Err(problem) => {
+                    self.report_invalid("question", &problem).await;
+                    None
+                }
+            }
         })
     }
 
@@ -250,14 +304,23 @@ mod tests {
             ),
             (Some(Err("closed".to_owned())), deny("closed")),
             (None, Approval::Deny { reason: None }),
-            (
-                Some(Ok(json!(true))),
-                deny(
-                    "the client answered true, expected `decision` to be `allow`, `allow_session` or `deny`",
-                ),
-            ),
         ] {
-            assert_eq!(approval(answer), expected);
+            assert_eq!(approval(answer), Ok(expected));
+        }
+        for answer in [
+            json!(true),
+            json!(null),
+            json!(["allow"]),
+            json!({}),
+            json!({"approve": "yes"}),
+            json!({"approve": 1}),
+            json!({"decision": true}),
+            json!({"decision": ["allow"]}),
+            json!({"decision": "Allow"}),
+            json!({"decision": "allow", "approve": false}),
+            json!({"decision": "allow", "reason": 1}),
+        ] {
+            assert!(approval(Some(Ok(answer.clone()))).is_err(), "{answer}");
         }
     }
 
@@ -276,16 +339,20 @@ mod tests {
             placeholder: None,
         };
         for (asked, answer, expected) in [
-            (&confirm, json!({"answer": true}), Some("yes")),
-            (&confirm, json!({"answer": false}), Some("no")),
+            (&confirm, json!({"answer": true}), Some(Some("yes"))),
+            (&confirm, json!({"answer": false}), Some(Some("no"))),
             (&confirm, json!({"answer": "yes"}), None),
-            (&select, json!({"answer": "a"}), Some("a")),
+            (&confirm, json!({"answer": 1}), None),
+            (&select, json!({"answer": "a"}), Some(Some("a"))),
             (&select, json!({"answer": "b"}), None),
-            (&input, json!({"answer": ""}), Some("")),
-            (&input, json!({"answer": null}), None),
-            (&input, json!({}), None),
+            (&input, json!({"answer": ""}), Some(Some(""))),
+            (&input, json!({"answer": 1}), None),
+            (&input, json!({"answer": null}), Some(None)),
+            (&input, json!({}), Some(None)),
         ] {
-            assert_eq!(answer_to(asked, &answer).as_deref(), expected, "{answer}");
+            let read = answer_to(asked, &answer).ok();
+            let read = read.as_ref().map(|read| read.as_deref());
+            assert_eq!(read, expected, "{answer}");
         }
     }
 }

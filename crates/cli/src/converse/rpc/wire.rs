@@ -1,7 +1,7 @@
 //! The messages of JSON-RPC 2.0.
 
 use serde_json::{Value, json};
-use tenterhook::JsonObject;
+use tenterhook::{JsonObject, UniqueValue};
 
 /// The version that every message names.
 const VERSION: &str = "2.0";
@@ -103,11 +103,18 @@ pub(super) fn parse(line: &str) -> Result<Incoming, Failure> {
     if line.trim().is_empty() {
         return Ok(Incoming::Nothing);
     }
-    let value: Value = serde_json::from_str(line)
-        .map_err(|error| Failure::unreadable(&format!("a message is no JSON: {error}")))?;
+    let UniqueValue(value) = serde_json::from_str(line).map_err(|error| {
+        let text = format!("cannot read the message: {error}");
+        // JSON with a repeated key parses, but it has no single meaning.
+        if error.is_data() {
+            Failure::invalid(&text)
+        } else {
+            Failure::unreadable(&text)
+        }
+    })?;
     let Value::Object(mut message) = value else {
         return Err(Failure::invalid(
-            "a message is no JSON object; batches are not taken, send each request as a line",
+            "the message is not a JSON object; batches are not supported, send each request on its own line",
         ));
     };
     let id = message.remove("id");
@@ -120,8 +127,12 @@ pub(super) fn parse(line: &str) -> Result<Incoming, Failure> {
         return Err(Failure::invalid(&text));
     }
     let Some(method) = message.remove("method") else {
-        let id = id.as_ref().and_then(Value::as_str);
-        return Ok(answer(id.unwrap_or_default(), &mut message));
+        let Some(Value::String(id)) = &id else {
+            return Err(Failure::invalid(
+                "the message has no `method`, and its `id` is not that of a question, such as `approve-1`",
+            ));
+        };
+        return Ok(answer(id, &mut message));
     };
     let Value::String(method) = method else {
         return Err(about(Failure::invalid("`method` is no string")));
@@ -202,6 +213,22 @@ mod tests {
         for (line, id, code) in [
             ("{", json!(null), -32700),
             ("[]", json!(null), -32600),
+            (
+                r#"{"jsonrpc":"2.0","id":"q1","result":{"decision":"deny","decision":"allow"}}"#,
+                json!(null),
+                -32600,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"q1","error":{},"result":1,"result":2}"#,
+                json!(null),
+                -32600,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+                json!(null),
+                -32600,
+            ),
+            (r#"{"jsonrpc":"2.0","result":{}}"#, json!(null), -32600),
             (r#"{"id":4,"method":"x"}"#, json!(4), -32600),
             (
                 r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#,

@@ -1,0 +1,189 @@
+//! Tight limits of the system, files that are no files, and signals: every call ends with an error that says what is
+//! wrong, gates are denied, nothing panics and nothing hangs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::stage::{Ran, Test, eventually, is_alive};
+
+const EVENT: &str = r#"{"tool_name": "shell", "tool_input": {"cmd": "ls"}}"#;
+
+const HOOKS: &str = "hooks: [{event: pre_tool_use, command: echo no >&2; exit 2}]";
+
+/// The calls that are tried, and whether each is a gate.
+const CALLS: [(&[&str], bool); 4] = [
+    (
+        &[
+            "fire",
+            "pre_tool_use",
+            "--no-journal",
+            "--input",
+            "event.json",
+            "--hooks",
+            "hooks.yaml",
+        ],
+        true,
+    ),
+    (
+        &[
+            "run",
+            "go",
+            "--yes",
+            "--no-journal",
+            "--model",
+            "scripted:script.yaml",
+            "--hooks",
+            "hooks.yaml",
+        ],
+        false,
+    ),
+    (&["demo"], false),
+    (&["list", "--hooks", "hooks.yaml"], false),
+];
+
+fn call(args: &[&str]) -> Test {
+    Test::new()
+        .args(args.iter().copied())
+        .file("hooks.yaml", HOOKS)
+        .file("event.json", EVENT)
+        .file(
+            "script.yaml",
+            "turns: [{tool_calls: [{name: shell, arguments: {cmd: ls}}]}, {text: done}]",
+        )
+}
+
+/// Looks at how a call ended. It has to end: that is a test of its own.
+fn check(ran: &Ran, is_gate: bool, what: &str) {
+    let shown = format!("{what}: {}\n{}{}", ran.status, ran.stdout, ran.stderr);
+    assert!(!ran.stderr.contains("panicked"), "{shown}");
+    // A signal or a status that is in no table.
+    assert!([0, 1, 2, 3, 4].contains(&ran.status), "{shown}");
+    if is_gate {
+        assert_eq!(ran.status, 2, "{shown}");
+    }
+}
+
+#[test]
+fn few_descriptors_are_an_error_and_no_panic() {
+    for (args, is_gate) in CALLS {
+        for count in [4, 6, 7, 8, 10, 12, 14, 15, 16, 20] {
+            let ran = call(args).descriptors(count).run();
+            check(&ran, is_gate, &format!("{} with {count}", args[0]));
+        }
+    }
+    let ran = call(CALLS[0].0).descriptors(6).run();
+    assert_eq!(
+        ran.stderr,
+        "error: cannot start the async runtime\n  caused by: Too many open files (os error 24)\n\
+         hint: raise the limit of open files (`ulimit -n`)\n"
+    );
+}
+
+/// Lets the program run with at most so many processes and threads. The limit does not hold for root, so it runs as
+/// somebody else then, who needs a copy of it in a place that everybody may read.
+fn with_processes(test: Test, count: u32) -> Test {
+    // The shell of Debian calls the limit `-p`.
+    let limit = format!("ulimit -u {count} 2>/dev/null || ulimit -p {count}");
+    let id = Command::new("id").arg("-u").output().unwrap();
+    if id.stdout != b"0\n" {
+        return test.after(&limit);
+    }
+    let folder = test.work().join("..");
+    fs::copy(env!("CARGO_BIN_EXE_tenterhook"), folder.join("program")).unwrap();
+    let mut open = Command::new("chmod");
+    let opened = open.args(["-R", "a+rwX"]).arg(&folder).status();
+    assert!(opened.unwrap().success());
+    fs::set_permissions(folder.join("program"), PermissionsExt::from_mode(0o755)).unwrap();
+    let user = "--reuid=54321 --regid=54321 --clear-groups";
+    test.after(&format!(
+        "exec setpriv {user} /bin/sh -c '{limit}; exec ../program \"$@\"' sh \"$@\""
+    ))
+}
+
+#[test]
+fn few_processes_are_an_error_and_no_panic() {
+    for (args, is_gate) in CALLS {
+        for count in [0, 1, 2, 3, 4, 5, 6, 7, 8] {
+            let ran = with_processes(call(args), count).run();
+            check(&ran, is_gate, &format!("{} with {count}", args[0]));
+        }
+    }
+    let ran = with_processes(call(CALLS[0].0), 3).run();
+    assert_eq!(
+        ran.stderr,
+        "error: cannot start the async runtime\n  caused by: Resource temporarily unavailable (os error 11)\n\
+         hint: raise the limit of processes (`ulimit -u`), or end other programs\n"
+    );
+}
+
+#[test]
+fn a_fifo_as_journal_is_refused() {
+    for (args, is_gate) in &CALLS[..2] {
+        let args: Vec<_> = args.iter().filter(|arg| **arg != "--no-journal").collect();
+        let ran = Test::new()
+            .args(args.into_iter().copied().chain(["--journal", "fifo"]))
+            .file("hooks.yaml", HOOKS)
+            .file("event.json", EVENT)
+            .file("script.yaml", "turns: [{text: done}]")
+            .after("mkfifo fifo")
+            .run();
+        assert_eq!(
+            ran.stderr,
+            "error: cannot write the journal `fifo`\n  caused by: it is a FIFO, expected a file\n\
+             hint: name another file with `--journal FILE`, or pass `--no-journal`\n"
+        );
+        assert_eq!(ran.status, if *is_gate { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn closed_streams_are_no_panic() {
+    for (args, is_gate) in CALLS {
+        for closed in ["exec <&-", "exec >&-", "exec 2>&-", "exec <&- >&- 2>&-"] {
+            let ran = call(args).after(closed).run();
+            check(&ran, is_gate, &format!("{} after {closed}", args[0]));
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_no_panic() {
+    for (args, is_gate) in CALLS {
+        for full in ["exec >/dev/full", "ulimit -f 0"] {
+            let ran = call(args).after(full).run();
+            check(&ran, is_gate, &format!("{} after {full}", args[0]));
+        }
+    }
+    let args = CALLS[0].0.iter().filter(|arg| **arg != "--no-journal");
+    let ran = Test::new()
+        .args(args.copied().chain(["--journal", "/dev/full"]))
+        .file(
+            "hooks.yaml",
+            "hooks: [{event: pre_tool_use, command: exit 0}]",
+        )
+        .file("event.json", EVENT)
+        .run();
+    check(&ran, true, "a journal on a full disk");
+}
+
+#[test]
+fn no_signal_gives_fire_a_status_that_lets_the_tool_run() {
+    // 153 or so would be the status of a program that the signal ends.
+    for signal in [
+        "HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "XCPU", "TRAP",
+        "ABRT", "SYS", "IO", "PWR", "STKFLT",
+    ] {
+        let running = call(CALLS[0].0)
+            .file(
+                "hooks.yaml",
+                "hooks: [{event: pre_tool_use, command: echo $$ > hook.pid; sleep 300}]",
+            )
+            .start();
+        let pid = running.line_of("hook.pid");
+        running.signal(signal);
+        let ran = running.finish();
+        assert_eq!(ran.status, 2, "{signal}: {}{}", ran.stdout, ran.stderr);
+        eventually(|| (!is_alive(&pid)).then_some(()));
+    }
+}

@@ -1,0 +1,49 @@
+# Ends the children of a process that is gone. See guard.rs, which starts this.
+#
+# stdin    a pipe that only the guarded process holds open; nothing is ever written to it
+# stdout   the table of its children, one a line: process id, start time (0 where it is not known)
+#
+# Only builtins are used, so that this also works where no process can be started.
+
+trap '' HUP INT QUIT TERM ALRM USR1 USR2 PIPE
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+cd /
+while read -r _; do :; done
+
+# Sets `born` to the start time of a process, and to nothing if there is no such process.
+look() {
+    born= text=
+    while read -r line; do text="$text $line"; done <"/proc/$1/stat"
+    # The name of the program stands in parentheses and may hold anything.
+    set -- ${text##*)}
+    born=${20-}
+}
+
+groups= found=
+while read -r pid start <&1; do
+    case $pid in '' | *[!0-9]*) continue ;; esac
+    look "$pid"
+    if [ -z "$born" ]; then
+        groups="$groups $pid"
+    elif [ "$start" = 0 ] || [ "$start" = "$born" ]; then
+        groups="$groups $pid" found="$found $pid"
+    fi
+done
+
+# Children that made a group of their own, as `timeout` does. They have to be found while their parents live.
+level=$found depth=0
+while [ -n "$level" ] && [ "$depth" -lt 64 ]; do
+    next=
+    for pid in $level; do
+        for list in "/proc/$pid/task/"*/children; do
+            kids=
+            read -r kids <"$list"
+            next="$next${kids:+ $kids}"
+        done
+    done
+    found="$found$next" level=$next depth=$((depth + 1))
+done
+
+# The form with `-s` and `--` is the only one that all shells read in the same way.
+for pid in $groups; do kill -s KILL -- "-$pid"; done
+for pid in $found; do kill -s KILL -- "$pid" "-$pid"; done

@@ -16,9 +16,11 @@ pub(crate) fn parse<T: DeserializeOwned>(reply: &Reply<'_>) -> Result<Option<T>,
         Value::Null => Ok(None),
         Value::Object(_) => serde_json::from_value(value).map(Some).map_err(invalid),
         // A list would do for a struct.
-        other => Err(ReadError::invalid(format!(
-            "the worker answered {other}, expected an object or null"
-        ))),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            Err(ReadError::invalid(format!(
+                "the worker answered {other}, expected an object or null"
+            )))
+        }
     }
 }
 

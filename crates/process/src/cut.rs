@@ -79,13 +79,12 @@ pub fn head_end(kept: &[u8]) -> usize {
 /// Returns where the first whole line begins in a text whose beginning is lost.
 fn tail_start(kept: &[u8]) -> usize {
     let (edge, rest) = kept.split_at(kept.len().min(MAX_WORD));
-    let start = match edge.iter().position(|byte| *byte == b'\n') {
-        Some(at) => at + 1,
-        None => {
-            let word = rest.get(..rest.len().min(MAX_WORD)).unwrap_or_default();
-            let separator = word.iter().position(|byte| is_separator(*byte));
-            edge.len() + separator.unwrap_or_default()
-        }
+    let start = if let Some(at) = edge.iter().position(|byte| *byte == b'\n') {
+        at + 1
+    } else {
+        let word = rest.get(..rest.len().min(MAX_WORD)).unwrap_or_default();
+        let separator = word.iter().position(|byte| is_separator(*byte));
+        edge.len() + separator.unwrap_or_default()
     };
     start + length_of_key(kept.get(start..).unwrap_or_default())
 }

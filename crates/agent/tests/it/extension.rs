@@ -44,7 +44,7 @@ impl Loaded {
         let worker = node(stage.path()).hosted_by(Arc::clone(&host) as _);
         let script = Script { path, api: "pi" };
         let (_, registered) = worker.load(&script).await.unwrap();
-        let lease = worker.expect(&script, registered.hooks.clone()).await;
+        let lease = worker.expect(&script, registered.hooks.clone(), None).await;
         for (place, hook) in registered.hooks.iter().enumerate() {
             let event = Pi::event(&hook.event).unwrap();
             let handler = WorkerHandler::leased(

@@ -295,7 +295,7 @@ async fn nothing_outlives_the_deadline() {
             .ends_with("timed out after 1s")
     );
     assert!(
-        began.elapsed() < Duration::from_secs(60),
+        began.elapsed() < Duration::from_mins(1),
         "{:?}",
         began.elapsed()
     );

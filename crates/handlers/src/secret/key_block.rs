@@ -91,7 +91,7 @@ mod tests {
         for kind in ["", "RSA ", "OPENSSH "] {
             let [first, key, _] = block(kind);
             for length in MIN_KEY..key.len() {
-                let text = format!("the key:\n{first}{}", &key[..length]);
+                let text = format!("the key:\n{first}{}", key.get(..length).unwrap());
                 let redacted = Redactor::shared().redact(&text);
                 assert_eq!(redacted, "the key:\n[REDACTED:private-key]", "{length}");
             }
@@ -103,7 +103,7 @@ mod tests {
         for kind in ["", "RSA ", "OPENSSH "] {
             let [_, key, last] = block(kind);
             for start in 0..key.len() - 30 {
-                let rest = &key[start..];
+                let rest = key.get(start..).unwrap();
                 let text = format!("[... 77 bytes omitted ...]\n{rest}{last}\nthe end");
                 let redacted = Redactor::shared().redact(&text);
                 assert!(redacted.ends_with("[REDACTED:private-key]\nthe end"));

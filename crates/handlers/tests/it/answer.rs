@@ -159,7 +159,12 @@ impl Transport {
             Self::Operator => r#"{"class":"ToolCallEventResult","fields":{"block":true}}"#,
             Self::Extension => r#"{"block":{"reason":"no"}}"#,
             Self::Morphix => return None,
-            _ => r#"{"decision":"deny"}"#,
+            Self::Native
+            | Self::AgentFile
+            | Self::Preempt
+            | Self::Http
+            | Self::Model
+            | Self::NativeWorker => r#"{"decision":"deny"}"#,
         })
     }
 
@@ -193,8 +198,8 @@ impl Transport {
                 Arc::new(CommandHandler::new(command, "cat", dialect))
             }
             Self::Http => {
-                let served = serve(Play::json(answer)).await;
-                let target = Target::parse(&served.url(), true).unwrap();
+                let service = serve(Play::json(answer)).await;
+                let target = Target::parse(&service.url(), true).unwrap();
                 Arc::new(HttpHandler::new(target, Headers::default(), dialect).unwrap())
             }
             Self::Model => {

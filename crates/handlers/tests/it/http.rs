@@ -627,5 +627,5 @@ async fn a_megabyte_goes_out_and_comes_back() {
     let event: PreToolUse = outcome.into_rewritten().unwrap();
     assert_eq!(event.tool_input.get("cmd"), Some(&Value::from(text)));
     assert!(server.request().await.1.len() > 4 << 20);
-    assert!(began.elapsed() < Duration::from_secs(60));
+    assert!(began.elapsed() < Duration::from_mins(1));
 }

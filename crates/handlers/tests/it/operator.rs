@@ -496,7 +496,7 @@ async fn a_handler_of_operator_that_fails_is_reported_and_stops_nothing() {
         ),
         (
             "return t.ToolCallEventResult(params=[1])",
-            "`params` is no dict",
+            "`params` is not a dict",
         ),
         (
             "return t.ToolCallEventResult(params={'a': object()})",

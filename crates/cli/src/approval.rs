@@ -1,7 +1,6 @@
 //! The hooks of the project and whether the user approved them, as far as every command needs to know.
 
 use std::collections::BTreeSet;
-use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +9,13 @@ use tenterhook_config::{
     Approvals, Brought, DivergedHook, Divergence, Item, TrustError, TrustState,
 };
 
+use crate::answers::Answers;
 use crate::below;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::warn;
-use crate::interrupt::{self, Interrupts};
+use crate::interrupt::Interrupts;
 use crate::output::{self, style, styled};
 use crate::safe::safe_line;
 
@@ -225,11 +225,14 @@ pub(crate) async fn settle_displaced(
     }
     let mut approvals = open(&named_dir(start)).await?;
     let mut is_settled = false;
+    let answers = Answers::plain();
     for (project, here) in groups {
         if approvals.is_kept(project, here) {
             continue;
         }
-        let choice = ask(project, here, interrupts).await?;
+        let Some(choice) = ask(project, here, &answers, interrupts).await? else {
+            break;
+        };
         match choice {
             Choice::Keep => approvals
                 .keep(project, here)
@@ -249,7 +252,13 @@ pub(crate) async fn settle_displaced(
     Ok(is_settled)
 }
 
-async fn ask(project: &Path, here: &Path, interrupts: &Interrupts) -> Result<Choice, CliError> {
+/// Asks about one group of approvals. `None` is the end of standard input, which is no answer.
+async fn ask(
+    project: &Path,
+    here: &Path,
+    answers: &Answers,
+    interrupts: &Interrupts,
+) -> Result<Option<Choice>, CliError> {
     let shown = |path: &Path| safe_line(&path.display().to_string());
     let what = if project == here {
         "another repository is there now".to_owned()
@@ -260,19 +269,13 @@ async fn ask(project: &Path, here: &Path, interrupts: &Interrupts) -> Result<Cho
         "Hooks were approved in `{}`, and {what}. Until this is settled their gates deny here.",
         shown(project)
     ));
-    output::text(format_args!(
-        "[k]eep denying here, [a]ccept these approvals here, or [r]evoke them? [K/a/r] "
-    ));
-    let read = move || {
-        let mut line = String::new();
-        let read = std::io::stdin().lock().read_line(&mut line);
-        read.map(|_| line)
-            .map_err(|error| CliError::new(Exit::Failed, "cannot read the answer").cause(&error))
-    };
-    let line = interrupt::blocking(interrupts, read).await?;
-    Ok(match line.trim().to_lowercase().as_str() {
+    let question = "[k]eep denying here, [a]ccept these approvals here, or [r]evoke them? [K/a/r] ";
+    let answer = answers
+        .ask(question, "nothing was changed", interrupts)
+        .await?;
+    Ok(answer.map(|answer| match answer.to_lowercase().as_str() {
         "a" | "accept" => Choice::Accept,
         "r" | "revoke" => Choice::Revoke,
         _ => Choice::Keep,
-    })
+    }))
 }

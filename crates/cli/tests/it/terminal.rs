@@ -634,8 +634,7 @@ fn run_asks_once_what_to_do_with_approvals_of_another_repository() {
     for answers in [&["\r"][..], &[]] {
         let sitting = displaced(folder);
         for answer in answers {
-            sitting.until(|screen| screen.ends_with("[r]evoke them? [K/a/r]"));
-            sitting.press(answer);
+            sitting.answer("[r]evoke them? [K/a/r]", answer);
         }
         sitting.until_prompt("");
         sitting.press("go\r");
@@ -666,8 +665,7 @@ fn approvals_of_another_repository_that_are_accepted_are_in_force_at_once() {
     let (command, folder) = approved.again([]).into_command();
     drop(command);
     let sitting = displaced(folder);
-    sitting.until(|screen| screen.ends_with("[r]evoke them? [K/a/r]"));
-    sitting.press("a\r");
+    sitting.answer("[r]evoke them? [K/a/r]", "a\r");
     sitting.until_prompt("");
     sitting.press("go\r");
     sitting.until(|screen| screen.ends_with("done\n>"));

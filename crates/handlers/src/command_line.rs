@@ -136,7 +136,8 @@ impl Reader {
             let variable = first.split_once('=').filter(|_| is_variable);
             let command = variable.and_then(|(name, value)| launch::variable_command(name, value));
             if let Some(line) = command {
-                self.line(line, depth + 1);
+                // A value of git's configuration may be an alias, whose command has a mark.
+                self.line(line.strip_prefix('!').unwrap_or(line), depth + 1);
             }
             words = rest;
         }
@@ -506,7 +507,10 @@ mod tests {
         "prlimit --nofile=5 rm v",
         "setarch -R rm v",
         "bwrap --unshare-all rm v",
-        "npx rm v",
+        "$SHELL -c 'rm v'",
+        "\"${SHELL}\" -c 'rm v'",
+        "yash -c 'rm v'",
+        "GIT_CONFIG_VALUE_0='!rm v' git x",
     ];
 
     #[test]

@@ -103,7 +103,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("nocorrect"),
     wrapper("noglob"),
     wrapper("nohup"),
-    wrapper("npx"),
     wrapper("nsenter"),
     wrapper("numactl"),
     wrapper("parallel"),
@@ -186,8 +185,9 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Shells, which run the line behind `-c`.
-const SHELLS: [&str; 11] = [
-    "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh",
+const SHELLS: [&str; 17] = [
+    "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "osh", "pwsh", "rbash",
+    "sh", "tcsh", "xonsh", "yash", "zsh",
 ];
 
 /// Commands that make one line of all of their words.
@@ -312,7 +312,8 @@ pub(super) fn launched(words: &[String]) -> Vec<Launch> {
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
         wrapped(wrapper, arguments, &mut launches);
     }
-    if SHELLS.contains(&name) {
+    // A variable may hold the name of a shell, as `$SHELL` does.
+    if SHELLS.contains(&name) || name.starts_with('$') {
         shell_lines(arguments, &mut launches);
     }
     if name == "env" {

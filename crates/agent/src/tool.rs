@@ -8,6 +8,7 @@ mod background;
 mod directory;
 mod edit;
 mod excerpt;
+mod key_block;
 mod progress;
 mod read;
 mod retry;

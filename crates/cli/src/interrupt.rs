@@ -212,6 +212,7 @@ impl Signals {
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let ignored = ignored();
+        let is_ignored = |signal: Signal| ignored & 1 << (signal.as_raw() - 1) != 0;
         let ending = ENDING.iter().chain(&MORE_ENDING);
         let wanted = ending
             .map(|signal| (*signal, Some(Request::End)))
@@ -220,7 +221,9 @@ impl Signals {
                 // Caught, so that the write behind the limit fails and is reported.
                 (Signal::XFSZ, None),
             ])
-            .filter(|(signal, _)| ignored & 1 << (signal.as_raw() - 1) == 0);
+            .filter(|(signal, _)| !is_ignored(*signal))
+            // This one must not stay ignored: the system would reap our children before their end is seen.
+            .chain(is_ignored(Signal::CHILD).then_some((Signal::CHILD, None)));
         let listened = wanted
             .map(|(kind, request)| Ok((request, signal(SignalKind::from_raw(kind.as_raw()))?)));
         Ok(Self {

@@ -31,14 +31,7 @@ pub(crate) fn without_secrets(sink: Arc<dyn JournalSink>) -> Arc<dyn JournalSink
 }
 
 fn default_path() -> Result<PathBuf, CliError> {
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let state =
-        variable("XDG_STATE_HOME").or_else(|| Some(std::env::home_dir()?.join(".local/state")));
-    let state = state.ok_or_else(|| {
+    let folder = folder().ok_or_else(|| {
         CliError::new(
             Exit::Failed,
             "there is no home folder to keep the journal in",
@@ -46,9 +39,19 @@ fn default_path() -> Result<PathBuf, CliError> {
         .hint("name a file with `--journal FILE`, or pass `--no-journal`")
     })?;
     let day = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-    Ok(state
-        .join("tenterhook/journal")
-        .join(format!("{day}.jsonl")))
+    Ok(folder.join(format!("{day}.jsonl")))
+}
+
+/// Returns the folder of the journals that no call named.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let state =
+        variable("XDG_STATE_HOME").or_else(|| Some(std::env::home_dir()?.join(".local/state")));
+    Some(state?.join("tenterhook/journal"))
 }
 
 /// Ends the journal and says whether all of it was written.

@@ -130,6 +130,7 @@ fn run(command: Command) -> Result<Exit, CliError> {
     });
     // Tasks have to be dropped before the program ends: their process groups die with them.
     runtime.shutdown_timeout(LAST_MOMENT);
+    tenterhook_process::end_guard();
     exit
 }
 

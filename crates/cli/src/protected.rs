@@ -1,5 +1,5 @@
 //! The files that the agent's file tools change only if the user agrees: those that decide which hooks run, and whose hooks need
-//! no approval.
+//! no approval, and the journal, which tells what they decided.
 
 use std::path::{Path, PathBuf};
 
@@ -7,20 +7,23 @@ use tenterhook::Layer;
 use tenterhook_agent::ProtectedFiles;
 use tenterhook_config::{Discovery, FoundFile, Loaded};
 
-use crate::args::HookArgs;
+use crate::args::{HookArgs, JournalArgs};
 use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
+use crate::journal;
 
 /// What the user reads of a file that a hook comes from.
 const HOOKS_OF_THE_USER: &str = "your hooks";
 const HOOKS_OF_THE_MACHINE: &str = "the hooks that are managed for all users";
+const JOURNAL: &str = "the journal of what hooks decided";
 const HOOKS_OF_THE_CALL: &str = "a file of hooks that the command line names";
 
 /// Returns the files and folders that are protected in a session, from the places where hooks are looked for and from the
 /// sources that were found.
 pub(crate) fn files(
     args: &HookArgs,
+    record: &JournalArgs,
     start: &Path,
     loaded: &Loaded,
     found: &[FoundFile],
@@ -32,6 +35,8 @@ pub(crate) fn files(
         (data_dir(), "Tenterhook's data, approvals among them"),
         (layers.user.clone(), "your configuration of Tenterhook"),
         (layers.system.clone(), HOOKS_OF_THE_MACHINE),
+        (journal::folder(), JOURNAL),
+        (record.journal.clone(), JOURNAL),
     ];
     let own = own
         .into_iter()

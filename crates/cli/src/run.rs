@@ -50,7 +50,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
             hooks.found,
         )
     };
-    let protected = protected::files(&args.hooks, &args.cwd, &loaded, &found)?;
+    let protected = protected::files(&args.hooks, &args.journal, &args.cwd, &loaded, &found)?;
     extras.check_flags(&args.flags)?;
     let hooks = recipe.iter().flat_map(|recipe| recipe.hooks.iter());
     let of_recipe: Vec<HookSpec> = hooks.cloned().collect();

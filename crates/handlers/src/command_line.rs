@@ -136,13 +136,18 @@ impl Reader {
             let variable = first.split_once('=').filter(|_| is_variable);
             let command = variable.and_then(|(name, value)| launch::variable_command(name, value));
             if let Some(line) = command {
-                self.line(line, depth + 1);
+                // A value of git's configuration may be an alias, whose command has a mark.
+                self.line(line.strip_prefix('!').unwrap_or(line), depth + 1);
             }
             words = rest;
         }
         let Some((program, arguments)) = words.split_first() else {
             return;
         };
+        // `for x do COMMAND` has no separator before `do`.
+        if program == "for" && arguments.get(1).is_some_and(|word| word == "do") {
+            self.command(arguments.get(2..).unwrap_or_default(), depth);
+        }
         if depth > 0 {
             self.programs.push(program.clone());
         }
@@ -190,6 +195,11 @@ pub fn is_syntax(character: char) -> bool {
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         let name = name.strip_suffix('+').unwrap_or(name);
+        // `x[0]=1` sets an element of an array.
+        let name = name
+            .strip_suffix(']')
+            .and_then(|name| name.split_once('['))
+            .map_or(name, |(name, _)| name);
         let mut characters = name.chars();
         characters
             .next()
@@ -225,13 +235,10 @@ impl Draft {
         }
     }
 
-    /// Starts a redirection; the number before it is none of the command's words.
+    /// Starts a redirection; the number or `{variable}` before it is none of the command's words.
     fn redirect(&mut self) {
-        if self
-            .word
-            .chars()
-            .all(|character| character.is_ascii_digit())
-        {
+        let is_number = self.word.chars().all(|c| c.is_ascii_digit());
+        if is_number || (self.word.starts_with('{') && self.word.ends_with('}')) {
             self.word.clear();
             self.is_word = false;
         }
@@ -367,6 +374,9 @@ mod tests {
             "echo \"$(X='a;b' rm v)\"",
             "echo \"$(echo \"$(Y=';' rm v)\")\"",
             "cat <(rm v)",
+            "{fd}>log rm v",
+            "x[0]=1 rm v",
+            "for x do rm v; done",
             "time -p rm v",
             "command rm v",
             "exec rm v",
@@ -483,6 +493,24 @@ mod tests {
         "rsync -e 'rm v' a b",
         "ssh -o ProxyCommand='rm v' host",
         "sort --compress-program 'rm v' x",
+        "env - rm v",
+        "env - X=1 rm v",
+        "env -S 'env\\_rm\\_v'",
+        "env GIT_SSH_COMMAND='rm v' git fetch",
+        "export GIT_SSH_COMMAND='rm v'",
+        "declare -x PAGER='rm v'",
+        "tar cIf 'rm v' a b",
+        "tar -cIf 'rm v' a b",
+        "ssh -o 'ProxyCommand rm v' host",
+        "sftp -o ProxyCommand='rm v' host",
+        "split --filter='rm v' x",
+        "prlimit --nofile=5 rm v",
+        "setarch -R rm v",
+        "bwrap --unshare-all rm v",
+        "$SHELL -c 'rm v'",
+        "\"${SHELL}\" -c 'rm v'",
+        "yash -c 'rm v'",
+        "GIT_CONFIG_VALUE_0='!rm v' git x",
     ];
 
     #[test]

@@ -70,3 +70,12 @@ pub use crate::resolve::{ResolveError, ResolvedProgram, is_executable};
 pub use crate::run::{Answered, Early, End, Finished, SpawnError, Until};
 pub use crate::slots::Slots;
 pub use crate::warm::{LONGEST_WAIT, MOST_WAITING, Prewarmed, WarmCounts};
+
+/// Ends the guard process, which kills what is left of the children of this process, and reaps it.
+///
+/// A program calls this last. Without it the guard ends by itself when the program is gone, and the first process of the
+/// system reaps it; the first process of a container often does not. A child that is started later has a new guard.
+pub fn end_guard() {
+    #[cfg(unix)]
+    sys::end_guard();
+}

@@ -33,6 +33,8 @@ pub(crate) use forked::{Forked, abandon, has_ended, send_with};
 #[cfg(unix)]
 pub(crate) use guard::Entry;
 #[cfg(unix)]
+pub(crate) use guard::end as end_guard;
+#[cfg(unix)]
 pub(crate) use unix::{
     Child, SH, Waiting, executable_names, free_descriptors, is_executable, refusal,
 };

@@ -55,7 +55,7 @@ impl Demand {
     /// Makes the demand for a protected file, with what a guard says of the call.
     fn of_protection(found: &ProtectedTarget, guard: Option<Self>) -> Self {
         let reason = format!(
-            "it changes {}, which decides which hooks run",
+            "it changes {}, which only the user may change",
             found.description
         );
         Self {

@@ -1,7 +1,7 @@
 //! `read_file`: shows a file.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use tenterhook_protocol::{JsonObject, ToolResult};
 
 use super::excerpt::excerpt;
+use super::key_block::{KeyBlock, MAX_LOOKED_AT};
 use super::{
     InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
 };
@@ -80,13 +81,13 @@ impl Tool for ReadFile {
 }
 
 fn read(path: &Path, input: &Input) -> Result<String, ToolFailure> {
-    let failure = |error: std::io::Error| ToolFailure::io("read", path, &error);
+    let failure = |error: io::Error| ToolFailure::io("read", path, &error);
     regular_file("read", path)?;
     let mut reader = BufReader::new(File::open(path).map_err(failure)?);
     let skipped = input.offset.unwrap_or(1).saturating_sub(1);
+    let mut keys = KeyBlock::default();
     for _ in 0..skipped {
-        // A line is skipped without being kept, however long it is.
-        if reader.skip_until(b'\n').map_err(failure)? == 0 {
+        if skip_line(&mut reader, &mut keys).map_err(failure)? == 0 {
             return Err(ToolFailure::permanent(format!(
                 "`{}` has fewer than {} lines",
                 path.display(),
@@ -95,6 +96,9 @@ fn read(path: &Path, input: &Input) -> Result<String, ToolFailure> {
         }
     }
     let mut bytes = Vec::new();
+    if let Some(open) = keys.open() {
+        bytes.extend(format!("{}\n[... the key goes on ...]\n", open.mark).bytes());
+    }
     let mut rest = reader.take(LARGEST);
     match input.limit {
         Some(limit) => {
@@ -110,6 +114,20 @@ fn read(path: &Path, input: &Input) -> Result<String, ToolFailure> {
     }
     String::from_utf8(bytes)
         .map_err(|_| ToolFailure::permanent(format!("`{}` is no text in UTF-8", path.display())))
+}
+
+/// Skips a line, of which only the beginning is kept and looked at, however long it is. Returns how long that is.
+fn skip_line(reader: &mut impl BufRead, keys: &mut KeyBlock) -> io::Result<usize> {
+    let mut line = Vec::new();
+    let beginning = reader
+        .by_ref()
+        .take(MAX_LOOKED_AT as u64)
+        .read_until(b'\n', &mut line)?;
+    if beginning > 0 && !line.ends_with(b"\n") {
+        reader.skip_until(b'\n')?;
+    }
+    keys.see(&String::from_utf8_lossy(&line));
+    Ok(beginning)
 }
 
 #[cfg(test)]
@@ -135,6 +153,24 @@ mod tests {
         ] {
             let result = run(&ReadFile, dir.path(), input.clone()).await.unwrap();
             assert_eq!(result.joined_text(), expected, "{input}");
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_from_the_middle_of_a_private_key_are_shown_with_its_first_line() {
+        let dir = tempdir().unwrap();
+        let key =
+            "-----BEGIN PRIVATE KEY-----\none\ntwo\nthree\n-----END PRIVATE KEY-----\nafter\n";
+        std::fs::write(dir.path().join("key"), key).unwrap();
+        let begin = "-----BEGIN PRIVATE KEY-----\n[... the key goes on ...]\n";
+        for (offset, expected) in [
+            (1, "-----BEGIN PRIVATE KEY-----\n".to_owned()),
+            (3, format!("{begin}two\n")),
+            (6, "after\n".to_owned()),
+        ] {
+            let input = json!({"path": "key", "offset": offset, "limit": 1});
+            let result = run(&ReadFile, dir.path(), input).await.unwrap();
+            assert_eq!(result.joined_text(), expected, "{offset}");
         }
     }
 

@@ -15,6 +15,7 @@ use tenterhook_protocol::{JsonObject, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use super::excerpt::excerpt;
+use super::key_block::KeyBlock;
 use super::{
     InvalidInput, Tool, ToolContext, ToolFailure, blocking, read_input, regular_file, schema_of,
 };
@@ -191,13 +192,26 @@ impl Hunt {
             .ok()
             .filter(|path| !path.as_os_str().is_empty());
         let shown = shown.unwrap_or(path).display().to_string();
+        let mut keys = KeyBlock::default();
+        // The first line of the key of which a line was shown.
+        let mut shown_key = None;
         for (position, line) in text.lines().enumerate() {
             if self.is_full() {
                 return;
             }
-            if self.regex.is_match(line) {
+            keys.see(line);
+            let number = position + 1;
+            let key = keys.open().filter(|open| open.line < number);
+            let is_end = key.is_none() && shown_key.take().is_some();
+            let is_match = self.regex.is_match(line);
+            if let Some(open) = key.filter(|open| is_match && shown_key != Some(open.line)) {
+                let (number, mark) = (open.line, &open.mark);
+                self.found.push(format!("{shown}:{number}: {mark}"));
+                shown_key = Some(number);
+            }
+            if is_match || is_end {
                 let line = cut::head(line, LONGEST_LINE);
-                self.found.push(format!("{shown}:{}: {line}", position + 1));
+                self.found.push(format!("{shown}:{number}: {line}"));
             }
         }
     }
@@ -250,6 +264,26 @@ mod tests {
             .await
             .unwrap_err();
         assert!(error.contains("no regular expression"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn lines_of_a_private_key_are_shown_between_its_first_and_last_line() {
+        let dir = tempdir().unwrap();
+        let text =
+            "MII0\n-----BEGIN PRIVATE KEY-----\nMII1\nMII2\nxyz\n-----END PRIVATE KEY-----\nMII3\n";
+        fs::write(dir.path().join("key"), text).unwrap();
+        let result = run(&Search, dir.path(), json!({"pattern": "MII"}))
+            .await
+            .unwrap();
+        let expected = [
+            "key:1: MII0",
+            "key:2: -----BEGIN PRIVATE KEY-----",
+            "key:3: MII1",
+            "key:4: MII2",
+            "key:6: -----END PRIVATE KEY-----",
+            "key:7: MII3",
+        ];
+        assert_eq!(result.joined_text(), expected.join("\n"));
     }
 
     #[tokio::test]

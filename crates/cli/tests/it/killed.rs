@@ -101,6 +101,33 @@ fn after_kill_9_no_background_job_is_alive() {
 }
 
 #[test]
+fn after_kill_9_no_job_of_a_background_subshell_is_alive_that_left_its_group() {
+    let running = run_of(&[
+        "(setsid sh ./job.sh; true) > /dev/null 2>&1 &",
+        "echo $$ > tool.pid; sleep 600; true",
+    ])
+    .file("job.sh", &endless("job"))
+    .start();
+    kill_and_watch(running, &["job", "job-child", "tool"]);
+}
+
+#[test]
+fn the_guard_is_gone_before_the_program_is() {
+    let running =
+        run_of(&["echo $$ > tool.pid; until [ -e go ]; do sleep 0.05; done; true"]).start();
+    let tool = eventually(|| {
+        let pid = running.line_of("tool.pid");
+        is_alive(&pid).then_some(pid)
+    });
+    let guard = guard_of(&running);
+    fs::write(running.work().join("go"), "").unwrap();
+    assert_eq!(running.finish().status, 0);
+    // Nothing is waited for here: what is left now is left to the first process, which may not reap it.
+    assert!(!fs::exists(format!("/proc/{guard}")).unwrap());
+    assert!(!is_alive(&tool));
+}
+
+#[test]
 fn a_background_job_ends_with_the_program_that_ends_by_itself() {
     let job = "sh ./job.sh > /dev/null 2>&1 & until [ -e job.pid ]; do sleep 0.05; done";
     let ran = run_of(&[job]).file("job.sh", &endless("job")).run();

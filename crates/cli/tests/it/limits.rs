@@ -80,6 +80,20 @@ fn few_descriptors_are_an_error_and_no_panic() {
     );
 }
 
+#[test]
+fn hooks_and_tools_run_where_the_parent_ignores_the_end_of_children() {
+    let ran = Test::new()
+        .args(["run", "go", "--yes", "--no-journal"])
+        .hooks("hooks: [{event: pre_tool_use, command: cat > /dev/null; touch judged}]")
+        .script("turns: [{tool_calls: [{name: shell, arguments: {cmd: touch ran}}]}, {text: done}]")
+        .after("trap '' CHLD")
+        .run();
+    assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
+    for name in ["judged", "ran"] {
+        assert_eq!(ran.file(name), "");
+    }
+}
+
 /// Lets the program run with at most so many processes and threads. The limit does not hold for root, so it runs as
 /// somebody else then, who needs a copy of it in a place that everybody may read.
 fn with_processes(test: Test, count: u32) -> Test {

@@ -16,7 +16,7 @@ const ALLOWING: &str = r#"hooks:
 const EXTENSION: &str = "export default function (pi) {}\n";
 
 /// Every kind of protected file, seen from the working directory.
-const PROTECTED: [&str; 9] = [
+const PROTECTED: [&str; 10] = [
     "../config/hooks.yaml",
     "../config/hooks.d/guard.yaml",
     "../config/models.yaml",
@@ -24,6 +24,7 @@ const PROTECTED: [&str; 9] = [
     "../home/.kodelet/hooks/guard",
     "../home/.pi/agent/extensions/guard.mjs",
     "../home/.operator/profiles/default/hooks/guard.py",
+    "../state/tenterhook/journal/2026-01-31.jsonl",
     "hooks.yaml",
     "extension.mjs",
 ];
@@ -80,7 +81,7 @@ fn written(folder: &Path) -> Vec<PathBuf> {
 /// Expects that every call was denied because no one could be asked.
 fn assert_denied(ran: &Ran, calls: usize) {
     assert_eq!(written(&ran.path("")), [] as [PathBuf; 0], "{}", ran.stdout);
-    let denials = ran.stdout.matches("which decides which hooks run").count();
+    let denials = ran.stdout.matches("which only the user may change").count();
     assert_eq!(denials, calls, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.status, 0, "{}", ran.stderr);
 }
@@ -89,6 +90,23 @@ fn assert_denied(ran: &Ran, calls: usize) {
 fn without_a_terminal_no_protected_file_is_written_whatever_says_yes() {
     let calls: Vec<String> = PROTECTED.iter().map(|path| write(path)).collect();
     assert_denied(&session(&calls).run(), calls.len());
+}
+
+#[test]
+fn the_journal_that_a_call_names_is_not_overwritten_by_the_agent() {
+    let test = Test::new()
+        .args(["run", "go", "--journal", "record.jsonl", "--yes"])
+        .script(&format!(
+            "turns: [{{tool_calls: [{}]}}, {{text: done}}]",
+            write("record.jsonl")
+        ));
+    let ran = test.run();
+    assert!(
+        ran.stdout.contains("the journal of what hooks decided"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!ran.file("record.jsonl").contains("mallory\n"));
 }
 
 #[test]

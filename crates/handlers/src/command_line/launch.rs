@@ -48,8 +48,11 @@ const fn with_operand(name: &'static str) -> Wrapper {
 const WRAPPERS: &[Wrapper] = &[
     wrapper("builtin"),
     wrapper("busybox"),
+    wrapper("bwrap"),
     wrapper("caffeinate"),
+    wrapper("catchsegv"),
     wrapper("ccache"),
+    wrapper("cgexec"),
     wrapper("chpst"),
     with_operand("chroot"),
     with_operand("chrt"),
@@ -58,6 +61,7 @@ const WRAPPERS: &[Wrapper] = &[
         ..wrapper("command")
     },
     wrapper("coproc"),
+    wrapper("daemonize"),
     wrapper("dbus-run-session"),
     Wrapper {
         flags: "Lns",
@@ -69,6 +73,7 @@ const WRAPPERS: &[Wrapper] = &[
         valued: &["-C", "-u", "--chdir", "--unset"],
         ..wrapper("env")
     },
+    wrapper("entr"),
     Wrapper {
         flags: "cl",
         valued: &["-a"],
@@ -87,6 +92,8 @@ const WRAPPERS: &[Wrapper] = &[
         valued: &["-P", "-c", "-n", "-p", "-u", "--class", "--classdata"],
         ..wrapper("ionice")
     },
+    wrapper("linux32"),
+    wrapper("linux64"),
     wrapper("ltrace"),
     Wrapper {
         flags: "0123456789",
@@ -97,14 +104,19 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("noglob"),
     wrapper("nohup"),
     wrapper("nsenter"),
+    wrapper("numactl"),
     wrapper("parallel"),
     wrapper("pkexec"),
+    wrapper("prlimit"),
+    wrapper("proxychains"),
+    wrapper("proxychains4"),
     wrapper("rlwrap"),
     wrapper("runuser"),
     Wrapper {
         flags: "cfw",
         ..wrapper("setsid")
     },
+    wrapper("setarch"),
     wrapper("setpriv"),
     Wrapper {
         valued: &["-e", "-i", "-o", "--error", "--input", "--output"],
@@ -133,6 +145,8 @@ const WRAPPERS: &[Wrapper] = &[
         valued: &["-k", "-s", "--kill-after", "--signal"],
         ..with_operand("timeout")
     },
+    wrapper("torify"),
+    wrapper("torsocks"),
     wrapper("toybox"),
     wrapper("unbuffer"),
     wrapper("unshare"),
@@ -171,12 +185,16 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Shells, which run the line behind `-c`.
-const SHELLS: [&str; 11] = [
-    "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh",
+const SHELLS: [&str; 17] = [
+    "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "osh", "pwsh", "rbash",
+    "sh", "tcsh", "xonsh", "yash", "zsh",
 ];
 
 /// Commands that make one line of all of their words.
 const LINES: [&str; 6] = ["alias", "eval", "parallel", "ssh", "trap", "watch"];
+
+/// Commands that set variables, some of which hold commands.
+const SETTERS: [&str; 6] = ["declare", "env", "export", "local", "readonly", "typeset"];
 
 /// Programs that run what they read as words or lines.
 const FED: [&str; 2] = ["parallel", "xargs"];
@@ -220,7 +238,9 @@ const COMMAND_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["runuser"], &["-c", "--command"]),
     (&["scp"], &["-S", "-o"]),
     (&["script"], &["-c", "--command"]),
+    (&["sftp"], &["-S", "-o"]),
     (&["sort"], &["--compress-program"]),
+    (&["split"], &["--filter"]),
     (&["ssh"], &["-o"]),
     (&["su"], &["-c", "--command"]),
     (
@@ -292,11 +312,18 @@ pub(super) fn launched(words: &[String]) -> Vec<Launch> {
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
         wrapped(wrapper, arguments, &mut launches);
     }
-    if SHELLS.contains(&name) {
+    // A variable may hold the name of a shell, as `$SHELL` does.
+    if SHELLS.contains(&name) || name.starts_with('$') {
         shell_lines(arguments, &mut launches);
     }
     if name == "env" {
         split_strings(arguments, &mut launches);
+    }
+    if SETTERS.contains(&name) {
+        variables(arguments, &mut launches);
+    }
+    if name == "tar" {
+        tar_letters(arguments, &mut launches);
     }
     if LINES.contains(&name) {
         let texts = arguments.iter().filter(|word| !word.starts_with('-'));
@@ -368,7 +395,11 @@ fn wrapped(wrapper: &Wrapper, words: &[String], launches: &mut Vec<Launch>) {
         let Some(word) = words.get(at) else { continue };
         if word == "--" {
             commands.insert(at + 1 + wrapper.operands);
-        } else if word.starts_with('-') && word.len() > 1 {
+        } else if word == "-" {
+            // `env - x` is `env -i x`; to others it may be an operand.
+            open.insert(at + 1);
+            commands.insert(at + wrapper.operands);
+        } else if word.starts_with('-') {
             let is_flag = |letters: &str| letters.chars().all(|c| wrapper.flags.contains(c));
             let is_known = word.strip_prefix('-').is_some_and(is_flag) || word.contains('=');
             if wrapper.valued.contains(&word.as_str()) {
@@ -432,7 +463,32 @@ fn split_strings(words: &[String], launches: &mut Vec<Launch>) {
             continue;
         };
         let rest = words.get(at + 1..).unwrap_or_default();
-        launches.push(Launch::Line(format!("{text} {}", rest.join(" "))));
+        let line = format!("{text} {}", rest.join(" "));
+        // `env` takes `\_` for a space.
+        let spaced = line.replace("\\_", " ");
+        if spaced != line {
+            launches.push(Launch::Line(spaced));
+        }
+        launches.push(Launch::Line(line));
+    }
+}
+
+/// Adds the commands in variables that words such as those of `env` and `export` set.
+fn variables(words: &[String], launches: &mut Vec<Launch>) {
+    let set = words.iter().filter_map(|word| word.split_once('='));
+    let lines = set.filter_map(|(name, value)| variable_command(name, value));
+    launches.extend(lines.map(|line| Launch::Line(line.to_owned())));
+}
+
+/// Adds the value of an option in the first word of `tar`, which needs no dash: `tar cIf COMMAND FILE`.
+fn tar_letters(words: &[String], launches: &mut Vec<Launch>) {
+    let Some((letters, values)) = words.split_first() else {
+        return;
+    };
+    let letters = letters.strip_prefix('-').unwrap_or(letters);
+    if !letters.starts_with('-') && letters.contains(['I', 'F']) {
+        // Which value is whose depends on the letters before it.
+        launches.extend(values.iter().take(letters.len()).cloned().map(Launch::Line));
     }
 }
 
@@ -497,6 +553,12 @@ fn option_values(option: &str, words: &[String], launches: &mut Vec<Launch>) {
         // Of `core.pager=CMD` or `exec=CMD`, the command is behind the sign.
         if let Some((_, inner)) = value.split_once('=') {
             launches.push(Launch::Line(without_mark(inner)));
+        }
+        // `ssh -o` also takes a space between the name and the command.
+        if option == "-o"
+            && let Some((_, inner)) = value.split_once(' ')
+        {
+            launches.push(Launch::Line(inner.to_owned()));
         }
         launches.push(Launch::Line(value.to_owned()));
     }

@@ -37,6 +37,12 @@
 //! the host by being executed. It runs in a session of its own where there is a `setsid` program, otherwise in a process
 //! group of its own with the signals of a terminal ignored. On a system without `/bin/sh` children run unguarded.
 //!
+//! # A host that forks
+//!
+//! A copy of this process (`fork` without `exec`) has the same table and pipe. It must not touch them: its guard would kill
+//! the children of the original. So the copy starts with a table and a guard of its own when it starts a child. Until then
+//! it keeps the pipe open, and the guard of the original waits for the copy too.
+//!
 //! Start times are known on Linux only. Elsewhere the second rule above has to do.
 
 use std::fs::File;
@@ -45,6 +51,8 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{self, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, getrlimit};
 
@@ -63,6 +71,10 @@ const SETSID: &str = "/usr/bin/setsid";
 /// The length of a line of the table: an id of ten digits, a start time of twenty, a space and a line feed.
 const LINE: usize = 32;
 
+/// How long the end of the guard is waited for, and how often it is looked for.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_micros(200);
+
 static GUARD: Mutex<Guard> = Mutex::new(Guard::new());
 
 fn guard() -> MutexGuard<'static, Guard> {
@@ -74,6 +86,8 @@ fn guard() -> MutexGuard<'static, Guard> {
 pub(crate) struct Entry {
     /// Nothing where no guard can run.
     line: Option<u64>,
+    /// The process whose table has the line. A copy of it, made by `fork`, leaves the line alone.
+    owner: u32,
 }
 
 impl Entry {
@@ -83,7 +97,10 @@ impl Entry {
     /// When the guard cannot be started or the table cannot grow. Then the child must not be started either.
     pub(crate) fn reserve() -> io::Result<Self> {
         let line = guard().reserve()?;
-        Ok(Self { line })
+        Ok(Self {
+            line,
+            owner: process::id(),
+        })
     }
 
     /// Registers the child that was started. It must lead its group and not be reaped.
@@ -91,25 +108,36 @@ impl Entry {
     /// # Errors
     /// When the table cannot be written.
     pub(crate) fn fill(&self, pid: Pid) -> io::Result<()> {
-        let Some(line) = self.line else {
+        let Some(line) = self.own_line() else {
             return Ok(());
         };
         let start = start_time(pid).unwrap_or(0);
         guard().write(line, &format!("{} {start}", pid.as_raw_nonzero()))
     }
+
+    fn own_line(&self) -> Option<u64> {
+        self.line.filter(|_| self.owner == process::id())
+    }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        if let Some(line) = self.line {
+        if let Some(line) = self.own_line() {
             guard().clear(line);
         }
     }
 }
 
+/// Ends the guard of this process, which kills what is left of its children, and reaps it.
+pub(crate) fn end() {
+    guard().finish();
+}
+
 /// The guard process and its table.
 #[derive(Debug)]
 struct Guard {
+    /// The process that the rest belongs to; 0 as long as there is nothing.
+    owner: u32,
     running: Option<Running>,
     table: Option<File>,
     /// How many lines the table has.
@@ -122,12 +150,13 @@ struct Guard {
 struct Running {
     process: process::Child,
     /// Closed by the system when this process ends. No child has it: it is created close-on-exec.
-    _held: io::PipeWriter,
+    held: io::PipeWriter,
 }
 
 impl Guard {
     const fn new() -> Self {
         Self {
+            owner: 0,
             running: None,
             table: None,
             lines: 0,
@@ -137,6 +166,7 @@ impl Guard {
 
     /// Returns a line that no child has; nothing where no guard can run.
     fn reserve(&mut self) -> io::Result<Option<u64>> {
+        self.belong_to(process::id());
         if !self.ensure_running()? {
             return Ok(None);
         }
@@ -147,6 +177,31 @@ impl Guard {
         self.write(self.lines, "")?;
         self.lines += 1;
         Ok(Some(self.lines - 1))
+    }
+
+    /// Forgets what this process has as a copy of another one. Its end of the pipe is closed with that.
+    fn belong_to(&mut self, own: u32) {
+        if self.owner != own {
+            *self = Self::new();
+            self.owner = own;
+        }
+    }
+
+    /// Ends the guard and reaps it, so that it is not left to a first process that does not reap, as in many containers.
+    fn finish(&mut self) {
+        self.belong_to(process::id());
+        let Some(Running { mut process, held }) = self.running.take() else {
+            return;
+        };
+        if self.free.len() as u64 == self.lines {
+            // Nothing is left to be killed, so there is no need to wait for a look at the table.
+            process.kill().ok();
+        }
+        drop(held);
+        let start = Instant::now();
+        while matches!(process.try_wait(), Ok(None)) && start.elapsed() < LAST_MOMENT {
+            sleep(LOOK);
+        }
     }
 
     /// Starts the guard unless it runs. Says whether there is one.
@@ -222,18 +277,12 @@ impl Running {
             .stdout(table.try_clone()?)
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self {
-            process,
-            _held: held,
-        })
+        Ok(Self { process, held })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::thread::sleep;
-    use std::time::{Duration, Instant};
-
     use rustix::process::{Signal, kill_process, kill_process_group, test_kill_process_group};
 
     use super::*;
@@ -284,8 +333,8 @@ mod tests {
 
         /// Does what the end of this process does, and waits for the guard to end.
         fn end(&mut self) {
-            // The pipe is dropped here.
-            let Running { mut process, .. } = self.running.take().unwrap();
+            let Running { mut process, held } = self.running.take().unwrap();
+            drop(held);
             eventually(|| process.try_wait().unwrap().is_some());
         }
     }
@@ -357,6 +406,72 @@ mod tests {
         }
         guard.end();
         eventually(|| !ours.is_running());
+    }
+
+    #[test]
+    fn a_copy_of_the_process_does_not_touch_the_children_of_the_original() {
+        let mut ours = Sleeper::start();
+        let mut guard = Guard::new();
+        let line = guard.add(ours.pid(), start_time(ours.pid()).unwrap());
+        // What `fork` leaves in the copy, which has another id.
+        let mut copy = Guard {
+            owner: guard.owner + 1,
+            running: None,
+            table: guard.table.as_ref().map(|table| table.try_clone().unwrap()),
+            lines: guard.lines,
+            free: Vec::new(),
+        };
+        let first = copy.reserve().unwrap().unwrap();
+        copy.clear(first);
+        copy.end();
+        assert!(ours.is_running());
+        let foreign = Entry {
+            line: Some(line),
+            owner: process::id() + 1,
+        };
+        assert_eq!(foreign.own_line(), None);
+        guard.end();
+        eventually(|| !ours.is_running());
+    }
+
+    #[test]
+    fn a_guard_is_reaped_at_the_end_and_kills_what_is_left_before() {
+        let mut left = Sleeper::start();
+        for child in [None, Some(left.pid())] {
+            let mut guard = Guard::new();
+            match child {
+                None => drop(guard.reserve().unwrap().map(|line| guard.clear(line))),
+                Some(pid) => drop(guard.add(pid, start_time(pid).unwrap())),
+            }
+            let id = Pid::from_child(&guard.running.as_ref().unwrap().process);
+            guard.finish();
+            assert!(guard.running.is_none());
+            assert_eq!(start_time(id), None, "the guard is gone, and is no zombie");
+        }
+        eventually(|| !left.is_running());
+    }
+
+    #[test]
+    fn a_child_that_left_its_group_is_killed_where_only_its_parent_is_left_of_the_group() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = "(/usr/bin/setsid sh -c 'echo $$ > new; mv new id; exec sleep 300'; :) & exit 0";
+        let mut leader = Command::new("/bin/sh")
+            .args(["-c", line])
+            .current_dir(dir.path())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let group = Pid::from_child(&leader);
+        let start = start_time(group).unwrap();
+        leader.wait().unwrap();
+        let id = dir.path().join("id");
+        eventually(|| id.exists());
+        let text = std::fs::read_to_string(id).unwrap();
+        let stray = Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+        let mut guard = Guard::new();
+        guard.add(group, start);
+        guard.end();
+        eventually(|| start_time(stray).is_none());
     }
 
     #[test]

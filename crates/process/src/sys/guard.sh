@@ -10,13 +10,13 @@ exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 cd /
 while read -r _; do :; done
 
-# Sets `born` to the start time of a process, and to nothing if there is no such process.
+# Sets `group` to the group of a process and `born` to its start time, and both to nothing if there is no such process.
 look() {
-    born= text=
+    group= born= text=
     while read -r line; do text="$text $line"; done <"/proc/$1/stat"
     # The name of the program stands in parentheses and may hold anything.
     set -- ${text##*)}
-    born=${20-}
+    group=${3-} born=${20-}
 }
 
 groups= found=
@@ -30,7 +30,15 @@ while read -r pid start <&1; do
     fi
 done
 
-# Children that made a group of their own, as `timeout` does. They have to be found while their parents live.
+# Children that made a group of their own, as `timeout` does. They have to be found while their parents live, and a parent
+# may be any member of a group: the leader of a job in the background has ended.
+if [ -n "$groups" ]; then
+    for list in /proc/[0-9]*/stat; do
+        pid=${list#/proc/} pid=${pid%/stat}
+        look "$pid"
+        case "$groups " in *" ${group:-none} "*) found="$found $pid" ;; esac
+    done
+fi
 level=$found depth=0
 while [ -n "$level" ] && [ "$depth" -lt 64 ]; do
     next=

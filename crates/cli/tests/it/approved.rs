@@ -585,3 +585,119 @@ fn a_link_instead_of_the_project_leads_away_from_no_guard() {
         assert!(ran.contains("is another folder"), "{ran}");
     }
 }
+
+/// A hook file without a hook.
+const NO_HOOKS: &str = "hooks: []\n";
+
+impl Fortress {
+    /// Makes sure that the guard stops a call with these options.
+    fn stops_with(&mut self, flags: &[&str]) {
+        self.taken_marks();
+        let (status, said) = self.fire("", "rm -rf x", flags);
+        assert_eq!(status, 2, "{flags:?}: {said}");
+        assert!(said.contains("the guard says no"), "{flags:?}: {said}");
+    }
+
+    /// Puts a link in the place of a file or folder of the project.
+    fn link(&self, path: &str, target: &Path) {
+        let path = self.path(path);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap();
+        } else {
+            fs::remove_file(&path).unwrap();
+        }
+        symlink(target, &path).unwrap();
+    }
+}
+
+#[test]
+fn a_link_to_the_users_hook_file_removes_no_guard() {
+    for (place, target) in [
+        (".tenterhook/hooks.yaml", "hooks.yaml"),
+        (".tenterhook", ""),
+    ] {
+        let mut fortress = Fortress::of_hook_file();
+        let config = fortress.last.as_ref().unwrap().path("config");
+        fs::create_dir_all(&config).unwrap();
+        fs::write(config.join("hooks.yaml"), NO_HOOKS).unwrap();
+        fortress.link(place, &config.join(target));
+        fortress.holds("");
+    }
+}
+
+#[test]
+fn a_link_to_a_hook_file_that_the_call_names_removes_no_guard() {
+    let mut fortress = Fortress::of_hook_file();
+    fs::write(fortress.path("mine.yaml"), NO_HOOKS).unwrap();
+    let mine = fortress.path("mine.yaml");
+    let flags = ["--hooks", "mine.yaml"];
+    fortress.stops_with(&flags);
+    fortress.link(".tenterhook/hooks.yaml", &mine);
+    fortress.stops_with(&flags);
+}
+
+#[test]
+fn a_link_between_two_approved_hook_files_removes_no_guard() {
+    let other: File = (
+        ".tenterhook/hooks.d/other.yaml",
+        "hooks:\n  - name: other\n    event: stop\n    command: 'true'\n",
+        0o644,
+    );
+    let mut fortress = Fortress::new(&[HOOK_FILE[0], HOOK_FILE[1], other]);
+    fortress.link(".tenterhook/hooks.yaml", Path::new("hooks.d/other.yaml"));
+    fortress.stops_with(&[]);
+    fortress.build();
+    fs::remove_file(fortress.path(".tenterhook/hooks.yaml")).unwrap();
+    fortress.build();
+    fortress.link(".tenterhook/hooks.d/other.yaml", Path::new("../hooks.yaml"));
+    fortress.stops_with(&[]);
+}
+
+#[test]
+fn a_link_to_an_extension_that_the_call_names_removes_no_guard() {
+    let mut fortress = Fortress::new(&[PI]);
+    let mine = fortress.path("mine.js");
+    fs::write(&mine, "export default () => {};\n").unwrap();
+    let flags = ["-e", "mine.js"];
+    fortress.stops_with(&flags);
+    fortress.link(".pi/extensions/guard.js", &mine);
+    fortress.stops_with(&flags);
+}
+
+#[test]
+fn a_link_to_a_source_that_is_disabled_removes_no_guard() {
+    let mut fortress = Fortress::of_hook_file();
+    fs::create_dir_all(fortress.path("other/.tenterhook")).unwrap();
+    fs::write(fortress.path("other/.tenterhook/hooks.yaml"), "hooks: [").unwrap();
+    commit(&fortress.path("other"));
+    let path = fortress.path("other/.tenterhook/hooks.yaml");
+    let path = path.canonicalize().unwrap();
+    let said = fortress.call_in("other", &["disable", "--yes", path.to_str().unwrap()]);
+    assert!(said.starts_with("Disabled"), "{said}");
+    let other = fortress.path("other/.tenterhook");
+    fortress.link(".tenterhook", &other);
+    fortress.holds("");
+}
+
+#[test]
+fn a_link_instead_of_a_folder_of_the_project_leads_away_from_no_guard() {
+    let mut fortress = Fortress::of_hook_file();
+    let away = fortress.path("../away");
+    fs::create_dir_all(&away).unwrap();
+    fs::create_dir_all(fortress.path("sub")).unwrap();
+    fortress.holds("sub");
+    fortress.link("sub", &away);
+    let named = fortress.path("").canonicalize().unwrap().join("sub");
+    let event = json!({"tool_name": "shell", "tool_input": {"cmd": "ls"}, "cwd": named});
+    let args = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
+    let ran = fortress.call(&args, &event.to_string());
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("is another folder"), "{}", ran.stderr);
+    fortress.last = Some(ran);
+    // Whoever put the link there can say so.
+    let named = named.to_str().unwrap();
+    let accepted = fortress.call_with("sub", &["trust", "--accept"], &[("PWD", named)]);
+    assert_eq!(accepted, "Accepted 1 approval here.\n");
+    fortress.holds("sub");
+    fortress.holds("");
+}

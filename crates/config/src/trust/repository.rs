@@ -93,12 +93,15 @@ impl Repositories {
         if let Some(here) = here {
             this.find_elsewhere(&others, &here, &start);
         }
-        // A link that has taken the place of a project must not lead away from its approvals.
+        // A link that has taken the place of a project, or of a folder in it, must not lead away from its approvals.
         let linked = others
             .iter()
             .filter(|(project, _)| named.starts_with(project));
         let linked = linked.filter_map(|(project, _)| {
-            Some(((*project).clone(), std::fs::canonicalize(project).ok()?))
+            let here = std::fs::canonicalize(project).ok()?;
+            let is_below = here == **project;
+            let here = if is_below { start.clone() } else { here };
+            Some(((*project).clone(), here))
         });
         this.elsewhere.extend(linked);
         this

@@ -701,3 +701,39 @@ fn a_link_instead_of_a_folder_of_the_project_leads_away_from_no_guard() {
     fortress.holds("sub");
     fortress.holds("");
 }
+
+#[test]
+fn a_program_in_a_folder_of_the_project_on_the_search_path_takes_no_place_in_a_guard() {
+    let hooks = "hooks:\n  - name: guard\n    event: pre_tool_use\n    command: grep -q nothing; true\n  - name: other\n    event: pre_tool_use\n    command: ./check.sh\n";
+    let files = [
+        (".tenterhook/hooks.yaml", hooks, 0o644),
+        (
+            "check.sh",
+            "#!/usr/bin/env sh\nif grep -q 'rm -rf'; then echo 'the guard says no' >&2; exit 2; fi\n",
+            0o755,
+        ),
+    ];
+    let mut fortress = Fortress::new(&files[..0]);
+    fortress.files = files.to_vec();
+    fortress.build();
+    commit(&fortress.path(""));
+    let ran = fortress.call(&["trust", "--all"], "");
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    fortress.last = Some(ran);
+    fs::create_dir_all(fortress.path("bin")).unwrap();
+    for name in ["grep", "sh", "git"] {
+        let program = fortress.path("bin").join(name);
+        fs::write(&program, fortress.text("#!/bin/sh\necho evil >> RAN\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    let bin = fortress.path("bin");
+    let fire = "fire pre_tool_use --no-journal --tool shell --arg";
+    let args: Vec<&str> = fire.split(' ').chain(["cmd=rm -rf x"]).collect();
+    for entry in [bin.to_str().unwrap(), "bin"] {
+        let path = format!("{entry}:{path}");
+        let said = fortress.call_with("", &args, &[("PATH", &path)]);
+        assert!(said.contains("the guard says no"), "{entry}: {said}");
+        assert!(fortress.taken_marks().is_empty(), "{entry}: {said}");
+    }
+}

@@ -116,7 +116,17 @@ impl Layers {
         trust: &Trust,
     ) -> HookFiles {
         let own = self.hook_files(trust);
-        let whole = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let approved: BTreeSet<PathBuf> = self
+            .approved_projects(trust)
+            .iter()
+            .flat_map(|project| approved_files(&project.dir, trust))
+            .collect();
+        // A link in the place of an approved file does not make it the same as another one: its hooks stay in force.
+        let whole = |path: &PathBuf| {
+            let found = fs::canonicalize(path).ok();
+            let found = found.filter(|_| !approved.contains(path));
+            found.unwrap_or_else(|| path.clone())
+        };
         let explicit: BTreeSet<PathBuf> = named.iter().map(whole).collect();
         // What a call names itself is in force, whatever the project's approvals and the list of disabled files say.
         let is_elsewhere = |(path, layer): &&(PathBuf, Layer)| {

@@ -21,6 +21,7 @@ mod item;
 mod judge;
 mod plain;
 mod repository;
+mod search_path;
 mod store;
 mod variables;
 mod words;

@@ -585,3 +585,155 @@ fn a_link_instead_of_the_project_leads_away_from_no_guard() {
         assert!(ran.contains("is another folder"), "{ran}");
     }
 }
+
+/// A hook file without a hook.
+const NO_HOOKS: &str = "hooks: []\n";
+
+impl Fortress {
+    /// Makes sure that the guard stops a call with these options.
+    fn stops_with(&mut self, flags: &[&str]) {
+        self.taken_marks();
+        let (status, said) = self.fire("", "rm -rf x", flags);
+        assert_eq!(status, 2, "{flags:?}: {said}");
+        assert!(said.contains("the guard says no"), "{flags:?}: {said}");
+    }
+
+    /// Puts a link in the place of a file or folder of the project.
+    fn link(&self, path: &str, target: &Path) {
+        let path = self.path(path);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap();
+        } else {
+            fs::remove_file(&path).unwrap();
+        }
+        symlink(target, &path).unwrap();
+    }
+}
+
+#[test]
+fn a_link_to_the_users_hook_file_removes_no_guard() {
+    for (place, target) in [
+        (".tenterhook/hooks.yaml", "hooks.yaml"),
+        (".tenterhook", ""),
+    ] {
+        let mut fortress = Fortress::of_hook_file();
+        let config = fortress.last.as_ref().unwrap().path("config");
+        fs::create_dir_all(&config).unwrap();
+        fs::write(config.join("hooks.yaml"), NO_HOOKS).unwrap();
+        fortress.link(place, &config.join(target));
+        fortress.holds("");
+    }
+}
+
+#[test]
+fn a_link_to_a_hook_file_that_the_call_names_removes_no_guard() {
+    let mut fortress = Fortress::of_hook_file();
+    fs::write(fortress.path("mine.yaml"), NO_HOOKS).unwrap();
+    let mine = fortress.path("mine.yaml");
+    let flags = ["--hooks", "mine.yaml"];
+    fortress.stops_with(&flags);
+    fortress.link(".tenterhook/hooks.yaml", &mine);
+    fortress.stops_with(&flags);
+}
+
+#[test]
+fn a_link_between_two_approved_hook_files_removes_no_guard() {
+    let other: File = (
+        ".tenterhook/hooks.d/other.yaml",
+        "hooks:\n  - name: other\n    event: stop\n    command: 'true'\n",
+        0o644,
+    );
+    let mut fortress = Fortress::new(&[HOOK_FILE[0], HOOK_FILE[1], other]);
+    fortress.link(".tenterhook/hooks.yaml", Path::new("hooks.d/other.yaml"));
+    fortress.stops_with(&[]);
+    fortress.build();
+    fs::remove_file(fortress.path(".tenterhook/hooks.yaml")).unwrap();
+    fortress.build();
+    fortress.link(".tenterhook/hooks.d/other.yaml", Path::new("../hooks.yaml"));
+    fortress.stops_with(&[]);
+}
+
+#[test]
+fn a_link_to_an_extension_that_the_call_names_removes_no_guard() {
+    let mut fortress = Fortress::new(&[PI]);
+    let mine = fortress.path("mine.js");
+    fs::write(&mine, "export default () => {};\n").unwrap();
+    let flags = ["-e", "mine.js"];
+    fortress.stops_with(&flags);
+    fortress.link(".pi/extensions/guard.js", &mine);
+    fortress.stops_with(&flags);
+}
+
+#[test]
+fn a_link_to_a_source_that_is_disabled_removes_no_guard() {
+    let mut fortress = Fortress::of_hook_file();
+    fs::create_dir_all(fortress.path("other/.tenterhook")).unwrap();
+    fs::write(fortress.path("other/.tenterhook/hooks.yaml"), "hooks: [").unwrap();
+    commit(&fortress.path("other"));
+    let path = fortress.path("other/.tenterhook/hooks.yaml");
+    let path = path.canonicalize().unwrap();
+    let said = fortress.call_in("other", &["disable", "--yes", path.to_str().unwrap()]);
+    assert!(said.starts_with("Disabled"), "{said}");
+    let other = fortress.path("other/.tenterhook");
+    fortress.link(".tenterhook", &other);
+    fortress.holds("");
+}
+
+#[test]
+fn a_link_instead_of_a_folder_of_the_project_leads_away_from_no_guard() {
+    let mut fortress = Fortress::of_hook_file();
+    let away = fortress.path("../away");
+    fs::create_dir_all(&away).unwrap();
+    fs::create_dir_all(fortress.path("sub")).unwrap();
+    fortress.holds("sub");
+    fortress.link("sub", &away);
+    let named = fortress.path("").canonicalize().unwrap().join("sub");
+    let event = json!({"tool_name": "shell", "tool_input": {"cmd": "ls"}, "cwd": named});
+    let args = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
+    let ran = fortress.call(&args, &event.to_string());
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("is another folder"), "{}", ran.stderr);
+    fortress.last = Some(ran);
+    // Whoever put the link there can say so.
+    let named = named.to_str().unwrap();
+    let accepted = fortress.call_with("sub", &["trust", "--accept"], &[("PWD", named)]);
+    assert_eq!(accepted, "Accepted 1 approval here.\n");
+    fortress.holds("sub");
+    fortress.holds("");
+}
+
+#[test]
+fn a_program_in_a_folder_of_the_project_on_the_search_path_takes_no_place_in_a_guard() {
+    let hooks = "hooks:\n  - name: guard\n    event: pre_tool_use\n    command: grep -q nothing; true\n  - name: other\n    event: pre_tool_use\n    command: ./check.sh\n";
+    let files = [
+        (".tenterhook/hooks.yaml", hooks, 0o644),
+        (
+            "check.sh",
+            "#!/usr/bin/env sh\nif grep -q 'rm -rf'; then echo 'the guard says no' >&2; exit 2; fi\n",
+            0o755,
+        ),
+    ];
+    let mut fortress = Fortress::new(&files[..0]);
+    fortress.files = files.to_vec();
+    fortress.build();
+    commit(&fortress.path(""));
+    let ran = fortress.call(&["trust", "--all"], "");
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    fortress.last = Some(ran);
+    fs::create_dir_all(fortress.path("bin")).unwrap();
+    for name in ["grep", "sh", "git"] {
+        let program = fortress.path("bin").join(name);
+        fs::write(&program, fortress.text("#!/bin/sh\necho evil >> RAN\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    let bin = fortress.path("bin");
+    let fire = "fire pre_tool_use --no-journal --tool shell --arg";
+    let args: Vec<&str> = fire.split(' ').chain(["cmd=rm -rf x"]).collect();
+    for entry in [bin.to_str().unwrap(), "bin"] {
+        let path = format!("{entry}:{path}");
+        let said = fortress.call_with("", &args, &[("PATH", &path)]);
+        assert!(said.contains("the guard says no"), "{entry}: {said}");
+        assert!(fortress.taken_marks().is_empty(), "{entry}: {said}");
+    }
+}

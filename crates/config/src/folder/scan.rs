@@ -154,7 +154,12 @@ impl Scanned {
             return;
         }
         for (index, candidate) in self.candidates.iter_mut().enumerate() {
-            let first = named.get(&whole(candidate));
+            let whole = whole(candidate);
+            // A link in the place of an approved file does not make it what was named.
+            if candidate.diverged.is_some() && whole != candidate.found.path {
+                continue;
+            }
+            let first = named.get(&whole);
             if let Some((_, by)) = first.filter(|(first, _)| *first != index) {
                 // What is not approved needs no approval then.
                 candidate

@@ -11,6 +11,7 @@ use tenterhook::{
     OnError, Policy, Source,
 };
 
+use super::search_path;
 use super::words::{mentioned, shown};
 use super::{Approvals, Approved, Item, NamedFiles, Rebased, TrustState, words::Ground};
 use crate::draft::{Action, Context, Draft};
@@ -132,10 +133,24 @@ pub(crate) fn judge(
         };
         draft.shown = draft.action.text();
         rebased.apply(&files, &mut draft.action, &mut draft.env);
+        leave_project_out(draft, &project.root);
         draft.reread_python();
     }
     let events = draft.events.iter().map(|event| event.name.clone());
     Some(Brought::new(item, state, events.collect()))
+}
+
+/// Makes a command find its programs outside of the project. What it names there runs from its approved copy; whatever else
+/// stands in a folder of the search path by now was never approved.
+fn leave_project_out(draft: &mut Draft, root: &Path) {
+    let is_command = matches!(draft.action, Action::Line { .. } | Action::Argv(_));
+    if !is_command || draft.env.iter().any(|(name, _)| name == "PATH") {
+        return;
+    }
+    if let Some(search) = search_path::outside(&[root]) {
+        let search = search.to_string_lossy().into_owned();
+        draft.env.push(("PATH".to_owned(), search));
+    }
 }
 
 fn working_dir(context: &Context<'_>, draft: &Draft) -> PathBuf {
@@ -172,6 +187,7 @@ pub(crate) fn restore(
         copies: &copies,
     };
     rebased.apply(&files, &mut draft.action, &mut draft.env);
+    leave_project_out(draft, &item.root);
     draft.shown = shown;
     draft.reread_python();
     let restored = Item { definition, ..item };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tenterhook_handlers::git::{Git, GitError};
 use tenterhook_process::CancellationToken;
 
-use super::Approved;
+use super::{Approved, search_path};
 
 /// How long git may take to answer which commits a repository has.
 const LOOK_DEADLINE: Duration = Duration::from_secs(10);
@@ -82,7 +82,9 @@ impl Repositories {
         let mut wanted = commits(&above);
         wanted.extend(elsewhere);
         let looked_at = tops.into_iter().map(|top| async {
-            let commits = commits_of(&top, &wanted).await;
+            let around = above.iter().map(|(project, _)| project.as_path());
+            let around: Vec<&Path> = around.chain([top.as_path()]).collect();
+            let commits = commits_of(&top, &wanted, &around).await;
             (top, commits)
         });
         let mut this = Self {
@@ -93,12 +95,15 @@ impl Repositories {
         if let Some(here) = here {
             this.find_elsewhere(&others, &here, &start);
         }
-        // A link that has taken the place of a project must not lead away from its approvals.
+        // A link that has taken the place of a project, or of a folder in it, must not lead away from its approvals.
         let linked = others
             .iter()
             .filter(|(project, _)| named.starts_with(project));
         let linked = linked.filter_map(|(project, _)| {
-            Some(((*project).clone(), std::fs::canonicalize(project).ok()?))
+            let here = std::fs::canonicalize(project).ok()?;
+            let is_below = here == **project;
+            let here = if is_below { start.clone() } else { here };
+            Some(((*project).clone(), here))
         });
         this.elsewhere.extend(linked);
         this
@@ -214,7 +219,8 @@ pub(super) fn has_repository(dir: &Path) -> bool {
     top(dir).is_some()
 }
 
-fn git(deadline: Duration) -> Git {
+/// Makes git run at a repository. `projects` are those around it: no `git` of theirs is run.
+fn git(deadline: Duration, projects: &[&Path]) -> Git {
     // Objects are read and nothing of the repository is started, so it may be another user's, as in a container.
     let settings = [
         ("GIT_CONFIG_COUNT", "1"),
@@ -222,11 +228,19 @@ fn git(deadline: Duration) -> Git {
         ("GIT_CONFIG_VALUE_0", "*"),
     ];
     let settings = settings.map(|(name, value)| (name.into(), value.into()));
-    Git::new(settings, deadline, CancellationToken::new())
+    let git = Git::new(settings, deadline, CancellationToken::new());
+    match search_path::outside(projects) {
+        Some(search) => git.env("PATH", search),
+        None => git,
+    }
 }
 
 /// Asks a repository which of the commits it has.
-async fn commits_of(top: &Path, wanted: &BTreeSet<String>) -> Result<Commits, String> {
+async fn commits_of(
+    top: &Path,
+    wanted: &BTreeSet<String>,
+    projects: &[&Path],
+) -> Result<Commits, String> {
     let mut input = String::from("HEAD\n");
     for commit in wanted {
         input.push_str(commit);
@@ -237,7 +251,7 @@ async fn commits_of(top: &Path, wanted: &BTreeSet<String>) -> Result<Commits, St
         "--batch-check=%(objecttype) %(objectname)",
         "--buffer",
     ];
-    let run = git(LOOK_DEADLINE)
+    let run = git(LOOK_DEADLINE, projects)
         .feed(top, &command, input.as_bytes())
         .await
         .map_err(|error| tenterhook::error_chain(&error))?;
@@ -260,11 +274,16 @@ async fn identity_of(dir: &Path) -> Result<RepositoryIdentity, String> {
         "HEAD",
         "--",
     ];
-    let git = git(WALK_DEADLINE);
+    let projects = [top.as_path(), dir];
+    let git = git(WALK_DEADLINE, &projects);
     let walked = match git.run(&top, &walk).await {
         Ok(walked) => walked,
         // A repository without a commit has no first one.
-        Err(GitError::Failed { .. }) if !commits_of(&top, &BTreeSet::new()).await?.has_head => {
+        Err(GitError::Failed { .. })
+            if !commits_of(&top, &BTreeSet::new(), &projects)
+                .await?
+                .has_head =>
+        {
             return Ok(RepositoryIdentity::None);
         }
         Err(error) => return Err(tenterhook::error_chain(&error)),

@@ -1008,10 +1008,17 @@ mod tests {
             "test",
             "rules.jq",
             "audit.log",
+            "import.jq",
         ] {
             let path = project.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
+            let is_import = file == "import.jq";
+            let text = if is_import {
+                "import \"./evil\" as e; ."
+            } else {
+                ""
+            };
+            fs::write(path, text).unwrap();
         }
         let ground = Ground {
             dir: &project,
@@ -1192,6 +1199,12 @@ mod tests {
             ("cat sub", &[], false, "cat sub"),
             ("cat -- test -", &["test"], true, "cat -- /c/test -"),
             ("jq -f test", &["test"], true, "jq -f /c/test"),
+            (
+                "jq import.jq -f test",
+                &["import.jq", "test"],
+                false,
+                "jq /c/import.jq -f /c/test",
+            ),
             ("jq -rf test", &["test"], true, "jq -rf /c/test"),
             (
                 "jq -Lsub -f test",

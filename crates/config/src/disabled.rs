@@ -64,7 +64,7 @@ impl DisabledSources {
             Layer::User => self.entries.contains_key(&identity(path)),
             // A link in a project must not make one of its sources another one that is disabled.
             Layer::Project => self.entries.contains_key(&whole(path)),
-            _ => false,
+            Layer::System | Layer::Explicit | Layer::Code => false,
         }
     }
 

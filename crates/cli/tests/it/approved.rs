@@ -778,3 +778,18 @@ fn moving_approved_hooks_in_their_file_does_not_change_the_order_in_which_they_r
     assert_eq!(status, 0, "{said}");
     assert!(!said.contains("moved in its file"), "{said}");
 }
+
+#[test]
+fn a_file_whose_name_is_not_utf_8_is_named_when_it_cannot_be_approved() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut fortress = Fortress::new(&[KODELET]);
+    let name = std::ffi::OsStr::from_bytes(b"x\xff");
+    let copy = fortress.path(".kodelet/hooks").join(name);
+    fs::copy(fortress.path(KODELET.0), copy).unwrap();
+    let said = fortress.call_in("", &["trust", "--all"]);
+    assert!(said.contains(".kodelet/hooks/x"), "{said}");
+    assert!(said.contains("its name is not UTF-8"), "{said}");
+    fortress.stops_with(&[]);
+    let said = fortress.call_in("", &["trust", "--revoke", KODELET.0]);
+    assert!(said.contains("1 approval taken back"), "{said}");
+}

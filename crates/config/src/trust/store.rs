@@ -400,6 +400,12 @@ impl Approvals {
         self.book = read_book(&self.dir)?;
         let now = Timestamp::now();
         for item in items {
+            let files = item.files.iter().map(|file| &file.path);
+            let mut paths = std::iter::once(&item.source).chain(files);
+            if let Some(path) = paths.find(|path| path.to_str().is_none()) {
+                let source = io::Error::other("its name is not UTF-8; rename or remove it");
+                return Err(TrustError::file(&item.project.join(path), source));
+            }
             let identity = self.identity(&item.project)?;
             // What is trusted and complete has its copies, which a session may be running.
             let before = self.before(item);

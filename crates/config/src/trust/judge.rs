@@ -118,6 +118,11 @@ pub(crate) fn judge(
     let state = approvals.state(&item);
     if state != TrustState::Trusted {
         item.unread.extend(mentioned(&item.files, ground));
+        let is_command = matches!(draft.action, Action::Line { .. } | Action::Argv(_));
+        if is_command && search_path::outside(&[&project.root]).is_some() {
+            let note = "your search path has folders of the project; the hook runs without them";
+            item.unread.push(note.to_owned());
+        }
         if order == Order::Moved {
             let note = "it runs before or after other hooks of its file than it was approved";
             item.unread.push(note.to_owned());

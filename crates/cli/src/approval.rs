@@ -136,6 +136,7 @@ pub(crate) fn name_of_diverged(hook: &DivergedHook) -> String {
 pub(crate) const fn what_happened(hook: &DivergedHook) -> &'static str {
     match hook.divergence {
         Divergence::Changed => "its files changed",
+        Divergence::Moved => "moved in its file",
         Divergence::Missing => "removed, renamed or broken",
         Divergence::OtherRepository => "another repository",
         Divergence::OtherFolder { .. } => "another folder",

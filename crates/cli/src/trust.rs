@@ -55,11 +55,17 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
 
 /// Says whether a hook is called so: by its name alone, as it is shown, or by its path.
 fn is_called(item: &Item, name: &str) -> bool {
-    let path = item.source.join(&item.name);
-    name == item.name
-        || name == name_of(item)
+    is_called_so((&item.project, &item.source, &item.name), name)
+}
+
+/// Says whether a hook of a project is called so. `own` is the project, the source below it, and the name.
+fn is_called_so(own: (&Path, &Path, &str), name: &str) -> bool {
+    let (project, source, own) = own;
+    let path = source.join(own);
+    name == own
+        || name == safe_line(&format!("{own} of {}", source.display()))
         || Path::new(name) == path
-        || Path::new(name) == item.project.join(path)
+        || Path::new(name) == project.join(path)
 }
 
 /// Returns what was named; without names that is everything.
@@ -180,7 +186,7 @@ async fn approve(
     let mut approvals = interrupt::blocking(interrupts, complete).await?;
     if open.is_empty() {
         output::line(match all.len() {
-            0 => "This project brings no hooks.".to_owned(),
+            0 => nothing_brought(&hooks.loaded.diverged),
             _ => format!("Nothing to approve: {} trusted.", count(all.len(), "hook")),
         });
         return Ok(Exit::Done);
@@ -217,6 +223,23 @@ async fn approve(
         ));
     }
     Ok(Exit::Done)
+}
+
+/// Says that the project has no hook to approve, and what is approved here nevertheless.
+fn nothing_brought(diverged: &[DivergedHook]) -> String {
+    let nothing = "This project brings no hooks";
+    let is_displaced = diverged.iter().any(DivergedHook::is_displaced);
+    match (diverged.len(), is_displaced) {
+        (0, _) => format!("{nothing}."),
+        (number, true) => format!(
+            "{nothing} to approve. {} of another folder or repository: accept with `tenterhook trust --accept`, or end with `tenterhook trust --revoke`.",
+            count(number, "approval")
+        ),
+        (number, false) => format!(
+            "{nothing} to approve. What was approved stays in force ({}); `tenterhook trust --revoke` ends that.",
+            count(number, "hook")
+        ),
+    }
 }
 
 async fn ask(item: &Item, answers: &Answers, interrupts: &Interrupts) -> Result<bool, CliError> {
@@ -284,7 +307,11 @@ fn revoke(
     for project in projects {
         revoked += approvals
             .revoke(&project, |approved| {
-                args.names.is_empty() || args.names.contains(&approved.name)
+                let mut names = args.names.iter();
+                let is_called = |name: &String| {
+                    is_called_so((&project, &approved.source, &approved.name), name)
+                };
+                names.len() == 0 || names.any(is_called)
             })
             .map_err(|error| approval::refused(&error))?;
     }

@@ -196,7 +196,7 @@ fn join(
             }
         };
         if !file.is_disabled {
-            add_missing(&file.path, file.layer, options, &mut loaded);
+            add_missing(&file, options, &mut loaded);
         }
         problems.extend(loaded.warnings.iter().cloned());
         all.specs.extend(loaded.specs);
@@ -245,8 +245,9 @@ fn is_gone(path: &Path, layer: Layer, options: &LoadOptions) -> bool {
 }
 
 /// Adds the approved hooks of a file of the project that the file does not have any more, as they were approved.
-fn add_missing(path: &Path, layer: Layer, options: &LoadOptions, loaded: &mut Loaded) {
-    let Some(mut copies) = ApprovedCopies::of(path, layer, options) else {
+/// All then stand in the order that was approved.
+fn add_missing(file: &LoadedFile, options: &LoadOptions, loaded: &mut Loaded) {
+    let Some(mut copies) = ApprovedCopies::of(&file.path, file.layer, options) else {
         return;
     };
     let names: Vec<String> = loaded
@@ -261,6 +262,14 @@ fn add_missing(path: &Path, layer: Layer, options: &LoadOptions, loaded: &mut Lo
         } else {
             loaded.specs.extend(restored.specs);
         }
+    }
+    let places = copies.places(&file.sha256);
+    if !places.is_empty() {
+        let place = |spec: &HookSpec| places.get(spec.id.as_str()).copied();
+        // What was approved later has no place yet.
+        loaded
+            .specs
+            .sort_by_key(|spec| place(spec).unwrap_or(usize::MAX));
     }
 }
 
@@ -367,6 +376,9 @@ fn load_one(
     loaded.agent_files.extend(read.agent_file);
     let context = Context { layer, options };
     let mut copies = ApprovedCopies::of(path, layer, options);
+    if let Some(copies) = &mut copies {
+        copies.compare(&read.drafts, &trust::hex_digest(text.as_bytes()));
+    }
     let copies = &mut copies;
     loaded.specs = build(&mut report, &context, read.drafts, &mut loaded, copies);
     let specs = build(&mut report, &context, read.wired, &mut loaded, copies);
@@ -471,7 +483,8 @@ fn make(
         return draft.build(report, context);
     };
     let approvals = copies.approvals();
-    let Some(mut judged) = trust::judge(report, context, approvals, &mut draft) else {
+    let order = copies.order_of(&draft);
+    let Some(mut judged) = trust::judge(report, context, approvals, order, &mut draft) else {
         return Vec::new();
     };
     // What may not run is made all the same, so that its mistakes are found before somebody approves it.
@@ -480,7 +493,12 @@ fn make(
     let specs = match (judged.state, approvals.before(&judged.item)) {
         (TrustState::Trusted, _) => now,
         (_, Some(approved)) => {
-            let restored = copies.load(approved, Divergence::Changed);
+            let divergence = if approved.digest == judged.item.digest() {
+                Divergence::Moved
+            } else {
+                Divergence::Changed
+            };
+            let restored = copies.load(approved, divergence);
             judged.is_approved_in_force = restored.hook.denies.is_none();
             loaded.diverged.push(restored.hook);
             let mut specs = restored.specs;

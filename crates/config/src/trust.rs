@@ -36,7 +36,7 @@ pub(crate) use diverged::{displaced_reason, unrunnable_reason};
 pub(crate) use interpreter::{
     check_interpreter, in_search_path, interpreter_version, missing_interpreter,
 };
-pub(crate) use item::{hex_digest, read_whole};
+pub(crate) use item::{Order, hex_digest, read_whole};
 pub(crate) use judge::{below, denials, deny, judge, restore};
 pub(crate) use store::{check_owner, inside_copies, write_private};
 pub(crate) use words::{

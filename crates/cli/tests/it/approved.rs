@@ -737,3 +737,59 @@ fn a_program_in_a_folder_of_the_project_on_the_search_path_takes_no_place_in_a_g
         assert!(fortress.taken_marks().is_empty(), "{entry}: {said}");
     }
 }
+
+/// Entries of a hook file, each of which needs the one before it to run first.
+const ENTRIES: [&str; 2] = [
+    "  - name: rewriter\n    event: pre_tool_use\n    command: sh .tenterhook/rewriter.sh\n",
+    "  - name: guard\n    event: pre_tool_use\n    command: sh .tenterhook/guard.sh\n",
+];
+
+#[test]
+fn moving_approved_hooks_in_their_file_does_not_change_the_order_in_which_they_run() {
+    let [rewriter, guard] = ENTRIES;
+    let file = |entries: &[&str]| format!("hooks:\n{}", entries.concat());
+    let mut fortress = Fortress::new(&HOOK_FILE[1..]);
+    let hooks = fortress.path(".tenterhook/hooks.yaml");
+    let answer = r#"echo '{"updated_input": {"cmd": "rm -rf x"}}'"#;
+    fs::write(fortress.path(".tenterhook/rewriter.sh"), answer).unwrap();
+    fs::write(&hooks, file(&ENTRIES)).unwrap();
+    let said = fortress.call_in("", &["trust", "--all"]);
+    assert!(said.contains("2 hooks approved"), "{said}");
+    let new = "  - name: new\n    event: pre_tool_use\n    command: 'true'\n";
+    for attack in [
+        file(&[guard, rewriter]),
+        file(&[guard]),
+        file(&[guard, rewriter, new]),
+    ] {
+        fs::write(&hooks, attack).unwrap();
+        let (status, said) = fortress.fire("", "ls", &[]);
+        assert_eq!(status, 2, "{said}");
+        assert!(said.contains("the guard says no"), "{said}");
+    }
+    // Approving another hook of the file does not approve the order.
+    let said = fortress.call_in("", &["trust", "new"]);
+    assert!(said.contains("1 hook approved"), "{said}");
+    let (status, said) = fortress.fire("", "ls", &[]);
+    assert_eq!(status, 2, "{said}");
+    assert!(said.contains("moved in its file"), "{said}");
+    let said = fortress.call_in("", &["trust", "--all"]);
+    assert!(said.contains("2 hooks approved"), "{said}");
+    let (status, said) = fortress.fire("", "ls", &[]);
+    assert_eq!(status, 0, "{said}");
+    assert!(!said.contains("moved in its file"), "{said}");
+}
+
+#[test]
+fn a_file_whose_name_is_not_utf_8_is_named_when_it_cannot_be_approved() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut fortress = Fortress::new(&[KODELET]);
+    let name = std::ffi::OsStr::from_bytes(b"x\xff");
+    let copy = fortress.path(".kodelet/hooks").join(name);
+    fs::copy(fortress.path(KODELET.0), copy).unwrap();
+    let said = fortress.call_in("", &["trust", "--all"]);
+    assert!(said.contains(".kodelet/hooks/x"), "{said}");
+    assert!(said.contains("its name is not UTF-8"), "{said}");
+    fortress.stops_with(&[]);
+    let said = fortress.call_in("", &["trust", "--revoke", KODELET.0]);
+    assert!(said.contains("1 approval taken back"), "{said}");
+}

@@ -20,7 +20,7 @@ use crate::disabled::DisabledSources;
 use crate::link::{dead_link, dead_target};
 use crate::project::Project;
 use crate::trust::{
-    Approvals, DivergedHook, Ground, Item, ItemFile, Trust, TrustState, add, below,
+    Approvals, DivergedHook, Ground, Item, ItemFile, Order, Trust, TrustState, add, below,
     check_interpreter, hex_digest, inside_copies, interpreter_version, mentioned,
     missing_interpreter, read_whole, sources_below, too_many_beside,
 };
@@ -562,6 +562,7 @@ fn read_brought(
             }
         },
         files,
+        order: Order::default(),
         events: Vec::new(),
         unread,
     };

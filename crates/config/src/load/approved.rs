@@ -1,6 +1,6 @@
 //! Approved hooks of a hook file, loaded from the copies that were kept of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use tenterhook::{HookSpec, Layer};
@@ -12,7 +12,8 @@ use crate::project::Project;
 use crate::report::Report;
 use crate::source::Source;
 use crate::trust::{
-    Approvals, Approved, DivergedHook, Divergence, displaced_reason, restore, unrunnable_reason,
+    Approvals, Approved, DivergedHook, Divergence, Order, displaced_reason, restore,
+    unrunnable_reason,
 };
 
 /// An approved hook that was loaded as it was approved.
@@ -34,6 +35,8 @@ pub(super) struct ApprovedCopies<'a> {
     options: &'a LoadOptions,
     /// What each version says, by its digest.
     read: HashMap<String, Result<Copy, String>>,
+    /// The hooks that stand elsewhere in the file than they were approved.
+    moved: BTreeSet<String>,
 }
 
 /// An approved version of a hook file.
@@ -55,11 +58,71 @@ impl<'a> ApprovedCopies<'a> {
             approvals,
             options,
             read: HashMap::new(),
+            moved: BTreeSet::new(),
         })
     }
 
     pub(super) const fn approvals(&self) -> &'a Approvals {
         self.approvals
+    }
+
+    /// Returns the places of the hooks in the order that was approved, by their names. Empty: the file, which has this SHA-256,
+    /// is that order, or nothing says which one it is.
+    pub(super) fn places(&self, sha256: &str) -> HashMap<String, usize> {
+        let ordered = self.approvals.ordered(&self.project.dir, &self.source);
+        let other = ordered.filter(|it| it.hook_file.as_deref() != Some(sha256));
+        let copy = other.and_then(|it| Copy::read(&self.path, self.approvals, it).ok());
+        let drafts = copy.into_iter().flat_map(|copy| copy.drafts);
+        let drafts = drafts.filter(|(_, is_wired)| !is_wired);
+        let names = drafts.enumerate().flat_map(|(place, (draft, _))| {
+            let events = draft.events.into_iter();
+            events.map(move |event| (event.id, place))
+        });
+        names.collect()
+    }
+
+    /// Notes which hooks of the file, which has this SHA-256, stand before or behind others than they were approved.
+    pub(super) fn compare(&mut self, drafts: &[Draft], sha256: &str) {
+        let places = self.places(sha256);
+        let approved = self.approvals.approved(&self.project.dir).iter();
+        let approved: BTreeSet<&str> = approved
+            .filter(|approved| approved.source == self.source)
+            .map(|approved| approved.name.as_str())
+            .collect();
+        let named = drafts.iter().filter_map(|draft| {
+            let name = &draft.events.first()?.id;
+            let place = places
+                .get(name)
+                .filter(|_| approved.contains(name.as_str()))?;
+            Some((name, *place))
+        });
+        let named: Vec<(&String, usize)> = named.collect();
+        let mut highest = 0;
+        let before = named.iter().map(|(_, place)| {
+            let all_before = highest;
+            highest = highest.max(*place);
+            all_before
+        });
+        let before: Vec<usize> = before.collect();
+        let mut lowest = usize::MAX;
+        for ((name, place), highest) in named.iter().zip(before).rev() {
+            if *place < highest || *place > lowest {
+                self.moved.insert((*name).clone());
+            }
+            lowest = lowest.min(*place);
+        }
+    }
+
+    /// Returns where a hook of the file stands among the others.
+    pub(super) fn order_of(&self, draft: &Draft) -> Order {
+        let name = draft.events.first().map(|event| &event.id);
+        if name.is_some_and(|name| self.moved.contains(name)) {
+            Order::Moved
+        } else if self.moved.is_empty() {
+            Order::AsApproved
+        } else {
+            Order::BesideMoved
+        }
     }
 
     /// Loads the approved hooks of the file whose names are not among these, in the order of the file that was approved.

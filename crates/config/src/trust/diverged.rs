@@ -14,6 +14,8 @@ use super::{Approvals, Approved};
 pub enum Divergence {
     /// The project has another version of the hook.
     Changed,
+    /// It stands elsewhere among the hooks of its file, so it would run before or after others than approved.
+    Moved,
     /// The project does not have the hook: it was removed, renamed or is broken.
     Missing,
     /// The folder is not in the repository that it was in when the hook was approved.
@@ -62,9 +64,10 @@ impl DivergedHook {
     pub fn here(&self) -> &Path {
         match &self.divergence {
             Divergence::OtherFolder { here } => here,
-            Divergence::Changed | Divergence::Missing | Divergence::OtherRepository => {
-                &self.project
-            }
+            Divergence::Changed
+            | Divergence::Moved
+            | Divergence::Missing
+            | Divergence::OtherRepository => &self.project,
         }
     }
 
@@ -72,7 +75,7 @@ impl DivergedHook {
     pub fn is_displaced(&self) -> bool {
         match self.divergence {
             Divergence::OtherRepository | Divergence::OtherFolder { .. } => true,
-            Divergence::Changed | Divergence::Missing => false,
+            Divergence::Changed | Divergence::Moved | Divergence::Missing => false,
         }
     }
 

@@ -37,6 +37,20 @@ pub struct Item {
     pub events: Vec<EventName>,
     /// Parts of a command line from which no file can be read off: whatever they run is not approved one by one.
     pub unread: Vec<String>,
+    /// Where it stands among the hooks of its file.
+    pub(crate) order: Order,
+}
+
+/// Where a hook stands among the hooks of its file that were approved. They run in that order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// They all stand as they were approved.
+    #[default]
+    AsApproved,
+    /// It stands before or behind another one than it was approved.
+    Moved,
+    /// Others of its file do.
+    BesideMoved,
 }
 
 /// A file that a hook runs.
@@ -197,6 +211,7 @@ mod tests {
             named: Vec::new(),
             events: Vec::new(),
             unread: Vec::new(),
+            order: Order::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use tenterhook::{
 
 use super::search_path;
 use super::words::{mentioned, shown};
-use super::{Approvals, Approved, Item, NamedFiles, Rebased, TrustState, words::Ground};
+use super::{Approvals, Approved, Item, NamedFiles, Order, Rebased, TrustState, words::Ground};
 use crate::draft::{Action, Context, Draft};
 use crate::project::Project;
 use crate::report::Report;
@@ -75,6 +75,7 @@ pub(crate) fn judge(
     report: &mut Report,
     context: &Context<'_>,
     approvals: &Approvals,
+    order: Order,
     draft: &mut Draft,
 ) -> Option<Brought> {
     let (project, source) = Project::of_file(report.source().path());
@@ -112,10 +113,20 @@ pub(crate) fn judge(
         named: files.for_approval(),
         project: project.dir.clone(),
         root: project.root.clone(),
+        order,
     };
     let state = approvals.state(&item);
     if state != TrustState::Trusted {
         item.unread.extend(mentioned(&item.files, ground));
+        let is_command = matches!(draft.action, Action::Line { .. } | Action::Argv(_));
+        if is_command && search_path::outside(&[&project.root]).is_some() {
+            let note = "your search path has folders of the project; the hook runs without them";
+            item.unread.push(note.to_owned());
+        }
+        if order == Order::Moved {
+            let note = "it runs before or after other hooks of its file than it was approved";
+            item.unread.push(note.to_owned());
+        }
     }
     if state == TrustState::Trusted {
         let copies = match approvals.keep_copies(&item) {

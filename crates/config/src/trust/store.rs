@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use tenterhook::EventName;
 
 use super::TrustState;
-use super::item::{Item, ItemFile, hex_digest, read_whole};
+use super::item::{Item, ItemFile, Order, hex_digest, read_whole};
 use super::repository::{Repositories, RepositoryIdentity, has_repository};
 use super::words::Named;
 
@@ -126,6 +126,9 @@ pub struct Approved {
     /// The repository that the project was in.
     #[serde(default)]
     pub repository: RepositoryIdentity,
+    /// Its hook file has other hooks in an order that was not approved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_out_of_order: bool,
 }
 
 /// A project whose approvals do not fit where the work is, as the user chose to leave it.
@@ -289,7 +292,9 @@ impl Approvals {
             Some(approved) if self.objection(&item.project, approved).is_some() => {
                 TrustState::Displaced
             }
-            Some(approved) if approved.digest == item.digest() => TrustState::Trusted,
+            Some(approved) if approved.digest == item.digest() && item.order != Order::Moved => {
+                TrustState::Trusted
+            }
             Some(_) => TrustState::Changed,
             None => TrustState::Untrusted,
         }
@@ -335,6 +340,7 @@ impl Approvals {
             named: approved.named.clone(),
             events: approved.events.clone(),
             unread: Vec::new(),
+            order: Order::default(),
         };
         if item.digest() != approved.digest {
             return Err("the record of the approval is damaged".to_owned());
@@ -358,6 +364,13 @@ impl Approvals {
             return None;
         }
         String::from_utf8(bytes).ok().map(Into::into)
+    }
+
+    /// Returns the approval whose hook file has the hooks of a file in the order that was approved last.
+    pub(crate) fn ordered(&self, project: &Path, source: &Path) -> Option<&Approved> {
+        let all = self.approved(project).iter();
+        all.filter(|it| it.source == source && it.hook_file.is_some() && !it.is_out_of_order)
+            .max_by_key(|it| it.approved_at)
     }
 
     fn hook_file(&self, sha256: &str) -> PathBuf {
@@ -387,6 +400,12 @@ impl Approvals {
         self.book = read_book(&self.dir)?;
         let now = Timestamp::now();
         for item in items {
+            let files = item.files.iter().map(|file| &file.path);
+            let mut paths = std::iter::once(&item.source).chain(files);
+            if let Some(path) = paths.find(|path| path.to_str().is_none()) {
+                let source = io::Error::other("its name is not UTF-8; rename or remove it");
+                return Err(TrustError::file(&item.project.join(path), source));
+            }
             let identity = self.identity(&item.project)?;
             // What is trusted and complete has its copies, which a session may be running.
             let before = self.before(item);
@@ -416,6 +435,7 @@ impl Approvals {
                 hook_file: self.keep_hook_file(item)?,
                 named: item.named.clone(),
                 repository: identity,
+                is_out_of_order: item.order == Order::BesideMoved,
             };
             self.record(&item.project, approved);
         }
@@ -427,12 +447,14 @@ impl Approvals {
 
     /// Says whether an approval is for this item, and has all that is needed to run it without the project.
     fn is_complete(&self, approved: &Approved, item: &Item, identity: &RepositoryIdentity) -> bool {
+        let is_in_order = item.order != Order::Moved;
         let has_text = item.hook_text.is_none() || self.hook_text(approved).is_some();
         approved.digest == item.digest()
             && approved.repository == *identity
             && approved.root.as_ref() == Some(&item.root)
             && approved.named == item.named
             && has_text
+            && is_in_order
     }
 
     /// Puts an approval in the place of the one that the hook had.

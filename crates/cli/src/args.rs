@@ -723,6 +723,11 @@ pub(crate) struct TrustArgs {
     #[command(flatten)]
     pub(crate) mode: TrustMode,
 
+    /// Accept, as they are, approvals that were given in another folder or another repository, so that their hooks run here
+    /// instead of denying.
+    #[arg(long, conflicts_with_all = ["show", "all", "revoke", "names"])]
+    pub(crate) accept: bool,
+
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
 

@@ -93,7 +93,7 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
         let options = hooks::options(true, hooks::services(&config)?.0);
         let layers = config_dir::layers(&config, None)?;
         let loaded = hooks::load_named(&files, &layers, &options)?;
-        Ok((loaded, layers.hook_files()))
+        Ok((loaded, layers.hook_files(&options.trust)))
     };
     let (mut loaded, own) = interrupt::blocking(interrupts, read).await?;
     loaded.specs.extend(found.specs);

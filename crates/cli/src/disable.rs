@@ -95,17 +95,18 @@ fn disabled_path(dir: &Path, word: &str) -> Result<Option<PathBuf>, CliError> {
 /// Returns the one source in force that the call names.
 async fn find(args: &SourceArgs, interrupts: &Interrupts) -> Result<Known, CliError> {
     let (place, config) = (args.place.clone(), args.config.clone());
+    let start = std::env::current_dir().map_err(|error| {
+        CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
+    })?;
+    let approvals = approval::known(&start).await?;
     let look = move || {
-        let start = std::env::current_dir().map_err(|error| {
-            CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
-        })?;
         let layers = config_dir::layers(&config, Some(&start))?;
-        let trust = approval::known()?.map_or_else(Trust::nobody, Trust::Approved);
+        let trust = approvals.map_or_else(Trust::nobody, Trust::Approved);
+        let hook_files = layers.hook_files(&trust).into_iter();
         let search = Discovery::of_layers(&layers)
             .trust(trust)
             .workspace(config_dir::workspace(&place)?)
             .operator_profile(config_dir::operator_profile(&place)?);
-        let hook_files = layers.hook_files().into_iter();
         let hook_files = hook_files.map(|(path, layer)| Known {
             name: path
                 .file_name()

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 use tenterhook::{EventName, HookSpec, JsonObject, RegisteredHook};
-use tenterhook_config::{Brought, FoundFile, TrustState};
+use tenterhook_config::{Brought, FoundFile};
 use tenterhook_dialects::tools;
 
-use crate::approval::name_of;
+use crate::approval::{self, name_of};
 use crate::args::{ExplainArgs, LineArgs};
 use crate::check::count;
 use crate::error::CliError;
@@ -134,7 +134,11 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
             source: safe(&hook.source.to_string()),
             runs: why.is_none(),
             sees: why.is_none().then(|| sees(hook, specs, subject)).flatten(),
-            why: why.unwrap_or_else(|| runs_as(hook)),
+            why: why.unwrap_or_else(|| {
+                let state = approval::state_of(hook, &hooks.loaded.diverged);
+                let state = state.map(|state| format!(" ({state})"));
+                runs_as(hook) + &state.unwrap_or_default()
+            }),
         });
     }
     let is_other = |file: &&FoundFile| !file.state.events().contains(&event);
@@ -151,7 +155,7 @@ fn rows(hooks: &Hooks, event: &EventName, subject: Option<&str>, strict: bool) -
     }));
     // Executables are among the files already.
     let of_files = hooks.loaded.brought.iter().filter(|brought| {
-        brought.state != TrustState::Trusted
+        brought.is_withheld()
             && brought.events.contains(event)
             && !is_executable(brought, &hooks.found)
     });

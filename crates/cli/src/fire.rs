@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tenterhook::journal::{RunRecord, RunStatus};
 use tenterhook::{Decision, Dispatched, EventClass, HookId, MemoryJournal, Permission, StopKind};
+use tenterhook_config::DivergedHook;
 use tenterhook_dialects::form::ReadBack;
 
 use crate::args::{FireArgs, LineArgs};
@@ -80,6 +81,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     }
     let runs = timeline::runs(runs.take());
     let fired = Fired {
+        diverged: hooks.loaded.diverged,
         decision: decision_of(&dispatched),
         dispatched,
         runs,
@@ -110,6 +112,8 @@ struct Fired {
     dispatched: Dispatched,
     decision: Decision,
     runs: Vec<RunRecord>,
+    /// Approved hooks that the project no longer has as they were approved.
+    diverged: Vec<DivergedHook>,
 }
 
 /// Returns the verdict of the hooks. Where a hook of a gate ends the run, the operation must not happen either: a host
@@ -243,6 +247,7 @@ impl Fired {
             "metadata": outcome.metadata,
             "failures": outcome.failures,
             "runs": runs,
+            "diverged": self.diverged,
         }))
     }
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
 use tenterhook_agent::provider::{Judges, Providers};
 use tenterhook_config::{
-    Approvals, BrokenSource, DisabledSources, Discovery, FileState, FixedHooks, FolderName,
-    FoundFile, Layers, LoadOptions, Loaded, Problem, Reloader, Sources, Trust, gone, load_files,
-    load_lines,
+    Approvals, BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadOptions,
+    Loaded, Problem, Reloader, Sources, Trust, displaced, load_files, load_lines,
 };
 use tenterhook_dialects::tools;
 use tenterhook_handlers::Services;
@@ -131,7 +130,8 @@ pub(crate) async fn load_and_warn(
             "`{path}` is disabled; `tenterhook enable '{path}'` brings its hooks back"
         ));
     }
-    approval::tell(&hooks.loaded.brought, args.deny_untrusted);
+    approval::warn_of_diverged(&hooks.loaded.diverged);
+    approval::warn_of_withheld(&hooks.loaded.brought, args.deny_untrusted);
     Ok(hooks)
 }
 
@@ -171,16 +171,15 @@ pub(crate) async fn load_quietly(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
-    let denies_untrusted = args.deny_untrusted;
+    let start = &approval::named_dir(start);
+    let approvals = approval::known(start).await?;
     let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
-    let read = move || read_sources(&args, &lines, &start, services);
+    let known = approvals.clone();
+    let read = move || read_sources(&args, &lines, &start, services, known.as_ref());
     let SourcesRead {
         mut loaded,
         mut lines,
         sources,
-        approvals,
-        workspace,
-        disabled,
     } = interrupt::blocking(interrupts, read).await?;
     let token = interrupts.token();
     let discovered = token
@@ -197,19 +196,10 @@ pub(crate) async fn load_quietly(
     add_sources(&mut untrusted, discovered.untrusted);
     loaded.specs.extend(discovered.specs);
     loaded.brought.extend(discovered.brought);
-    if let Some(approvals) = approvals {
-        let projects = sources.layers.projects();
-        let dirs = projects.iter().map(|project| project.dir.as_path());
-        let mut gone = gone(&approvals, dirs, &loaded.brought, workspace.as_ref());
-        // What is broken or disabled is reported as that.
-        let is_known = |path: &Path| {
-            broken.iter().any(|source| source.path.starts_with(path))
-                || disabled.contains(path, Layer::Project)
-        };
-        gone.retain(|gone| !is_known(&gone.path));
-        approval::tell_gone(&gone);
-        let denials = gone.into_iter().flat_map(|gone| gone.denials);
-        loaded.specs.extend(denials.filter(|_| denies_untrusted));
+    loaded.diverged.extend(discovered.diverged);
+    for (hook, denials) in approvals.iter().flat_map(|approvals| displaced(approvals)) {
+        loaded.diverged.push(hook);
+        loaded.specs.extend(denials);
     }
     let followed = Followed {
         sources,
@@ -238,9 +228,6 @@ struct SourcesRead {
     loaded: Loaded,
     lines: Loaded,
     sources: Sources,
-    approvals: Option<Arc<Approvals>>,
-    workspace: Option<FolderName>,
-    disabled: DisabledSources,
 }
 
 /// Reads the hook files of a call.
@@ -249,12 +236,12 @@ fn read_sources(
     lines: &LineArgs,
     start: &Path,
     services: Services,
+    approvals: Option<&Arc<Approvals>>,
 ) -> Result<SourcesRead, CliError> {
     let layers = config_dir::layers(&args.config, Some(start))?;
-    let approvals = approval::known()?;
     // Decided once, whatever the project's folders are by the time that they are looked at.
     let trust = approvals
-        .clone()
+        .cloned()
         .map_or_else(Trust::nobody, Trust::Approved);
     let disabled = disable::known()?;
     // What cannot be loaded is collected here, and judged once for all kinds of sources.
@@ -265,15 +252,14 @@ fn read_sources(
         ..options(true, services)
     };
     let host = options.services.scripts.clone();
-    let workspace = config_dir::workspace(&args.place)?;
     let search = Discovery::of_layers(&layers)
         .trust(trust)
         .deny_untrusted(args.deny_untrusted)
         .strict(args.strict)
         .lenient(true)
-        .disabled(disabled.clone())
+        .disabled(disabled)
         .deadline(args.load.deadline())
-        .workspace(workspace.clone())
+        .workspace(config_dir::workspace(&args.place)?)
         .operator_profile(config_dir::operator_profile(&args.place)?)
         .extensions(args.extensions.iter().cloned())
         .host(host.unwrap_or_else(|| Arc::new(Listener)))
@@ -291,9 +277,6 @@ fn read_sources(
         loaded,
         lines,
         sources,
-        approvals,
-        workspace,
-        disabled,
     })
 }
 
@@ -340,7 +323,7 @@ pub(crate) fn load_named(
     layers: &Layers,
     options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
-    let found = layers.hook_files_and(named, &options.disabled);
+    let found = layers.hook_files_and(named, &options.disabled, &options.trust);
     for path in &found.twice {
         warn(format_args!(
             "`{}` is named more than once; it is loaded once",

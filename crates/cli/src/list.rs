@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use tenterhook::{EventName, Layer, Phase, RegisteredHook, native_policy};
-use tenterhook_config::{Brought, TrustState};
+use tenterhook_config::{Brought, DivergedHook};
 
+use crate::approval;
 use crate::args::{LineArgs, ListArgs};
 use crate::check::count;
 use crate::error::CliError;
@@ -28,10 +29,12 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
         .loaded
         .brought
         .iter()
-        .filter(|brought| brought.state != TrustState::Trusted)
+        .filter(|brought| brought.is_withheld())
         .collect();
     if args.json {
-        let hooks: Vec<Value> = hooks.iter().map(with_trust).collect();
+        let diverged = &loaded.loaded.diverged;
+        let hooks = hooks.iter().map(|hook| with_trust(hook, diverged));
+        let hooks: Vec<Value> = hooks.collect();
         let withheld: Vec<Value> = withheld
             .iter()
             .map(|brought| withheld_json(brought))
@@ -39,6 +42,7 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
         output::json(&json!({
             "hooks": hooks,
             "withheld": withheld,
+            "diverged": diverged,
             "broken": loaded.broken,
             "untrusted": loaded.untrusted,
             "disabled": loaded.disabled_paths(),
@@ -58,7 +62,7 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
     }
     let events: Vec<&[RegisteredHook]> = hooks.chunk_by(|a, b| a.event == b.event).collect();
     for hooks in &events {
-        show_event(hooks);
+        show_event(hooks, &loaded.loaded.diverged);
     }
     output::line(format_args!(
         "{} for {}.",
@@ -70,10 +74,10 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
 }
 
 /// Returns a hook with what makes it trusted.
-fn with_trust(hook: &RegisteredHook) -> Value {
+fn with_trust(hook: &RegisteredHook, diverged: &[DivergedHook]) -> Value {
     let mut value = serde_json::to_value(hook).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
-        object.insert("trust".to_owned(), trust(hook).into());
+        object.insert("trust".to_owned(), trust(hook, diverged).into());
     }
     value
 }
@@ -88,7 +92,10 @@ fn withheld_json(brought: &Brought) -> Value {
 }
 
 /// Returns what makes a hook trusted: its layer, or somebody's approval.
-fn trust(hook: &RegisteredHook) -> &'static str {
+fn trust(hook: &RegisteredHook, diverged: &[DivergedHook]) -> &'static str {
+    if let Some(state) = approval::state_of(hook, diverged) {
+        return state;
+    }
     match hook.source.layer {
         Layer::Project if hook.kind == "withheld" => "untrusted",
         Layer::Project => "approved",
@@ -97,14 +104,14 @@ fn trust(hook: &RegisteredHook) -> &'static str {
 }
 
 /// Returns what is worth a column: not what the user named in the call.
-fn shown_trust(hook: &RegisteredHook) -> &'static str {
+fn shown_trust(hook: &RegisteredHook, diverged: &[DivergedHook]) -> &'static str {
     match hook.source.layer {
         Layer::Explicit | Layer::Code => "",
-        Layer::System | Layer::User | Layer::Project => trust(hook),
+        Layer::System | Layer::User | Layer::Project => trust(hook, diverged),
     }
 }
 
-fn show_event(hooks: &[RegisteredHook]) {
+fn show_event(hooks: &[RegisteredHook], diverged: &[DivergedHook]) {
     let name = hooks
         .first()
         .and_then(|hook| hook.event.as_ref())
@@ -113,7 +120,7 @@ fn show_event(hooks: &[RegisteredHook]) {
     let rows = |handler_width: usize| -> Vec<Vec<Cell>> {
         let numbered = hooks.iter().enumerate();
         numbered
-            .map(|(index, hook)| row(index + 1, hook, handler_width))
+            .map(|(index, hook)| row((index + 1, hook), handler_width, diverged))
             .collect()
     };
     let [widest, narrower @ ..] = HANDLER_WIDTHS;
@@ -130,7 +137,11 @@ fn show_event(hooks: &[RegisteredHook]) {
     output::line("");
 }
 
-fn row(position: usize, hook: &RegisteredHook, handler_width: usize) -> Vec<Cell> {
+fn row(
+    (position, hook): (usize, &RegisteredHook),
+    handler_width: usize,
+    diverged: &[DivergedHook],
+) -> Vec<Cell> {
     let problem = hook
         .problem
         .as_ref()
@@ -155,7 +166,7 @@ fn row(position: usize, hook: &RegisteredHook, handler_width: usize) -> Vec<Cell
         plain(policy),
         (because, style::QUIET),
         (timeout(hook.timeout_seconds), style::QUIET),
-        (shown_trust(hook).to_owned(), style::QUIET),
+        (shown_trust(hook, diverged).to_owned(), style::QUIET),
         (hook.source.to_string(), style::QUIET),
         (problem.unwrap_or_default(), style::BAD),
     ]

@@ -1,6 +1,6 @@
 //! `tenterhook run`: the agent on a prompt, or on prompts from stdin.
 
-use std::io::{IsTerminal as _, stdin};
+use std::io::{IsTerminal as _, stdin, stdout};
 use std::sync::Arc;
 
 use tenterhook::{Engine, FileJournal, HookSpec, JournalSink, Scope};
@@ -10,6 +10,7 @@ use tenterhook_agent::{
 use tenterhook_config::{AgentDefinition, AgentFile, Loaded, Recipe};
 use tenterhook_handlers::{ResponseCache, Services};
 
+use crate::approval;
 use crate::args::{Format, RunArgs};
 use crate::converse::{Conversation, Program};
 use crate::data_dir::data_dir;
@@ -17,6 +18,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::extras::{self, Extras};
 use crate::feed::WithoutFeed;
+use crate::hooks::Hooks;
 use crate::interrupt::Interrupts;
 use crate::journal::{self, Tee};
 use crate::terminal::{Shown, Terminal};
@@ -40,8 +42,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         let loaded = hooks::load_agents(&args.hooks, services, interrupts).await?;
         (loaded, None, Extras::default(), Vec::new())
     } else {
-        let (hook_args, lines) = (&args.hooks, &args.lines);
-        let hooks = hooks::load(hook_args, lines, &args.cwd, services, interrupts).await?;
+        let hooks = load_hooks(&args, services, interrupts).await?;
         (
             hooks.loaded,
             Some(hooks.followed),
@@ -100,6 +101,23 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let result = conversation.lead(prompt.as_deref()).await;
     let closed = journal::close(file.as_ref());
     result.and_then(|exit| closed.map(|()| exit))
+}
+
+/// Loads the hooks of a run. A user at a terminal is asked what to do with approvals that do not fit here.
+async fn load_hooks(
+    args: &RunArgs,
+    services: Services,
+    interrupts: &Interrupts,
+) -> Result<Hooks, CliError> {
+    let (hook_args, lines, cwd) = (&args.hooks, &args.lines, &args.cwd);
+    let hooks = hooks::load(hook_args, lines, cwd, services.clone(), interrupts).await?;
+    let is_text = args.output.format() == Format::Text;
+    let has_user = is_text && stdin().is_terminal() && stdout().is_terminal();
+    let diverged = &hooks.loaded.diverged;
+    if has_user && approval::settle_displaced(diverged, cwd, interrupts).await? {
+        return hooks::load(hook_args, lines, cwd, services, interrupts).await;
+    }
+    Ok(hooks)
 }
 
 fn check_prompt(args: &RunArgs) -> Result<(), CliError> {

@@ -1,11 +1,12 @@
-//! `tenterhook trust`: look at what the project brings, approve it, take that back.
+//! `tenterhook trust`: look at the hooks of the project, approve them, take approvals back.
 
 mod show;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
-use tenterhook_config::{Approvals, Brought, FoundFile, Item, TrustState};
+use tenterhook_config::{Approvals, Brought, DivergedHook, Item, Loaded, TrustState};
 
 use crate::answers::Answers;
 use crate::approval::{self, name_of};
@@ -36,13 +37,16 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
     for source in hooks.untrusted.iter().chain(&hooks.broken) {
         hooks::show_warnings(&source.problems);
     }
-    let approvals = approval::open()?;
+    let approvals = approval::open(&start).await?;
     if args.mode.revoke {
-        return revoke(&args, approvals, &hooks.loaded.brought, &start);
+        return revoke(&args, approvals, &hooks.loaded, &start);
+    }
+    if args.accept {
+        return accept(&args, approvals, &hooks.loaded.diverged).await;
     }
     let all = wanted(&hooks.loaded.brought, &args.names)?;
     if args.mode.show {
-        show_all(&all, &approvals, &hooks.found, args.json);
+        show_all(&all, &approvals, &hooks, args.json);
         return Ok(Exit::Done);
     }
     check_unambiguous(&all, &args.names)?;
@@ -106,21 +110,42 @@ fn check_unambiguous(wanted: &[&Brought], names: &[String]) -> Result<(), CliErr
     Ok(())
 }
 
-fn show_all(all: &[&Brought], approvals: &Approvals, found: &[FoundFile], is_json: bool) {
+fn show_all(all: &[&Brought], approvals: &Approvals, hooks: &Hooks, is_json: bool) {
+    let diverged = &hooks.loaded.diverged;
     if is_json {
         let hooks: Vec<_> = all
             .iter()
             .map(|brought| show::json(brought, approvals))
             .collect();
-        output::json(&json!({ "hooks": hooks }));
+        output::json(&json!({ "hooks": hooks, "diverged": diverged }));
         return;
     }
     for brought in all {
-        show::show(brought, approvals, found);
+        show::show(brought, approvals, &hooks.found);
+    }
+    let is_elsewhere = |hook: &&DivergedHook| {
+        let item = |brought: &Brought| {
+            let item = &brought.item;
+            item.source == hook.approved.source && item.name == hook.approved.name
+        };
+        !hooks.loaded.brought.iter().any(item)
+    };
+    let missing: Vec<&DivergedHook> = diverged.iter().filter(is_elsewhere).collect();
+    for hook in &missing {
+        show::show_missing(hook);
     }
     let of = |state: TrustState| all.iter().filter(|brought| brought.state == state).count();
+    let others = [
+        (of(TrustState::Displaced), "displaced"),
+        (missing.len(), "approved and not there"),
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0);
+    let others: Vec<String> = others
+        .map(|(number, what)| format!(", {number} {what}"))
+        .collect();
+    let others = others.concat();
     output::line(format_args!(
-        "{} of this project: {} trusted, {} untrusted, {} changed.",
+        "{} of this project: {} trusted, {} untrusted, {} changed{others}.",
         count(all.len(), "hook"),
         of(TrustState::Trusted),
         of(TrustState::Untrusted),
@@ -140,11 +165,19 @@ async fn approve(
     hooks: &Hooks,
     interrupts: &Interrupts,
 ) -> Result<Exit, CliError> {
-    let open: Vec<&Brought> = all
+    let (trusted, open): (Vec<&Brought>, Vec<&Brought>) = all
         .iter()
         .copied()
-        .filter(|brought| brought.state != TrustState::Trusted)
-        .collect();
+        .partition(|brought| brought.state == TrustState::Trusted);
+    // An approval of an older version gets what it lacks to stay in force without the project's files.
+    let trusted: Vec<Item> = trusted.iter().map(|it| it.item.clone()).collect();
+    approvals.identify(&trusted).await;
+    let complete = move || {
+        let completed = approvals.approve(&trusted);
+        completed.map_err(|error| approval::refused(&error))?;
+        Ok(approvals)
+    };
+    let mut approvals = interrupt::blocking(interrupts, complete).await?;
     if open.is_empty() {
         output::line(match all.len() {
             0 => "This project brings no hooks.".to_owned(),
@@ -166,6 +199,7 @@ async fn approve(
         }
     }
     let items = approved.clone();
+    approvals.identify(&items).await;
     let write = move || {
         let written = approvals.approve(&items);
         written.map_err(|error| approval::refused(&error))
@@ -198,17 +232,51 @@ async fn ask(item: &Item, answers: &Answers, interrupts: &Interrupts) -> Result<
     })
 }
 
+/// Binds approvals that were given in another folder or another repository to where the work is.
+async fn accept(
+    args: &TrustArgs,
+    mut approvals: Approvals,
+    diverged: &[DivergedHook],
+) -> Result<Exit, CliError> {
+    let displaced = diverged.iter().filter(|hook| hook.is_displaced());
+    let groups: BTreeSet<(&Path, &Path)> = displaced
+        .map(|hook| (hook.project.as_path(), hook.here()))
+        .collect();
+    if groups.is_empty() {
+        return Err(CliError::new(
+            Exit::Usage,
+            "no approval here is for another folder or another repository",
+        )
+        .hint("see what is approved with `tenterhook trust --show`"));
+    }
+    let mut accepted = 0;
+    for (project, here) in groups {
+        let moved = approvals.accept(project, here).await;
+        accepted += moved.map_err(|error| approval::refused(&error))?;
+    }
+    if args.json {
+        output::json(&json!({ "accepted": accepted }));
+    } else {
+        output::line(format_args!(
+            "Accepted {} here.",
+            count(accepted, "approval")
+        ));
+    }
+    Ok(Exit::Done)
+}
+
 fn revoke(
     args: &TrustArgs,
     mut approvals: Approvals,
-    brought: &[Brought],
+    loaded: &Loaded,
     start: &Path,
 ) -> Result<Exit, CliError> {
+    let brought = loaded.brought.iter();
     let mut projects: Vec<_> = brought
-        .iter()
         .map(|brought| brought.item.project.clone())
         .collect();
-    // What was approved may be gone from the project by now.
+    // What was approved may be gone from the project by now, or be in another folder.
+    projects.extend(loaded.diverged.iter().map(|hook| hook.project.clone()));
     projects.extend(start.ancestors().map(Path::to_owned));
     projects.sort();
     projects.dedup();

@@ -57,9 +57,15 @@ impl DisabledSources {
 
     /// Says whether a source is disabled. Those of the machine never are, nor is what a call names itself.
     pub fn contains(&self, path: &Path, layer: Layer) -> bool {
-        matches!(layer, Layer::User | Layer::Project)
-            && !self.entries.is_empty()
-            && self.entries.contains_key(&identity(path))
+        if self.entries.is_empty() {
+            return false;
+        }
+        match layer {
+            Layer::User => self.entries.contains_key(&identity(path)),
+            // A link in a project must not make one of its sources another one that is disabled.
+            Layer::Project => self.entries.contains_key(&whole(path)),
+            Layer::System | Layer::Explicit | Layer::Code => false,
+        }
     }
 
     /// Returns the paths and when they were disabled, in the order of the paths.
@@ -72,11 +78,14 @@ impl DisabledSources {
     /// # Errors
     /// When the list cannot be read or written.
     pub fn disable(data_dir: &Path, path: &Path) -> Result<PathBuf, DisabledError> {
-        let path = identity(path);
+        let own = identity(path);
+        let now = Timestamp::now();
         change(data_dir, |sources| {
-            sources.entry(path.clone()).or_insert_with(Timestamp::now);
+            for path in [own.clone(), whole(path)] {
+                sources.entry(path).or_insert(now);
+            }
         })?;
-        Ok(path)
+        Ok(own)
     }
 
     /// Enables a source again. Returns whether it was disabled.
@@ -86,7 +95,9 @@ impl DisabledSources {
     pub fn enable(data_dir: &Path, path: &Path) -> Result<bool, DisabledError> {
         let mut was_disabled = false;
         change(data_dir, |sources| {
-            was_disabled = sources.remove(&identity(path)).is_some();
+            for path in [identity(path), whole(path)] {
+                was_disabled |= sources.remove(&path).is_some();
+            }
         })?;
         Ok(was_disabled)
     }
@@ -95,7 +106,7 @@ impl DisabledSources {
 /// Returns the path that stands for a source. Its folder is resolved and the last name is not, so that the identity of a
 /// link stays the same wherever the link leads.
 fn identity(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let path = whole(path);
     let folder = path
         .parent()
         .and_then(|folder| fs::canonicalize(folder).ok());
@@ -103,6 +114,11 @@ fn identity(path: &Path) -> PathBuf {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path,
     }
+}
+
+/// Returns the path from the root on, as it is written.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn read(path: &Path) -> io::Result<DisabledSources> {

@@ -39,6 +39,7 @@
 //! Hooks of `hooks` folders run with the hooks of their layer; kodelet's and pi's run in the order above, behind those of the
 //! project.
 
+mod approved;
 mod cache;
 mod extension;
 mod pi;
@@ -77,7 +78,7 @@ use crate::layers::Layers;
 use crate::problem::{LoadError, Problem};
 use crate::project::Project;
 use crate::suggest::{nearest, one_of};
-use crate::trust::{Approvals, Brought, Trust, below, deny};
+use crate::trust::{Brought, DivergedHook, Trust, below, deny};
 
 pub use self::extension::FoundExtension;
 pub use self::script::FoundScript;
@@ -288,6 +289,11 @@ pub enum FileState {
     Untrusted,
     /// It was changed since it was approved.
     Changed,
+    /// It was approved and cannot run, so its gates deny.
+    Denied {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl FileState {
@@ -302,7 +308,8 @@ impl FileState {
             | Self::NotExecutable
             | Self::Broken { .. }
             | Self::Untrusted
-            | Self::Changed => Vec::new(),
+            | Self::Changed
+            | Self::Denied { .. } => Vec::new(),
         }
     }
 
@@ -316,7 +323,8 @@ impl FileState {
             | Self::NotExecutable
             | Self::Broken { .. }
             | Self::Untrusted
-            | Self::Changed => false,
+            | Self::Changed
+            | Self::Denied { .. } => false,
         }
     }
 
@@ -353,6 +361,7 @@ impl FileState {
             },
             Self::Untrusted => "untrusted: never approved in this project".to_owned(),
             Self::Changed => "changed since it was approved".to_owned(),
+            Self::Denied { reason } => format!("denies: {reason}"),
         }
     }
 }
@@ -376,6 +385,8 @@ pub struct Discovered {
     pub extensions: Vec<FoundExtension>,
     /// What the project brings.
     pub brought: Vec<Brought>,
+    /// Approved executables, scripts and extensions that the project no longer has as they were approved.
+    pub diverged: Vec<DivergedHook>,
     /// What a person should look at.
     pub warnings: Vec<String>,
     /// The files and folders that are in force and cannot be loaded, of a search that is [lenient](Discovery::lenient).
@@ -567,17 +578,20 @@ impl Discovery {
 
     /// Returns the folders that are looked at. They need not exist.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
-        let found = place::of_layers(&self.layers, &self.choice).folders;
+        let found = place::of_layers(&self.layers, &self.choice, &self.trust).folders;
         let folders = found.iter().chain(&self.folders);
         folders.map(|folder| folder.dir.clone()).collect()
     }
 
     /// Says whether a file stands in one of the folders that are looked at, or in none of a workspace.
     pub(crate) fn has_in_force(&self, path: &Path) -> bool {
-        self.layers.projects().iter().all(|project| {
-            path.strip_prefix(&project.dir)
-                .map_or(true, |below| is_in_force(below, self.chosen_workspace()))
-        })
+        self.layers
+            .approved_projects(&self.trust)
+            .iter()
+            .all(|project| {
+                path.strip_prefix(&project.dir)
+                    .map_or(true, |below| is_in_force(below, self.chosen_workspace()))
+            })
     }
 
     /// Finds the hooks. Sources are loaded in parallel, each for at most [`LOAD_DEADLINE`]; one that is not trusted is not run
@@ -609,7 +623,7 @@ impl Discovery {
     }
 
     fn all_places(&self) -> Places {
-        let mut places = place::of_layers(&self.layers, &self.choice);
+        let mut places = place::of_layers(&self.layers, &self.choice, &self.trust);
         places.folders.extend(self.folders.iter().cloned());
         places
     }
@@ -661,7 +675,7 @@ impl Discovery {
             served,
             self.deadline,
         );
-        if let Some(approvals) = approvals(&self.trust) {
+        if let Some(approvals) = self.trust.approvals() {
             probes.recall(&mut scanned.candidates, approvals);
         }
         loop {
@@ -707,13 +721,25 @@ impl Discovery {
             }
             let mut found = candidate.found;
             found.version = format!("{}{}", candidate.sha256, candidate.beside);
+            let runs = found.state.is_in_force();
             if let Some((item, state)) = candidate.item {
                 found.version.push_str(&item.digest());
                 let mut events: Vec<EventName> =
                     found.state.events().into_iter().cloned().collect();
                 events.extend(candidate.known_event);
-                discovered.brought.push(Brought::new(item, state, events));
+                let brought = Brought::new(item, state, events);
+                discovered.brought.push(Brought {
+                    is_approved_in_force: runs && candidate.diverged.is_some(),
+                    ..brought
+                });
             }
+            // What the user has disabled, or what another file shadows, would not run either as it was approved.
+            let is_left_out = matches!(
+                found.state,
+                FileState::TurnedOff | FileState::Shadowed { .. }
+            );
+            let diverged = candidate.diverged.filter(|_| !is_left_out);
+            discovered.diverged.extend(diverged);
             discovered.files.push(found);
         }
         discovered
@@ -738,6 +764,12 @@ impl Discovery {
                 vec![HookSpec { tools, ..spec }]
             }
             FileState::Untrusted | FileState::Changed if self.deny_untrusted => denials(candidate),
+            FileState::Denied { .. } => {
+                let events = candidate.known_event.clone();
+                let hook = candidate.diverged.iter();
+                hook.flat_map(|hook| hook.denials_of(&source(found), events.clone()))
+                    .collect()
+            }
             FileState::Broken { problem } if self.is_strict && candidate.is_in_force => {
                 let reason = format!("`{}` cannot be loaded: {}", found.name, problem.message);
                 deny(&found.name, Vec::new(), &source(found), &reason)
@@ -785,14 +817,6 @@ fn spec(
         policy,
         source: source(found),
         ..HookSpec::new(event, HookId::new(found.name.clone()), handler)
-    }
-}
-
-/// Returns what a project approved, if anybody asks.
-fn approvals(trust: &Trust) -> Option<&Approvals> {
-    match trust {
-        Trust::Caller => None,
-        Trust::Approved(approvals) => Some(approvals),
     }
 }
 

@@ -6,6 +6,8 @@
 //! | user | the same of the user's configuration folder | `hooks/` of it, those of other systems in the home |
 //! | project | the same of `.tenterhook/`, from the repository's root down to the working directory | `.tenterhook/hooks`, those of other systems |
 //!
+//! A folder above the working directory in which hooks were approved is a project too, whatever is in it now.
+//!
 //! A hook file may end in `.yaml`, `.yml`, `.toml` or `.json`.
 
 use std::collections::BTreeSet;
@@ -20,6 +22,7 @@ use crate::broken::Fault;
 use crate::disabled::DisabledSources;
 use crate::link::dead_link;
 use crate::project::{Project, TENTERHOOK};
+use crate::trust::Trust;
 
 /// The folder of hook files, and, with an extension, the one hook file beside it.
 const HOOKS: [&str; 2] = ["hooks.d", "hooks"];
@@ -47,17 +50,46 @@ impl Layers {
             .map_or_else(Vec::new, Project::folders)
     }
 
+    /// Returns the folders of the project that bring hooks, and those above the working directory in which hooks were approved,
+    /// outermost first. Approvals are found by the path alone, so no change to a project hides them.
+    pub fn approved_projects(&self, trust: &Trust) -> Vec<Project> {
+        let mut projects = self.projects();
+        let (Some(start), Some(approvals)) = (&self.start, trust.approvals()) else {
+            return projects;
+        };
+        let start = Project::of(start).dir;
+        let approved = approvals.projects().filter(|dir| start.starts_with(dir));
+        for dir in approved {
+            if projects.iter().all(|project| project.dir != dir) {
+                projects.push(Project::of(dir));
+            }
+        }
+        projects.sort_by_key(|project| project.dir.components().count());
+        projects
+    }
+
     /// Returns the hook files in the order in which their hooks run: system, user, project; in each `hooks.yaml` or
     /// its like, then those of `hooks.d` in the byte order of their names. A folder that cannot be read stands among the
-    /// files, so that loading them fails: hooks that are not found guard nothing.
-    pub fn hook_files(&self) -> Vec<(PathBuf, Layer)> {
+    /// files, so that loading them fails: hooks that are not found guard nothing. A file of the project that is gone is
+    /// among them where one of its hooks was approved.
+    pub fn hook_files(&self, trust: &Trust) -> Vec<(PathBuf, Layer)> {
         let system = self.system.iter().map(|dir| (dir.clone(), Layer::System));
         let user = self.user.iter().map(|dir| (dir.clone(), Layer::User));
-        let projects = self.projects().into_iter();
-        let project = projects.map(|project| (project.dir.join(TENTERHOOK), Layer::Project));
         let mut files = Vec::new();
-        for (dir, layer) in system.chain(user).chain(project) {
+        for (dir, layer) in system.chain(user) {
             files.extend(files_of(&dir).into_iter().map(|file| (file, layer)));
+        }
+        for project in self.approved_projects(trust) {
+            let approved = approved_files(&project.dir, trust);
+            let folder = project.dir.join(TENTERHOOK);
+            // A file in the place of the folder has no hook files, and hides none that was approved.
+            let found = if folder.is_file() {
+                Vec::new()
+            } else {
+                files_of(&folder)
+            };
+            let of_project = with_approved(found, approved);
+            files.extend(of_project.into_iter().map(|file| (file, Layer::Project)));
         }
         files
     }
@@ -77,9 +109,24 @@ pub struct HookFiles {
 impl Layers {
     /// Returns the hook files of the layers and those that a call names. Whoever names a file of the project answers for it, so
     /// it needs no approval then.
-    pub fn hook_files_and(&self, named: &[PathBuf], disabled: &DisabledSources) -> HookFiles {
-        let own = self.hook_files();
-        let whole = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    pub fn hook_files_and(
+        &self,
+        named: &[PathBuf],
+        disabled: &DisabledSources,
+        trust: &Trust,
+    ) -> HookFiles {
+        let own = self.hook_files(trust);
+        let approved: BTreeSet<PathBuf> = self
+            .approved_projects(trust)
+            .iter()
+            .flat_map(|project| approved_files(&project.dir, trust))
+            .collect();
+        // A link in the place of an approved file does not make it the same as another one: its hooks stay in force.
+        let whole = |path: &PathBuf| {
+            let found = fs::canonicalize(path).ok();
+            let found = found.filter(|_| !approved.contains(path));
+            found.unwrap_or_else(|| path.clone())
+        };
         let explicit: BTreeSet<PathBuf> = named.iter().map(whole).collect();
         // What a call names itself is in force, whatever the project's approvals and the list of disabled files say.
         let is_elsewhere = |(path, layer): &&(PathBuf, Layer)| {
@@ -108,6 +155,41 @@ impl Layers {
     }
 }
 
+/// Returns the hook files of a project whose hooks were approved.
+fn approved_files(project: &Path, trust: &Trust) -> BTreeSet<PathBuf> {
+    let approved = trust
+        .approvals()
+        .map(|approvals| approvals.approved(project));
+    let sources = approved
+        .into_iter()
+        .flatten()
+        .map(|approved| &approved.source);
+    // Executables and scripts have a folder as their source, and no hook file stands beside them.
+    let files = sources.filter(|source| {
+        let folder = source
+            .parent()
+            .and_then(Path::file_name)
+            .unwrap_or_default();
+        has_extension(source) && (folder == TENTERHOOK || folder == HOOKS[0])
+    });
+    files.map(|source| project.join(source)).collect()
+}
+
+/// Adds the approved hook files that are gone, in the order in which hook files count.
+fn with_approved(mut files: Vec<PathBuf>, approved: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let before = files.len();
+    files.extend(approved);
+    let mut seen = BTreeSet::new();
+    files.retain(|file| seen.insert(file.clone()));
+    if files.len() > before {
+        files.sort_by_key(|file| {
+            let folder = file.parent().and_then(Path::file_name);
+            (folder == Some(OsStr::new(HOOKS[0]))).then(|| file.clone())
+        });
+    }
+    files
+}
+
 fn files_of(config: &Path) -> Vec<PathBuf> {
     let [folder, file] = HOOKS.map(|name| config.join(name));
     // A link that stands for a folder is reported when it is read as a file.
@@ -126,7 +208,7 @@ fn files_of(config: &Path) -> Vec<PathBuf> {
 }
 
 /// Says whether something is there, also where it cannot be looked at.
-fn is_there(path: &Path) -> bool {
+pub(crate) fn is_there(path: &Path) -> bool {
     let found = fs::symlink_metadata(path);
     let is_absent =
         |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);

@@ -74,6 +74,6 @@ pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, Sources, St
 pub use source::{Place, Span};
 pub use trigger::{Blocked, Conversation, Trigger};
 pub use trust::{
-    Approvals, Approved, ApprovedFile, Brought, Gone, Item, ItemFile, Trust, TrustError,
-    TrustState, gone,
+    Approvals, Approved, ApprovedFile, Brought, DivergedHook, Divergence, Item, ItemFile,
+    RepositoryIdentity, Trust, TrustError, TrustState, displaced,
 };

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tenterhook::{HookSpec, Layer};
 use tenterhook_handlers::Services;
 
+use self::approved::ApprovedCopies;
 use crate::agent_file::{self, AgentFile, Form};
 use crate::broken::BrokenSource;
 use crate::disabled::DisabledSources;
@@ -22,7 +23,9 @@ use crate::project::Project;
 use crate::report::Report;
 use crate::source::Source;
 use crate::tree::{self, Format};
-use crate::trust::{self, Brought, Trust, TrustState};
+use crate::trust::{self, Approvals, Brought, DivergedHook, Divergence, Trust, TrustState};
+
+mod approved;
 
 /// The largest file that is read.
 const SIZE_LIMIT: usize = 4 << 20;
@@ -81,6 +84,9 @@ pub struct Loaded {
     pub agent_files: Vec<AgentFile>,
     /// What the project brings, with [`Trust::Approved`]: what runs and what does not.
     pub brought: Vec<Brought>,
+    /// Approved hooks that the project no longer has as they were approved. They are in force as approved, or their gates
+    /// deny.
+    pub diverged: Vec<DivergedHook>,
     /// The files, in their order.
     pub files: Vec<LoadedFile>,
 }
@@ -130,6 +136,8 @@ pub fn load_files<P: AsRef<Path>>(
                 trust::hex_digest(text.as_bytes()),
                 load_one(path, &text, layer, options),
             ),
+            // Its approved hooks are loaded from their copies.
+            Err(_) if is_gone(path, layer, options) => (String::new(), Ok(Loaded::default())),
             Err(problem) => (
                 String::new(),
                 Err(Box::new(broken(path, layer, "tenterhook", vec![*problem]))),
@@ -175,21 +183,28 @@ fn join(
     let mut all = Loaded::default();
     let mut problems = Vec::new();
     for (file, part) in parts {
-        match part {
-            Ok(loaded) => {
-                problems.extend(loaded.warnings.iter().cloned());
-                all.specs.extend(loaded.specs);
-                all.wired.extend(loaded.wired);
-                all.warnings.extend(loaded.warnings);
-                all.agent_files.extend(loaded.agent_files);
-                all.brought.extend(loaded.brought);
-            }
+        let mut loaded = match part {
+            Ok(loaded) => loaded,
             Err(broken) if is_in_force(&file, options) => {
                 problems.extend(broken.problems.iter().cloned());
                 all.broken.push(*broken);
+                Loaded::default()
             }
-            Err(broken) => all.untrusted.push(*broken),
+            Err(broken) => {
+                all.untrusted.push(*broken);
+                Loaded::default()
+            }
+        };
+        if !file.is_disabled {
+            add_missing(&file.path, file.layer, options, &mut loaded);
         }
+        problems.extend(loaded.warnings.iter().cloned());
+        all.specs.extend(loaded.specs);
+        all.wired.extend(loaded.wired);
+        all.warnings.extend(loaded.warnings);
+        all.agent_files.extend(loaded.agent_files);
+        all.brought.extend(loaded.brought);
+        all.diverged.extend(loaded.diverged);
         all.files.push(file);
     }
     if !all.broken.is_empty() && !options.lenient {
@@ -201,15 +216,52 @@ fn join(
     Ok(all)
 }
 
-/// Says whether a file that cannot be loaded would have hooks that run: one of the project only has them where somebody
-/// approved one.
+/// Says whether a file that cannot be loaded would have hooks that run. Of a file of the project, the approved versions of
+/// its hooks run instead, if there are any.
 fn is_in_force(file: &LoadedFile, options: &LoadOptions) -> bool {
-    let (Layer::Project, Trust::Approved(approvals)) = (file.layer, &options.trust) else {
+    let Some(approvals) = approvals(file.layer, options) else {
         return true;
     };
     let (project, source) = Project::of_file(&file.path);
     let mut approved = approvals.approved(&project.dir).iter();
-    options.deny_untrusted || approved.any(|approved| approved.source.starts_with(&source))
+    options.deny_untrusted && !approved.any(|approved| approved.source.starts_with(&source))
+}
+
+/// Returns the approvals, if they decide about the hooks of a layer.
+fn approvals(layer: Layer, options: &LoadOptions) -> Option<&Approvals> {
+    (layer == Layer::Project)
+        .then(|| options.trust.approvals())
+        .flatten()
+}
+
+/// Says whether a hook file is not there whose hooks were approved.
+fn is_gone(path: &Path, layer: Layer, options: &LoadOptions) -> bool {
+    let Some(approvals) = approvals(layer, options) else {
+        return false;
+    };
+    let (project, source) = Project::of_file(path);
+    let mut approved = approvals.approved(&project.dir).iter();
+    !layers::is_there(path) && approved.any(|approved| approved.source == source)
+}
+
+/// Adds the approved hooks of a file of the project that the file does not have any more, as they were approved.
+fn add_missing(path: &Path, layer: Layer, options: &LoadOptions, loaded: &mut Loaded) {
+    let Some(mut copies) = ApprovedCopies::of(path, layer, options) else {
+        return;
+    };
+    let names: Vec<String> = loaded
+        .brought
+        .iter()
+        .map(|brought| brought.item.name.clone())
+        .collect();
+    for restored in copies.load_all_but(&names) {
+        loaded.diverged.push(restored.hook);
+        if restored.is_wired {
+            loaded.wired.extend(restored.specs.into_iter().map(wired));
+        } else {
+            loaded.specs.extend(restored.specs);
+        }
+    }
 }
 
 fn broken(path: &Path, layer: Layer, system: &'static str, problems: Vec<Problem>) -> BrokenSource {
@@ -310,40 +362,60 @@ fn load_one(
     options: &LoadOptions,
 ) -> Result<Loaded, Box<BrokenSource>> {
     let mut report = Report::new(Source::new(path, text));
-    let format = Format::of(path, text);
-    let root = tree::read(&mut report, format);
+    let read = read_drafts(&mut report, path, text);
     let mut loaded = Loaded::default();
-    let mut system = "tenterhook";
-    if let Some(root) = root {
-        let mut wired = Vec::new();
-        let drafts = if let Some(form) = Form::of(&root) {
-            system = "docker-agent";
-            let read = agent_file::read(&mut report, &root, form);
-            if form == Form::AgentFile {
-                loaded.agent_files.push(read.file);
-            }
-            wired = read.wired;
-            read.drafts
-        } else if root.is_null() {
-            Vec::new()
-        } else {
-            native::read(&mut report, &root)
-        };
-        let context = Context { layer, options };
-        loaded.specs = build(&mut report, &context, drafts, &mut loaded.brought);
-        loaded.wired = build(&mut report, &context, wired, &mut loaded.brought);
-        for spec in &mut loaded.wired {
-            // The program brings these along, so they run after what people wrote in any file.
-            spec.source.layer = Layer::Code;
-        }
-    }
+    loaded.agent_files.extend(read.agent_file);
+    let context = Context { layer, options };
+    let mut copies = ApprovedCopies::of(path, layer, options);
+    let copies = &mut copies;
+    loaded.specs = build(&mut report, &context, read.drafts, &mut loaded, copies);
+    let specs = build(&mut report, &context, read.wired, &mut loaded, copies);
+    loaded.wired = specs.into_iter().map(wired).collect();
     let has_errors = report.has_errors();
     let problems = report.into_problems();
     if has_errors {
-        return Err(Box::new(broken(path, layer, system, problems)));
+        return Err(Box::new(broken(path, layer, read.system, problems)));
     }
     loaded.warnings = problems;
     Ok(loaded)
+}
+
+/// What one text says.
+struct DraftsRead {
+    drafts: Vec<Draft>,
+    /// The hooks that keys of agents stand for.
+    wired: Vec<Draft>,
+    agent_file: Option<AgentFile>,
+    system: &'static str,
+}
+
+/// Reads a text as the hook file of its kind.
+fn read_drafts(report: &mut Report, path: &Path, text: &str) -> DraftsRead {
+    let mut all = DraftsRead {
+        drafts: Vec::new(),
+        wired: Vec::new(),
+        agent_file: None,
+        system: "tenterhook",
+    };
+    let Some(root) = tree::read(report, Format::of(path, text)) else {
+        return all;
+    };
+    if let Some(form) = Form::of(&root) {
+        all.system = "docker-agent";
+        let read = agent_file::read(report, &root, form);
+        all.agent_file = (form == Form::AgentFile).then_some(read.file);
+        all.wired = read.wired;
+        all.drafts = read.drafts;
+    } else if !root.is_null() {
+        all.drafts = native::read(report, &root);
+    }
+    all
+}
+
+/// Makes a hook one that the program brings along, so that it runs after what people wrote in any file.
+fn wired(mut spec: HookSpec) -> HookSpec {
+    spec.source.layer = Layer::Code;
+    spec
 }
 
 /// Makes the hooks that may run, without those that another one of the file makes needless.
@@ -351,14 +423,20 @@ fn build(
     report: &mut Report,
     context: &Context<'_>,
     drafts: Vec<Draft>,
-    brought: &mut Vec<Brought>,
+    loaded: &mut Loaded,
+    copies: &mut Option<ApprovedCopies<'_>>,
 ) -> Vec<HookSpec> {
     let mut specs: Vec<HookSpec> = Vec::new();
     let mut lines = HashMap::new();
     for draft in drafts {
         let span = draft.span;
         let line = report.source().line_of(span.start);
-        for spec in make(report, context, draft, brought) {
+        for spec in make(report, context, draft, loaded, copies) {
+            // What denies instead of a hook has no definition, and stands for that hook alone.
+            if spec.definition.is_none() {
+                specs.push(spec);
+                continue;
+            }
             let identity = (
                 spec.event.clone(),
                 spec.matcher.to_string(),
@@ -381,28 +459,41 @@ fn build(
     specs
 }
 
-/// Makes the hooks of one entry: what it says, if it may run.
+/// Makes the hooks of one entry: what it says if it is trusted, else what was approved.
 fn make(
     report: &mut Report,
     context: &Context<'_>,
     mut draft: Draft,
-    brought: &mut Vec<Brought>,
+    loaded: &mut Loaded,
+    copies: &mut Option<ApprovedCopies<'_>>,
 ) -> Vec<HookSpec> {
-    let (Layer::Project, Trust::Approved(approvals)) = (context.layer, &context.options.trust)
-    else {
+    let Some(copies) = copies else {
         return draft.build(report, context);
     };
-    let Some(judged) = trust::judge(report, context, approvals, &mut draft) else {
+    let approvals = copies.approvals();
+    let Some(mut judged) = trust::judge(report, context, approvals, &mut draft) else {
         return Vec::new();
     };
-    let may_run = judged.state == TrustState::Trusted;
     // What may not run is made all the same, so that its mistakes are found before somebody approves it.
-    let specs = draft.build(report, context);
-    let specs = match (may_run, context.options.deny_untrusted) {
-        (true, _) => specs,
-        (false, true) => trust::denials(specs, &judged, approvals),
-        (false, false) => Vec::new(),
+    let now = draft.build(report, context);
+    let denies = context.options.deny_untrusted;
+    let specs = match (judged.state, approvals.before(&judged.item)) {
+        (TrustState::Trusted, _) => now,
+        (_, Some(approved)) => {
+            let restored = copies.load(approved, Divergence::Changed);
+            judged.is_approved_in_force = restored.hook.denies.is_none();
+            loaded.diverged.push(restored.hook);
+            let mut specs = restored.specs;
+            if denies {
+                let known = |spec: &HookSpec| specs.iter().any(|it| it.event == spec.event);
+                let new = now.into_iter().filter(|spec| !known(spec)).collect();
+                specs.extend(trust::denials(new, &judged));
+            }
+            specs
+        }
+        (_, None) if denies => trust::denials(now, &judged),
+        (_, None) => Vec::new(),
     };
-    brought.push(judged);
+    loaded.brought.push(judged);
     specs
 }

@@ -20,7 +20,7 @@ pub(crate) const WORKSPACES: &str = "workspaces";
 /// The folder of a project, or of a home, that has pi's extensions.
 pub(crate) const PI: &str = ".pi";
 
-/// What makes a folder a project that brings hooks.
+/// What makes a folder a project that brings hooks. Hooks that were approved are found without it.
 const MARKS: [&str; 6] = [TENTERHOOK, KODELET, OPERATOR, PI, MORPHIX, WORKSPACES];
 
 /// A folder of a project that brings hooks.

@@ -11,7 +11,7 @@
 //! | cannot be loaded any more | the version in force stays, with a notice | the same |
 //! | is gone | the version in force stays, with a notice | its hooks go |
 //! | was named by the call | its hooks stay: nobody has approved what stands there now | the same |
-//! | of a project is changed or gone, and was approved | the approved version goes on, unless what is untrusted is denied | the same |
+//! | of a project is changed or gone, and was approved | the approved version stays in force | the same |
 //! | of a project is approved anew, or its approval is taken back | its hooks come; go | the same |
 //!
 //! Calls under way finish on the hooks that they began with.
@@ -35,7 +35,7 @@ use crate::folder_name::FolderName;
 use crate::layers::{self, Layers};
 use crate::link::dead_link;
 use crate::load::{LoadOptions, Loaded, load_files};
-use crate::trust::{Approvals, Trust, gone};
+use crate::trust::{Approvals, Trust, displaced};
 
 /// Where hooks come from, and what decides which of them run.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl fmt::Display for Change {
             ChangeKind::Removed => write!(f, "unloaded {name}: its hooks are gone"),
             ChangeKind::Waits { goes_on: true } => write!(
                 f,
-                "{name} waits for an approval: it is not what was approved, which goes on"
+                "{name} is not as it was approved; the approved version stays in force until you approve the change"
             ),
             ChangeKind::Waits { goes_on: false } => write!(f, "{name} waits for an approval"),
             ChangeKind::Failed { problem, denies } => {
@@ -258,7 +258,9 @@ impl Reloader {
             .flatten()
             .cloned();
         places.extend(own);
-        let projects = layers.projects().into_iter();
+        let projects = layers
+            .approved_projects(&self.sources.options.trust)
+            .into_iter();
         places.extend(projects.map(|project| project.dir.join(crate::project::TENTERHOOK)));
         places.extend(self.sources.named.iter().cloned());
         let approvals = self.sources.approvals.iter();
@@ -273,11 +275,18 @@ impl Reloader {
     ) -> Reloaded {
         let mut problems = Vec::new();
         let trust = self.trust(&mut problems).await;
-        let loaded = self.load(&trust, &mut problems).await;
+        let loaded = Box::pin(self.load(&trust, &mut problems)).await;
         let changes = match loaded {
             Some((loaded, discovered)) => {
                 self.extensions = discovered.extensions;
-                let rules = self.rules(trust, is_asked);
+                let approvals = match trust {
+                    Trust::Caller => None,
+                    Trust::Approved(approvals) => Some(approvals),
+                };
+                let rules = Rules {
+                    approvals,
+                    is_asked,
+                };
                 self.take(&loaded, discovered.files, &rules, is_in_force)
             }
             None => Vec::new(),
@@ -308,31 +317,18 @@ impl Reloader {
         changes
     }
 
-    fn rules(&self, trust: Trust, is_asked: bool) -> Rules {
-        let approvals = match trust {
-            Trust::Caller => None,
-            Trust::Approved(approvals) => Some(approvals),
-        };
-        Rules {
-            // What is denied is not let run.
-            approvals: approvals.filter(|_| !self.sources.options.deny_untrusted),
-            is_asked,
-        }
-    }
-
     /// Returns who says which hooks of the project run, by now.
     async fn trust(&self, problems: &mut Vec<String>) -> Trust {
         let Some(dir) = self.sources.approvals.clone() else {
             return self.sources.options.trust.clone();
         };
-        let opened = tokio::task::spawn_blocking(move || Approvals::open(&dir)).await;
-        match opened {
-            Ok(Ok(approvals)) => Trust::Approved(Arc::new(approvals)),
-            Ok(Err(error)) => {
+        let start = self.sources.layers.start.clone().unwrap_or_default();
+        match Approvals::open_at(&dir, &start).await {
+            Ok(approvals) => Trust::Approved(Arc::new(approvals)),
+            Err(error) => {
                 problems.push(tenterhook::error_chain(&error));
                 self.sources.options.trust.clone()
             }
-            Err(_) => self.sources.options.trust.clone(),
         }
     }
 
@@ -349,9 +345,10 @@ impl Reloader {
             ..sources.options
         };
         let read = tokio::task::spawn_blocking(move || {
-            let files = sources
-                .layers
-                .hook_files_and(&sources.named, &options.disabled);
+            let files =
+                sources
+                    .layers
+                    .hook_files_and(&sources.named, &options.disabled, &options.trust);
             load_files(files.files, &options).map_err(|error| error.to_string())
         });
         // What the call names is not followed: its new version would run without an approval.
@@ -392,14 +389,12 @@ impl Reloader {
         }
         loaded.specs.append(&mut discovered.specs);
         loaded.brought.append(&mut discovered.brought);
-        if let (Trust::Approved(approvals), true) = (trust, self.sources.options.deny_untrusted) {
-            let projects = self.sources.layers.projects();
-            let dirs = projects.iter().map(|project| project.dir.as_path());
-            let workspace = self.sources.search.chosen_workspace();
-            let gone = gone(approvals, dirs, &loaded.brought, workspace);
+        loaded.diverged.append(&mut discovered.diverged);
+        if let Trust::Approved(approvals) = trust {
+            let displaced = displaced(approvals).into_iter();
             loaded
                 .specs
-                .extend(gone.into_iter().flat_map(|gone| gone.denials));
+                .extend(displaced.flat_map(|(_, denials)| denials));
         }
         Some((loaded, discovered))
     }

@@ -1,6 +1,7 @@
 //! Where records of runs and dispatches go.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -109,6 +110,15 @@ impl FileJournal {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(failed)?;
+        Self::start(file, path)
+    }
+
+    /// Starts the thread that writes to a file, which errors call `path`.
+    fn start(file: File, path: PathBuf) -> Result<Self, JournalError> {
+        let failed = |source| JournalError {
+            path: path.clone(),
+            source,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(failed)?;
@@ -215,7 +225,7 @@ fn note(problem: &Mutex<Option<String>>, text: &str) {
 
 /// The side of a journal that writes.
 struct Writer {
-    file: std::fs::File,
+    file: File,
     problem: Arc<Mutex<Option<String>>>,
     /// The last write may have left a line without its end.
     is_torn: bool,
@@ -270,5 +280,43 @@ impl Writer {
             note(&self.problem, &error.to_string());
             self.first_error.get_or_insert(error);
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::sync::Arc;
+
+    use tenterhook_protocol::Origin;
+    use tenterhook_protocol::event::TurnStart;
+
+    use super::*;
+    use crate::Engine;
+
+    #[tokio::test]
+    async fn closing_a_journal_frees_dispatches_that_wait_for_it() {
+        // A pipe that nobody reads yet stands for a disk that is slow.
+        let (mut reader, writer) = io::pipe().unwrap();
+        let file = File::from(OwnedFd::from(writer));
+        let journal = Arc::new(FileJournal::start(file, "pipe".into()).unwrap());
+        let engine = Engine::builder().journal(journal.clone()).build();
+        engine.on(|_: &TurnStart| ());
+        let dispatches: Vec<_> = (0..2000)
+            .map(|_| {
+                let hooks = engine.dispatcher(Origin::default());
+                tokio::spawn(async move { drop(hooks.dispatch(TurnStart::default()).await) })
+            })
+            .collect();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let reads = std::thread::spawn(move || io::copy(&mut reader, &mut io::sink()).unwrap());
+        journal.close().unwrap();
+        for dispatch in dispatches {
+            dispatch.await.unwrap();
+        }
+        drop((engine, journal));
+        reads.join().unwrap();
     }
 }

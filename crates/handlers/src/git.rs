@@ -22,7 +22,10 @@ const SETTINGS: [&str; 7] = [
 ];
 
 /// Variables under which git behaves the same everywhere.
-const VARIABLES: [(&str, &str); 4] = [
+const VARIABLES: [(&str, &str); 6] = [
+    // A partial clone fetches what it lacks by programs that it names.
+    ("GIT_ALLOW_PROTOCOL", ""),
+    ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
@@ -67,7 +70,7 @@ const LARGEST: usize = 64 << 20;
 
 /// How git is run in one place.
 #[derive(Debug, Clone)]
-pub(crate) struct Git {
+pub struct Git {
     env: Vec<(OsString, OsString)>,
     timeout: Duration,
     cancel: CancellationToken,
@@ -75,25 +78,34 @@ pub(crate) struct Git {
 
 /// A run of git that gave nothing usable.
 #[derive(Debug, Error)]
-pub(crate) enum GitError {
+pub enum GitError {
     /// There is no git here.
     #[error("there is no `git` on the path")]
     Missing,
     /// It could not be run, or did not end.
     #[error("`git {command}` did not run: {problem}")]
-    NotRun { command: String, problem: String },
+    NotRun {
+        /// The subcommand.
+        command: String,
+        /// Why.
+        problem: String,
+    },
     /// It exited with an error.
     #[error("`git {command}` failed: {message}")]
     Failed {
+        /// The subcommand.
         command: String,
+        /// Its exit status.
         status: i32,
+        /// What it printed to standard error.
         message: String,
     },
 }
 
 impl Git {
     /// Runs git with these variables; each run ends in time or is ended.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         env: impl IntoIterator<Item = (OsString, OsString)>,
         timeout: Duration,
         cancel: CancellationToken,
@@ -109,18 +121,25 @@ impl Git {
     }
 
     /// Adds a variable.
-    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
     /// Runs git and returns what it printed.
-    pub(crate) async fn run(&self, dir: &Path, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
+    ///
+    /// # Errors
+    /// When git is missing, cannot be run, takes too long or fails.
+    pub async fn run(&self, dir: &Path, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         self.feed(dir, arguments, b"").await
     }
 
     /// Runs git with something on standard input and returns what it printed.
-    pub(crate) async fn feed(
+    ///
+    /// # Errors
+    /// When git is missing, cannot be run, takes too long or fails.
+    pub async fn feed(
         &self,
         dir: &Path,
         arguments: &[&str],
@@ -185,7 +204,7 @@ impl Git {
 }
 
 /// Returns the directory at or above `dir` that has a `.git`: the top of a work tree.
-pub(crate) fn work_tree(dir: &Path) -> Option<PathBuf> {
+pub fn work_tree(dir: &Path) -> Option<PathBuf> {
     let top = dir.ancestors().find(|above| above.join(".git").exists())?;
     Some(top.to_owned())
 }

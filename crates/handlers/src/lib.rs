@@ -6,7 +6,7 @@
 
 pub mod builtin;
 pub mod command_line;
-mod git;
+pub mod git;
 pub mod http;
 pub mod model;
 mod private_dir;

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use tenterhook::Layer;
 use tenterhook_config::{
-    Approvals, Approved, Brought, FileState, FoundFile, Item, ItemFile, TrustState,
+    Approvals, Approved, Brought, DivergedHook, FileState, FoundFile, Item, ItemFile, TrustState,
 };
 
-use crate::approval::name_of;
+use crate::approval::{name_of, name_of_diverged};
 use crate::output::{self, style, styled};
 use crate::safe::{reveal, safe_line};
 
@@ -20,10 +20,15 @@ const AROUND: usize = 3;
 pub(super) fn show(brought: &Brought, approvals: &Approvals, found: &[FoundFile]) {
     let look = match brought.state {
         TrustState::Trusted => style::GOOD,
-        TrustState::Untrusted | TrustState::Changed => style::CARE,
+        TrustState::Untrusted | TrustState::Changed | TrustState::Displaced => style::CARE,
+    };
+    let in_force = if brought.is_approved_in_force {
+        ", the approved version is in force"
+    } else {
+        ""
     };
     output::line(format_args!(
-        "{}  {}",
+        "{}  {}{in_force}",
         styled(style::STRONG, name_of(&brought.item)),
         styled(look, brought.state.as_str())
     ));
@@ -61,6 +66,21 @@ pub(super) fn show(brought: &Brought, approvals: &Approvals, found: &[FoundFile]
             }
         }
     }
+    output::line("");
+}
+
+/// Prints an approved hook that the project does not have.
+pub(super) fn show_missing(hook: &DivergedHook) {
+    let state = match &hook.denies {
+        None => "not in the project, the approved version is in force".to_owned(),
+        Some(reason) => safe_line(reason),
+    };
+    output::line(format_args!(
+        "{}  {}",
+        styled(style::STRONG, name_of_diverged(hook)),
+        styled(style::CARE, state)
+    ));
+    difference(None, &hook.approved.definition, "  ");
     output::line("");
 }
 
@@ -174,6 +194,7 @@ pub(super) fn json(brought: &Brought, approvals: &Approvals) -> Value {
         "source": item.source.display().to_string(),
         "project": item.project.display().to_string(),
         "state": brought.state,
+        "approved_in_force": brought.is_approved_in_force,
         "events": brought.events,
         "definition": item.definition,
         "files": files,

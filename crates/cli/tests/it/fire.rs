@@ -79,6 +79,7 @@ fn the_json_report_has_every_key_and_the_final_event() {
         "metadata": {},
         "failures": [],
         "runs": [run("readable", 3, "rewrite", Value::Null), run("careful", 11, "ask", "look first".into())],
+        "diverged": [],
     });
     assert_eq!((report, status), (expected, 2));
 }

@@ -126,7 +126,7 @@ fn without_hooks_the_list_says_how_to_name_a_file() {
         )
     );
     let ran = Test::new().args(["list", "--json"]).run();
-    let none = json!({"hooks": [], "withheld": [], "broken": [], "untrusted": [], "disabled": []});
+    let none = json!({"hooks": [], "withheld": [], "diverged": [], "broken": [], "untrusted": [], "disabled": []});
     assert_eq!(ran.json(), none);
     assert_eq!(ran.status, 0);
 }

@@ -319,7 +319,7 @@ fn a_source_of_the_project_that_was_never_approved_refuses_nothing() {
 }
 
 #[test]
-fn an_approved_source_of_the_project_that_cannot_be_loaded_any_more_refuses() {
+fn an_approved_source_of_the_project_that_cannot_be_loaded_any_more_is_in_force_as_approved() {
     let guard = "#!/bin/sh\n[ \"$1\" = hook ] && echo before_tool_call\nexit 0\n";
     let test = with("work/.kodelet/hooks/guard", guard, 0o755);
     let path = test.work().join(".kodelet/hooks/guard");
@@ -327,8 +327,12 @@ fn an_approved_source_of_the_project_that_cannot_be_loaded_any_more_refuses() {
     assert_eq!(approved.status, 0, "{}", approved.stderr);
     fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let ran = run(approved.again([]));
-    assert_eq!(ran.status, 3, "{}", ran.stdout);
-    assert!(ran.stderr.contains("may not be executed"), "{}", ran.stderr);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("in force as it was approved"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -588,7 +592,7 @@ fn a_dead_link_that_is_disabled_is_left_out() {
 }
 
 #[test]
-fn a_dead_link_in_the_place_of_an_approved_folder_of_the_project_refuses() {
+fn a_dead_link_instead_of_an_approved_folder_of_the_project_leaves_its_hooks_in_force() {
     let guard = "#!/bin/sh\n[ \"$1\" = hook ] && echo before_tool_call\nexit 0\n";
     let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
     let operator = "def guard(event):\n    pass\nhooks = [('tool_call', guard)]\n";
@@ -634,10 +638,21 @@ fn a_dead_link_in_the_place_of_an_approved_folder_of_the_project_refuses() {
         let test = with(file, text, mode);
         let approved = test.args(["trust", "--all"]).run();
         assert_eq!(approved.status, 0, "{link}: {}", approved.stderr);
-        let test = approved.again([]);
+        let test = approved.again(["list", "--json"]);
         dead_link(&test, link);
-        let name = Path::new(link).file_name().unwrap().to_str().unwrap();
-        refuses_everywhere(test, name, "leads ");
+        let listed = test.run();
+        assert_eq!(listed.status, 0, "{link}: {}", listed.stderr);
+        let json = listed.json();
+        assert_eq!(json["hooks"].as_array().unwrap().len(), 1, "{link}: {json}");
+        assert_eq!(
+            json["hooks"][0]["trust"], "approved, file missing",
+            "{link}"
+        );
+        assert!(
+            listed.stderr.contains("leads "),
+            "{link}: {}",
+            listed.stderr
+        );
     }
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod agent_file;
+mod approved;
 mod below;
 mod builtins;
 mod burst;

@@ -36,7 +36,8 @@ impl Test {
         Self::in_folder(folder)
     }
 
-    fn in_folder(folder: TempDir) -> Self {
+    /// Makes a call in the folders of another one.
+    pub(crate) fn in_folder(folder: TempDir) -> Self {
         Self {
             folder,
             args: Vec::new(),

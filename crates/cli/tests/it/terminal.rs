@@ -611,3 +611,66 @@ fn a_signal_ends_a_session_in_which_a_line_is_written() {
     assert_eq!(status, 130);
     assert!(folder.path().join("work/ended").exists());
 }
+
+/// Starts a session in a project whose approved hooks are bound to another repository.
+fn displaced(folder: TempDir) -> Sitting {
+    let test = Test::in_folder(folder).args(["run", "--no-journal"]);
+    Sitting::start(test.script("turns: [{text: done}]"))
+}
+
+#[test]
+fn run_asks_once_what_to_do_with_approvals_of_another_repository() {
+    let test = Test::new().file(
+        ".tenterhook/hooks.yaml",
+        "hooks: [{name: guard, event: user_prompt_submit, command: 'true'}]\n",
+    );
+    crate::approved::commit(&test.work());
+    let approved = test.args(["trust", "--all"]).run();
+    assert_eq!(approved.status, 0, "{}", approved.stderr);
+    std::fs::rename(approved.path("work/.git"), approved.path("work/x")).unwrap();
+    let (command, mut folder) = approved.again([]).into_command();
+    drop(command);
+    // Whoever keeps it so is not asked again.
+    for answers in [&["\r"][..], &[]] {
+        let sitting = displaced(folder);
+        for answer in answers {
+            sitting.answer("[r]evoke them? [K/a/r]", answer);
+        }
+        sitting.until_prompt("");
+        sitting.press("go\r");
+        sitting.until(|screen| screen.contains("does not fit") && screen.ends_with("\n>"));
+        sitting.press("\u{4}");
+        let (screen, _, left) = sitting.end();
+        assert!(!screen.contains("done"), "{screen}");
+        folder = left;
+    }
+    let kept = std::fs::read_to_string(
+        folder
+            .path()
+            .join("home/.local/share/tenterhook/trust/trust.json"),
+    );
+    assert!(kept.unwrap().contains("\"kept\""));
+}
+
+#[test]
+fn approvals_of_another_repository_that_are_accepted_are_in_force_at_once() {
+    let test = Test::new().file(
+        ".tenterhook/hooks.yaml",
+        "hooks: [{name: guard, event: user_prompt_submit, command: echo approved > ../ran}]\n",
+    );
+    crate::approved::commit(&test.work());
+    let approved = test.args(["trust", "--all"]).run();
+    assert_eq!(approved.status, 0, "{}", approved.stderr);
+    std::fs::rename(approved.path("work/.git"), approved.path("work/x")).unwrap();
+    let (command, folder) = approved.again([]).into_command();
+    drop(command);
+    let sitting = displaced(folder);
+    sitting.answer("[r]evoke them? [K/a/r]", "a\r");
+    sitting.until_prompt("");
+    sitting.press("go\r");
+    sitting.until(|screen| screen.ends_with("done\n>"));
+    sitting.press("\u{4}");
+    let (_, status, folder) = sitting.end();
+    assert_eq!(status, 0);
+    assert!(folder.path().join("ran").exists());
+}

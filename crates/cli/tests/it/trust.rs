@@ -67,17 +67,18 @@ fn hooks_of_a_repository_run_once_they_are_approved() {
     let ran = run(ran, &[]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
     assert_eq!(ran_hooks(&ran), "guarded\nlogged\n");
-    // One byte more, and it does not run again.
+    // Another version does not run: the approved one does.
     let script = ran.path("work/.kodelet/hooks/guard");
-    fs::write(&script, format!("{GUARD}#")).unwrap();
+    fs::write(&script, GUARD.replace("guarded", "evil")).unwrap();
     let ran = run(ran, &[]);
     assert!(
-        ran.stderr
-            .contains("1 hook of this project does not run: `guard of .kodelet/hooks` (changed)"),
+        ran.stderr.starts_with(
+            "warning: 1 hook is in force as it was approved, not as the project has it now: `guard of .kodelet/hooks` (its files changed)"
+        ),
         "{}",
         ran.stderr
     );
-    assert_eq!(ran_hooks(&ran), "guarded\nlogged\nlogged\n");
+    assert_eq!(ran_hooks(&ran), "guarded\nlogged\nguarded\nlogged\n");
     fs::write(&script, GUARD).unwrap();
     let ran = run(ran, &[]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
@@ -145,7 +146,7 @@ fn what_changed_is_shown_as_a_difference() {
     let (text, rest) = ran.stdout.split_once("sha256").unwrap();
     assert_eq!(
         text,
-        "guard of .kodelet/hooks  changed\n  .kodelet/hooks/guard  changed, 79 bytes, "
+        "guard of .kodelet/hooks  changed, the approved version is in force\n  .kodelet/hooks/guard  changed, 79 bytes, "
     );
     assert!(
         rest.contains("    - echo guarded >> ran\n    + echo evil >> ran\n"),

@@ -96,6 +96,20 @@ pub(super) fn scan(folder: &HookFolder, trust: &Trust, scanned: &mut Scanned) ->
     Ok(())
 }
 
+/// Returns what an extension is called: as its folder, or as its file behind the prefix where that stands in no folder of its
+/// own.
+pub(super) fn name_of(folder: &HookFolder, source: &Path, path: &Path) -> String {
+    let is_alone = source.file_name().is_some_and(|name| name == "extensions");
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = if is_alone {
+        file.strip_prefix(PREFIX).unwrap_or(&file).to_owned()
+    } else {
+        let dir = source.file_name().unwrap_or_default();
+        dir.to_string_lossy().into_owned()
+    };
+    format!("{}{name}", folder.prefix)
+}
+
 /// Returns what stands in a folder, in the byte order of the names.
 fn entries(dir: &Path) -> Result<Vec<DirEntry>, Fault> {
     let entries = match fs::read_dir(dir) {

@@ -13,6 +13,7 @@ use crate::folder_name::FolderName;
 use crate::layers::Layers;
 use crate::link::{dead_link, dead_target};
 use crate::project::{KODELET, MORPHIX, OPERATOR, PI, Project, TENTERHOOK, WORKSPACES};
+use crate::trust::Trust;
 
 /// The most entries of one folder of plugins.
 const MAX_ENTRIES: usize = MOST_FILES;
@@ -40,7 +41,7 @@ pub(super) struct Places {
 }
 
 /// Returns the folders of layers in the order in which they count.
-pub(super) fn of_layers(layers: &Layers, choice: &Choice) -> Places {
+pub(super) fn of_layers(layers: &Layers, choice: &Choice, trust: &Trust) -> Places {
     let mut places = Places::default();
     if let Some(dir) = &layers.system {
         places.add(dir.join("hooks"), Layer::System, Speaks::Tenterhook, None);
@@ -52,10 +53,11 @@ pub(super) fn of_layers(layers: &Layers, choice: &Choice) -> Places {
     if let Some(home) = &home {
         places.add_profile(home, choice.profile.as_ref());
     }
-    let projects = layers.projects();
+    let projects = layers.approved_projects(trust);
     // The folder that is nearest to the work counts most.
     for project in projects.iter().rev() {
-        places.add_project(project, home.as_deref(), choice.workspace.as_ref());
+        let plugins = approved_plugins(project, trust);
+        places.add_project(project, home.as_deref(), choice.workspace.as_ref(), plugins);
     }
     if let Some(name) = &choice.workspace {
         let has = |project: &Project| project.dir.join(WORKSPACES).join(name.as_str()).is_dir();
@@ -71,9 +73,26 @@ pub(super) fn of_layers(layers: &Layers, choice: &Choice) -> Places {
     if let Some(home) = &home {
         let extensions = home.join(PI).join("agent/extensions");
         places.add(extensions, Layer::User, Speaks::Pi, None);
-        places.add_kodelet(&home.join(KODELET), Layer::User, None);
+        places.add_kodelet(&home.join(KODELET), Layer::User, None, Vec::new());
     }
     places
+}
+
+/// Returns the folders of kodelet's plugins that have approved hooks in a project.
+fn approved_plugins(project: &Project, trust: &Trust) -> Vec<PathBuf> {
+    let approved = trust
+        .approvals()
+        .map(|approvals| approvals.approved(&project.dir));
+    let plugins = Path::new(KODELET).join("plugins");
+    let sources = approved
+        .into_iter()
+        .flatten()
+        .map(|approved| &approved.source);
+    let below = sources.filter_map(|source| source.strip_prefix(&plugins).ok());
+    let names = below.filter_map(|below| below.components().next());
+    names
+        .map(|name| project.dir.join(&plugins).join(name))
+        .collect()
 }
 
 /// Returns the folders of a home whose subfolders bring hooks.
@@ -139,6 +158,7 @@ impl Places {
         project: &Project,
         home: Option<&Path>,
         workspace: Option<&FolderName>,
+        plugins: Vec<PathBuf>,
     ) {
         let (dir, layer, own) = (&project.dir, Layer::Project, Some(project));
         self.add(
@@ -160,26 +180,39 @@ impl Places {
         self.add(dir.join(PI).join("extensions"), layer, Speaks::Pi, own);
         // A home has the user's own.
         if home != Some(dir) {
-            self.add_kodelet(&dir.join(KODELET), layer, own);
+            self.add_kodelet(&dir.join(KODELET), layer, own, plugins);
         }
     }
 
-    /// Adds kodelet's folders: those of hooks, then those of extensions.
-    fn add_kodelet(&mut self, kodelet: &Path, layer: Layer, project: Option<&Project>) {
+    /// Adds kodelet's folders: those of hooks, then those of extensions. `approved` are the folders of plugins with approved
+    /// hooks, which need not be there.
+    fn add_kodelet(
+        &mut self,
+        kodelet: &Path,
+        layer: Layer,
+        project: Option<&Project>,
+        approved: Vec<PathBuf>,
+    ) {
         let before = self.folders.len();
         self.add(kodelet.join("hooks"), layer, Speaks::Kodelet, project);
-        self.add_plugins(kodelet, layer, project);
+        self.add_plugins(kodelet, layer, project, approved);
         let hooks = self.folders.get(before..).unwrap_or_default();
         let extensions: Vec<HookFolder> = hooks.iter().map(extension::beside).collect();
         self.folders.extend(extensions);
     }
 
     /// Adds the hook folders of plugins, in the byte order of their names. Links to plugins are followed.
-    fn add_plugins(&mut self, kodelet: &Path, layer: Layer, project: Option<&Project>) {
+    fn add_plugins(
+        &mut self,
+        kodelet: &Path,
+        layer: Layer,
+        project: Option<&Project>,
+        approved: Vec<PathBuf>,
+    ) {
         let dir = kodelet.join("plugins");
         let entries = match fs::read_dir(&dir) {
             Err(error) if error.kind() == ErrorKind::NotFound && dead_link(&dir).is_none() => {
-                return;
+                Ok(Vec::new())
             }
             read => read.and_then(|entries| {
                 let entries = entries.take(MAX_ENTRIES);
@@ -202,7 +235,7 @@ impl Places {
             (Ok(entries), _) if entries.len() >= MAX_ENTRIES => fail(dir, too_many()),
             (Ok(_), _) => {}
         }
-        let mut dirs = Vec::new();
+        let mut dirs = approved;
         for path in entries.into_iter().flatten().map(|entry| entry.path()) {
             let name = path.file_name().unwrap_or_default();
             let is_hidden = name.as_encoded_bytes().starts_with(b".");
@@ -214,6 +247,7 @@ impl Places {
             }
         }
         dirs.sort();
+        dirs.dedup();
         for dir in dirs {
             let Some(name) = dir.file_name() else {
                 continue;

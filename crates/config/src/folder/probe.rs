@@ -55,12 +55,12 @@ impl<'a> Probes<'a> {
     /// Looks up what files were for before they were changed.
     pub(super) fn recall(&mut self, candidates: &mut [Candidate], approvals: &Approvals) {
         for candidate in candidates {
-            let Some((item, TrustState::Changed)) = &candidate.item else {
-                continue;
+            let approved = match (&candidate.diverged, &candidate.item) {
+                (Some(hook), _) if hook.denies.is_some() => Some(&hook.approved),
+                (None, Some((item, TrustState::Changed))) => approvals.before(item),
+                _ => None,
             };
-            let before = approvals
-                .before(item)
-                .and_then(|approved| approved.files.first());
+            let before = approved.and_then(|approved| approved.files.first());
             let declared = before.and_then(|file| {
                 let key = Cache::key(&candidate.found.path, &file.sha256);
                 self.cache.recall(&key)

@@ -14,15 +14,15 @@ use super::extension;
 use super::pi::{self, Extension};
 use super::place::Places;
 use super::script::{self, Language};
-use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approvals};
+use super::{Answer, FileState, FoundFile, HookFolder, Speaks, approved};
 use crate::broken::{BrokenSource, Fault};
 use crate::disabled::DisabledSources;
 use crate::link::{dead_link, dead_target};
 use crate::project::Project;
 use crate::trust::{
-    Approvals, Ground, Item, ItemFile, Trust, TrustState, add, below, check_interpreter,
-    hex_digest, interpreter_version, mentioned, missing_interpreter, read_whole, sources_below,
-    too_many_beside,
+    Approvals, DivergedHook, Ground, Item, ItemFile, Trust, TrustState, add, below,
+    check_interpreter, hex_digest, inside_copies, interpreter_version, mentioned,
+    missing_interpreter, read_whole, sources_below, too_many_beside,
 };
 
 /// The most files of one folder that are looked at.
@@ -40,8 +40,10 @@ pub(super) struct Candidate {
     pub(super) beside: String,
     /// What stands for the interpreter of a program that is a script; empty for others.
     pub(super) interpreter: String,
-    /// What it is for the approvals, and what they say.
+    /// What it is for the approvals, and what they say. Of one that runs as it was approved, that is what the project has now.
     pub(super) item: Option<(Item, TrustState)>,
+    /// It is not in the project as it was approved, and what that means.
+    pub(super) diverged: Option<DivergedHook>,
     /// The event of an untrusted file, where an older version of it said so.
     pub(super) known_event: Option<EventName>,
     /// The language, if it is a script that a worker serves.
@@ -52,15 +54,15 @@ pub(super) struct Candidate {
     pub(super) is_isolated: bool,
     /// What it registers beside hooks, if it is such a script.
     pub(super) registered: Registered,
-    project: Option<Project>,
+    pub(super) project: Option<Project>,
     /// The folder of the sources that it may load.
     pub(super) sources: Option<PathBuf>,
-    step: Step,
+    pub(super) step: Step,
 }
 
 /// How far a candidate is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     /// It could be run; nobody asked it yet.
     Waits,
     /// Its state is final.
@@ -72,12 +74,12 @@ impl Candidate {
         self.project.as_ref()
     }
 
-    fn settle(&mut self, state: FileState) {
+    pub(super) fn settle(&mut self, state: FileState) {
         self.found.state = state;
         self.step = Step::Settled;
     }
 
-    fn fail(&mut self, fault: Fault) {
+    pub(super) fn fail(&mut self, fault: Fault) {
         let problem = fault.into_problem(&self.found.path);
         self.settle(FileState::Broken {
             problem: Box::new(problem),
@@ -152,7 +154,12 @@ impl Scanned {
             return;
         }
         for (index, candidate) in self.candidates.iter_mut().enumerate() {
-            let first = named.get(&whole(candidate));
+            let whole = whole(candidate);
+            // A link in the place of an approved file does not make it what was named.
+            if candidate.diverged.is_some() && whole != candidate.found.path {
+                continue;
+            }
+            let first = named.get(&whole);
             if let Some((_, by)) = first.filter(|(first, _)| *first != index) {
                 // What is not approved needs no approval then.
                 candidate
@@ -208,6 +215,7 @@ pub(super) fn scan(places: Places, trust: &Trust, disabled: &DisabledSources) ->
         scanned.fail(&folder, fault, trust, disabled);
     }
     for folder in &places.folders {
+        let first = scanned.candidates.len();
         if let Some(link) = dead_link(&folder.dir).filter(|_| !folder.is_named()) {
             let fault = dead_target(&link);
             let link = HookFolder {
@@ -215,10 +223,11 @@ pub(super) fn scan(places: Places, trust: &Trust, disabled: &DisabledSources) ->
                 ..folder.clone()
             };
             scanned.fail(&link, fault, trust, disabled);
-            continue;
-        }
-        if let Err(fault) = scan_folder(folder, trust, &mut scanned) {
+        } else if let Err(fault) = scan_folder(folder, trust, &mut scanned) {
             scanned.fail(folder, fault, trust, disabled);
+        }
+        if let Some(approvals) = trust.approvals() {
+            approved::restore(folder, approvals, &mut scanned.candidates, first);
         }
     }
     for candidate in &mut scanned.candidates {
@@ -244,7 +253,7 @@ impl Scanned {
         }
         let system = folder.speaks.as_str();
         let broken = BrokenSource::of(&folder.dir, folder.layer, system, fault);
-        let sources = if is_in_force(folder, None, trust) {
+        let sources = if is_in_force(folder, trust) {
             &mut self.broken
         } else {
             &mut self.untrusted
@@ -256,20 +265,10 @@ impl Scanned {
     }
 }
 
-/// Says whether hooks of a folder run, or those of one file of it: what a project brings only does where it was approved.
-fn is_in_force(folder: &HookFolder, path: Option<&Path>, trust: &Trust) -> bool {
-    let (Some(project), Some(approvals)) = (&folder.project, approvals(trust)) else {
-        return true;
-    };
-    let source = PathBuf::from(below(&folder.dir, &project.dir));
-    let name = path.map(|path| folder.name_of(path));
-    approvals
-        .approved(&project.dir)
-        .iter()
-        .any(|approved| match &name {
-            Some(name) => approved.source == source && *name == approved.name,
-            None => approved.source.starts_with(&source),
-        })
+/// Says whether hooks of a folder run as they are there: what a project brings only does where it was approved, and what was
+/// approved runs whatever the folder is now.
+fn is_in_force(folder: &HookFolder, trust: &Trust) -> bool {
+    folder.project.is_none() || trust.approvals().is_none()
 }
 
 /// Files of a folder that may load the same sources.
@@ -386,7 +385,7 @@ pub(super) fn look_at(
     beside: &Beside,
 ) -> Candidate {
     let mut candidate = look(folder, path);
-    candidate.is_in_force = is_in_force(folder, Some(&candidate.found.path), trust);
+    candidate.is_in_force = is_in_force(folder, trust);
     if candidate.step == Step::Waits {
         read(&mut candidate, folder, trust, beside);
     }
@@ -472,6 +471,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
         beside: String::new(),
         interpreter: String::new(),
         item: None,
+        diverged: None,
         known_event: None,
         language,
         is_in_force: true,
@@ -484,7 +484,7 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
 
 /// Reads a file, and asks the approvals where a project brings it.
 fn read(candidate: &mut Candidate, folder: &HookFolder, trust: &Trust, beside: &Beside) {
-    let read = match (&folder.project, approvals(trust)) {
+    let read = match (&folder.project, trust.approvals()) {
         (Some(project), Some(approvals)) => {
             read_brought(candidate, folder, project, approvals, beside)
         }
@@ -526,24 +526,8 @@ fn read_brought(
     let mut files = Vec::new();
     add(&mut files, &path, &project.dir)?;
     let own = files.first().ok_or("it cannot be read")?;
-    let mut unread = Vec::new();
-    match candidate.language {
-        None => {
-            unread.extend(check_interpreter(&own.bytes, &project.dir, &project.root)?);
-            check_program(&own.bytes, &project.dir)?;
-            candidate.interpreter = interpreter_version(&own.bytes, &project.dir);
-        }
-        Some(language) => {
-            candidate.is_isolated = script::is_isolated(&own.bytes);
-            let interpreter = language.interpreter().unwrap_or_default();
-            let line = format!("#!/usr/bin/env {interpreter}\n");
-            unread.extend(check_interpreter(
-                line.as_bytes(),
-                &project.dir,
-                &project.root,
-            )?);
-        }
-    }
+    let mut unread: Vec<String> = Vec::new();
+    unread.extend(check_own(candidate, own, &project.dir, &project.root)?);
     if beside.is_too_much {
         unread.push(too_many_beside(&folder.dir));
     }
@@ -559,6 +543,9 @@ fn read_brought(
     let shown = below(&path, &project.dir);
     let mut item = Item {
         project: project.dir.clone(),
+        root: project.root.clone(),
+        hook_text: None,
+        named: Vec::new(),
         source: below(&folder.dir, &project.dir).into(),
         name: folder.name_of(&path),
         definition: match candidate.language {
@@ -592,13 +579,38 @@ fn read_brought(
             let copies = approvals
                 .keep_copies(&item)
                 .map_err(|error| tenterhook::error_chain(&error))?;
-            candidate.run = copies.join(crate::trust::inside_copies(Path::new(&shown)));
+            candidate.run = copies.join(inside_copies(Path::new(&shown)));
+            candidate.is_in_force = true;
         }
         TrustState::Untrusted => candidate.settle(FileState::Untrusted),
-        TrustState::Changed => candidate.settle(FileState::Changed),
+        // What was approved takes its place.
+        TrustState::Changed | TrustState::Displaced => candidate.settle(FileState::Changed),
     }
     candidate.item = Some((item, state));
     Ok(())
+}
+
+/// Refuses a file whose interpreter nobody approved. Returns a note about an interpreter that may run more than the file.
+pub(super) fn check_own(
+    candidate: &mut Candidate,
+    own: &ItemFile,
+    dir: &Path,
+    root: &Path,
+) -> Result<Option<String>, String> {
+    match candidate.language {
+        None => {
+            let note = check_interpreter(&own.bytes, dir, root)?;
+            check_program(&own.bytes, dir)?;
+            candidate.interpreter = interpreter_version(&own.bytes, dir);
+            Ok(note)
+        }
+        Some(language) => {
+            candidate.is_isolated = script::is_isolated(&own.bytes);
+            let interpreter = language.interpreter().unwrap_or_default();
+            let line = format!("#!/usr/bin/env {interpreter}\n");
+            check_interpreter(line.as_bytes(), dir, root)
+        }
+    }
 }
 
 /// Refuses text without a `#!` line, since a shell would run whatever it holds, and a script whose interpreter is missing.
@@ -653,12 +665,7 @@ impl Beside {
 
     /// Returns what stands for all of the sources: other ones have another digest.
     fn digest(&self, base: &Path) -> Result<String, String> {
-        let mut text = String::new();
-        for file in self.files(base)? {
-            text.push_str(&file.sha256);
-            text.push_str(&file.path.to_string_lossy());
-        }
-        Ok(hex_digest(text.as_bytes()))
+        Ok(digest_of(self.files(base)?))
     }
 
     /// Returns the sources, named below a folder.
@@ -672,4 +679,14 @@ impl Beside {
         });
         files.as_deref().map_err(Clone::clone)
     }
+}
+
+/// Returns what stands for the sources next to a file.
+pub(super) fn digest_of<'a>(files: impl IntoIterator<Item = &'a ItemFile>) -> String {
+    let mut text = String::new();
+    for file in files {
+        text.push_str(&file.sha256);
+        text.push_str(&file.path.to_string_lossy());
+    }
+    hex_digest(text.as_bytes())
 }

@@ -10,7 +10,7 @@ use super::{Change, ChangeKind, StayReason};
 use crate::broken::BrokenSource;
 use crate::folder::{FileState, FoundFile};
 use crate::load::Loaded;
-use crate::trust::{Approvals, Brought, TrustState};
+use crate::trust::{Approvals, Brought, DivergedHook, TrustState};
 
 /// The hooks of one file.
 #[derive(Debug)]
@@ -27,12 +27,14 @@ pub(super) struct Unit {
     pub(super) wired: Vec<HookSpec>,
     /// What of it needs an approval.
     brought: Vec<Brought>,
+    /// Hooks that run as they were approved, though the project does not have them so.
+    diverged: Vec<DivergedHook>,
 }
 
 /// What decides about files that are not what they were.
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// The approvals, where what was approved goes on.
+    /// The approvals, where they decide: what was approved stays in force.
     pub(super) approvals: Option<Arc<Approvals>>,
     /// Somebody asked for a reload, so that hooks may go.
     pub(super) is_asked: bool,
@@ -60,7 +62,8 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
             | FileState::TurnedOff
             | FileState::NotExecutable
             | FileState::Untrusted
-            | FileState::Changed => None,
+            | FileState::Changed
+            | FileState::Denied { .. } => None,
         };
         units.push(Unit {
             problem,
@@ -75,6 +78,14 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
         let place = place.or_else(|| places.find(&file.join(&item.name), Layer::Project));
         if let Some(unit) = place.and_then(|place| units.get_mut(place)) {
             unit.brought.push(brought.clone());
+        }
+    }
+    for hook in &loaded.diverged {
+        let file = hook.source();
+        let place = places.find(&file, Layer::Project);
+        let place = place.or_else(|| places.find(&file.join(&hook.approved.name), Layer::Project));
+        if let Some(unit) = place.and_then(|place| units.get_mut(place)) {
+            unit.diverged.push(hook.clone());
         }
     }
     for spec in &loaded.wired {
@@ -174,12 +185,15 @@ impl Unit {
             specs: Vec::new(),
             wired: Vec::new(),
             brought: Vec::new(),
+            diverged: Vec::new(),
         }
     }
 
     /// Says whether it has hooks that need no approval.
     fn is_own(&self) -> bool {
-        self.brought.is_empty() && !(self.specs.is_empty() && self.wired.is_empty())
+        self.brought.is_empty()
+            && self.diverged.is_empty()
+            && !(self.specs.is_empty() && self.wired.is_empty())
     }
 
     /// Keeps hooks whose file is another one now, and says so once.
@@ -207,9 +221,12 @@ impl Unit {
         }
     }
 
-    fn waits(&self) -> bool {
-        let is_withheld = |brought: &Brought| brought.state != TrustState::Trusted;
-        self.brought.iter().any(is_withheld)
+    /// Says whether something of it needs an approval to run as it is now, and whether what was approved runs until then.
+    fn waits(&self) -> Option<ChangeKind> {
+        let is_other = |brought: &&Brought| brought.state != TrustState::Trusted;
+        let goes_on = !self.brought.iter().any(Brought::is_withheld);
+        let waits = self.brought.iter().find(is_other).is_some() || !self.diverged.is_empty();
+        waits.then_some(ChangeKind::Waits { goes_on })
     }
 
     /// Says whether something that ran of another unit would not run any more.
@@ -235,7 +252,8 @@ impl Unit {
             return false;
         };
         trusted.peek().is_some()
-            && trusted.all(|brought| approvals.state(&brought.item) == TrustState::Trusted)
+            // A repository that is moved away meanwhile does not take away what is in force.
+            && trusted.all(|brought| approvals.is_approved(&brought.item))
     }
 
     /// Returns what takes the place of another unit of the same file, and what is to be told of it.
@@ -297,8 +315,8 @@ impl Unit {
                 denies: !self.specs.is_empty(),
             });
         }
-        if self.waits() {
-            return Some(ChangeKind::Waits { goes_on: false });
+        if let Some(kind) = self.waits() {
+            return Some(kind);
         }
         let hooks = self.specs.len() + self.wired.len();
         (hooks > 0).then_some(ChangeKind::Reloaded { hooks })

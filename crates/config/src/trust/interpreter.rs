@@ -38,7 +38,11 @@ pub(crate) fn check_interpreter(
     dir: &Path,
     root: &Path,
 ) -> Result<Option<String>, String> {
-    let Some(line) = bytes.strip_prefix(b"#!") else {
+    // Perl and others take the options of such a line also where the system does not know it for one.
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let spaces = text.iter().take_while(|byte| b" \t".contains(byte)).count();
+    let text = text.get(spaces..).unwrap_or_default();
+    let Some(line) = text.strip_prefix(b"#!") else {
         return Ok(None);
     };
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -260,6 +264,8 @@ mod tests {
             ("#!/usr/bin/ruby -r./evil\n", true),
             ("#!/bin/bash --rcfile evil -i\n", true),
             ("#!/bin/sh -o evil\n", true),
+            ("  #!/usr/bin/perl -I.\n", true),
+            ("\u{feff}#!/usr/bin/perl -I.\n", true),
         ] {
             let checked = check_interpreter(line.as_bytes(), dir, root);
             assert_eq!(checked.is_err(), is_refused, "{line}: {checked:?}");

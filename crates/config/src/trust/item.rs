@@ -9,6 +9,8 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use tenterhook::EventName;
 
+use super::words::Named;
+
 /// The largest file that is approved.
 const FILE_LIMIT: u64 = 64 << 20;
 
@@ -17,6 +19,8 @@ const FILE_LIMIT: u64 = 64 << 20;
 pub struct Item {
     /// The folder of the project, without symbolic links.
     pub project: PathBuf,
+    /// The root of the repository that the project is in; without a repository the folder itself.
+    pub root: PathBuf,
     /// The file that has the definition, below the project where it is.
     pub source: PathBuf,
     /// What the hook is called in that file.
@@ -25,6 +29,10 @@ pub struct Item {
     pub definition: String,
     /// The files that it runs, in the order in which it names them.
     pub files: Vec<ItemFile>,
+    /// The text of the hook file that has the definition; `None` for executables and scripts.
+    pub hook_text: Option<Arc<str>>,
+    /// The words of its command and its variables that name files.
+    pub(crate) named: Vec<Named>,
     /// The events that it says it is for; empty where that is not said before it runs.
     pub events: Vec<EventName>,
     /// Parts of a command line from which no file can be read off: whatever they run is not approved one by one.
@@ -61,6 +69,31 @@ impl ItemFile {
 }
 
 impl Item {
+    /// Returns the same hook of a copy of the project in another folder.
+    pub(crate) fn moved(mut self, here: &Path) -> Self {
+        let below = self
+            .project
+            .strip_prefix(&self.root)
+            .unwrap_or(Path::new(""));
+        let root = here.ancestors().nth(below.components().count());
+        let root = root.unwrap_or(here).to_owned();
+        for file in &mut self.files {
+            for path in [&mut file.path, &mut file.target] {
+                if let Ok(below) = path.strip_prefix(&self.root) {
+                    *path = root.join(below);
+                }
+            }
+        }
+        for named in &mut self.named {
+            if let Ok(below) = named.path.strip_prefix(&self.root) {
+                named.path = root.join(below);
+            }
+        }
+        here.clone_into(&mut self.project);
+        self.root = root;
+        self
+    }
+
     /// Returns what stands for the item as a whole: other items have other digests.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
@@ -155,10 +188,13 @@ mod tests {
         };
         Item {
             project: "/p".into(),
+            root: "/p".into(),
             source: "hooks.yaml".into(),
             name: "a".to_owned(),
             definition: "command: ./a.sh".to_owned(),
             files: vec![file],
+            hook_text: None,
+            named: Vec::new(),
             events: Vec::new(),
             unread: Vec::new(),
         }
@@ -183,6 +219,20 @@ mod tests {
             assert_ne!(other.digest(), item().digest(), "{number}");
         }
         assert_eq!(item().digest(), item().digest());
+    }
+
+    #[test]
+    fn a_hook_moves_with_its_repository() {
+        let mut before = item();
+        before.project = "/repo/sub".into();
+        before.root = "/repo".into();
+        before.files[0].path = "/repo/lib.sh".into();
+        before.files[0].target = "/repo/sub/a.sh".into();
+        let moved = before.moved(Path::new("/copy/of/sub"));
+        assert_eq!(moved.project, Path::new("/copy/of/sub"));
+        assert_eq!(moved.root, Path::new("/copy/of"));
+        assert_eq!(moved.files[0].path, Path::new("/copy/of/lib.sh"));
+        assert_eq!(moved.files[0].target, Path::new("/copy/of/sub/a.sh"));
     }
 
     #[test]

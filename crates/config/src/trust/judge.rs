@@ -1,4 +1,4 @@
-//! Whether a hook of a project's file may run, and from where it runs.
+//! Whether a hook of a project's hook file may run, and from where it runs.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tenterhook::{
-    Answer, Call, EventClass, EventKind, EventName, Handler, HandlerError, HookId, HookSpec, Layer,
+    Answer, Call, EventClass, EventKind, EventName, Handler, HandlerError, HookId, HookSpec,
     OnError, Policy, Source,
 };
 
+use super::search_path;
 use super::words::{mentioned, shown};
 use super::{Approvals, Approved, Item, NamedFiles, Rebased, TrustState, words::Ground};
 use crate::draft::{Action, Context, Draft};
-use crate::folder::is_in_force;
-use crate::folder_name::FolderName;
 use crate::project::Project;
 use crate::report::Report;
 
@@ -28,6 +27,8 @@ pub struct Brought {
     pub state: TrustState,
     /// The events that it is for; empty is an executable that was not asked, since that would run it.
     pub events: Vec<EventName>,
+    /// It was approved in another version than this one, and the approved version is in force.
+    pub is_approved_in_force: bool,
 }
 
 impl Brought {
@@ -42,7 +43,13 @@ impl Brought {
             item,
             state,
             events,
+            is_approved_in_force: false,
         }
+    }
+
+    /// Says whether nothing of it runs: neither this version nor one that was approved.
+    pub fn is_withheld(&self) -> bool {
+        self.state != TrustState::Trusted && !self.is_approved_in_force
     }
 
     /// Says whether it could stop something if it ran.
@@ -55,6 +62,7 @@ impl Brought {
     pub(crate) fn reason(&self) -> String {
         let found = match self.state {
             TrustState::Changed => "was changed since it was approved",
+            TrustState::Displaced => "was approved for another repository",
             TrustState::Untrusted | TrustState::Trusted => "is not trusted in this project",
         };
         format!("the hook {found}; look at it with `tenterhook trust --show`")
@@ -70,9 +78,7 @@ pub(crate) fn judge(
     draft: &mut Draft,
 ) -> Option<Brought> {
     let (project, source) = Project::of_file(report.source().path());
-    let working_dir = draft.working_dir.as_ref();
-    let expanded = working_dir.map(|(dir, _)| context.options.environment.expand_path(dir));
-    let dir = project.dir.join(expanded.unwrap_or_default());
+    let dir = project.dir.join(working_dir(context, draft));
     let ground = Ground {
         dir: &dir,
         project: &project.dir,
@@ -102,7 +108,10 @@ pub(crate) fn judge(
             .map(|event| event.name.clone())
             .collect(),
         unread: std::mem::take(&mut files.unread),
+        hook_text: Some(report.source().shared_text()),
+        named: files.for_approval(),
         project: project.dir.clone(),
+        root: project.root.clone(),
     };
     let state = approvals.state(&item);
     if state != TrustState::Trusted {
@@ -124,29 +133,78 @@ pub(crate) fn judge(
         };
         draft.shown = draft.action.text();
         rebased.apply(&files, &mut draft.action, &mut draft.env);
+        leave_project_out(draft, &project.root);
         draft.reread_python();
     }
     let events = draft.events.iter().map(|event| event.name.clone());
     Some(Brought::new(item, state, events.collect()))
 }
 
-/// Returns the hooks that deny in the place of one that does not run: on every gate that it is for, or was for when it was
-/// approved, whatever its matcher says now.
-pub(crate) fn denials(
-    specs: Vec<HookSpec>,
-    brought: &Brought,
+/// Makes a command find its programs outside of the project. What it names there runs from its approved copy; whatever else
+/// stands in a folder of the search path by now was never approved.
+fn leave_project_out(draft: &mut Draft, root: &Path) {
+    let is_command = matches!(draft.action, Action::Line { .. } | Action::Argv(_));
+    if !is_command || draft.env.iter().any(|(name, _)| name == "PATH") {
+        return;
+    }
+    if let Some(search) = search_path::outside(&[root]) {
+        let search = search.to_string_lossy().into_owned();
+        draft.env.push(("PATH".to_owned(), search));
+    }
+}
+
+fn working_dir(context: &Context<'_>, draft: &Draft) -> PathBuf {
+    let dir = draft.working_dir.as_ref();
+    let expanded = dir.map(|(dir, _)| context.options.environment.expand_path(dir));
+    expanded.unwrap_or_default()
+}
+
+/// Makes a draft of an approved hook file run the approved copies, if it is what was approved. The error says why not.
+pub(crate) fn restore(
     approvals: &Approvals,
-) -> Vec<HookSpec> {
+    item: Item,
+    approved: &Approved,
+    draft: &mut Draft,
+) -> Result<(), String> {
+    let project = item.project.clone();
+    let ground = Ground {
+        dir: &project,
+        project: &project,
+        root: &item.root,
+    };
+    let files = NamedFiles::of_approval(item.named.clone());
+    if let Some(path) = files.without_copy(&item.files, &project) {
+        return Err(format!(
+            "its command reads `{}` from the project, not from an approved copy",
+            path.display()
+        ));
+    }
+    let copies = approvals.copies_of(&project, approved);
+    let shown = draft.action.text();
+    let definition = definition(draft);
+    let rebased = Rebased {
+        ground,
+        copies: &copies,
+    };
+    rebased.apply(&files, &mut draft.action, &mut draft.env);
+    leave_project_out(draft, &item.root);
+    draft.shown = shown;
+    draft.reread_python();
+    let restored = Item { definition, ..item };
+    if restored.digest() != approved.digest {
+        return Err(
+            "its definition stands for something else than when it was approved".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Returns the hooks that deny instead of untrusted ones, on every gate that they are for.
+pub(crate) fn denials(specs: Vec<HookSpec>, brought: &Brought) -> Vec<HookSpec> {
     let Some(source) = specs.first().map(|spec| spec.source.clone()) else {
         return Vec::new();
     };
-    let mut events: Vec<EventName> = specs.into_iter().filter_map(|spec| spec.event).collect();
-    let before = approvals.before(&brought.item);
-    events.extend(
-        before
-            .into_iter()
-            .flat_map(|approved| approved.events.clone()),
-    );
+    let events = specs.into_iter().filter_map(|spec| spec.event).collect();
     deny(&brought.item.name, events, &source, &brought.reason())
 }
 
@@ -176,54 +234,6 @@ pub(crate) fn deny(
         }
     });
     denials.collect()
-}
-
-/// An approved hook that the project does not bring any more: why that matters, and what denies in its place.
-#[derive(Debug)]
-pub struct Gone {
-    /// What was approved.
-    pub approved: Approved,
-    /// The hook file or folder that it was approved of.
-    pub path: PathBuf,
-    /// Hooks that deny in its place.
-    pub denials: Vec<HookSpec>,
-}
-
-/// Returns what was approved in projects and is not among what they bring: removed, renamed, not executable or broken.
-/// What was approved in another workspace than the one that was looked at is not looked for.
-pub fn gone<'a>(
-    approvals: &Approvals,
-    projects: impl IntoIterator<Item = &'a Path>,
-    brought: &[Brought],
-    workspace: Option<&FolderName>,
-) -> Vec<Gone> {
-    let is_there = |project: &Path, approved: &Approved| {
-        brought.iter().any(|brought| {
-            let item = &brought.item;
-            item.project == project && item.source == approved.source && item.name == approved.name
-        })
-    };
-    let mut gone = Vec::new();
-    for project in projects {
-        let missing = approvals.approved(project).iter();
-        let missing = missing.filter(|approved| {
-            !is_there(project, approved) && is_in_force(&approved.source, workspace)
-        });
-        for approved in missing {
-            let source = Source {
-                layer: Layer::Project,
-                path: Some(project.join(&approved.source)),
-                line: None,
-            };
-            let reason = "the hook was approved and is gone; `tenterhook trust --revoke` takes the approval back";
-            gone.push(Gone {
-                denials: deny(&approved.name, approved.events.clone(), &source, reason),
-                path: project.join(&approved.source),
-                approved: approved.clone(),
-            });
-        }
-    }
-    gone
 }
 
 /// The policy of what stands for an untrusted gate.

@@ -144,7 +144,8 @@ const PROGRAMS: &[ProgramRow] = &[
             ("--slurpfile", &[Use::Text, Use::Input]),
             ("--rawfile", &[Use::Text, Use::Input]),
         ],
-        operands: Operands::First(Use::JqCode, &["-f", "--from-file"], Use::Input),
+        // Before 1.8, `jq` takes its code from the first of these files when it has `-f`.
+        operands: Operands::First(Use::JqCode, &["-f", "--from-file"], Use::JqFile),
     },
     ProgramRow {
         names: &["grep", "egrep", "fgrep"],

@@ -22,6 +22,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use tenterhook_process::plain_words;
 
 use super::interpreter::{check_interpreter, in_search_path};
@@ -81,18 +82,20 @@ pub(crate) struct NamedFiles {
     pub(crate) unread: Vec<String>,
 }
 
-#[derive(Debug)]
-struct Named {
+/// A word that names a file. An approval keeps it, so that the approved copies can be put in the place of these files when
+/// the files are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Named {
     place: Place,
     /// The whole path.
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The file is there.
     exists: bool,
     /// It counts because its folder does.
     is_in_folder: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
     /// A part of a line for a shell.
     Line(Range<usize>),
@@ -435,6 +438,41 @@ impl NamedFiles {
             }
         }
         Ok(files)
+    }
+}
+
+impl NamedFiles {
+    /// Makes those that were kept of an approved hook.
+    pub(crate) const fn of_approval(words: Vec<Named>) -> Self {
+        Self {
+            words,
+            unread: Vec::new(),
+        }
+    }
+
+    /// Returns what an approval keeps of them.
+    pub(crate) fn for_approval(&self) -> Vec<Named> {
+        self.words.clone()
+    }
+
+    /// Returns an approved file that the hook would read from the project: one that stands somewhere in its command where no
+    /// other path can be put.
+    pub(crate) fn without_copy<'a>(
+        &self,
+        approved: &'a [ItemFile],
+        project: &Path,
+    ) -> Option<&'a Path> {
+        let lacks_copy = |file: &&ItemFile| {
+            let named = self.words.iter();
+            // The files of a folder are replaced with it.
+            let named = named
+                .filter(|named| !named.is_in_folder && shown(&named.path, project) == file.path);
+            let (others, placed): (Vec<_>, Vec<_>) =
+                named.partition(|named| matches!(named.place, Place::Nowhere));
+            placed.len() < others.len()
+        };
+        let mut approved = approved.iter();
+        approved.find(lacks_copy).map(|file| file.path.as_path())
     }
 }
 
@@ -970,10 +1008,17 @@ mod tests {
             "test",
             "rules.jq",
             "audit.log",
+            "import.jq",
         ] {
             let path = project.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
+            let is_import = file == "import.jq";
+            let text = if is_import {
+                "import \"./evil\" as e; ."
+            } else {
+                ""
+            };
+            fs::write(path, text).unwrap();
         }
         let ground = Ground {
             dir: &project,
@@ -1154,6 +1199,12 @@ mod tests {
             ("cat sub", &[], false, "cat sub"),
             ("cat -- test -", &["test"], true, "cat -- /c/test -"),
             ("jq -f test", &["test"], true, "jq -f /c/test"),
+            (
+                "jq import.jq -f test",
+                &["import.jq", "test"],
+                false,
+                "jq /c/import.jq -f /c/test",
+            ),
             ("jq -rf test", &["test"], true, "jq -rf /c/test"),
             (
                 "jq -Lsub -f test",

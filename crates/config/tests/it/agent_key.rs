@@ -4,7 +4,7 @@
 use std::fs;
 
 use tenterhook::Layer;
-use tenterhook_config::{Layers, Loaded, Severity, Toolset, load_files};
+use tenterhook_config::{Layers, Loaded, Severity, Toolset, Trust, load_files};
 
 use crate::{load, loaded, options};
 
@@ -327,7 +327,7 @@ fn a_folder_in_hooks_d_is_passed_over_whatever_it_is_called() {
         user: Some(home.path().to_owned()),
         ..Layers::default()
     };
-    let files = layers.hook_files();
+    let files = layers.hook_files(&Trust::default());
     assert_eq!(files, [(hooks.join("a.yaml"), Layer::User)]);
     let loaded = load_files(files, &options()).unwrap();
     assert_eq!(events(&loaded), ["stop"]);

@@ -280,9 +280,15 @@ async fn an_extension_of_a_project_is_never_started_before_it_is_approved() {
         .discover()
         .await
         .unwrap();
-    assert_eq!(*state(&found, &path), FileState::Changed);
-    assert!(!found.specs.is_empty(), "what it may guard is denied");
-    assert_eq!(marks(&place).len(), 1);
+    assert_eq!(found.brought[0].state, TrustState::Changed);
+    assert!(found.brought[0].is_approved_in_force);
+    assert!(matches!(*state(&found, &path), FileState::Script { .. }));
+    assert_eq!(ids(&found), ["guard"]);
+    assert_eq!(
+        marks(&place),
+        [ran_in.as_str(); 2],
+        "the approved copy runs again"
+    );
 }
 
 #[tokio::test]

@@ -85,12 +85,13 @@ impl Session {
             .strict(self.is_strict)
             .data_dir(Some(self.place.data()));
         let files = layers
-            .hook_files_and(&[], &DisabledSources::default())
+            .hook_files_and(&[], &DisabledSources::default(), &options.trust)
             .files;
         let mut loaded = load_files(files, &options).unwrap();
         let discovered = search.clone().lenient(true).discover().await.unwrap();
         loaded.specs.extend(discovered.specs);
         loaded.brought.extend(discovered.brought);
+        loaded.diverged.extend(discovered.diverged);
         let scope = self.engine.scope(Scope::Global);
         scope.replace(loaded.specs.clone());
         let sources = Sources {
@@ -119,7 +120,7 @@ impl Session {
             trust: trust.clone(),
             ..LoadOptions::of_process()
         };
-        let files = load_files(layers.hook_files(), &options).unwrap();
+        let files = load_files(layers.hook_files(&options.trust), &options).unwrap();
         let found = Discovery::of_layers(&layers)
             .trust(trust)
             .lenient(true)
@@ -443,6 +444,8 @@ async fn hooks_stay_when_their_folder_becomes_a_dead_link() {
     assert_eq!(session.stopped().await.as_deref(), Some("two"));
 }
 
+const GOES_ON: &str = "guard.py is not as it was approved; the approved version stays in force until you approve the change";
+
 #[tokio::test]
 async fn an_agent_does_not_get_rid_of_the_guards_of_its_project() {
     let mut session = Session::new();
@@ -451,7 +454,7 @@ async fn an_agent_does_not_get_rid_of_the_guards_of_its_project() {
     session.approve().await;
     session = session.begin().await;
     assert_eq!(session.stopped().await.as_deref(), Some("no"));
-    let goes_on = "guard.py waits for an approval: it is not what was approved, which goes on";
+    let goes_on = GOES_ON;
     for change in [&GUARD.replace("'no'", "'yes'"), "import nowhere\n", ""] {
         write(&guard, change);
         assert_eq!(session.lines().await, [goes_on], "{change}");
@@ -473,28 +476,50 @@ async fn an_agent_does_not_get_rid_of_the_guards_of_its_project() {
 }
 
 #[tokio::test]
-async fn what_is_not_approved_any_more_denies_where_that_is_wanted() {
+async fn an_approved_guard_stays_in_force_during_a_session_that_denies_what_is_untrusted() {
     let mut session = Session {
         denies: true,
         ..Session::new()
     };
     let guard = session.project("guard.py");
-    write(
-        &guard,
-        "from tenterhook import on\non('pre_tool_use')(lambda event: None)\n",
-    );
+    write(&guard, GUARD);
     session.approve().await;
     session = session.begin().await;
-    assert_eq!(session.stopped().await, None);
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
     write(&guard, "# nothing\n");
-    assert_eq!(session.lines().await, ["guard.py waits for an approval"]);
-    assert!(session.stopped().await.is_some());
+    assert_eq!(session.lines().await, [GOES_ON]);
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
     fs::remove_file(&guard).unwrap();
+    assert_eq!(session.lines().await, [GOES_ON]);
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
+}
+
+#[tokio::test]
+async fn a_guard_that_was_restored_when_the_session_began_stays_in_force() {
+    let mut session = Session::new();
+    let guard = session.project("guard.py");
+    write(&guard, GUARD);
+    session.approve().await;
+    write(&guard, "# nothing\n");
+    session = session.begin().await;
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
+    assert_eq!(session.lines().await, NOTHING);
+    write(&guard, "# nothing else\n");
+    assert_eq!(session.lines().await, [GOES_ON]);
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
+    fs::remove_dir_all(guard.parent().unwrap()).unwrap();
+    session.lines().await;
+    assert_eq!(session.stopped().await.as_deref(), Some("no"));
+    session.reload().await;
     assert_eq!(
-        session.lines().await,
-        ["unloaded guard.py: its hooks are gone"]
+        session.stopped().await.as_deref(),
+        Some("no"),
+        "a reload is no approval"
     );
-    assert!(session.stopped().await.is_some());
+    let project = session.place.project.clone();
+    session.approvals().revoke(&project, |_| true).unwrap();
+    session.reload().await;
+    assert_eq!(session.stopped().await, None);
 }
 
 // M19: a switch unloads the hooks of one workspace and loads those of the other.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenterhook::{Engine, Layer, Origin, Scope, events};
 use tenterhook_config::{
-    Approvals, Discovered, Discovery, FileState, LoadOptions, Loaded, Trust, TrustError,
-    TrustState, load_file,
+    Approvals, Discovered, Discovery, Divergence, FileState, LoadOptions, Loaded, Trust,
+    TrustError, TrustState, load_file,
 };
 use tenterhook_protocol::event::PreToolUse;
 
@@ -33,6 +33,14 @@ impl Guarded {
         let guarded = Self { place };
         guarded.write(".tenterhook/hooks.yaml", HOOKS);
         guarded.write(".tenterhook/guard.sh", &guarded.script("approved"));
+        guarded
+    }
+
+    /// Makes one whose guard denies.
+    fn denying() -> Self {
+        let guarded = Self::new();
+        let script = guarded.script("approved") + "echo no >&2\nexit 2\n";
+        guarded.write(".tenterhook/guard.sh", &script);
         guarded
     }
 
@@ -130,8 +138,8 @@ async fn a_hook_of_a_project_runs_once_it_is_approved() {
     );
 }
 
-#[test]
-fn whatever_changes_takes_the_approval_away() {
+#[tokio::test]
+async fn whatever_changes_needs_an_approval_and_the_approved_version_runs_until_then() {
     type Change = fn(&Guarded);
     let changes: [(&str, Change); 8] = [
         ("one byte of the script", |guarded| {
@@ -184,7 +192,11 @@ fn whatever_changes_takes_the_approval_away() {
         assert_eq!(guarded.state(), TrustState::Trusted, "{what}");
         change(&guarded);
         assert_eq!(guarded.state(), TrustState::Changed, "{what}");
-        assert!(guarded.load().specs.is_empty(), "{what}");
+        let loaded = guarded.load();
+        assert_eq!(loaded.diverged[0].denies, None, "{what}");
+        assert_eq!(loaded.diverged[0].divergence, Divergence::Changed, "{what}");
+        guarded.runs(&loaded).await;
+        assert_eq!(guarded.marks("approved"), 1, "{what}");
         guarded.approve();
         assert_eq!(guarded.state(), TrustState::Trusted, "{what}");
     }
@@ -325,7 +337,7 @@ fn a_file_of_approvals_that_others_could_have_written_is_refused() {
         ("damaged", "{".to_owned()),
         (
             "of another version",
-            text.replace("\"version\": 1", "\"version\": 9"),
+            text.replace("\"version\": 2", "\"version\": 9"),
         ),
         ("of another user", text.replace("\"user\": ", "\"user\": 4")),
     ] {
@@ -376,21 +388,34 @@ async fn an_executable_of_a_project_is_asked_and_run_once_it_is_approved() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text + "\n").unwrap();
     let third = discover(&place, true).await;
-    assert_eq!(third.files[0].state, FileState::Changed);
-    assert_eq!(place.asked(), 1);
-    // Its older version said what it is for, so only that is denied.
-    let denied: Vec<_> = third
-        .specs
-        .iter()
-        .map(|spec| spec.event.clone().unwrap())
-        .collect();
-    assert_eq!(
-        denied
-            .iter()
-            .map(tenterhook::EventName::as_str)
-            .collect::<Vec<_>>(),
-        ["pre_tool_use"]
-    );
+    assert!(matches!(third.files[0].state, FileState::Hook { .. }));
+    assert_eq!(third.diverged[0].divergence, Divergence::Changed);
+    assert!(third.brought[0].is_approved_in_force);
+    assert_eq!(place.asked(), 1, "the approved version is known");
+    assert_eq!(third.specs.len(), 1);
+    fs::remove_dir_all(place.project.join(".kodelet")).unwrap();
+    let fourth = discover(&place, false).await;
+    assert_eq!(fourth.diverged[0].divergence, Divergence::Missing);
+    assert_eq!(fourth.specs.len(), 1);
+    assert_eq!(fourth.specs[0].event, third.specs[0].event);
+}
+
+#[tokio::test]
+async fn an_approved_executable_whose_copy_is_damaged_denies_what_it_guarded() {
+    let place = Place::new();
+    let folder = place.project.join(".kodelet/hooks");
+    let path = place.hook(&folder, "guard", "before_tool_call");
+    approve(&place, discover(&place, false).await);
+    assert_eq!(discover(&place, false).await.specs.len(), 1);
+    fs::remove_file(&path).unwrap();
+    fs::remove_dir_all(place.data().join("trust/files")).unwrap();
+    let found = discover(&place, false).await;
+    let denied = found.specs.iter().map(|spec| spec.event.clone().unwrap());
+    let denied: Vec<String> = denied.map(|event| event.as_str().to_owned()).collect();
+    assert_eq!(denied, ["pre_tool_use"], "its approved version said so");
+    let reason = found.diverged[0].denies.as_deref().unwrap();
+    assert!(reason.contains("cannot be read"), "{reason}");
+    assert_eq!(place.asked(), 1, "nothing of it runs");
 }
 
 #[tokio::test]
@@ -457,7 +482,9 @@ async fn sources_beside_an_executable_are_approved_and_run_with_it() {
     assert_eq!(discover(&place, false).await.specs.len(), 1);
     fs::write(folder.join("lib/name.sh"), "echo agent_stop\n").unwrap();
     let changed = discover(&place, false).await;
-    assert_eq!(changed.files[0].state, FileState::Changed);
+    assert_eq!(changed.brought[0].state, TrustState::Changed);
+    let event = changed.specs[0].event.as_ref().unwrap();
+    assert_eq!(event.as_str(), "turn_end", "the approved source is loaded");
 }
 
 #[tokio::test]
@@ -501,7 +528,7 @@ fn keep_changing(path: &Path, texts: &[String; 2], stop: &AtomicBool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_races_the_check_never_gets_its_bytes_run() {
-    const ROUNDS: usize = 10_000;
+    const ROUNDS: usize = 1_000;
     let guarded = Guarded::new();
     guarded.approve();
     let path = guarded.place.project.join(".tenterhook/guard.sh");
@@ -513,22 +540,17 @@ async fn a_writer_that_races_the_check_never_gets_its_bytes_run() {
     };
     let options = guarded.options();
     let file = guarded.place.project.join(".tenterhook/hooks.yaml");
-    let mut ran = 0;
+    let mut changed = 0;
     for _ in 0..ROUNDS {
         let loaded = load_file(&file, Layer::Project, &options).unwrap();
-        if !loaded.specs.is_empty() {
-            guarded.runs(&loaded).await;
-            ran += 1;
-        }
+        guarded.runs(&loaded).await;
+        changed += loaded.diverged.len();
     }
     stop.store(true, Ordering::Relaxed);
     writer.join().unwrap();
     assert_eq!(guarded.marks("evil"), 0);
-    assert_eq!(guarded.marks("approved"), ran);
-    assert!(
-        ran > 100,
-        "the approved bytes were there {ran} times of {ROUNDS}"
-    );
+    assert_eq!(guarded.marks("approved"), ROUNDS);
+    assert!(changed > 0, "the writer was never seen");
 }
 
 #[test]
@@ -547,40 +569,121 @@ fn every_event_can_be_withheld() {
 }
 
 #[tokio::test]
-async fn a_changed_gate_denies_what_it_was_approved_for_whatever_it_says_now() {
-    let deny = |guarded: &Guarded| LoadOptions {
-        deny_untrusted: true,
+async fn a_changed_gate_guards_as_approved_whatever_it_says_now() {
+    let options = |guarded: &Guarded, deny_untrusted| LoadOptions {
+        deny_untrusted,
         ..guarded.options()
     };
     for changed in [
         HOOKS.replace("pre_tool_use", "turn_end"),
         format!("{HOOKS}    matcher: nothing\n"),
         format!("{HOOKS}    agent: nobody\n"),
+        HOOKS.replace("name: guard", "name: other"),
+        "hooks: []\n".to_owned(),
+        "hooks: [".to_owned(),
     ] {
-        let guarded = Guarded::new();
-        guarded.approve();
-        guarded.write(".tenterhook/hooks.yaml", &changed);
-        let path = guarded.place.project.join(".tenterhook/hooks.yaml");
-        let loaded = load_file(&path, Layer::Project, &deny(&guarded)).unwrap();
-        assert!(!guarded.runs(&loaded).await, "{changed}");
+        for deny_untrusted in [false, true] {
+            // A new name is a new hook, which denies first where untrusted ones do.
+            if deny_untrusted && changed.contains("other") {
+                continue;
+            }
+            let guarded = Guarded::denying();
+            guarded.approve();
+            guarded.write(".tenterhook/hooks.yaml", &changed);
+            let path = guarded.place.project.join(".tenterhook/hooks.yaml");
+            let options = options(&guarded, deny_untrusted);
+            let loaded = load_file(&path, Layer::Project, &options).unwrap();
+            assert!(!guarded.runs(&loaded).await, "{changed}");
+            assert_eq!(guarded.marks("approved"), 1, "{changed}");
+            let [hook] = loaded.diverged.as_slice() else {
+                panic!("{:?}", loaded.diverged);
+            };
+            assert_eq!(
+                (hook.denies.as_deref(), &*hook.approved.name),
+                (None, "guard")
+            );
+        }
     }
 }
 
 #[tokio::test]
-async fn an_approved_hook_that_is_gone_is_missed_and_can_be_made_to_deny() {
+async fn a_gate_that_only_the_changed_version_has_denies_where_that_is_wanted() {
     let guarded = Guarded::new();
     guarded.approve();
-    guarded.write(".tenterhook/hooks.yaml", "hooks: []\n");
-    let loaded = guarded.load();
-    let project = guarded.place.project.as_path();
-    let gone = tenterhook_config::gone(&guarded.approvals(), [project], &loaded.brought, None);
-    let [gone] = <[_; 1]>::try_from(gone).unwrap();
-    assert_eq!(gone.approved.name, "guard");
-    let denying = Loaded {
-        specs: gone.denials,
-        ..Loaded::default()
+    let changed = HOOKS.replace("pre_tool_use", "user_prompt_submit");
+    guarded.write(".tenterhook/hooks.yaml", &changed);
+    let options = LoadOptions {
+        deny_untrusted: true,
+        ..guarded.options()
     };
-    assert!(!guarded.runs(&denying).await);
+    let path = guarded.place.project.join(".tenterhook/hooks.yaml");
+    let loaded = load_file(&path, Layer::Project, &options).unwrap();
+    let events = loaded.specs.iter().map(|spec| spec.event.clone().unwrap());
+    let events: Vec<String> = events.map(|event| event.as_str().to_owned()).collect();
+    assert_eq!(events, ["pre_tool_use", "user_prompt_submit"]);
+}
+
+#[tokio::test]
+async fn an_approved_hook_whose_files_are_all_gone_runs_from_its_copies() {
+    let guarded = Guarded::denying();
+    guarded.approve();
+    fs::remove_dir_all(guarded.place.project.join(".tenterhook")).unwrap();
+    let loaded = guarded.load();
+    assert!(!guarded.runs(&loaded).await);
+    assert_eq!(guarded.marks("approved"), 1);
+    assert_eq!(loaded.diverged[0].divergence, Divergence::Missing);
+}
+
+#[tokio::test]
+async fn an_approval_of_the_first_version_counts_as_long_as_it_fits_and_denies_then() {
+    let guarded = Guarded::new();
+    guarded.approve();
+    let file = guarded.approvals().path();
+    let mut book: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    book["version"] = 1.into();
+    let project = guarded.place.project.to_str().unwrap();
+    let approved = book["projects"][project][0].as_object_mut().unwrap();
+    for key in ["root", "hook_file", "repository"] {
+        assert!(approved.remove(key).is_some(), "{key}");
+    }
+    fs::write(&file, book.to_string()).unwrap();
+    let loaded = guarded.load();
+    assert!(guarded.runs(&loaded).await);
+    assert_eq!(guarded.marks("approved"), 1);
+    guarded.write(".tenterhook/guard.sh", &guarded.script("evil"));
+    let loaded = guarded.load();
+    assert!(!guarded.runs(&loaded).await);
+    assert_eq!((guarded.marks("approved"), guarded.marks("evil")), (1, 0));
+    let reason = loaded.diverged[0].denies.as_deref().unwrap();
+    assert!(reason.contains("older version of tenterhook"), "{reason}");
+    // What is approved again is complete.
+    guarded.write(".tenterhook/guard.sh", &guarded.script("approved"));
+    guarded.approve();
+    guarded.write(".tenterhook/guard.sh", &guarded.script("evil"));
+    assert_eq!(guarded.load().diverged[0].denies, None);
+}
+
+#[tokio::test]
+async fn a_file_that_the_command_reads_from_the_project_is_no_approved_copy() {
+    let guarded = Guarded::new();
+    guarded.write("verdict", "deny");
+    guarded.write(
+        ".tenterhook/hooks.yaml",
+        "hooks: [{name: guard, event: pre_tool_use, command: cat verdict | cat}]\n",
+    );
+    guarded.approve();
+    guarded.write("verdict", "{}");
+    let loaded = guarded.load();
+    assert!(
+        !guarded.runs(&loaded).await,
+        "it denies, since it would read the changed file"
+    );
+    let reason = loaded.diverged[0].denies.as_deref().unwrap();
+    assert!(
+        reason.contains("reads `verdict` from the project"),
+        "{reason}"
+    );
 }
 
 #[tokio::test]

@@ -963,7 +963,9 @@ async fn a_question_ends_with_the_call_that_asks_it() {
                 Question(Arc::clone(&self.given_up))
             });
             Box::pin(async move {
-                let _question = question;
+                if question.is_none() {
+                    return Err(Refusal::Failed("not today".to_owned()));
+                }
                 std::future::pending().await
             })
         }
@@ -974,13 +976,14 @@ async fn a_question_ends_with_the_call_that_asks_it() {
         given_up: Arc::clone(&given_up),
     }));
     let awaits = "await ctx.ui.confirm('Sure?'); ";
-    let leaves = "void ctx.ui.confirm('Sure?')";
+    // The answer to the second request shows that the first one has reached the host.
+    let leaves = "void ctx.ui.confirm('Sure?'); await pi.sendUserMessage('go on').catch(() => {})";
     stage
         .add(API, "a.js", &extension("tool_call", &[awaits, leaves]))
         .await;
     let event = json!({ "type": "tool_call", "toolName": "bash", "input": {} }).to_string();
     let cancel = CancellationToken::new();
-    let within = Duration::from_secs(60);
+    let within = Duration::from_mins(1);
     let call = stage
         .worker
         .handle((0, 0), event.as_bytes(), within, &cancel);
@@ -996,7 +999,7 @@ async fn a_question_ends_with_the_call_that_asks_it() {
         .handle((0, 1), event.as_bytes(), within, &never)
         .await;
     assert!(answer.is_ok());
-    let both = tokio::time::timeout(Duration::from_secs(60), given_up.acquire_many(2));
+    let both = tokio::time::timeout(Duration::from_mins(1), given_up.acquire_many(2));
     both.await
         .expect("somebody is still asked")
         .unwrap()

@@ -72,7 +72,7 @@ const SETSID: &str = "/usr/bin/setsid";
 const LINE: usize = 32;
 
 /// How long the end of the guard is waited for, and how often it is looked for.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+const LAST_MOMENT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_micros(200);
 
 static GUARD: Mutex<Guard> = Mutex::new(Guard::new());

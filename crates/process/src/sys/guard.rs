@@ -23,8 +23,8 @@
 //!
 //! # Who is reached
 //!
-//! Every process in the group of a child, and on Linux also its descendants in other groups (`timeout` makes one, and so
-//! does `setsid`) as long as the chain of their parents is intact. Out of reach are processes that have left both their
+//! Every process in the group of a child, and on Linux also descendants of the group's members in other groups (`timeout`
+//! makes one, and so does `setsid`) as long as the chain of their parents up to a member is intact. Out of reach are processes that have left both their
 //! group and their parents, as daemons do, and a child that was started in the microseconds before this process was
 //! killed and had no line yet. A program that runs under the same user can also kill the guard itself; the next
 //! start of a child replaces it.
@@ -72,7 +72,7 @@ const SETSID: &str = "/usr/bin/setsid";
 const LINE: usize = 32;
 
 /// How long the end of the guard is waited for, and how often it is looked for.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+const LAST_MOMENT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_micros(200);
 
 static GUARD: Mutex<Guard> = Mutex::new(Guard::new());

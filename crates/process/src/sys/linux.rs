@@ -93,12 +93,9 @@ pub(super) fn start_time(pid: Pid) -> Option<u64> {
 }
 
 /// Returns the processes below one that leads a group which are not in that group, with their start times. `timeout` and
-/// `setsid` start such processes. A process whose parent has ended is below another one and is only found in the group.
+/// `setsid` start such processes. A process whose parent has ended is below another one and is not found.
 pub(super) fn strays(leader: Pid) -> Vec<(Pid, u64)> {
     let mut below = children(leader);
-    let members = members(leader).filter(|pid| *pid != leader && !below.contains(pid));
-    let members: Vec<Pid> = members.collect();
-    below.extend(members);
     let mut looked_at = 0;
     while let Some(&pid) = below.get(looked_at)
         && below.len() < MAX_DESCENDANTS
@@ -112,14 +109,6 @@ pub(super) fn strays(leader: Pid) -> Vec<(Pid, u64)> {
         .filter(|pid| field(*pid, GROUP).is_some_and(|found: i32| found != group))
         .filter_map(|pid| Some((pid, start_time(pid)?)))
         .collect()
-}
-
-/// Returns the processes of a group.
-fn members(group: Pid) -> impl Iterator<Item = Pid> {
-    let entries = read_dir("/proc").into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    let group = group.as_raw_nonzero().get();
-    ids.filter(move |pid| field(*pid, GROUP).is_some_and(|found: i32| found == group))
 }
 
 /// Returns the children of all threads of a process.

@@ -3,7 +3,7 @@
 //! A redactor recognises a secret by its whole form, or by a name in front of it. What is left of a secret at a cut has
 //! neither, so it would pass. Therefore a cut never leaves a part of a word: a beginning ends behind a separator, and an
 //! end begins with a line, because a name in front of a secret is on the same line. Only of a line that goes on for
-//! [`MAX_WORD`] bytes the rest is kept, from a whole word on.
+//! 8 KiB the rest is kept, from a whole word on.
 //!
 //! This works without knowing secrets, so it also serves streams, of which the rest is never seen. Keys of several lines
 //! are for the redactor, which knows their first and last lines. Lines that can be the middle of a key have neither, so

@@ -3,6 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+/// What is searched when every entry leads into a project. An empty search path would mean the working folder.
+const STANDARD: &str = "/usr/bin:/bin";
+
 /// Returns the search path without what is below these folders, and without relative entries, which lead into the
 /// working folder. `None`: it has neither.
 pub(super) fn outside(roots: &[&Path]) -> Option<OsString> {
@@ -21,7 +24,12 @@ fn without(search: &OsStr, roots: &[&Path]) -> Option<OsString> {
     if kept.len() == all.len() {
         return None;
     }
-    std::env::join_paths(kept).ok()
+    let joined = std::env::join_paths(kept).ok();
+    Some(
+        joined
+            .filter(|it| !it.is_empty())
+            .unwrap_or_else(|| STANDARD.into()),
+    )
 }
 
 #[cfg(test)]
@@ -43,6 +51,8 @@ mod tests {
             (format!("/usr/bin:{link}:/bin"), Some("/usr/bin:/bin")),
             ("bin:/usr/bin:.".to_owned(), Some("/usr/bin")),
             (":/usr/bin".to_owned(), Some("/usr/bin")),
+            (format!("{bin}"), Some(STANDARD)),
+            ("bin:.".to_owned(), Some(STANDARD)),
             ("/usr/bin:/bin".to_owned(), None),
         ] {
             let found = without(search.as_ref(), &[&root]);

@@ -1,12 +1,10 @@
-//! Approved files of a folder that the project no longer has as they were approved.
+//! Approved files of a folder that changed in the project or are gone.
 //!
 //! They are loaded from the copies that were kept of them, at the place where they would be loaded from the project.
 
 use std::path::Path;
 
-use tenterhook_handlers::worker::Registered;
-
-use super::scan::{Candidate, Step, check_own, digest_of};
+use super::scan::{Candidate, check_own, digest_of};
 use super::{FileState, FoundFile, HookFolder, Speaks, extension};
 use crate::project::Project;
 use crate::trust::{
@@ -14,8 +12,8 @@ use crate::trust::{
     inside_copies, unrunnable_reason,
 };
 
-/// Puts the approved files of a folder in the place of what the project has instead. The files of the folder are those from
-/// the candidate `first` on.
+/// Replaces changed files of a folder with their approved versions, and adds those that are gone. The files of the folder
+/// are those from the candidate `first` on.
 pub(super) fn restore(
     folder: &HookFolder,
     approvals: &Approvals,
@@ -90,28 +88,15 @@ fn candidate(
         }
     };
     let mut candidate = Candidate {
-        found: FoundFile {
-            path: path.clone(),
+        project: Some(project.clone()),
+        ..Candidate::new(FoundFile {
+            path,
             name,
             layer: folder.layer,
             speaks: folder.speaks,
             state: FileState::Changed,
             version: String::new(),
-        },
-        run: path,
-        sha256: String::new(),
-        beside: String::new(),
-        interpreter: String::new(),
-        item: None,
-        diverged: None,
-        known_event: None,
-        language: None,
-        is_in_force: true,
-        is_isolated: false,
-        registered: Registered::default(),
-        project: Some(project.clone()),
-        sources: None,
-        step: Step::Waits,
+        })
     };
     let objection = approvals.objection(&project.dir, approved);
     let (divergence, denies) = if let Some(problem) = objection {

@@ -40,9 +40,9 @@ pub(super) struct Candidate {
     pub(super) beside: String,
     /// What stands for the interpreter of a program that is a script; empty for others.
     pub(super) interpreter: String,
-    /// What it is for the approvals, and what they say. Of one that runs as it was approved, that is what the project has now.
+    /// What it is for the approvals, and what they say. For an approved version that is in force, this is what the project has now.
     pub(super) item: Option<(Item, TrustState)>,
-    /// It is not in the project as it was approved, and what that means.
+    /// How the project differs from what was approved, and what that means.
     pub(super) diverged: Option<DivergedHook>,
     /// The event of an untrusted file, where an older version of it said so.
     pub(super) known_event: Option<EventName>,
@@ -155,7 +155,7 @@ impl Scanned {
         }
         for (index, candidate) in self.candidates.iter_mut().enumerate() {
             let whole = whole(candidate);
-            // A link in the place of an approved file does not make it what was named.
+            // An approved file that was replaced with a link is not the file that the link leads to.
             if candidate.diverged.is_some() && whole != candidate.found.path {
                 continue;
             }
@@ -456,29 +456,44 @@ fn look(folder: &HookFolder, path: PathBuf) -> Candidate {
     } else {
         Step::Waits
     };
+    let sources = folder.sources_of(&path);
+    let found = FoundFile {
+        name: format!("{}{}", folder.prefix, folder.name_of(&path)),
+        layer: folder.layer,
+        speaks: folder.speaks,
+        state: state.unwrap_or(FileState::Untrusted),
+        version: String::new(),
+        path,
+    };
     Candidate {
-        sources: folder.sources_of(&path),
-        found: FoundFile {
-            name: format!("{}{}", folder.prefix, folder.name_of(&path)),
-            layer: folder.layer,
-            speaks: folder.speaks,
-            state: state.unwrap_or(FileState::Untrusted),
-            version: String::new(),
-            path: path.clone(),
-        },
-        run: path,
-        sha256: String::new(),
-        beside: String::new(),
-        interpreter: String::new(),
-        item: None,
-        diverged: None,
-        known_event: None,
+        sources,
         language,
-        is_in_force: true,
-        is_isolated: false,
-        registered: Registered::default(),
         project: folder.project.clone(),
         step,
+        ..Candidate::new(found)
+    }
+}
+
+impl Candidate {
+    /// Makes the candidate of a file of which nothing was read yet.
+    pub(super) fn new(found: FoundFile) -> Self {
+        Self {
+            run: found.path.clone(),
+            found,
+            sha256: String::new(),
+            beside: String::new(),
+            interpreter: String::new(),
+            item: None,
+            diverged: None,
+            known_event: None,
+            language: None,
+            is_in_force: true,
+            is_isolated: false,
+            registered: Registered::default(),
+            project: None,
+            sources: None,
+            step: Step::Waits,
+        }
     }
 }
 

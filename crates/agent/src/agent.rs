@@ -222,7 +222,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Protects files from the file tools, whatever the rules say. The default is none.
+    /// Protects files from the file tools, whatever the rules say. By default, no file is protected.
     #[must_use]
     pub fn protected_files(mut self, files: ProtectedFiles) -> Self {
         self.parts.protected_files = Arc::new(files);

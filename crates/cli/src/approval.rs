@@ -78,7 +78,7 @@ pub(crate) fn name_of(item: &Item) -> String {
     safe_line(&format!("{} of {}", item.name, item.source.display()))
 }
 
-/// Warns of approved hooks that the project no longer has as they were approved: which of them are in force as approved, and
+/// Warns of approved hooks that changed in the project or are gone: which of them are in force as approved, and
 /// which deny.
 pub(crate) fn warn_of_diverged(diverged: &[DivergedHook]) {
     let (in_force, denying): (Vec<_>, Vec<_>) =
@@ -143,7 +143,7 @@ pub(crate) const fn what_happened(hook: &DivergedHook) -> &'static str {
     }
 }
 
-/// Returns what an approval says of a hook that the project does not have as it was approved.
+/// Describes an approved hook that changed in the project or is gone.
 pub(crate) fn state_of(hook: &RegisteredHook, diverged: &[DivergedHook]) -> Option<&'static str> {
     let is_of = |approved: &&DivergedHook| {
         let source = approved.source();

@@ -4,7 +4,7 @@
 //! Three signs are looked at: a variable that the agent's shell tool sets, an ancestor that is Tenterhook, and, for a
 //! program that cut itself off from its ancestors (`setsid`, a double fork), that it has no terminal and that no ancestor is
 //! older than a Tenterhook that runs. The last two are known on Linux only. None of them holds against a program that
-//! does anything to hide: whoever runs as the user can write the user's files.
+//! sets out to hide, because any program of the user can write the user's files.
 
 use std::fs;
 use std::path::PathBuf;

@@ -173,7 +173,7 @@ struct Desk {
     mode: LineMode,
 }
 
-/// What was typed before a question could be read. The next prompt begins with it, whoever asked the question.
+/// What was typed before a question could be read. The next prompt begins with it.
 static EARLY: Mutex<String> = Mutex::new(String::new());
 
 fn keep_early(text: &str) {

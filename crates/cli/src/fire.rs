@@ -112,7 +112,7 @@ struct Fired {
     dispatched: Dispatched,
     decision: Decision,
     runs: Vec<RunRecord>,
-    /// Approved hooks that the project no longer has as they were approved.
+    /// Approved hooks that changed in the project or are gone.
     diverged: Vec<DivergedHook>,
 }
 

@@ -385,7 +385,7 @@ pub struct Discovered {
     pub extensions: Vec<FoundExtension>,
     /// What the project brings.
     pub brought: Vec<Brought>,
-    /// Approved executables, scripts and extensions that the project no longer has as they were approved.
+    /// Approved executables, scripts and extensions that changed in the project or are gone.
     pub diverged: Vec<DivergedHook>,
     /// What a person should look at.
     pub warnings: Vec<String>,

@@ -82,7 +82,7 @@ impl Layers {
         for project in self.approved_projects(trust) {
             let approved = approved_files(&project.dir, trust);
             let folder = project.dir.join(TENTERHOOK);
-            // A file in the place of the folder has no hook files, and hides none that was approved.
+            // A file that replaced the folder contains no hook files. Approved ones are added below.
             let found = if folder.is_file() {
                 Vec::new()
             } else {
@@ -121,7 +121,7 @@ impl Layers {
             .iter()
             .flat_map(|project| approved_files(&project.dir, trust))
             .collect();
-        // A link in the place of an approved file does not make it the same as another one: its hooks stay in force.
+        // An approved file that was replaced with a link is not the file that the link leads to: its hooks stay in force.
         let whole = |path: &PathBuf| {
             let found = fs::canonicalize(path).ok();
             let found = found.filter(|_| !approved.contains(path));

@@ -84,7 +84,7 @@ pub struct Loaded {
     pub agent_files: Vec<AgentFile>,
     /// What the project brings, with [`Trust::Approved`]: what runs and what does not.
     pub brought: Vec<Brought>,
-    /// Approved hooks that the project no longer has as they were approved. They are in force as approved, or their gates
+    /// Approved hooks that changed in the project or are gone. They are in force as approved, or their gates
     /// deny.
     pub diverged: Vec<DivergedHook>,
     /// The files, in their order.

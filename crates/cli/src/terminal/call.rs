@@ -26,7 +26,7 @@ impl Described {
                 Some((_, Value::String(only))) if input.len() == 1 => only.clone(),
                 Some(_) => {
                     let mut shown = Value::Object(input.clone());
-                    // Values stay as they are: whoever is asked about the call must see what it does.
+                    // Values are not redacted, because the user who is asked must see what the call does.
                     Redactor::shared().redact_names(&mut shown);
                     shown.to_string()
                 }

@@ -18,7 +18,7 @@ hooks:
     command: sh .tenterhook/guard.sh
 ";
 
-/// A file of a project, with `RAN` in the place of the file that it leaves a mark in.
+/// A file of a project, in whose text `RAN` stands for the file that shows that it ran.
 type File = (&'static str, &'static str, u32);
 
 const HOOK_FILE: [File; 2] = [
@@ -598,7 +598,7 @@ impl Fortress {
         assert!(said.contains("the guard says no"), "{flags:?}: {said}");
     }
 
-    /// Puts a link in the place of a file or folder of the project.
+    /// Replaces a file or folder of the project with a link.
     fn link(&self, path: &str, target: &Path) {
         let path = self.path(path);
         if path.is_dir() {

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::stage::{Running, Test, eventually, is_alive};
 
 /// A shell line that writes its process id and that of a child in the background to `NAME.pid` and `NAME-child.pid`, and
-/// goes on for long, whoever asks it to end.
+/// then runs for a long time and ignores SIGTERM.
 fn endless(name: &str) -> String {
     format!(
         "trap '' TERM; sleep 300 & echo $! > {name}-child.pid; echo $$ > {name}.pid; while :; do sleep 300; done"

@@ -1,5 +1,5 @@
-//! Tight limits of the system, files that are no files, and signals: every call ends with an error that says what is
-//! wrong, gates are denied, nothing panics and nothing hangs.
+//! Tight resource limits, special files and signals: every command ends with an error that says what is wrong, gates
+//! deny, and nothing panics or hangs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Approved hooks that the project no longer has as they were approved.
+//! Approved hooks that changed in the project or are gone.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub enum Divergence {
     },
 }
 
-/// An approved hook that the project no longer has as it was approved.
+/// An approved hook that changed in the project or is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DivergedHook {
     /// The folder of the project that the approval is for.

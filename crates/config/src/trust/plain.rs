@@ -2,7 +2,7 @@
 //!
 //! A plain command is a file of the project with arguments, or a program of the table below with options
 //! that the table knows. The table is an allowlist. An option that is not in it may load code or read a
-//! file, so a command that has one is not plain, and whoever approves it is shown a note. The same table
+//! file, so a command that has one is not plain, and the user sees a note before approving it. The same table
 //! decides which options a `#!` line may have.
 
 use std::ffi::OsStr;

@@ -457,7 +457,7 @@ impl Approvals {
             && is_in_order
     }
 
-    /// Puts an approval in the place of the one that the hook had.
+    /// Records an approval and replaces the one that the hook had.
     fn record(&mut self, project: &Path, approved: Approved) {
         let place = key(project, &approved.source, &approved.name);
         let place = self.book.places.get(&place).copied();

@@ -82,8 +82,7 @@ pub(crate) struct NamedFiles {
     pub(crate) unread: Vec<String>,
 }
 
-/// A word that names a file. An approval keeps it, so that the approved copies can be put in the place of these files when
-/// the files are gone.
+/// A word that names a file. An approval keeps it, so that the hook can use the approved copy when the file is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Named {
     place: Place,

@@ -129,7 +129,7 @@ pub(super) fn parse(line: &str) -> Result<Incoming, Failure> {
     let Some(method) = message.remove("method") else {
         let Some(Value::String(id)) = &id else {
             return Err(Failure::invalid(
-                "the message has no `method`, and its `id` is not that of a question, such as `approve-1`",
+                "the message has no `method`, and its `id` names no question; expected an id such as `approve-1`",
             ));
         };
         return Ok(answer(id, &mut message));

@@ -1,31 +1,38 @@
-//! A tool of your own in the reference agent, under the same gates as every other: `cargo run -p tenterhook-agent --example custom_tool`
-#![expect(clippy::print_stdout, reason = "an example shows something")]
+//! Adds a tool to the reference agent. The same gates apply to it as to every other tool:
+//! `cargo run -p tenterhook-agent --example custom_tool`
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
 use tenterhook::event::PreToolUse;
-use tenterhook::{Effect, Engine, JsonObject, ToolResult};
-use tenterhook_agent::provider::Scripted;
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
-use tenterhook_agent::{Agent, CancellationToken, Tool, Toolbox};
+use tenterhook::{Effect, Engine, ToolResult};
+use tenterhook_agent::{AgentConfig, CancellationToken, Toolbox};
+use tenterhook_providers::Scripted;
+use tenterhook_tools::{ToolContext, ToolFailure, TypedTool};
 
-/// Says how many words a text has.
+/// Counts the words of a text.
 #[derive(Debug)]
 struct CountWords;
 
-impl Tool for CountWords {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CountWordsInput {
+    /// The text.
+    text: String,
+}
+
+impl TypedTool for CountWords {
+    type Input = CountWordsInput;
+
     fn name(&self) -> &'static str {
         "count_words"
     }
 
     fn description(&self) -> String {
         "Counts the words of a text.".to_owned()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})
     }
 
     fn category(&self) -> &'static str {
@@ -36,28 +43,17 @@ impl Tool for CountWords {
         true
     }
 
-    fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
-        text_of(input).map(drop).ok_or_else(|| InvalidInput {
-            tool: self.name().to_owned(),
-            problem: "`text` is missing, or is no string".to_owned(),
-        })
-    }
-
-    fn run<'a>(
-        &'a self,
-        input: JsonObject,
-        _: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
-        let words = text_of(&input).map_or(0, |text| text.split_whitespace().count());
-        Box::pin(async move { Ok(ToolResult::text(words.to_string())) })
+    async fn run(
+        &self,
+        input: CountWordsInput,
+        _: ToolContext<'_>,
+    ) -> Result<ToolResult, ToolFailure> {
+        let words = input.text.split_whitespace().count();
+        Ok(ToolResult::text(words.to_string()))
     }
 }
 
-fn text_of(input: &JsonObject) -> Option<&str> {
-    input.get("text")?.as_str()
-}
-
-/// What the model says; another provider asks a real one.
+/// The answers of a scripted model. Other providers call a real one.
 const SCRIPT: &str = "
 turns:
   - tool_calls:
@@ -70,17 +66,23 @@ turns:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::new();
     engine.on(|event: &PreToolUse| {
-        let is_secret = text_of(&event.tool_input).is_some_and(|text| text.contains("secret"));
+        let is_secret = event
+            .tool_input
+            .get("text")
+            .and_then(Value::as_str)
+            .is_some_and(|text| text.contains("secret"));
         if is_secret {
             Effect::deny("secrets are not counted")
         } else {
             Effect::none()
         }
     });
-    let mut agent = Agent::builder(engine)
-        .model(Arc::new(Scripted::parse("script", SCRIPT)?))
-        .toolbox(Toolbox::standard().with(CountWords))
-        .build()?;
+    let mut agent = AgentConfig {
+        model: Some(Arc::new(Scripted::parse("script", SCRIPT)?)),
+        toolbox: Toolbox::standard().with(CountWords),
+        ..AgentConfig::default()
+    }
+    .build(engine)?;
     agent
         .prompt("Count the words.", &CancellationToken::new())
         .await;

@@ -1,6 +1,6 @@
-//! Hooks for an agent that has a loop of its own:
-//! `cargo run -p tenterhook-config --example embed -- examples/hooks.yaml`
-#![expect(clippy::print_stdout, reason = "an example shows something")]
+//! Adds hooks to an agent with its own loop:
+//! `cargo run -p tenterhook-discovery --example embed -- examples/hooks.yaml`
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::{env, error::Error, path::Path, process::Command};
 
@@ -8,12 +8,12 @@ use tenterhook::event::{PostToolUse, PreToolUse, ToolGuard};
 use tenterhook::{
     Decision, Dispatcher, Effect, Engine, JsonObject, Layer, Origin, Scope, ToolResult,
 };
-use tenterhook_config::{LoadOptions, load_file};
+use tenterhook_discovery::{LoadOptions, load_file};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::new();
-    let file = env::args().nth(1).ok_or("which hook file?")?;
+    let file = env::args().nth(1).ok_or("usage: embed HOOK_FILE")?;
     let options = LoadOptions::of_process();
     let loaded = load_file(Path::new(&file), Layer::Explicit, &options)?;
     engine.scope(Scope::Global).replace(loaded.specs);
@@ -32,7 +32,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes one tool call. Hooks may rewrite it, guards judge what would run, and hooks see the result.
+/// Runs one tool call. Hooks may rewrite the call, guards judge the final arguments, and hooks see the
+/// result.
 async fn call(hooks: &Dispatcher, tool_input: JsonObject) -> Result<ToolResult, String> {
     let mut asked = PreToolUse::default();
     (asked.tool_name, asked.tool_input) = ("shell".to_owned(), tool_input);
@@ -57,11 +58,11 @@ async fn call(hooks: &Dispatcher, tool_input: JsonObject) -> Result<ToolResult, 
     Ok(outcome.into_rewritten().unwrap_or(done).result)
 }
 
-/// Does what a decision says. An error is the reason not to run the tool.
+/// Follows a decision. The error is the reason not to run the tool.
 fn follow(decision: Decision) -> Result<(), String> {
     match decision {
         Decision::Proceed => Ok(()),
-        // An agent with a person in front of it asks here. This one has no one to ask.
+        // An interactive agent asks the user here. This example has no one to ask.
         Decision::Ask { reason, .. } => Err(format!("it needs approval ({reason})")),
         Decision::Stop { reason, .. } => Err(reason),
     }

@@ -1,13 +1,13 @@
-//! What a stored session of 10,000 entries costs: to read it, beside reading its file and parsing each line, and to lead
-//! a turn in it, beside a turn in an empty one.
+//! Measures what a stored session of 10,000 entries costs: reading it, compared with reading its file and parsing each
+//! line, and running a turn in it, compared with a turn in an empty session.
 //!
-//! Only the ratios of one run compare. `--quick` takes fewer rounds.
+//! Compare only the ratios of one run. `--quick` takes fewer rounds.
 
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a benchmark prints its result and has nobody to return an error to"
+    reason = "a benchmark prints its result and has no caller to return an error to"
 )]
 
 use std::fmt::Write as _;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tenterhook::event::SessionEntry;
-use tenterhook::{Engine, SessionId};
-use tenterhook_agent::provider::Scripted;
-use tenterhook_agent::{Agent, CancellationToken, Session, Sessions};
+use tenterhook_agent::{Agent, AgentConfig, CancellationToken, Session, SessionStore};
+use tenterhook_engine::event::SessionEntry;
+use tenterhook_engine::{Engine, SessionId};
+use tenterhook_providers::Scripted;
 use tokio::runtime::Runtime;
 
 const ENTRIES: usize = 10_000;
@@ -32,7 +32,7 @@ fn main() {
     let is_quick = std::env::args().any(|arg| arg == "--quick");
     let rounds = if is_quick { 5 } else { 50 };
     let dir = tempfile::tempdir().unwrap();
-    let sessions = Sessions::of_project(dir.path(), Path::new("/work"));
+    let sessions = SessionStore::of_project(dir.path(), Path::new("/work"));
     let id = SessionId::from("long");
     let path = sessions.folder().join("long.jsonl");
     fs::create_dir_all(sessions.folder()).unwrap();
@@ -56,7 +56,7 @@ fn main() {
     let mut empty = agent(Session::new("empty".into()));
     let mut long = agent(sessions.read(&id).unwrap().session);
     let turn = |agent: &mut Agent| {
-        // The first turns of both are alike: so are the conversations that the model gets.
+        // Both first turns are alike, because the model gets similar conversations.
         let cancel = CancellationToken::new();
         runtime.block_on(agent.prompt("go", &cancel));
     };
@@ -64,7 +64,7 @@ fn main() {
     report("a turn in it", "a turn in an empty one", times);
 }
 
-/// Returns a session of which nearly all stands behind a summary.
+/// Returns a session in which a summary replaces nearly all entries.
 fn file(id: &SessionId) -> String {
     let header = json!({
         "format": "tenterhook-session", "version": 1, "id": id, "cwd": "/work", "created": "2026-01-01T00:00:00Z",
@@ -89,11 +89,19 @@ fn file(id: &SessionId) -> String {
 
 fn agent(session: Session) -> Agent {
     let script = Scripted::parse("play", TALK).unwrap();
-    let builder = Agent::builder(Engine::new()).model(Arc::new(script));
-    builder.session(session).build().unwrap()
+    let config = AgentConfig {
+        model: Some(Arc::new(script)),
+        ..AgentConfig::default()
+    };
+    AgentConfig {
+        session: Some(session),
+        ..config
+    }
+    .build(Engine::new())
+    .unwrap()
 }
 
-/// Returns the medians of two kinds of work that take turns.
+/// Returns the medians of two kinds of work, which alternate.
 fn medians(rounds: usize, mut first: impl FnMut(), mut second: impl FnMut()) -> [Duration; 2] {
     let time = |work: &mut dyn FnMut()| {
         let start = Instant::now();
@@ -111,7 +119,7 @@ fn medians(rounds: usize, mut first: impl FnMut(), mut second: impl FnMut()) -> 
     })
 }
 
-fn report(name: &str, beside: &str, [floor, cost]: [Duration; 2]) {
+fn report(name: &str, baseline: &str, [floor, cost]: [Duration; 2]) {
     let ratio = cost.as_secs_f64() / floor.as_secs_f64();
-    println!("{name}: {cost:.1?}, {beside}: {floor:.1?}, ratio {ratio:.2}");
+    println!("{name}: {cost:.1?}, {baseline}: {floor:.1?}, ratio {ratio:.2}");
 }

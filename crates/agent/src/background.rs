@@ -1,59 +1,73 @@
-//! Tasks that subagents work on while the agent that gave them goes on.
+//! Background tasks: subagents work on them while the agent that gave them continues.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tenterhook_process::cut;
 use tenterhook_protocol::TaskId;
 use tenterhook_protocol::event::SubagentStatus;
-use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::subagent::Assignment;
-use crate::tool::ToolFailure;
+use tenterhook_tools::ToolFailure;
 
-/// How many tasks that are over are remembered. Of more the oldest is forgotten.
-const MOST_KEPT: usize = 64;
+/// The maximum number of ended tasks that are remembered. Beyond that, the oldest is forgotten.
+const MAX_ENDED_TASKS: usize = 64;
 
-/// How many characters of a task stand in a list.
-const SHOWN: usize = 80;
+/// The maximum number of characters of a task that a list shows.
+const MAX_SHOWN_CHARS: usize = 80;
 
-/// The background tasks of one agent. Dropped, they are cancelled; [`stop_all`](Self::stop_all) waits for their ends too.
+/// The background tasks of one agent. Dropping this cancels them. [`stop_all`](Self::stop_all) also waits until
+/// they have ended.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Arc<Board>);
+pub(crate) struct BackgroundTasks(Arc<TaskList>);
 
-/// What is known of the tasks.
+/// A task to start, with the future that works on it.
+pub(crate) struct BackgroundWork {
+    pub(crate) id: TaskId,
+    /// The name of the agent that works on it.
+    pub(crate) agent: String,
+    /// The text of the task.
+    pub(crate) task: String,
+    pub(crate) cancel: CancellationToken,
+    /// Returns the status, and the result for the model of the agent that gave the task.
+    pub(crate) running: BoxFuture<'static, (SubagentStatus, Result<String, ToolFailure>)>,
+}
+
+/// The list of tasks.
 #[derive(Debug, Default)]
-struct Board {
-    tasks: Mutex<Vec<Task>>,
-    /// A task is over.
+struct TaskList {
+    tasks: Mutex<Vec<BackgroundTask>>,
+    /// Notified when a task has ended.
     ended: Notify,
 }
 
 #[derive(Debug)]
-struct Task {
+struct BackgroundTask {
     id: TaskId,
     agent: String,
-    words: String,
+    task: String,
     began: Instant,
     cancel: CancellationToken,
     work: Option<JoinHandle<()>>,
     end: Option<TaskEnd>,
 }
 
-/// What became of a task.
+/// How a task ended.
 #[derive(Debug, Clone)]
 struct TaskEnd {
     status: SubagentStatus,
     took: Duration,
-    /// The answer, or why there is none.
+    /// The answer, or why there is no answer.
     text: String,
 }
 
-impl Board {
-    fn tasks(&self) -> MutexGuard<'_, Vec<Task>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+impl TaskList {
+    fn tasks(&self) -> MutexGuard<'_, Vec<BackgroundTask>> {
+        self.tasks.lock()
     }
 
     fn end(&self, id: &TaskId, status: SubagentStatus, text: String) {
@@ -68,55 +82,56 @@ impl Board {
     }
 }
 
-/// Ends a task also where the work on it broke.
-struct Work {
-    board: Arc<Board>,
+/// Records the end of a task, even if its work panics.
+struct TaskGuard {
+    list: Arc<TaskList>,
     id: TaskId,
     end: Option<(SubagentStatus, String)>,
-    place: Option<OwnedSemaphorePermit>,
+    slot: Option<OwnedSemaphorePermit>,
 }
 
-impl Work {
+impl TaskGuard {
     fn finish(mut self, status: SubagentStatus, text: String) {
         self.end = Some((status, text));
     }
 }
 
-impl Drop for Work {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
-        // Whoever hears of the end may give another task at once.
-        drop(self.place.take());
-        let broke = || (SubagentStatus::Failed, "the task broke".to_owned());
+        // Free the slot first: an agent that sees the end may start another task at once.
+        drop(self.slot.take());
+        let broke = || (SubagentStatus::Failed, "the task panicked".to_owned());
         let (status, text) = self.end.take().unwrap_or_else(broke);
-        self.board.end(&self.id, status, text);
+        self.list.end(&self.id, status, text);
     }
 }
 
-impl Tasks {
-    /// Has a subagent begin with a task.
-    pub(crate) fn start(&self, assignment: Assignment, place: OwnedSemaphorePermit) -> TaskId {
-        let id = assignment.task_id().clone();
-        let work = Work {
-            board: Arc::clone(&self.0),
+impl BackgroundTasks {
+    /// Starts the work on a task.
+    pub(crate) fn start(&self, work: BackgroundWork, slot: OwnedSemaphorePermit) -> TaskId {
+        let id = work.id;
+        let guard = TaskGuard {
+            list: Arc::clone(&self.0),
             id: id.clone(),
             end: None,
-            place: Some(place),
+            slot: Some(slot),
         };
         let mut tasks = self.0.tasks();
         forget_oldest(&mut tasks);
-        let mut task = Task {
+        let mut task = BackgroundTask {
             id: id.clone(),
-            agent: assignment.agent().to_owned(),
-            words: assignment.task().to_owned(),
+            agent: work.agent,
+            task: work.task,
             began: Instant::now(),
-            cancel: assignment.cancel().clone(),
+            cancel: work.cancel,
             work: None,
             end: None,
         };
+        let running = work.running;
         task.work = Some(tokio::spawn(async move {
-            let (status, answer) = Box::pin(assignment.run()).await;
+            let (status, answer) = running.await;
             let text = answer.unwrap_or_else(|failure| failure.to_string());
-            work.finish(status, text);
+            guard.finish(status, text);
         }));
         tasks.push(task);
         id
@@ -124,7 +139,7 @@ impl Tasks {
 
     /// Lists the tasks in the order in which they were given.
     pub(crate) fn list(&self) -> String {
-        let lines: Vec<String> = self.0.tasks().iter().map(Task::line).collect();
+        let lines: Vec<String> = self.0.tasks().iter().map(BackgroundTask::line).collect();
         if lines.is_empty() {
             "There are no background tasks.".to_owned()
         } else {
@@ -132,27 +147,27 @@ impl Tasks {
         }
     }
 
-    /// Tells what became of a task; waits for its end for that long.
+    /// Describes a task to the model, after waiting at most `wait` for it to end.
     pub(crate) async fn view(&self, id: &str, wait: Duration) -> Result<String, ToolFailure> {
-        // A task that goes on is no failure.
+        // A task that is still running is not a failure.
         let _ended = tokio::time::timeout(wait, self.ended(id)).await;
-        self.with(id, Task::view)
+        self.with(id, BackgroundTask::view)
     }
 
-    /// Cancels a task and waits for its end.
+    /// Cancels a task and waits for it to end.
     pub(crate) async fn stop(&self, id: &str) -> Result<String, ToolFailure> {
         let is_over = self.with(id, |task| {
             task.cancel.cancel();
             task.end.is_some()
         })?;
         if is_over {
-            return Ok(format!("The task `{id}` was over already."));
+            return Ok(format!("The task `{id}` had already ended."));
         }
         self.ended(id).await;
-        self.with(id, Task::view)
+        self.with(id, BackgroundTask::view)
     }
 
-    /// Cancels every task and waits for their ends.
+    /// Cancels every task and waits for all of them to end.
     pub(crate) async fn stop_all(&self) {
         self.cancel_all();
         let works: Vec<JoinHandle<()>> = {
@@ -163,7 +178,7 @@ impl Tasks {
                 .collect()
         };
         for work in works {
-            // What broke has ended too.
+            // A task that panicked has ended, too.
             let _broken = work.await;
         }
     }
@@ -174,7 +189,7 @@ impl Tasks {
         }
     }
 
-    /// Waits until a task is over, or there is none of that id.
+    /// Waits until a task has ended, or there is no task with this id.
     async fn ended(&self, id: &str) {
         loop {
             let mut ended = std::pin::pin!(self.0.ended.notified());
@@ -186,16 +201,16 @@ impl Tasks {
         }
     }
 
-    fn with<T>(&self, id: &str, read: impl FnOnce(&Task) -> T) -> Result<T, ToolFailure> {
+    fn with<T>(&self, id: &str, read: impl FnOnce(&BackgroundTask) -> T) -> Result<T, ToolFailure> {
         let tasks = self.0.tasks();
         let task = tasks.iter().find(|task| task.id.as_str() == id);
         task.map(read).ok_or_else(|| {
             let known: Vec<String> = tasks.iter().map(|task| format!("`{}`", task.id)).collect();
             ToolFailure::permanent(if known.is_empty() {
-                format!("there is no background task `{id}`, and no other")
+                format!("unknown background task `{id}`; there are no background tasks")
             } else {
                 format!(
-                    "there is no background task `{id}`, expected one of {}",
+                    "unknown background task `{id}`, expected one of {}",
                     known.join(", ")
                 )
             })
@@ -203,13 +218,13 @@ impl Tasks {
     }
 }
 
-impl Drop for Tasks {
+impl Drop for BackgroundTasks {
     fn drop(&mut self) {
         self.cancel_all();
     }
 }
 
-impl Task {
+impl BackgroundTask {
     fn state(&self) -> (&'static str, Duration) {
         match &self.end {
             Some(end) => (end.status.as_str(), end.took),
@@ -219,7 +234,10 @@ impl Task {
 
     fn line(&self) -> String {
         let (state, time) = self.state();
-        let task = cut::head(self.words.lines().next().unwrap_or_default(), SHOWN);
+        let task = cut::head(
+            self.task.lines().next().unwrap_or_default(),
+            MAX_SHOWN_CHARS,
+        );
         format!(
             "{} {} {state} {} s: {task}",
             self.id,
@@ -243,40 +261,12 @@ impl Task {
     }
 }
 
-/// Makes room for another task, where there is an old one that is over.
-fn forget_oldest(tasks: &mut Vec<Task>) {
+/// Removes the oldest ended task, if too many are remembered.
+fn forget_oldest(tasks: &mut Vec<BackgroundTask>) {
     let over = tasks.iter().filter(|task| task.end.is_some()).count();
-    if over >= MOST_KEPT
+    if over >= MAX_ENDED_TASKS
         && let Some(oldest) = tasks.iter().position(|task| task.end.is_some())
     {
         drop(tasks.remove(oldest));
-    }
-}
-
-/// Whether the user follows what agents do. Who works in the background asks the user only then: between two prompts the user is writing
-/// the next one.
-#[derive(Debug)]
-pub(crate) struct Attention(watch::Sender<bool>);
-
-impl Default for Attention {
-    fn default() -> Self {
-        Self(watch::Sender::new(false))
-    }
-}
-
-impl Attention {
-    pub(crate) fn set(&self, is_given: bool) {
-        self.0.send_replace(is_given);
-    }
-
-    pub(crate) fn is_given(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Waits until the user follows.
-    pub(crate) async fn given(&self) {
-        // The sender is `self`: it is there as long as somebody waits here.
-        let mut seen = self.0.subscribe();
-        let _given = seen.wait_for(|is_given| *is_given).await;
     }
 }

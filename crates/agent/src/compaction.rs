@@ -1,13 +1,12 @@
-//! Compaction: a summary takes the conversation's place.
+//! Compaction: replaces the conversation with a summary.
 //!
 //! ```text
 //! pre_compact (block; context steers the summary) → before_compaction (block; supply the summary)
 //!   → compaction_start → context, before_llm_call → the model → after_compaction | compaction_failed
 //! ```
 //!
-//! The model that summarises gets one message that quotes the conversation, so that no tool is called
-//! and no provider's rules on the order of messages apply. What a hook stops leaves the session as it
-//! was.
+//! The model gets a single message that quotes the conversation. So it cannot call tools, and no provider's rules on
+//! the order of messages apply. If a hook stops the compaction, the session does not change.
 
 mod quote;
 
@@ -21,63 +20,63 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use self::quote::quote;
-use crate::ask::{Answer, AskError, Asker};
+use crate::agent_session::AgentSession;
 use crate::hooks::{Hooks, reason_or_none};
-use crate::life::Life;
-use crate::model::Selected;
-use crate::provider::{ModelError, ModelErrorKind, ModelRequest, Purpose};
-use crate::session::Session;
+use crate::model_call::{ModelAnswer, ModelCall, ModelCallError};
+use crate::models::SelectedModel;
+use tenterhook_providers::{ModelRequest, ProviderError, ProviderErrorKind, Purpose};
+use tenterhook_sessions::Session;
 
-/// What the summarising model is told.
-pub(crate) const INSTRUCTION: &str = "You summarise a conversation between a user and an agent, so that the agent can go on with the summary alone. Keep the user's goals and wishes, decisions and their reasons, names of files and commands, results, errors, and what is still to do. Write the summary only.";
+/// The instruction for the model that writes the summary.
+pub(crate) const INSTRUCTION: &str = "You summarise a conversation between a user and an agent, so that the agent can continue from the summary alone. Keep the user's goals and requests, decisions and their reasons, names of files and commands, results, errors, and what is still to do. Write the summary only.";
 
-/// A compaction that happened.
+/// The result of a compaction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compacted {
+pub struct CompactionReport {
     /// The summary.
     pub summary: String,
-    /// The summary came from a hook.
+    /// Whether a hook supplied the summary.
     pub from_hook: bool,
-    /// The context's size in tokens before.
+    /// The context's size before the compaction, in tokens.
     pub tokens_before: u64,
 }
 
-/// A compaction that did not happen.
+/// Why a compaction did not happen.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CompactionError {
     /// There is nothing to summarise.
     #[error("there is nothing to compact")]
     Nothing,
-    /// A hook does not want it.
-    #[error("a {event} hook does not want the compaction: {reason}")]
+    /// A hook blocked the compaction.
+    #[error("a {event} hook blocked the compaction: {reason}")]
     Blocked {
-        /// The event whose hook it was.
+        /// The event whose hook blocked it.
         event: &'static str,
-        /// Why.
+        /// The hook's reason.
         reason: String,
     },
-    /// It was cancelled.
+    /// The compaction was cancelled.
     #[error("the compaction was cancelled")]
-    Canceled,
-    /// The summary could not be made.
+    Cancelled,
+    /// The model could not write the summary.
     #[error("the summary could not be made")]
-    Model(#[source] ModelError),
+    Model(#[source] ProviderError),
 }
 
-/// Why a compaction is wanted, and how.
+/// Why a compaction is requested, and the user's instructions for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Order {
+pub(crate) struct CompactionRequest {
     source: CompactionSource,
     reason: CompactionReason,
     instructions: Option<String>,
 }
 
-impl Order {
-    /// The threshold was reached, by tool results or otherwise.
+impl CompactionRequest {
+    /// Returns the request for a context that has reached the threshold, by tool results or otherwise.
     pub(crate) fn for_threshold(session: &Session) -> Self {
         let newest = session
-            .live()
+            .live_entries()
             .next_back()
             .and_then(|entry| entry.message.as_ref());
         let is_tool = newest.is_some_and(|message| message.role == Role::Tool);
@@ -92,7 +91,7 @@ impl Order {
         }
     }
 
-    /// The model refused the context.
+    /// Returns the request for a context that the model refused as too long.
     pub(crate) fn for_overflow() -> Self {
         Self {
             source: CompactionSource::Overflow,
@@ -110,40 +109,40 @@ impl Order {
     }
 }
 
-/// What is summarised, and what stays.
-struct Plan {
+/// The messages to summarise, and the first entry to keep.
+struct CompactionPlan {
     messages: Vec<Message>,
     kept: Option<EntryId>,
     tokens: u64,
 }
 
-impl Plan {
-    fn source(&self) -> Source<'_> {
-        Source {
+impl CompactionPlan {
+    fn source(&self) -> SummarySource<'_> {
+        SummarySource {
             messages: &self.messages,
             instruction: INSTRUCTION,
         }
     }
 }
 
-/// What a summary is made of.
+/// The input of a summary.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct SummarySource<'a> {
     pub(crate) messages: &'a [Message],
-    /// What the model is told to do.
+    /// The instruction for the model.
     pub(crate) instruction: &'a str,
 }
 
-impl Life {
-    /// Compacts because the user asked for it.
+impl AgentSession {
+    /// Compacts at the user's request.
     pub(crate) async fn compact_for_user(
         &mut self,
         instructions: Option<String>,
         cancel: &CancellationToken,
-    ) -> Result<Compacted, CompactionError> {
+    ) -> Result<CompactionReport, CompactionError> {
         let hooks = self.hooks.for_run(cancel);
         let compacted = self
-            .compact(&Order::for_user(instructions), &hooks, cancel)
+            .compact(&CompactionRequest::for_user(instructions), &hooks, cancel)
             .await?;
         self.save().await;
         Ok(compacted)
@@ -151,19 +150,17 @@ impl Life {
 
     pub(crate) async fn compact(
         &mut self,
-        order: &Order,
+        request: &CompactionRequest,
         hooks: &Hooks,
         cancel: &CancellationToken,
-    ) -> Result<Compacted, CompactionError> {
+    ) -> Result<CompactionReport, CompactionError> {
         let plan = self.plan_compaction()?;
-        let guidance = self.ask_pre_compact(order, hooks, cancel).await?;
+        let guidance = self.ask_pre_compact(request, hooks, cancel).await?;
         let supplied = self
-            .ask_before_compaction(order, &plan, hooks, cancel)
+            .ask_before_compaction(request, &plan, hooks, cancel)
             .await?;
-        let started = || CompactionStart {
-            tokens_before: plan.tokens,
-        };
-        hooks.tell(started).await;
+        let started = || CompactionStart::new(plan.tokens);
+        hooks.announce(started).await;
         let from_hook = supplied.is_some();
         let summary = match supplied {
             Some(summary) => summary,
@@ -175,88 +172,91 @@ impl Life {
                 Err(error) => return Err(fail(error, hooks).await),
             },
         };
-        let compacted = Compacted {
+        let compacted = CompactionReport {
             summary,
             from_hook,
             tokens_before: plan.tokens,
         };
-        self.apply(order, &plan, &compacted, hooks).await;
+        self.apply(request, &plan, &compacted, hooks).await;
         Ok(compacted)
     }
 
-    /// Everything is summarised but what the user said last, if nobody answered it yet.
-    fn plan_compaction(&self) -> Result<Plan, CompactionError> {
+    /// Plans to summarise everything except the user's last messages that are not answered yet.
+    fn plan_compaction(&self) -> Result<CompactionPlan, CompactionError> {
         let is_user = |entry: &&SessionEntry| {
             entry
                 .message
                 .as_ref()
                 .is_some_and(|message| message.role == Role::User)
         };
-        let unanswered: Vec<&SessionEntry> =
-            self.session.live().rev().take_while(is_user).collect();
+        let unanswered: Vec<&SessionEntry> = self
+            .session
+            .live_entries()
+            .rev()
+            .take_while(is_user)
+            .collect();
         let mut messages = self.session.conversation();
         messages.truncate(messages.len().saturating_sub(unanswered.len()));
         if messages.is_empty() {
             return Err(CompactionError::Nothing);
         }
-        Ok(Plan {
+        Ok(CompactionPlan {
             messages,
             kept: unanswered.last().map(|entry| entry.id.clone()),
             tokens: self.context_tokens(),
         })
     }
 
-    /// Asks whether it may happen; returns what steers the summary.
+    /// Asks hooks of `pre_compact` whether to compact. Returns instructions for the summary.
     async fn ask_pre_compact(
         &self,
-        order: &Order,
+        request: &CompactionRequest,
         hooks: &Hooks,
         cancel: &CancellationToken,
     ) -> Result<Vec<String>, CompactionError> {
-        let build = || PreCompact {
-            source: order.source,
-            custom_instructions: order.instructions.clone(),
+        let build = || {
+            PreCompact::new(request.source).with_custom_instructions(request.instructions.clone())
         };
         let outcome = hooks.fire(build).await;
         if cancel.is_cancelled() {
-            return Err(CompactionError::Canceled);
+            return Err(CompactionError::Cancelled);
         }
         if let Some(reason) = outcome.decision().reason() {
-            let text = format!("a pre_compact hook stopped the compaction: {reason}");
+            let text = format!("a pre_compact hook blocked the compaction: {reason}");
             hooks
                 .frontend()
                 .notification(NotificationLevel::Warning, &text);
             return Err(blocked::<PreCompact>(reason));
         }
-        let guidance = order.instructions.iter().chain(outcome.context());
+        let guidance = request.instructions.iter().chain(outcome.context());
         Ok(guidance.cloned().collect())
     }
 
-    /// Asks whether it may happen; returns the summary if a hook made it.
+    /// Asks hooks of `before_compaction` whether to compact. Returns the summary if a hook supplies it.
     async fn ask_before_compaction(
         &self,
-        order: &Order,
-        plan: &Plan,
+        request: &CompactionRequest,
+        plan: &CompactionPlan,
         hooks: &Hooks,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, CompactionError> {
-        let build = || BeforeCompaction {
-            preparation: CompactionPreparation {
-                messages_to_summarize: plan.messages.clone(),
-                first_kept_entry_id: plan.kept.clone(),
-                tokens_before: plan.tokens,
-                previous_summary: self.session.summary().map(str::to_owned),
-            },
-            branch_entries: self.session.entries().to_vec(),
-            custom_instructions: order.instructions.clone(),
-            input_tokens: self.input_tokens(plan),
-            output_tokens: self.gauge.usage.output_tokens,
-            context_limit: self.setup.context_window(),
-            reason: order.reason,
+        let build = || {
+            BeforeCompaction::new(request.reason)
+                .with_preparation(CompactionPreparation {
+                    messages_to_summarize: plan.messages.clone(),
+                    first_kept_entry_id: plan.kept.clone(),
+                    tokens_before: plan.tokens,
+                    previous_summary: self.session.summary().map(str::to_owned),
+                })
+                .with_branch_entries(self.session.entries().to_vec())
+                .with_custom_instructions(request.instructions.clone())
+                .with_input_tokens(self.input_tokens(plan))
+                .with_output_tokens(self.context_usage.usage.output_tokens)
+                .with_context_limit(self.state.context_window())
         };
         let outcome = hooks.fire(build).await;
         if cancel.is_cancelled() {
-            return Err(CompactionError::Canceled);
+            return Err(CompactionError::Cancelled);
         }
         match outcome.decision() {
             Decision::Proceed => Ok(outcome.supplied().filter(|summary| !summary.is_empty())),
@@ -266,9 +266,9 @@ impl Life {
         }
     }
 
-    /// Returns the input tokens, estimated where nobody counted.
-    fn input_tokens(&self, plan: &Plan) -> u64 {
-        let counted = self.gauge.usage;
+    /// Returns the input tokens, or an estimate if the provider did not count them.
+    fn input_tokens(&self, plan: &CompactionPlan) -> u64 {
+        let counted = self.context_usage.usage;
         if counted.input_tokens == 0 && counted.output_tokens == 0 {
             plan.tokens
         } else {
@@ -276,25 +276,25 @@ impl Life {
         }
     }
 
-    /// Has a model summarise a part of the conversation.
+    /// Lets a model summarise a part of the conversation.
     pub(crate) async fn summarise(
         &self,
-        source: Source<'_>,
+        source: SummarySource<'_>,
         guidance: &[String],
         hooks: &Hooks,
         cancel: &CancellationToken,
     ) -> Result<String, CompactionError> {
-        let selected = self.setup.selected();
+        let selected = self.state.selected();
         let messages = self
-            .pass_context(source.messages.to_vec().into(), hooks, cancel)
+            .rewrite_context(source.messages.to_vec().into(), hooks, cancel)
             .await?;
-        let mut text = quote(&messages, self.setup.context_window());
+        let mut text = quote(&messages, self.state.context_window());
         for fragment in guidance {
             text.push_str("\n\n");
             text.push_str(fragment);
         }
         let messages = self
-            .pass_before_llm_call(
+            .run_before_llm_call(
                 &selected,
                 vec![Message::system(source.instruction), Message::user(text)].into(),
                 hooks,
@@ -307,63 +307,66 @@ impl Life {
             subagent: self.identity.subagent().map(str::to_owned),
             ..ModelRequest::default()
         };
-        let asker = Asker {
-            setup: &self.setup,
+        let call = ModelCall {
+            state: &self.state,
             selected: &selected,
             agent: &self.identity.name,
             hooks,
             cancel,
         };
-        let answer = asker.ask(&request).await.map_err(|error| match error {
-            AskError::Canceled => CompactionError::Canceled,
-            AskError::Failed(error) => CompactionError::Model(error),
+        let answer = call.ask(&request).await.map_err(|error| match error {
+            ModelCallError::Cancelled => CompactionError::Cancelled,
+            ModelCallError::Failed(error) => CompactionError::Model(error),
         })?;
-        self.tell_after_llm_call(&selected, &answer, hooks).await;
+        self.announce_after_llm_call(&selected, &answer, hooks)
+            .await;
         let summary = answer.message.content.trim().to_owned();
         if summary.is_empty() {
-            let error = ModelError::new(ModelErrorKind::Broken, "the model wrote an empty summary");
+            let error = ProviderError::new(
+                ProviderErrorKind::Broken,
+                "the model wrote an empty summary",
+            );
             return Err(CompactionError::Model(error));
         }
         Ok(summary)
     }
 
-    /// Shows hooks the conversation before it is quoted, as they see it before every other model call: what they keep
-    /// from the model, they keep from this one.
-    async fn pass_context(
+    /// Lets hooks of `context` rewrite the conversation before it is quoted, as before every other model call. So
+    /// text that hooks hide from the model does not reach it in the quotation.
+    async fn rewrite_context(
         &self,
         messages: Messages,
         hooks: &Hooks,
         cancel: &CancellationToken,
     ) -> Result<Messages, CompactionError> {
-        let build = || Context {
-            messages: messages.clone(),
-        };
+        let build = || Context::new(messages.clone());
         let outcome = hooks.fire(build).await;
         if cancel.is_cancelled() {
-            return Err(CompactionError::Canceled);
+            return Err(CompactionError::Cancelled);
         }
         Ok(outcome
             .into_rewritten()
             .map_or(messages, |event| event.messages))
     }
 
-    /// A summary is a model call like any other: what keeps text from the model keeps it from this one.
-    async fn pass_before_llm_call(
+    /// Runs the hooks of `before_llm_call`, because a summary is a model call like any other.
+    async fn run_before_llm_call(
         &self,
-        selected: &Selected,
+        selected: &SelectedModel,
         messages: Messages,
         hooks: &Hooks,
         cancel: &CancellationToken,
     ) -> Result<Messages, CompactionError> {
-        let build = || BeforeLlmCall {
-            model_id: selected.id(),
-            // The call is none of a turn's; it counts with the turn that it is made for or after.
-            iteration: self.turns.max(1),
-            messages: messages.clone(),
+        // This call is not part of a turn, so it gets the number of the current or next turn.
+        let build = || {
+            BeforeLlmCall::new()
+                .with_model_id(selected.id())
+                .with_iteration(self.turns.max(1))
+                .with_messages(messages.clone())
         };
         let outcome = hooks.fire(build).await;
         if cancel.is_cancelled() {
-            return Err(CompactionError::Canceled);
+            return Err(CompactionError::Cancelled);
         }
         if let Some(reason) = outcome.decision().reason() {
             return Err(blocked::<BeforeLlmCall>(reason));
@@ -373,39 +376,51 @@ impl Life {
             .map_or(messages, |event| event.messages))
     }
 
-    async fn tell_after_llm_call(&self, selected: &Selected, answer: &Answer, hooks: &Hooks) {
+    async fn announce_after_llm_call(
+        &self,
+        selected: &SelectedModel,
+        answer: &ModelAnswer,
+        hooks: &Hooks,
+    ) {
         match &answer.usage {
-            Some(usage) => self.setup.spend(usage),
+            Some(usage) => self.state.spend(usage),
             None => self.spend_estimate(&answer.message),
         }
-        let build = || AfterLlmCall {
-            model_id: selected.id(),
-            response: answer.message.content.clone(),
-            last_user_message: self
-                .session
-                .last_of(Role::User)
-                .map(|message| message.content.clone()),
-            usage: answer.usage,
-            cost: selected.cost(answer.usage.as_ref()),
+        let build = || {
+            AfterLlmCall::new()
+                .with_model_id(selected.id())
+                .with_response(answer.message.content.clone())
+                .with_last_user_message(
+                    self.session
+                        .last_message_of(Role::User)
+                        .map(|message| message.content.clone()),
+                )
+                .with_usage(answer.usage)
+                .with_cost(selected.cost(answer.usage.as_ref()))
         };
-        hooks.tell(build).await;
+        hooks.announce(build).await;
     }
 
-    async fn apply(&mut self, order: &Order, plan: &Plan, compacted: &Compacted, hooks: &Hooks) {
+    async fn apply(
+        &mut self,
+        request: &CompactionRequest,
+        plan: &CompactionPlan,
+        compacted: &CompactionReport,
+        hooks: &Hooks,
+    ) {
         let entry = self
             .session
             .compact(&compacted.summary, plan.kept.as_ref(), plan.tokens);
-        let build = || AfterCompaction {
-            compaction_entry: Some(entry),
-            summary: compacted.summary.clone(),
-            from_hook: compacted.from_hook,
-            reason: order.reason,
-            input_tokens: self.input_tokens(plan),
-            output_tokens: self.gauge.usage.output_tokens,
-            context_limit: self.setup.context_window(),
+        let build = || {
+            AfterCompaction::new(compacted.summary.clone(), request.reason)
+                .with_compaction_entry(entry)
+                .with_from_hook(compacted.from_hook)
+                .with_input_tokens(self.input_tokens(plan))
+                .with_output_tokens(self.context_usage.usage.output_tokens)
+                .with_context_limit(self.state.context_window())
         };
-        hooks.tell(build).await;
-        self.reset_gauge();
+        hooks.announce(build).await;
+        self.reset_context_usage();
     }
 }
 
@@ -416,19 +431,17 @@ fn blocked<E: Event>(reason: &str) -> CompactionError {
     }
 }
 
-/// Makes a failure known. The conversation goes on as it was.
+/// Reports a failure to hooks and the user. The conversation does not change.
 async fn fail(error: CompactionError, hooks: &Hooks) -> CompactionError {
     let text = match &error {
         CompactionError::Model(cause) => format!("{error}: {cause}"),
-        CompactionError::Nothing | CompactionError::Blocked { .. } | CompactionError::Canceled => {
+        CompactionError::Nothing | CompactionError::Blocked { .. } | CompactionError::Cancelled => {
             error.to_string()
         }
     };
-    let build = || CompactionFailed {
-        error: text.clone(),
-    };
-    hooks.tell(build).await;
-    if error != CompactionError::Canceled {
+    let build = || CompactionFailed::new(text.clone());
+    hooks.announce(build).await;
+    if error != CompactionError::Cancelled {
         hooks
             .notify(NotificationLevel::Warning, "compaction_failed", &text)
             .await;

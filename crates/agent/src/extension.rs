@@ -1,40 +1,46 @@
-//! What extensions bring beside hooks: tools for the model and commands for the user, served by the processes that serve their hooks.
+//! Tools for the model and commands for the user that scripts and extensions provide in addition to hooks.
 
+mod additions;
 mod host;
-mod wish;
+mod replacement;
+mod session_request;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tenterhook_handlers::worker::{
-    CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Lease, ScriptCommand,
-    ScriptTool, ToolSnapshots, ToolUpdates, Worker, WorkerError,
+use tenterhook_protocol::{JsonObject, SessionId, ToolResult};
+use tenterhook_runners::worker::{
+    CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Rendered, ScriptCommand,
+    ScriptServer, ScriptTool, ToolSnapshots, ToolUpdates, WorkerError,
 };
-use tenterhook_protocol::{ContentBlock, JsonObject, SessionId, ToolResult};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::host::{Attached, View};
-pub use self::host::{Question, ScriptHost, Spelling};
-pub use self::wish::{PendingWish, Wish, WishError};
-pub use crate::tool::SchemaProblem;
-use crate::tool::{ArgumentSchema, InvalidInput, Progress, Tool, ToolContext, ToolFailure};
+pub use self::additions::ScriptAdditions;
+pub(crate) use self::host::ScriptedAgent;
+pub use self::host::{ReplacedTool, ScriptHost, Spelling};
+pub use self::replacement::add_script_tool;
+pub(crate) use self::session_request::SessionRequestParams;
+pub use self::session_request::{PendingRequest, SessionRequest};
+pub use tenterhook_tools::SchemaProblem;
+use tenterhook_tools::{ArgumentSchema, InvalidInput, Progress, Tool, ToolContext, ToolFailure};
 
-/// How long a tool or a command of a script may take that says nothing of it; kodelet's.
-const LONGEST: Duration = Duration::from_mins(10);
+/// The time limit of a tool or command that declares none: the default of kodelet.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Who serves what an extension brings.
+/// The process that serves a tool or command.
 #[derive(Debug, Clone)]
 enum Server {
-    /// A worker, and what keeps the script in it.
-    Script(Worker, Lease),
-    /// A process of its own.
+    /// A script, which stays loaded in its worker.
+    Script(Arc<dyn ScriptServer>),
+    /// The extension's own process.
     Process(Extension),
 }
 
-/// A tool that an extension brings.
+/// A tool that a script or extension provides.
 #[derive(Debug, Clone)]
 pub struct ForeignTool {
     server: Server,
@@ -42,31 +48,34 @@ pub struct ForeignTool {
     description: String,
     arguments: ArgumentSchema,
     timeout: Duration,
+    renders_call: bool,
+    renders_result: bool,
 }
 
 impl ForeignTool {
-    /// Makes the tool of a script, which stays in its worker.
+    /// Creates the tool of a script. The tool keeps the script loaded in its worker.
     ///
     /// # Errors
-    /// When its schema is none that arguments can be checked against.
+    /// Fails if the tool's JSON schema is invalid, so that arguments cannot be checked against it.
     pub fn of_script(
-        worker: Worker,
-        lease: Lease,
+        script: Arc<dyn ScriptServer>,
         tool: ScriptTool,
     ) -> Result<Self, SchemaProblem> {
         Ok(Self {
-            server: Server::Script(worker, lease),
+            server: Server::Script(script),
+            renders_call: tool.renders_call,
+            renders_result: tool.renders_result,
             arguments: ArgumentSchema::compile(&tool.name, tool.parameters)?,
             name: tool.name,
             description: tool.description,
-            timeout: LONGEST,
+            timeout: DEFAULT_TIMEOUT,
         })
     }
 
-    /// Makes the tool of an extension of kodelet.
+    /// Creates the tool of a kodelet extension.
     ///
     /// # Errors
-    /// When its schema is none that arguments can be checked against.
+    /// Fails if the tool's JSON schema is invalid, so that arguments cannot be checked against it.
     pub fn of_process(extension: Extension, tool: ExtensionTool) -> Result<Self, SchemaProblem> {
         let timeout = tool.timeout();
         Ok(Self {
@@ -75,6 +84,8 @@ impl ForeignTool {
             name: tool.name,
             description: tool.description,
             timeout,
+            renders_call: false,
+            renders_result: false,
         })
     }
 
@@ -85,9 +96,9 @@ impl ForeignTool {
     ) -> Result<ToolResult, ToolFailure> {
         let cancel = &context.cancel;
         let result = match &self.server {
-            Server::Script(worker, lease) => worker
+            Server::Script(script) => script
                 .run_tool(
-                    (lease.number(), &self.name),
+                    &self.name,
                     (context.call.as_str(), &Value::Object(input)),
                     updates(&context.progress),
                     self.timeout,
@@ -115,18 +126,44 @@ impl ForeignTool {
                 })
             }
         };
-        // No protocol of extensions can say that a failure is permanent.
+        // No extension protocol can say that a failure is permanent, so the call may be retried.
         result.map_err(|error| ToolFailure::new(format!("tool `{}`: {error}", self.name)))
     }
 }
 
-/// Returns who hears what a tool of a script has so far.
+impl ForeignTool {
+    /// Returns the lines with which the script shows a call or result. If it fails, the default form is shown.
+    async fn lines(&self, rendered: Rendered<'_>) -> Option<Vec<String>> {
+        let Server::Script(script) = &self.server else {
+            return None;
+        };
+        let never = CancellationToken::new();
+        script.render(rendered, &never).await.ok().flatten()
+    }
+
+    async fn call_lines(&self, input: &JsonObject) -> Option<Vec<String>> {
+        if !self.renders_call {
+            return None;
+        }
+        let input = Value::Object(input.clone());
+        self.lines(Rendered::ToolCall(&self.name, &input)).await
+    }
+
+    async fn result_lines(&self, result: &ToolResult) -> Option<Vec<String>> {
+        if !self.renders_result {
+            return None;
+        }
+        self.lines(Rendered::ToolResult(&self.name, result)).await
+    }
+}
+
+/// Returns the receiver of partial results of a script's tool, if anyone reads them.
 fn updates(progress: &Progress) -> Option<ToolUpdates> {
     let progress = progress.is_wanted().then(|| progress.clone())?;
     Some(Arc::new(move |partial| progress.report(partial.into())))
 }
 
-/// Returns who hears what a tool of an extension of kodelet has so far.
+/// Returns the receiver of partial results of a kodelet extension's tool, if anyone reads them.
 fn snapshots(progress: &Progress) -> Option<ToolSnapshots> {
     let progress = progress.is_wanted().then(|| progress.clone())?;
     Some(Arc::new(move |snapshot| {
@@ -135,14 +172,10 @@ fn snapshots(progress: &Progress) -> Option<ToolSnapshots> {
 }
 
 fn text_with(text: String, details: Option<JsonObject>) -> ToolResult {
-    ToolResult {
-        content: vec![ContentBlock::text(text)],
-        details,
-        ..ToolResult::default()
-    }
+    ToolResult::text(text).with_details(details)
 }
 
-/// Says who asks, as kodelet's extensions are told it.
+/// Describes the session in the form that kodelet's extensions expect.
 fn session_context(session: &SessionId, cwd: &std::path::Path) -> JsonObject {
     let mut context = JsonObject::new();
     for key in ["sessionId", "conversationId"] {
@@ -170,7 +203,7 @@ impl Tool for ForeignTool {
         "extension"
     }
 
-    /// What it does is not known.
+    /// It is not known whether the tool changes anything.
     fn is_read_only(&self) -> bool {
         false
     }
@@ -182,6 +215,14 @@ impl Tool for ForeignTool {
         })
     }
 
+    fn call_lines<'a>(&'a self, input: &'a JsonObject) -> BoxFuture<'a, Option<Vec<String>>> {
+        Box::pin(self.call_lines(input))
+    }
+
+    fn result_lines<'a>(&'a self, result: &'a ToolResult) -> BoxFuture<'a, Option<Vec<String>>> {
+        Box::pin(self.result_lines(result))
+    }
+
     fn run<'a>(
         &'a self,
         input: JsonObject,
@@ -191,32 +232,35 @@ impl Tool for ForeignTool {
     }
 }
 
-/// A command that an extension brings.
+/// A command that a script or extension provides.
 #[derive(Debug, Clone)]
 pub struct ForeignCommand {
     server: Server,
-    /// What the user calls it, without the slash; the first one is its own name.
+    /// The names by which the user can call it, without the slash. The first is its main name, the others are
+    /// aliases.
     pub names: Vec<String>,
-    /// What the user is told of it.
+    /// The description for the user.
     pub description: String,
+    /// The file of the script.
+    pub path: Option<PathBuf>,
     timeout: Duration,
 }
 
-/// What becomes of a line that was a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CommandEnd {
-    /// The command did its work.
+    /// The command has done its work.
     Done,
-    /// There is a text for the user.
+    /// The command returned text for the user.
     Respond(String),
-    /// There is a prompt for the agent.
+    /// The command returned a prompt for the agent.
     Prompt(String),
-    /// It was not meant; the line is looked at further.
+    /// The command does not apply, so the line is an ordinary prompt.
     Passed,
 }
 
-/// A command that could not do its work.
+/// The error of a command that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("command `/{name}`: {problem}")]
 pub struct CommandFailure {
@@ -227,22 +271,28 @@ pub struct CommandFailure {
 }
 
 impl ForeignCommand {
-    /// Makes the command of a script, which stays in its worker.
-    pub fn of_script(worker: Worker, lease: Lease, command: ScriptCommand) -> Self {
+    /// Creates the command of a script. The command keeps the script loaded in its worker.
+    pub fn of_script(
+        script: Arc<dyn ScriptServer>,
+        command: ScriptCommand,
+        path: &std::path::Path,
+    ) -> Self {
         Self {
-            server: Server::Script(worker, lease),
+            path: Some(path.to_owned()),
+            server: Server::Script(script),
             names: vec![command.name],
             description: command.description,
-            timeout: LONGEST,
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
-    /// Makes the command of an extension of kodelet.
+    /// Creates the command of a kodelet extension.
     pub fn of_process(extension: Extension, command: ExtensionCommand) -> Self {
         let timeout = command.timeout();
         let mut names = vec![command.name];
         names.extend(command.aliases);
         Self {
+            path: None,
             server: Server::Process(extension),
             names,
             description: command.description,
@@ -250,10 +300,10 @@ impl ForeignCommand {
         }
     }
 
-    /// Runs the command on a line that begins with one of its names behind a slash.
+    /// Runs the command on a line that begins with a slash and one of its names.
     ///
     /// # Errors
-    /// When it failed, or gave no answer.
+    /// Fails if the command fails or gives no valid answer.
     pub async fn run(
         &self,
         line: &str,
@@ -268,8 +318,8 @@ impl ForeignCommand {
         };
         let told = |error: WorkerError| failure(error.to_string());
         match &self.server {
-            Server::Script(worker, lease) => {
-                let run = worker.run_command((lease.number(), name), args, self.timeout, cancel);
+            Server::Script(script) => {
+                let run = script.run_command(name, args, self.timeout, cancel);
                 run.await.map_err(told)?;
                 Ok(CommandEnd::Done)
             }
@@ -283,7 +333,7 @@ impl ForeignCommand {
                     CommandOutput::Respond { response } => Ok(CommandEnd::Respond(response)),
                     CommandOutput::RunAgent { prompt, .. } => Ok(CommandEnd::Prompt(prompt)),
                     CommandOutput::Other { action } => Err(failure(format!(
-                        "it answered the action `{}`, expected `pass`, `respond` or `runAgent`",
+                        "unknown action `{}`, expected `pass`, `respond` or `runAgent`",
                         action.escape_debug()
                     ))),
                 }
@@ -292,14 +342,14 @@ impl ForeignCommand {
     }
 }
 
-/// Splits a line into the name of the command and what stands behind it.
+/// Splits a line into the name of the command and its arguments.
 fn split(line: &str) -> (&str, &str) {
     let line = line.strip_prefix('/').unwrap_or(line);
     let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     (name, args.trim())
 }
 
-/// Returns the words of a line as kodelet has them: those that are `name=value` are the input.
+/// Returns the words of a line in kodelet's form. Words of the form `name=value` become the input.
 fn invocation(line: &str, used: &str, args: &str) -> (JsonObject, Invocation) {
     let words: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
     let flags: JsonObject = words

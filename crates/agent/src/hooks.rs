@@ -1,15 +1,16 @@
-//! How the agent speaks to its hooks: every dispatch, with what it has to say to the human.
+//! Dispatches events to the hooks of a session, and shows their notices and failures to the user.
 
 use std::sync::Arc;
 
-use tenterhook::Dispatcher;
+use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::event::{AgentError, MessageEnd, Notification, NotificationLevel};
-use tenterhook_protocol::{Event, Message, Outcome, SessionId};
+use tenterhook_protocol::message_extra::REPEATS_CONTENT;
+use tenterhook_protocol::{Event, Failure, Message, Outcome, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use crate::frontend::{Frontend, HookFailure, RESULT_EVENTS};
 
-/// What is said when a hook stops something without a reason.
+/// The text that is shown when a hook stops something without a reason.
 pub(crate) const NO_REASON: &str = "no reason was given";
 
 /// The hooks of one session, as one run sees them.
@@ -44,6 +45,11 @@ impl Hooks {
         &self.steady
     }
 
+    /// Returns the dispatcher of events whose hooks are cancelled with the run.
+    pub(crate) fn cancellable(&self) -> &Dispatcher {
+        &self.cancellable
+    }
+
     /// Returns the id of the session.
     pub(crate) fn session(&self) -> &SessionId {
         &self.steady.origin().session_id
@@ -53,109 +59,101 @@ impl Hooks {
         &self.frontend
     }
 
-    /// Says whether any hook could be interested in `E`.
-    pub(crate) fn are_there<E: Event>(&self) -> bool {
+    /// Returns whether any hook could be interested in `E`.
+    pub(crate) fn is_hooked<E: Event>(&self) -> bool {
         self.steady.is_hooked::<E>()
     }
 
-    /// Says whether any hook could change what a tool returned.
+    /// Returns whether any hook could change the result of a tool.
     pub(crate) fn may_change_results(&self) -> bool {
         let mut kinds = RESULT_EVENTS.into_iter();
         kinds.any(|kind| self.steady.may_change(kind))
     }
 
-    /// Sends an event whose hooks end with the run. A caller that acts on the outcome looks at the
-    /// cancellation first: a gate whose hooks were cancelled denies.
+    /// Sends an event whose hooks are cancelled with the run. A caller that acts on the outcome must check for a
+    /// cancellation first, because a gate whose hooks were cancelled denies.
     pub(crate) async fn fire<E: Event>(&self, build: impl FnOnce() -> E) -> Outcome<E> {
         self.dispatch(&self.cancellable, build).await
     }
 
-    /// Sends an event that is heard even when the run is cancelled.
+    /// Sends an event whose hooks run even if the run is cancelled.
     pub(crate) async fn fire_always<E: Event>(&self, build: impl FnOnce() -> E) -> Outcome<E> {
         self.dispatch(&self.steady, build).await
     }
 
-    #[cfg(not(unhooked))]
     async fn dispatch<E: Event>(
         &self,
         dispatcher: &Dispatcher,
         build: impl FnOnce() -> E,
     ) -> Outcome<E> {
         let outcome = dispatcher.dispatch_with(build).await;
-        self.show(&outcome);
+        self.show(E::INFO.name, outcome.notices(), outcome.failures());
         outcome
     }
 
-    /// What the hook layer is measured against: the same agent, and nobody is told anything.
-    #[cfg(unhooked)]
-    #[expect(clippy::unused_async, reason = "the other one waits")]
-    async fn dispatch<E: Event>(&self, _: &Dispatcher, _: impl FnOnce() -> E) -> Outcome<E> {
-        Outcome::default()
-    }
-
-    /// Sends an event that nobody can answer.
-    pub(crate) async fn tell<E: Event>(&self, build: impl FnOnce() -> E) {
+    /// Sends an event whose outcome is not used.
+    pub(crate) async fn announce<E: Event>(&self, build: impl FnOnce() -> E) {
         let _told = self.fire_always(build).await;
     }
 
-    /// Lets hooks replace a complete message before it is stored. Its role stays.
+    /// Lets hooks replace a complete message before it is stored. Its role does not change, and neither does what its
+    /// `extra` tells about its origin.
     pub(crate) async fn finish_message(&self, message: Message) -> Message {
-        let ended = || MessageEnd {
-            message: message.clone(),
-        };
+        let ended = || MessageEnd::new(message.clone());
         let outcome = self.fire_always(ended).await;
         match outcome.into_rewritten() {
-            Some(event) => Message {
-                role: message.role,
-                tool_call_id: message.tool_call_id,
-                ..event.message
-            },
+            Some(event) => {
+                let mut rewritten = event.message;
+                rewritten.role = message.role;
+                rewritten.tool_call_id = message.tool_call_id;
+                let is_same = rewritten.content == message.content;
+                for (key, value) in message.extra {
+                    // A value that repeats the old content would bring back what the hook removed.
+                    if is_same || !REPEATS_CONTENT.contains(&key.as_str()) {
+                        rewritten.extra.entry(key).or_insert(value);
+                    }
+                }
+                rewritten
+            }
             None => message,
         }
     }
 
-    #[cfg_attr(unhooked, expect(dead_code, reason = "there are no outcomes"))]
-    fn show<E: Event>(&self, outcome: &Outcome<E>) {
-        for notice in outcome.notices() {
-            self.frontend.hook_notice(E::INFO.name, notice);
+    /// Shows the notices of the hooks of `event`, and the hooks that failed.
+    pub(crate) fn show(&self, event: &'static str, notices: &[String], failures: &[Failure]) {
+        for notice in notices {
+            self.frontend.hook_notice(event, notice);
         }
         if self.cancel.is_cancelled() {
-            // Hooks that the user interrupted are no news to the user.
+            // The user interrupted these hooks, so their failures are not worth showing.
             return;
         }
-        for failure in outcome.failures() {
+        for failure in failures {
             let shown = HookFailure {
                 hook: failure.hook.as_str(),
                 cause: &failure.cause,
                 let_through: failure.let_through,
             };
-            self.frontend.hook_failure(E::INFO.name, &shown);
+            self.frontend.hook_failure(event, &shown);
         }
     }
 
-    /// Makes something known to the human and to hooks.
+    /// Notifies the user and hooks.
     pub(crate) async fn notify(&self, level: NotificationLevel, kind: &str, message: &str) {
         self.frontend.notification(level, message);
-        let build = || Notification {
-            level,
-            message: message.to_owned(),
-            kind: kind.to_owned(),
-        };
-        self.tell(build).await;
+        let build = || Notification::new(level, message.to_owned()).with_kind(kind.to_owned());
+        self.announce(build).await;
     }
 
-    /// Makes a runtime error known: a notification and an error event, in this order.
+    /// Reports a runtime error: sends a notification and then an error event.
     pub(crate) async fn report_error(&self, kind: &str, message: &str, retryable: bool) {
         self.notify(NotificationLevel::Error, kind, message).await;
-        let build = || AgentError {
-            error: message.to_owned(),
-            retryable,
-        };
-        self.tell(build).await;
+        let build = || AgentError::new(message.to_owned()).with_retryable(retryable);
+        self.announce(build).await;
     }
 }
 
-/// Returns the reason of a stop, or words for its absence.
+/// Returns the reason for a stop, or a placeholder if no reason was given.
 pub(crate) fn reason_or_none(reason: &str) -> String {
     if reason.is_empty() {
         NO_REASON.to_owned()

@@ -1,24 +1,27 @@
-//! The reference agent: a small, real agent whose life runs through the hooks engine.
+//! The reference agent: a small, complete agent under the hooks of an engine.
 //!
-//! It leads a conversation with a model, runs tools, asks for permission, compacts, gives tasks to
-//! subagents, and dispatches each event of the catalogue where that event's meaning has its place. What
-//! hooks answer is acted on; nothing here knows how a hook is configured or reached.
+//! An [`Agent`] talks with a model, runs tools, asks for permission, compacts its conversation and gives tasks to
+//! subagents. It dispatches each event of the catalogue at the moment that the event describes, and applies the
+//! effects of hooks. How a hook is configured or reached is the engine's concern.
+//!
+//! Build one from an [`AgentConfig`], give it a [`Prompt`], and read the [`RunReport`]. A [`Frontend`] shows what it
+//! does and answers its questions; an [`AgentHandle`] speaks to it while it works. Models, tools and stored sessions
+//! are crates of their own: `tenterhook-providers`, `tenterhook-tools` and `tenterhook-sessions`.
 //!
 //! The invariants:
 //!
-//! - A tool runs only after every gate had its word. Whatever goes wrong on the way, the call is denied.
-//! - What has a beginning and an end among the events gets both, also when the run is cancelled:
-//!   `tool_execution_start` and `_end`, `turn_start` and `turn_end`, `agent_start` and `agent_end`.
-//! - What the model gets of a tool's result, what the session keeps and what the screen shows is the
-//!   same: the result after the last hook.
+//! - A tool runs only after every gate has decided. If anything goes wrong on the way, the call is denied.
+//! - Paired events always come in pairs, even if the run is cancelled: `tool_execution_start` and `_end`,
+//!   `turn_start` and `turn_end`, `agent_start` and `agent_end`.
+//! - The model, the session and the screen get the same result of a tool: the result after the last hook.
 //!
 //! # Examples
 //!
 //! ```
 //! use std::sync::Arc;
-//! use tenterhook::{Effect, Engine, event::PreToolUse};
-//! use tenterhook_agent::provider::Scripted;
-//! use tenterhook_agent::{Agent, CancellationToken, RunEnd};
+//! use tenterhook_agent::{AgentConfig, CancellationToken, RunEnd};
+//! use tenterhook_engine::{Effect, Engine, event::PreToolUse};
+//! use tenterhook_providers::Scripted;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +36,11 @@
 //! "#,
 //! )?;
 //!
-//! let mut agent = Agent::builder(engine).model(Arc::new(script)).build()?;
+//! let config = AgentConfig {
+//!     model: Some(Arc::new(script)),
+//!     ..AgentConfig::default()
+//! };
+//! let mut agent = config.build(engine)?;
 //! let report = agent.prompt("clean up", &CancellationToken::new()).await;
 //! assert_eq!(report.end, RunEnd::Completed);
 //! assert_eq!(report.response, "I may not do that.");
@@ -43,47 +50,65 @@
 
 #![forbid(unsafe_code)]
 
+mod active_session;
 mod agent;
-mod ask;
+mod agent_session;
+mod attention;
 mod background;
-mod call;
 mod compaction;
+mod config;
+mod context_swap;
+#[cfg(unix)]
+mod dialogs;
+mod drawing;
 #[cfg(unix)]
 pub mod extension;
 pub mod frontend;
-mod glob;
+mod handle;
 mod hooks;
-mod life;
+mod identity;
+mod leave_branch;
 mod limit;
-pub mod model;
-mod passage;
-pub mod permission;
-mod protection;
-pub mod provider;
+mod model_call;
+#[cfg(unix)]
+mod model_calls;
+mod models;
 mod queue;
-pub mod resource;
-mod restriction;
 mod run;
-pub mod session;
+mod run_report;
+#[cfg(unix)]
+mod script_model;
+#[cfg(unix)]
+mod script_ui;
+#[cfg(unix)]
+mod script_view;
+mod selection;
+mod session_name;
+mod state;
 mod subagent;
-mod swap;
-pub mod tool;
+mod tool_call;
 mod user_command;
 
 pub use tokio_util::sync::CancellationToken;
 
-pub use crate::agent::{Agent, AgentBuilder, AgentSpec, BuildError, Prompt, RunEnd, RunReport};
-pub use crate::compaction::{Compacted, CompactionError};
+#[cfg(unix)]
+pub use crate::agent::SessionRequestError;
+pub use crate::agent::{Agent, SessionSwitchError, SessionSwitched};
+pub use crate::compaction::{CompactionError, CompactionReport};
+pub use crate::config::{AgentConfig, AgentSpec, BuildError};
+pub use crate::context_swap::ContextSwaps;
 pub use crate::frontend::Frontend;
-pub use crate::limit::{Limits, RetryPolicy};
-pub use crate::model::{Models, SelectError, ThinkingLevel};
-pub use crate::passage::{Leaving, Moved, PassageError};
-pub use crate::permission::{Permissions, Rule, RuleProblem};
-pub use crate::protection::ProtectedFiles;
-pub use crate::queue::{AgentHandle, QueueFull, Submitted};
-pub use crate::resource::{ResourcePlaces, Resources};
-pub use crate::restriction::{AgentRestrictions, FolderRestriction};
-pub use crate::session::{Session, Sessions};
-pub use crate::swap::ContextSwaps;
-pub use crate::tool::{Tool, Toolbox};
+pub use crate::handle::{AgentHandle, SubmitOutcome};
+pub use crate::leave_branch::LeaveBranch;
+pub use crate::limit::{AgentLimits, RetryPolicy};
+pub use crate::models::{Models, SelectError};
+pub use crate::queue::QueueFull;
+pub use crate::run_report::{Prompt, RunEnd, RunReport};
 pub use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
+pub use tenterhook_providers::ThinkingLevel;
+pub use tenterhook_resources::{self as resource, ResourcePlaces, Resources};
+pub use tenterhook_sessions::{Session, SessionStore};
+pub use tenterhook_tools::{
+    AgentRestrictions, CommandPatterns, FolderRestriction, Permissions, ProtectedFiles, Rule,
+    RuleProblem, Tool, Toolbox,
+};

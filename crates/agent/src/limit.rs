@@ -1,46 +1,47 @@
-//! The bounds of a run.
+//! The limits of a run.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::time::Duration;
 
-/// How far a run may go.
+/// The limits of a run.
 ///
 /// | field | default |
 /// |---|---|
 /// | `max_iterations` | 100 model calls |
 /// | `token_budget` | none |
 /// | `compact_at` | 90 % of the context window |
-/// | `context_window` | what the provider says |
+/// | `context_window` | the provider's value |
 /// | `repeated_calls` | 5 |
 /// | `stop_hooks` | 8 |
 /// | `task_depth` | 3 |
 /// | `background_tasks` | 8 |
 /// | `grace` | 5 s |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Model calls of one run, at least 1, until the user is asked whether it may go on.
+pub struct AgentLimits {
+    /// The number of model calls in one run, at least 1, after which the user is asked whether to continue.
     pub max_iterations: u32,
-    /// Tokens of the session and its subagents, after which no tool call runs.
+    /// The number of tokens of the session and its subagents after which no tool call runs.
     pub token_budget: Option<u64>,
-    /// The context's size in tokens, at least 1, at which it is compacted. After a compaction that did
-    /// not come about, the next try waits until the context grew by a tenth of it.
+    /// The context's size in tokens, at least 1, at which it is compacted. After a failed compaction, the next
+    /// attempt waits until the context has grown by a tenth of this.
     pub compact_at: Option<u64>,
-    /// The model's context window in tokens, where it is known better than by the provider.
+    /// The model's context window in tokens. It takes precedence over the provider's value.
     pub context_window: Option<u64>,
-    /// How often in a row the same tool call with the same arguments counts as a loop.
+    /// The number of equal tool calls in a row that counts as a loop.
     pub repeated_calls: u32,
-    /// How often in a row stop hooks may keep the agent going.
+    /// How many times in a row stop hooks may keep the agent going.
     pub stop_hooks: u32,
-    /// How deep tasks may be given on.
+    /// How many levels deep tasks may be delegated.
     pub task_depth: u32,
-    /// How many tasks a session and its subagents may have in the background at once. 0 is none.
+    /// The maximum number of background tasks that a session and its subagents may have at once. 0
+    /// means none.
     pub background_tasks: u32,
-    /// How long a tool may take to end by itself when the run is cancelled.
+    /// How long a tool may take to end by itself after the run is cancelled.
     pub grace: Duration,
 }
 
-impl Default for Limits {
+impl Default for AgentLimits {
     fn default() -> Self {
         Self {
             max_iterations: 100,
@@ -56,8 +57,8 @@ impl Default for Limits {
     }
 }
 
-/// How model calls that failed are tried again. The pause doubles from try to try, and a part of it is left to chance:
-/// agents that failed together do not come back together.
+/// How failed model calls are retried. The pause doubles with each attempt. A part of it is random, so that agents
+/// that failed together do not retry together.
 ///
 /// | field | default |
 /// |---|---|
@@ -65,19 +66,19 @@ impl Default for Limits {
 /// | `first_pause` | 1 s |
 /// | `longest_pause` | 30 s |
 /// | `jitter` | 25 % |
-/// | `seed` | none: chance is chance |
+/// | `seed` | none: pauses are random |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often one model call is tried at most, the first try included.
+    /// The maximum number of attempts of one model call, including the first.
     pub attempts: u32,
-    /// The pause before the second try.
+    /// The pause before the second attempt.
     pub first_pause: Duration,
-    /// The longest pause, also where the service asks for more.
+    /// The longest pause, even if the service asks for a longer one.
     pub longest_pause: Duration,
-    /// How much a pause may be shorter by chance, in per cent. One that the service asked for is longer by that
-    /// instead: never shorter than it wants.
+    /// How much shorter a pause may be at random, in per cent. A pause that the service asked for is instead
+    /// lengthened by up to this much, so that it is never too short.
     pub jitter: u8,
-    /// Makes the same pauses each time, as tests want them.
+    /// A seed that makes the pauses the same each time, for tests.
     pub seed: Option<u64>,
 }
 
@@ -94,7 +95,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the pause before retry number `retry`, from 1.
+    /// Returns the pause before retry number `retry`, counted from 1. `asked` is the pause that the service asked
+    /// for.
     pub(crate) fn pause(&self, retry: u32, asked: Option<Duration>) -> Duration {
         let part = self.part(retry);
         let pause = if let Some(asked) = asked {
@@ -108,12 +110,12 @@ impl RetryPolicy {
         pause.min(self.longest_pause)
     }
 
-    /// Returns the part that chance changes, in thousandths of the pause.
+    /// Returns the random part of a pause, in thousandths.
     fn part(&self, retry: u32) -> u32 {
         let most = u64::from(self.jitter.min(100)) * 10;
         let drawn = match self.seed {
             Some(seed) => mix(seed.wrapping_add(u64::from(retry))),
-            // The standard library's own source of chance; its hashers differ from each other.
+            // A source of randomness in the standard library: each `RandomState` has different keys.
             None => RandomState::new().hash_one(retry),
         };
         u32::try_from(drawn % (most + 1)).unwrap_or_default()
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn defaults_are_the_documented_ones() {
-        let limits = Limits::default();
+        let limits = AgentLimits::default();
         assert_eq!(
             (
                 limits.max_iterations,

@@ -1,36 +1,60 @@
-//! What the user says while the agent works: to be heard at the next step, or when it is done.
+//! Messages of the user that wait for the agent: for its next step, or until it has finished.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tenterhook_protocol::Decision;
-use tenterhook_protocol::event::{
-    InputSource, QueueKind, QueueUpdate, SessionInfoChange, UserInput,
-};
+use parking_lot::Mutex;
+use tenterhook_protocol::event::{QueueKind, QueueUpdate};
+use tenterhook_protocol::{JsonObject, Message};
 use thiserror::Error;
 
 use crate::hooks::Hooks;
-use crate::life::Setup;
 
-/// The most messages of one queue.
-const MOST_WAITING: usize = 64;
+/// The maximum number of messages in one queue.
+const MAX_QUEUED: usize = 64;
 
-/// A message that was not taken: too many of its queue wait already.
+/// The error of a message that was dropped because its queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{MOST_WAITING} messages of the queue `{queue}` wait already")]
+#[error("the queue `{queue}` is full: {MAX_QUEUED} messages are waiting")]
 pub struct QueueFull {
     /// The queue.
     pub queue: QueueKind,
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
-    steering: VecDeque<String>,
-    follow_up: VecDeque<String>,
+/// A message that waits for the agent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueuedMessage {
+    pub(crate) text: String,
+    /// The [`extra`](Message::extra) of the message.
+    pub(crate) extra: JsonObject,
 }
 
-impl Waiting {
-    fn of(&mut self, kind: QueueKind) -> &mut VecDeque<String> {
+impl From<String> for QueuedMessage {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            extra: JsonObject::new(),
+        }
+    }
+}
+
+impl QueuedMessage {
+    /// Returns the message for the model.
+    pub(crate) fn into_message(self) -> Message {
+        let mut message = Message::user(self.text);
+        message.extra = self.extra;
+        message
+    }
+}
+
+#[derive(Debug, Default)]
+struct QueuedMessages {
+    steering: VecDeque<QueuedMessage>,
+    follow_up: VecDeque<QueuedMessage>,
+}
+
+impl QueuedMessages {
+    fn queue_mut(&mut self, kind: QueueKind) -> &mut VecDeque<QueuedMessage> {
         if kind == QueueKind::Steering {
             &mut self.steering
         } else {
@@ -41,60 +65,65 @@ impl Waiting {
 
 /// Both queues of one agent. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Queues(Arc<Mutex<Waiting>>);
+pub(crate) struct InputQueues(Arc<Mutex<QueuedMessages>>);
 
-impl Queues {
+impl InputQueues {
     fn change<T>(
         &self,
         kind: QueueKind,
-        change: impl FnOnce(&mut VecDeque<String>) -> T,
+        change: impl FnOnce(&mut VecDeque<QueuedMessage>) -> T,
     ) -> (T, Vec<String>) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let queue = waiting.of(kind);
+        let mut waiting = self.0.lock();
+        let queue = waiting.queue_mut(kind);
         let result = change(queue);
-        (result, queue.iter().cloned().collect())
+        (
+            result,
+            queue.iter().map(|message| message.text.clone()).collect(),
+        )
     }
 
-    async fn add(&self, kind: QueueKind, text: String, hooks: &Hooks) -> Result<(), QueueFull> {
+    pub(crate) async fn add(
+        &self,
+        kind: QueueKind,
+        message: QueuedMessage,
+        hooks: &Hooks,
+    ) -> Result<(), QueueFull> {
+        let text = message.text.clone();
         let (is_added, messages) = self.change(kind, |queue| {
-            let has_room = queue.len() < MOST_WAITING;
+            let has_room = queue.len() < MAX_QUEUED;
             if has_room {
-                queue.push_back(text.clone());
+                queue.push_back(message);
             }
             has_room
         });
         if !is_added {
             return Err(QueueFull { queue: kind });
         }
-        let build = || QueueUpdate {
-            queue: kind,
-            message: Some(text),
-            messages,
-        };
-        hooks.tell(build).await;
+        let build = || QueueUpdate::new(kind, messages).with_message(text);
+        hooks.announce(build).await;
         Ok(())
     }
 
-    /// Fails if a queue takes no more.
-    fn check_room(&self, kind: QueueKind) -> Result<(), QueueFull> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = waiting.of(kind).len() < MOST_WAITING;
+    /// Fails if a queue is full.
+    pub(crate) fn check_room(&self, kind: QueueKind) -> Result<(), QueueFull> {
+        let mut waiting = self.0.lock();
+        let has_room = waiting.queue_mut(kind).len() < MAX_QUEUED;
         has_room.then_some(()).ok_or(QueueFull { queue: kind })
     }
 
-    fn waiting(&self) -> usize {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn waiting(&self) -> usize {
+        let waiting = self.0.lock();
         waiting.steering.len() + waiting.follow_up.len()
     }
 
-    /// Says whether the user has said something for the next step.
+    /// Returns whether a message for the next step is waiting.
     pub(crate) fn is_steered(&self) -> bool {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.0.lock();
         !waiting.steering.is_empty()
     }
 
     /// Takes all steering messages.
-    pub(crate) async fn take_steering(&self, hooks: &Hooks) -> Vec<String> {
+    pub(crate) async fn take_steering(&self, hooks: &Hooks) -> Vec<QueuedMessage> {
         let (taken, messages) = self.change(QueueKind::Steering, |queue| {
             queue.drain(..).collect::<Vec<_>>()
         });
@@ -103,7 +132,7 @@ impl Queues {
     }
 
     /// Takes the oldest follow-up.
-    pub(crate) async fn take_follow_up(&self, hooks: &Hooks) -> Option<String> {
+    pub(crate) async fn take_follow_up(&self, hooks: &Hooks) -> Option<QueuedMessage> {
         let (taken, messages) = self.change(QueueKind::FollowUp, VecDeque::pop_front);
         announce_removal(QueueKind::FollowUp, taken.is_none(), messages, hooks).await;
         taken
@@ -119,110 +148,6 @@ async fn announce_removal(
     if is_unchanged {
         return;
     }
-    let build = || QueueUpdate {
-        queue,
-        message: None,
-        messages,
-    };
-    hooks.tell(build).await;
-}
-
-/// What became of something that was said to an agent at work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Submitted {
-    /// It waits for the agent.
-    Queued,
-    /// A hook dealt with it.
-    Handled,
-    /// A hook does not want it.
-    Refused {
-        /// Why.
-        reason: String,
-    },
-}
-
-/// Speaks to an agent that is at work. Clones speak to the same one.
-#[derive(Debug, Clone)]
-pub struct AgentHandle {
-    setup: Arc<Setup>,
-    hooks: Hooks,
-}
-
-impl AgentHandle {
-    pub(crate) fn new(setup: Arc<Setup>, hooks: Hooks) -> Self {
-        Self { setup, hooks }
-    }
-
-    #[cfg(unix)]
-    pub(crate) fn hooks(&self) -> &Hooks {
-        &self.hooks
-    }
-
-    /// Returns how many messages wait for the agent.
-    pub fn waiting(&self) -> usize {
-        self.setup.queues.waiting()
-    }
-
-    /// Takes what somebody says the way that every input goes: hooks of `user_input` judge it, a template or skill that it names
-    /// stands for it, and then it waits in a queue. What a script says is never taken for a template.
-    ///
-    /// # Errors
-    ///
-    /// Fails if too many wait already; the message is not taken then.
-    pub async fn submit(
-        &self,
-        text: impl Into<String>,
-        source: InputSource,
-        queue: QueueKind,
-    ) -> Result<Submitted, QueueFull> {
-        // Hooks are not asked of what cannot be taken.
-        self.setup.queues.check_room(queue)?;
-        let text = text.into();
-        let build = || UserInput {
-            text: text.clone(),
-            images: None,
-            source,
-        };
-        let outcome = self.hooks.fire(build).await;
-        if outcome.is_handled() {
-            return Ok(Submitted::Handled);
-        }
-        if let Decision::Ask { reason, .. } | Decision::Stop { reason, .. } = outcome.decision() {
-            return Ok(Submitted::Refused { reason });
-        }
-        let text = outcome.into_rewritten().map_or(text, |event| event.text);
-        let text = self.setup.expand(text, source);
-        self.setup.queues.add(queue, text, &self.hooks).await?;
-        Ok(Submitted::Queued)
-    }
-
-    /// Lets hooks know the session's new name.
-    pub(crate) async fn announce_name(&self, name: String) {
-        self.hooks.tell(|| SessionInfoChange { name }).await;
-    }
-
-    /// Gives the agent a message for its next step.
-    ///
-    /// # Errors
-    ///
-    /// Fails if too many wait already; the message is not taken then.
-    pub async fn steer(&self, text: impl Into<String>) -> Result<(), QueueFull> {
-        self.setup
-            .queues
-            .add(QueueKind::Steering, text.into(), &self.hooks)
-            .await
-    }
-
-    /// Gives the agent a message for when it is done.
-    ///
-    /// # Errors
-    ///
-    /// Fails if too many wait already; the message is not taken then.
-    pub async fn follow_up(&self, text: impl Into<String>) -> Result<(), QueueFull> {
-        self.setup
-            .queues
-            .add(QueueKind::FollowUp, text.into(), &self.hooks)
-            .await
-    }
+    let build = || QueueUpdate::new(queue, messages);
+    hooks.announce(build).await;
 }

@@ -1,11 +1,11 @@
-//! One run: from an input until the model has nothing left to do.
+//! One run of the agent: from an input until the model has nothing left to do.
 //!
 //! ```text
 //! user_input → templates and skills → user_prompt_submit → before_agent_start → agent_start
 //!   → turns, each with compaction and queued messages before it → agent_end → waiting_for_user
 //! ```
 
-mod tally;
+mod counts;
 mod turn;
 
 use tenterhook_protocol::event::{
@@ -16,67 +16,68 @@ use tenterhook_protocol::event::{
 use tenterhook_protocol::{Decision, EntryId, Event, GateEvent, Image, Message, Outcome, Role};
 use tokio_util::sync::CancellationToken;
 
-use self::tally::{Repeats, Tally};
-use crate::agent::{Prompt, RunEnd, RunReport};
-use crate::compaction::{CompactionError, Order};
+use self::counts::{RepeatedCalls, RunCounts};
+use crate::agent_session::AgentSession;
+use crate::compaction::{CompactionError, CompactionRequest};
 use crate::hooks::Hooks;
-use crate::life::Life;
-use crate::model::Selected;
-use crate::provider::ModelError;
+use crate::models::SelectedModel;
+use crate::run_report::{Prompt, RunEnd, RunReport};
+use tenterhook_providers::ProviderError;
 
-/// A run under way.
+/// A run in progress.
 pub(crate) struct Run<'a> {
-    life: &'a mut Life,
+    agent: &'a mut AgentSession,
     hooks: Hooks,
     cancel: &'a CancellationToken,
     system_prompt: String,
-    /// What hooks said of the newest input of the user: for the model calls until the next input.
+    /// The context that hooks added to the user's newest input, for the model calls until the next input.
     prompt_context: Vec<String>,
     /// The model of the turn.
-    selected: Selected,
-    /// The names of the tools that the run has.
+    selected: SelectedModel,
+    /// The names of the tools of this run.
     tools: Vec<String>,
-    /// Where the run's entries begin in the session.
+    /// The names of all tools that were added to the run or that hooks have removed from it.
+    known_tools: Vec<String>,
+    /// The index of the run's first entry in the session.
     first_entry: usize,
     cap: u32,
-    tally: Tally,
-    repeats: Repeats,
+    counts: RunCounts,
+    repeated_calls: RepeatedCalls,
 }
 
-/// What keeps a run from going on.
-enum Interrupt {
-    Canceled,
+/// Why a run cannot continue.
+enum RunInterrupt {
+    Cancelled,
     Blocked { event: &'static str, reason: String },
-    Failed(ModelError),
+    Failed(ProviderError),
 }
 
 /// What comes after a turn.
-enum Next {
+enum AfterTurn {
     Again,
     End(RunEnd),
 }
 
-impl Life {
-    /// Works on what the user says.
+impl AgentSession {
+    /// Runs the agent on a prompt of the user.
     pub(crate) async fn prompt(&mut self, prompt: Prompt, cancel: &CancellationToken) -> RunReport {
+        self.state.set_run_over(false);
         let mut run = Run::new(self, cancel);
-        let end = match run.take_input(prompt).await {
+        let end = match run.accept_prompt(prompt).await {
             Ok(Some((text, images))) => {
-                let end = run.lead(text, images).await;
-                run.hooks.tell(|| AgentSettled {}).await;
+                let end = run.work(text, images).await;
+                run.hooks.announce(AgentSettled::new).await;
                 end
             }
             Ok(None) => RunEnd::Handled,
-            Err(interrupt) => run.conclude(interrupt).await,
+            Err(interrupt) => run.report_interrupt(interrupt).await,
         };
-        let waiting = || WaitingForUser {
-            reason: WaitReason::Idle,
-        };
-        run.hooks.tell(waiting).await;
+        let waiting = || WaitingForUser::new().with_reason(WaitReason::Idle);
+        run.hooks.announce(waiting).await;
         run.report(end)
     }
 
-    /// Works on what another agent says.
+    /// Runs the agent on a task of another agent.
     pub(crate) async fn work_on_task(
         &mut self,
         task: &str,
@@ -84,45 +85,50 @@ impl Life {
     ) -> RunReport {
         let mut run = Run::new(self, cancel);
         run.record(Message::user(task)).await;
-        let end = run.lead(task.to_owned(), Vec::new()).await;
+        let end = run.work(task.to_owned(), Vec::new()).await;
         run.report(end)
     }
 }
 
 impl<'a> Run<'a> {
-    fn new(life: &'a mut Life, cancel: &'a CancellationToken) -> Self {
+    fn new(agent: &'a mut AgentSession, cancel: &'a CancellationToken) -> Self {
+        let tools = agent.tool_names();
         Self {
-            hooks: life.hooks.for_run(cancel),
+            hooks: agent.hooks.for_run(cancel),
             cancel,
-            system_prompt: life.setup.system_prompt(&life.identity),
+            system_prompt: agent.state.system_prompt(&agent.identity),
             prompt_context: Vec::new(),
-            selected: life.setup.selected(),
-            tools: life.tool_names(),
-            first_entry: life.session.entries().len(),
-            cap: life
+            selected: agent.state.selected(),
+            known_tools: tools.clone(),
+            tools,
+            first_entry: agent.session.entries().len(),
+            cap: agent
                 .identity
                 .restrictions
-                .at_most(life.setup.limits.max_iterations, |one| one.max_iterations),
-            tally: Tally::default(),
-            repeats: Repeats::default(),
-            life,
+                .at_most(agent.state.config.limits.max_iterations, |one| {
+                    one.max_iterations
+                }),
+            counts: RunCounts::default(),
+            repeated_calls: RepeatedCalls::default(),
+            agent,
         }
     }
 
-    /// Takes an input to where the model may see it. `None` is an input that a hook dealt with.
-    async fn take_input(
+    /// Records an input for the model. Returns `None` if a hook handled the input.
+    async fn accept_prompt(
         &mut self,
         prompt: Prompt,
-    ) -> Result<Option<(String, Vec<Image>)>, Interrupt> {
+    ) -> Result<Option<(String, Vec<Image>)>, RunInterrupt> {
         let Prompt {
             mut text,
             mut images,
             source,
+            extra,
         } = prompt;
-        let build = || UserInput {
-            text: text.clone(),
-            images: (!images.is_empty()).then(|| images.clone()),
-            source,
+        let build = || {
+            UserInput::new(text.clone())
+                .with_images((!images.is_empty()).then(|| images.clone()))
+                .with_source(source)
         };
         let outcome = self.hooks.fire(build).await;
         self.check(&outcome)?;
@@ -131,32 +137,28 @@ impl<'a> Run<'a> {
         }
         if let Some(event) = outcome.into_rewritten() {
             text = event.text;
-            // A hook that leaves no images has removed those that were there.
+            // A rewritten event without images means that a hook removed them.
             images = event.images.unwrap_or_default();
         }
-        text = self.life.setup.expand(text, source);
-        let message = Message {
-            images: images.clone(),
-            ..Message::user(text.clone())
-        };
+        text = self.agent.state.expand(text, source);
+        let mut message = Message::user(text.clone()).with_images(images.clone());
+        message.extra = extra;
         let entry = self.record(message).await;
-        let build = || UserPromptSubmit {
-            prompt: text.clone(),
-        };
+        let build = || UserPromptSubmit::new(text.clone());
         let outcome = self.hooks.fire(build).await;
         if let Err(interrupt) = self.check(&outcome) {
-            // What a hook refused must not reach the model with the next prompt.
-            self.life.session.take_back(&[entry]);
+            // A refused prompt must not reach the model with the next prompt.
+            self.agent.session.take_back(&[entry]);
             return Err(interrupt);
         }
         self.prompt_context = outcome.context().to_vec();
         Ok(Some((text, images)))
     }
 
-    /// Leads the run from its first turn to its end.
-    async fn lead(&mut self, prompt: String, images: Vec<Image>) -> RunEnd {
-        self.prepare(prompt, images).await;
-        self.hooks.tell(|| AgentStart {}).await;
+    /// Runs all turns, from the first to the end of the run.
+    async fn work(&mut self, prompt: String, images: Vec<Image>) -> RunEnd {
+        self.start_agent(prompt, images).await;
+        self.hooks.announce(AgentStart::new).await;
         let mut next = self.replay().await;
         let end = loop {
             let step = match next.take() {
@@ -164,41 +166,47 @@ impl<'a> Run<'a> {
                 None => self.step().await,
             };
             match step {
-                Ok(Next::Again) => {}
-                Ok(Next::End(end)) => break end,
-                Err(interrupt) => break self.conclude(interrupt).await,
+                Ok(AfterTurn::Again) => {}
+                Ok(AfterTurn::End(end)) => break end,
+                Err(interrupt) => break self.report_interrupt(interrupt).await,
             }
         };
-        let ended = || AgentEnd {
-            messages: self.own_messages(),
-            reason: match end {
+        let ended = || {
+            AgentEnd::new(self.own_messages()).with_reason(match end {
                 RunEnd::Completed | RunEnd::Handled => AgentEndReason::Completed,
-                RunEnd::Canceled | RunEnd::MaxIterations { .. } => AgentEndReason::Aborted,
+                RunEnd::Cancelled | RunEnd::MaxIterations { .. } => AgentEndReason::Aborted,
                 RunEnd::HookBlocked { .. } | RunEnd::LoopDetected { .. } | RunEnd::Error { .. } => {
                     AgentEndReason::Error
                 }
-            },
+            })
         };
-        self.hooks.tell(ended).await;
-        self.life.save().await;
+        // Messages that scripts send from here on start another run.
+        if self.agent.identity.subagent().is_none() {
+            self.agent.state.set_run_over(true);
+        }
+        self.hooks.announce(ended).await;
+        self.agent.save().await;
         end
     }
 
-    async fn prepare(&mut self, prompt: String, images: Vec<Image>) {
-        let build = || BeforeAgentStart {
-            prompt,
-            images: (!images.is_empty()).then_some(images),
-            system_prompt: self.system_prompt.clone(),
+    async fn start_agent(&mut self, prompt: String, images: Vec<Image>) {
+        let build = || {
+            BeforeAgentStart::new(prompt)
+                .with_images((!images.is_empty()).then_some(images))
+                .with_system_prompt(self.system_prompt.clone())
         };
         let outcome = self.hooks.fire(build).await;
         for name in outcome.enabled_tools() {
-            let is_known = self.life.setup.toolbox.get(&name).is_some();
-            if is_known && self.life.may_use(&name) && !self.tools.contains(&name) {
+            let is_known = self.agent.state.toolbox().get(&name).is_some();
+            if is_known && self.agent.may_use(&name) && !self.tools.contains(&name) {
+                self.known_tools.push(name.clone());
                 self.tools.push(name);
             }
         }
         let disabled = outcome.disabled_tools();
         self.tools.retain(|name| !disabled.contains(name));
+        // A script that registers such a tool later does not bring it back.
+        self.known_tools.extend(disabled);
         for message in outcome.inject() {
             self.record(message.clone()).await;
         }
@@ -207,156 +215,154 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn step(&mut self) -> Result<Next, Interrupt> {
+    async fn step(&mut self) -> Result<AfterTurn, RunInterrupt> {
         if self.cancel.is_cancelled() {
-            return Err(Interrupt::Canceled);
+            return Err(RunInterrupt::Cancelled);
         }
-        if self.tally.iterations >= self.cap
-            && let Some(end) = self.reach_cap().await?
+        if self.counts.iterations >= self.cap
+            && let Some(end) = self.reach_iteration_cap().await?
         {
-            return Ok(Next::End(end));
+            return Ok(AfterTurn::End(end));
         }
         self.compact_if_full().await?;
-        self.take_steering().await?;
-        self.life.store_ahead().await;
+        self.record_steering().await?;
+        self.agent.store_before_model_call().await;
         let next = self.turn().await;
-        if matches!(next, Next::End(RunEnd::Completed)) && self.has_more_to_do().await? {
-            return Ok(Next::Again);
+        if matches!(next, AfterTurn::End(RunEnd::Completed)) && self.has_more_to_do().await? {
+            return Ok(AfterTurn::Again);
         }
         Ok(next)
     }
 
-    /// Hands what came in while the turn ended to the model; says whether there was anything.
-    async fn has_more_to_do(&mut self) -> Result<bool, Interrupt> {
-        Ok(self.take_steering().await? || self.take_follow_up().await?)
+    /// Records the messages that arrived while the turn ended. Returns whether there were any.
+    async fn has_more_to_do(&mut self) -> Result<bool, RunInterrupt> {
+        Ok(self.record_steering().await? || self.record_follow_up().await?)
     }
 
-    /// Says that the cap is reached and asks for more.
-    async fn reach_cap(&mut self) -> Result<Option<RunEnd>, Interrupt> {
+    /// Reports that the limit of model calls is reached, and asks the user for more.
+    async fn reach_iteration_cap(&mut self) -> Result<Option<RunEnd>, RunInterrupt> {
         let limit = self.cap;
         let text = format!("Maximum iterations reached ({limit})");
         self.hooks
             .notify(NotificationLevel::Warning, "max_iterations", &text)
             .await;
-        self.hooks.tell(|| MaxIterations { limit }).await;
-        if self.life.identity.in_background {
-            // The user follows another agent.
+        self.hooks.announce(|| MaxIterations::new(limit)).await;
+        if self.agent.identity.in_background {
+            // The user follows another agent, so this one must not ask.
             return Ok(Some(RunEnd::MaxIterations { limit }));
         }
-        let waiting = || WaitingForUser {
-            reason: WaitReason::MaxIterations,
-        };
-        self.hooks.tell(waiting).await;
+        let waiting = || WaitingForUser::new().with_reason(WaitReason::MaxIterations);
+        self.hooks.announce(waiting).await;
         let more = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => return Err(Interrupt::Canceled),
+            () = self.cancel.cancelled() => return Err(RunInterrupt::Cancelled),
             more = self.hooks.frontend().more_iterations(limit) => more,
         };
         let Some(more) = more.filter(|more| *more > 0) else {
             return Ok(Some(RunEnd::MaxIterations { limit }));
         };
         self.cap = limit.saturating_add(more);
-        let resumed = || SessionLimitResume {
-            previous_max_iterations: limit,
-            new_max_iterations: self.cap,
-        };
-        self.hooks.tell(resumed).await;
+        let resumed = || SessionLimitResume::new(limit, self.cap);
+        self.hooks.announce(resumed).await;
         Ok(None)
     }
 
-    /// Compacts a context that is nearly full. Without success the run goes on as it is: only the model
+    /// Compacts a context that is nearly full. If that fails, the run continues nevertheless, because only the model
     /// knows whether the context is too long.
-    async fn compact_if_full(&mut self) -> Result<(), Interrupt> {
-        if !self.life.wants_compaction() {
+    async fn compact_if_full(&mut self) -> Result<(), RunInterrupt> {
+        if !self.agent.wants_compaction() {
             return Ok(());
         }
-        let order = Order::for_threshold(&self.life.session);
-        match self.life.compact(&order, &self.hooks, self.cancel).await {
-            Err(CompactionError::Canceled) => Err(Interrupt::Canceled),
+        let order = CompactionRequest::for_threshold(&self.agent.session);
+        match self.agent.compact(&order, &self.hooks, self.cancel).await {
+            Err(CompactionError::Cancelled) => Err(RunInterrupt::Cancelled),
             Err(CompactionError::Blocked { .. } | CompactionError::Model(_)) => {
-                self.life.put_off_compaction();
+                self.agent.postpone_compaction();
                 Ok(())
             }
             Ok(_) | Err(CompactionError::Nothing) => Ok(()),
         }
     }
 
-    /// Hands waiting steering messages to the model; says whether there were any.
-    async fn take_steering(&mut self) -> Result<bool, Interrupt> {
-        if self.life.identity.subagent().is_some() {
+    /// Records waiting steering messages for the model. Returns whether there were any.
+    async fn record_steering(&mut self) -> Result<bool, RunInterrupt> {
+        if self.agent.identity.subagent().is_some() {
             return Ok(false);
         }
-        let queues = self.life.setup.queues.clone();
+        let queues = self.agent.state.queues.clone();
         let messages = queues.take_steering(&self.hooks).await;
         if messages.is_empty() {
             return Ok(false);
         }
         let mut entries = Vec::new();
-        for text in &messages {
-            entries.push(self.record(Message::user(text.clone())).await);
+        let texts: Vec<String> = messages.iter().map(|queued| queued.text.clone()).collect();
+        for queued in messages {
+            entries.push(self.record(queued.into_message()).await);
         }
-        let outcome = self.hooks.fire(|| UserSteeringSubmit { messages }).await;
-        self.accept_input(&outcome, outcome.context(), &entries)?;
+        let outcome = self.hooks.fire(|| UserSteeringSubmit::new(texts)).await;
+        self.accept_queued(&outcome, outcome.context(), &entries)?;
         Ok(true)
     }
 
-    /// Hands the oldest follow-up to the model; says whether there was one.
-    async fn take_follow_up(&mut self) -> Result<bool, Interrupt> {
-        if self.life.identity.subagent().is_some() {
+    /// Records the oldest follow-up message for the model. Returns whether there was one.
+    async fn record_follow_up(&mut self) -> Result<bool, RunInterrupt> {
+        if self.agent.identity.subagent().is_some() {
             return Ok(false);
         }
-        let queues = self.life.setup.queues.clone();
-        let Some(prompt) = queues.take_follow_up(&self.hooks).await else {
+        let queues = self.agent.state.queues.clone();
+        let Some(follow_up) = queues.take_follow_up(&self.hooks).await else {
             return Ok(false);
         };
-        let entry = self.record(Message::user(prompt.clone())).await;
-        let outcome = self.hooks.fire(|| UserFollowupSubmit { prompt }).await;
-        self.accept_input(&outcome, outcome.context(), &[entry])?;
+        let prompt = follow_up.text.clone();
+        let entry = self.record(follow_up.into_message()).await;
+        let outcome = self.hooks.fire(|| UserFollowupSubmit::new(prompt)).await;
+        self.accept_queued(&outcome, outcome.context(), &[entry])?;
         Ok(true)
     }
 
-    /// Takes queued messages that hooks agree to; refused ones leave the session.
-    fn accept_input<E: GateEvent>(
+    /// Keeps queued messages if hooks accept them. Refused messages are removed from the session.
+    fn accept_queued<E: GateEvent>(
         &mut self,
         outcome: &Outcome<E>,
         context: &[String],
         entries: &[EntryId],
-    ) -> Result<(), Interrupt> {
+    ) -> Result<(), RunInterrupt> {
         if let Err(interrupt) = self.check(outcome) {
-            self.life.session.take_back(entries);
+            self.agent.session.take_back(entries);
             return Err(interrupt);
         }
         self.prompt_context = context.to_vec();
-        self.tally.stop_hooks = 0;
+        self.counts.stop_hooks = 0;
         Ok(())
     }
 
-    /// Stores a message that is whole from the beginning.
+    /// Stores a complete message.
     async fn record(&mut self, message: Message) -> EntryId {
-        let started = || MessageStart {
-            message: message.clone(),
-        };
-        self.hooks.tell(started).await;
+        let started = || MessageStart::new(message.clone());
+        self.hooks.announce(started).await;
         let message = self.hooks.finish_message(message).await;
-        self.life.session.push(message)
+        let (frontend, agent) = (self.hooks.frontend(), &self.agent.identity.name);
+        let state = &self.agent.state;
+        state.show_script_message(&**frontend, agent, &message);
+        self.agent.session.push(message)
     }
 
-    /// Fails if the run was cancelled: hooks that were cancelled with it may not have answered.
-    fn check_cancelled(&self) -> Result<(), Interrupt> {
+    /// Fails if the run was cancelled, because hooks that were cancelled with it may not have answered.
+    fn check_cancelled(&self) -> Result<(), RunInterrupt> {
         if self.cancel.is_cancelled() {
-            return Err(Interrupt::Canceled);
+            return Err(RunInterrupt::Cancelled);
         }
         Ok(())
     }
 
-    /// Fails if the run was cancelled or a hook stops what comes next.
-    fn check<E: GateEvent>(&self, outcome: &Outcome<E>) -> Result<(), Interrupt> {
+    /// Fails if the run was cancelled or a hook stopped it.
+    fn check<E: GateEvent>(&self, outcome: &Outcome<E>) -> Result<(), RunInterrupt> {
         self.check_cancelled()?;
         match outcome.decision() {
             Decision::Proceed => Ok(()),
-            // No one is asked about these events.
+            // These events cannot ask the user, so a question stops the run.
             Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => {
-                Err(Interrupt::Blocked {
+                Err(RunInterrupt::Blocked {
                     event: E::INFO.name,
                     reason,
                 })
@@ -364,11 +370,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes the end of a run known that did not come from the model.
-    async fn conclude(&mut self, interrupt: Interrupt) -> RunEnd {
+    /// Reports the end of a run that did not come from the model.
+    async fn report_interrupt(&mut self, interrupt: RunInterrupt) -> RunEnd {
         match interrupt {
-            Interrupt::Canceled => RunEnd::Canceled,
-            Interrupt::Blocked { event, reason } => {
+            RunInterrupt::Cancelled => RunEnd::Cancelled,
+            RunInterrupt::Blocked { event, reason } => {
                 let text = if event == UserPromptSubmit::INFO.name {
                     format!("message blocked by hook: {reason}")
                 } else {
@@ -377,7 +383,7 @@ impl<'a> Run<'a> {
                 self.hooks.report_error("hook_blocked", &text, false).await;
                 RunEnd::HookBlocked { event, reason }
             }
-            Interrupt::Failed(error) => {
+            RunInterrupt::Failed(error) => {
                 let message = error.to_string();
                 self.hooks
                     .report_error("model_error", &message, error.is_retryable())
@@ -389,7 +395,7 @@ impl<'a> Run<'a> {
 
     /// Returns the messages of this run.
     fn own_messages(&self) -> Vec<Message> {
-        let entries = self.life.session.entries().iter().skip(self.first_entry);
+        let entries = self.agent.session.entries().iter().skip(self.first_entry);
         entries.filter_map(|entry| entry.message.clone()).collect()
     }
 
@@ -405,9 +411,9 @@ impl<'a> Run<'a> {
         RunReport {
             end,
             response: response.unwrap_or_default(),
-            turns: self.tally.turns,
-            usage: self.tally.usage,
-            cost: self.tally.cost(),
+            turns: self.counts.turns,
+            usage: self.counts.usage,
+            cost: self.counts.cost(),
         }
     }
 }

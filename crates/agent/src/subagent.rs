@@ -1,6 +1,7 @@
-//! Tasks for other agents: a child session under the parent's hooks.
+//! Subagents: runs a task of an agent in a separate session, under the hooks of the agent that gives the task.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tenterhook_protocol::event::{
@@ -9,24 +10,26 @@ use tenterhook_protocol::event::{
 use tenterhook_protocol::{AgentRef, EventId, InvokedBy, Origin, SessionId, TaskId};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{AgentSpec, RunEnd, RunReport, fresh_agent_id};
-use crate::background::Tasks;
+use crate::agent_session::AgentSession;
+use crate::background::{BackgroundTasks, BackgroundWork};
+use crate::config::AgentSpec;
 use crate::hooks::Hooks;
-use crate::life::{Identity, Life, Setup};
-use crate::restriction::Restrictions;
-use crate::session::Session;
-use crate::tool::{Delegate, ToolFailure};
+use crate::identity::{AgentIdentity, fresh_agent_id};
+use crate::run_report::{RunEnd, RunReport};
+use crate::state::AgentState;
+use tenterhook_sessions::Session;
+use tenterhook_tools::{Delegate, ToolFailure};
 
-/// Gives tasks on in the name of one agent.
+/// Delegates the tasks of one agent.
 pub(crate) struct Delegation<'a> {
-    pub(crate) setup: &'a Arc<Setup>,
-    pub(crate) parent: &'a Identity,
+    pub(crate) state: &'a Arc<AgentState>,
+    pub(crate) parent: &'a AgentIdentity,
     pub(crate) hooks: &'a Hooks,
     pub(crate) cancel: &'a CancellationToken,
-    /// The tools that the parent has at this time, as its hooks left them.
+    /// The tools that the parent has at this time, after changes by hooks.
     pub(crate) tools: &'a [String],
-    /// What subagents do for the parent in the background.
-    pub(crate) tasks: &'a Tasks,
+    /// The parent's background tasks.
+    pub(crate) tasks: &'a BackgroundTasks,
 }
 
 impl Delegate for Delegation<'_> {
@@ -41,183 +44,184 @@ impl Delegate for Delegation<'_> {
         })
     }
 
-    fn begin(&self, agent: &str, task: String) -> Result<TaskId, ToolFailure> {
+    fn start(&self, agent: &str, task: String) -> Result<TaskId, ToolFailure> {
         let mut assignment = self.assign(agent, task)?;
-        let place = Arc::clone(&self.setup.background).try_acquire_owned();
-        let place = place.map_err(|_| {
-            let most = self.setup.limits.background_tasks;
+        let slot = Arc::clone(&self.state.background_slots).try_acquire_owned();
+        let slot = slot.map_err(|_| {
+            let most = self.state.config.limits.background_tasks;
             ToolFailure::new(format!(
-                "{most} background tasks run already, which is the limit; wait for one or stop one"
+                "the limit of {most} background tasks is reached; wait for one or stop one"
             ))
         })?;
         assignment.identity.in_background = true;
-        assignment.is_apart = true;
+        assignment.is_detached = true;
         assignment.cancel = self.cancel.child_token();
-        Ok(self.tasks.start(assignment, place))
+        Ok(self.tasks.start(assignment.into_background(), slot))
     }
 
-    fn background(&self) -> Result<&Tasks, ToolFailure> {
-        Ok(self.tasks)
+    fn list(&self) -> Result<String, ToolFailure> {
+        Ok(self.tasks.list())
     }
 
-    fn restrictions(&self) -> &Restrictions {
-        &self.parent.restrictions
+    fn view<'a>(
+        &'a self,
+        task: &'a str,
+        wait: Duration,
+    ) -> BoxFuture<'a, Result<String, ToolFailure>> {
+        Box::pin(self.tasks.view(task, wait))
+    }
+
+    fn stop<'a>(&'a self, task: &'a str) -> BoxFuture<'a, Result<String, ToolFailure>> {
+        Box::pin(self.tasks.stop(task))
     }
 }
 
 impl Delegation<'_> {
     fn assign(&self, agent: &str, task: String) -> Result<Assignment, ToolFailure> {
         let depth = self.parent.depth + 1;
-        if depth > self.setup.limits.task_depth {
-            let limit = self.setup.limits.task_depth;
+        if depth > self.state.config.limits.task_depth {
+            let limit = self.state.config.limits.task_depth;
             return Err(ToolFailure::permanent(format!(
-                "tasks may be given on at most {limit} deep"
+                "tasks may be delegated at most {limit} levels deep"
             )));
         }
-        let spec = self.setup.agents.iter().find(|spec| spec.name == agent);
+        let spec = self
+            .state
+            .config
+            .agents
+            .iter()
+            .find(|spec| spec.name == agent);
         let spec =
             spec.ok_or_else(|| ToolFailure::permanent(format!("there is no agent `{agent}`")))?;
         Ok(Assignment {
-            setup: Arc::clone(self.setup),
+            state: Arc::clone(self.state),
             parent: self.parent.name.clone(),
             hooks: self.hooks.clone(),
             cancel: self.cancel.clone(),
-            identity: Identity {
+            identity: AgentIdentity {
                 name: spec.name.clone(),
                 instruction: spec.instruction.clone(),
                 tools: Some(self.tools_for(spec)),
                 restrictions: self
                     .parent
                     .restrictions
-                    .and(self.setup.restrictions.get(&spec.name)),
+                    .and(self.state.config.restrictions.get(&spec.name)),
                 depth,
                 in_background: self.parent.in_background,
             },
             task_id: TaskId::new(EventId::generate().to_string()),
             task,
-            is_apart: false,
+            is_detached: false,
         })
     }
 
-    /// Returns the tools of a subagent: of its own, those that the parent has too. What the parent was
-    /// denied it cannot have done by another.
+    /// Returns the tools of a subagent: its own tools, except tools that the parent does not have. So the parent cannot
+    /// let a subagent use a tool that it may not use itself.
     fn tools_for(&self, spec: &AgentSpec) -> Vec<String> {
         let is_own = |tool: &&String| spec.tools.as_ref().is_none_or(|own| own.contains(*tool));
         self.tools.iter().filter(is_own).cloned().collect()
     }
 }
 
-/// A task for a subagent, with all that it takes to work on it.
+/// A task for a subagent, with everything that is needed to run it.
 pub(crate) struct Assignment {
-    setup: Arc<Setup>,
+    state: Arc<AgentState>,
     /// The name of the agent that gives the task.
     parent: String,
-    /// Its hooks.
+    /// The parent's hooks.
     hooks: Hooks,
     cancel: CancellationToken,
-    identity: Identity,
+    identity: AgentIdentity,
     task_id: TaskId,
     task: String,
-    /// The parent goes on meanwhile.
-    is_apart: bool,
+    /// Whether the parent continues while the subagent works.
+    is_detached: bool,
 }
 
 impl Assignment {
-    pub(crate) fn task_id(&self) -> &TaskId {
-        &self.task_id
+    fn into_background(self) -> BackgroundWork {
+        BackgroundWork {
+            id: self.task_id.clone(),
+            agent: self.identity.name.clone(),
+            task: self.task.clone(),
+            cancel: self.cancel.clone(),
+            running: Box::pin(self.run()),
+        }
     }
 
-    pub(crate) fn agent(&self) -> &str {
-        &self.identity.name
-    }
-
-    pub(crate) fn task(&self) -> &str {
-        &self.task
-    }
-
-    pub(crate) fn cancel(&self) -> &CancellationToken {
-        &self.cancel
-    }
-
-    /// Has the subagent work on the task; returns how that ended, and what the parent's model gets.
+    /// Runs the subagent on the task. Returns how the task ended, and the result for the parent's model.
     pub(crate) async fn run(self) -> (SubagentStatus, Result<String, ToolFailure>) {
         let label = self.identity.name.as_str();
-        let started = || SubagentStart {
-            task_id: self.task_id.clone(),
-            label: label.to_owned(),
-            task: self.task.clone(),
+        let started = || {
+            SubagentStart::new(self.task_id.clone(), label.to_owned()).with_task(self.task.clone())
         };
-        self.hooks.tell(started).await;
-        if !self.is_apart {
-            self.switch(&self.parent, label, "transfer_task").await;
-        }
-        let (child, report) = self.lead().await;
-        if !self.is_apart {
-            self.switch(label, &self.parent, "transfer_task_return")
+        self.hooks.announce(started).await;
+        if !self.is_detached {
+            self.announce_switch(&self.parent, label, "transfer_task")
                 .await;
         }
-        let (status, answer) = judge(label, &report);
-        let stopped = || SubagentStop {
-            task_id: self.task_id.clone(),
-            label: label.to_owned(),
-            task: self.task.clone(),
-            status,
-            result: report.response.clone(),
-            child_session_id: child,
-            parent_session_id: self.hooks.dispatcher().origin().session_id.clone(),
+        let (child, report) = self.run_session().await;
+        if !self.is_detached {
+            self.announce_switch(label, &self.parent, "transfer_task_return")
+                .await;
+        }
+        let (status, answer) = task_outcome(label, &report);
+        let stopped = || {
+            SubagentStop::new(
+                self.task_id.clone(),
+                label.to_owned(),
+                child,
+                self.hooks.dispatcher().origin().session_id.clone(),
+            )
+            .with_task(self.task.clone())
+            .with_status(status)
+            .with_result(report.response.clone())
         };
-        self.hooks.tell(stopped).await;
+        self.hooks.announce(stopped).await;
         (status, answer)
     }
 
-    /// Leads the child's session from its start to its end.
-    async fn lead(&self) -> (SessionId, RunReport) {
+    /// Runs the subagent's session from its start to its end.
+    async fn run_session(&self) -> (SessionId, RunReport) {
         let parent = self.hooks.dispatcher().origin();
         let id = SessionId::generate();
-        let origin = Origin {
-            session_id: id.clone(),
-            agent: AgentRef {
-                name: self.identity.name.clone(),
-                id: fresh_agent_id(),
-                parent_id: Some(parent.agent.id.clone()),
-            },
-            invoked_by: InvokedBy::Subagent,
-            ..Origin::clone(parent)
-        };
+        let agent = AgentRef::new(self.identity.name.clone())
+            .with_id(fresh_agent_id())
+            .with_parent_id(parent.agent.id.clone());
+        let mut origin = Origin::clone(parent)
+            .with_agent(agent)
+            .with_invoked_by(InvokedBy::Subagent);
+        origin.session_id = id.clone();
         let frontend = Arc::clone(self.hooks.frontend());
         let hooks = Hooks::new(self.hooks.dispatcher().child(origin), frontend);
-        let mut life = Life::new(
-            Arc::clone(&self.setup),
+        let mut agent = AgentSession::new(
+            Arc::clone(&self.state),
             self.identity.clone(),
             hooks,
             Session::new(id.clone()),
         );
-        life.start(SessionSource::Startup, None).await;
-        let report = Box::pin(life.work_on_task(&self.task, &self.cancel)).await;
+        agent.start(SessionSource::Startup, None).await;
+        let report = Box::pin(agent.work_on_task(&self.task, &self.cancel)).await;
         let has_failed = matches!(report.end, RunEnd::Error { .. });
         let reason = if has_failed {
             SessionEndReason::Error
         } else {
             SessionEndReason::Quit
         };
-        life.end(reason, None).await;
+        agent.end(reason, None).await;
         (id, report)
     }
 
-    async fn switch(&self, from: &str, to: &str, kind: &str) {
-        let build = || AgentSwitch {
-            from_agent: from.to_owned(),
-            to_agent: to.to_owned(),
-            kind: kind.to_owned(),
-            // All agents of a session ask one model, so there is none that is no longer needed.
-            from_agent_models: Vec::new(),
-        };
-        self.hooks.tell(build).await;
+    async fn announce_switch(&self, from: &str, to: &str, kind: &str) {
+        // The event's field for models that are no longer needed stays empty, because all agents of a session use the
+        // same model.
+        let build = || AgentSwitch::new(from.to_owned(), to.to_owned(), kind.to_owned());
+        self.hooks.announce(build).await;
     }
 }
 
-/// Says how the task ended, and what the parent's model gets.
-fn judge(agent: &str, report: &RunReport) -> (SubagentStatus, Result<String, ToolFailure>) {
+/// Returns how the task ended, and the result for the parent's model.
+fn task_outcome(agent: &str, report: &RunReport) -> (SubagentStatus, Result<String, ToolFailure>) {
     let failed = |why: String| {
         let mut text = format!("agent `{agent}` did not finish: {why}");
         if !report.response.is_empty() {
@@ -230,14 +234,14 @@ fn judge(agent: &str, report: &RunReport) -> (SubagentStatus, Result<String, Too
         RunEnd::Completed | RunEnd::Handled => {
             (SubagentStatus::Completed, Ok(report.response.clone()))
         }
-        RunEnd::Canceled => (
+        RunEnd::Cancelled => (
             SubagentStatus::Cancelled,
             Err(ToolFailure::new("the task was cancelled")),
         ),
         RunEnd::HookBlocked { event, reason } => {
             failed(format!("a {event} hook stopped it ({reason})"))
         }
-        RunEnd::LoopDetected { tool } => failed(format!("it repeated the same call of `{tool}`")),
+        RunEnd::LoopDetected { tool } => failed(format!("it repeated the same call to `{tool}`")),
         RunEnd::MaxIterations { limit } => failed(format!("it reached its {limit} model calls")),
         RunEnd::Error { message } => failed(message.clone()),
     }

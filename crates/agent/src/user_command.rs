@@ -1,4 +1,4 @@
-//! Commands that the user runs: not the model's, so no rule and no gate of tools judges them.
+//! Shell commands that the user runs. They are not the model's, so no permission rule and no tool gate applies.
 //!
 //! ```text
 //! user_bash (handled; supply the result; replace the command) → the command → message_end (replace it) → the session
@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use serde_json::json;
 use tenterhook_process::{Capture, Command, End, HeldPipe, Limits, Program, Shell};
-use tenterhook_protocol::Message;
 use tenterhook_protocol::event::{BashResult, UserBash};
+use tenterhook_protocol::{Message, message_extra};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::life::Life;
-use crate::tool::excerpt;
+use crate::agent_session::AgentSession;
+use tenterhook_tools::excerpt;
 
-/// How long a command may take. It is the user's own, and the user may end it earlier.
-const LONGEST: Duration = Duration::from_hours(1);
+/// The time limit of a command. It is long, because the user can end the command earlier.
+const MAX_DURATION: Duration = Duration::from_hours(1);
 
-/// How long the output is read on after the exit while a background process still holds it.
+/// How long the output is still read after the exit, if a background process keeps it open.
 const DRAIN: Duration = Duration::from_millis(200);
 
 /// How much of the output is kept.
@@ -28,17 +28,18 @@ const CAPTURE: Capture = Capture {
     tail: 16 * 1024,
 };
 
-/// A command that the user runs.
+/// A shell command that the user runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCommand {
     /// The command line.
     pub line: String,
-    /// Neither the command nor its output go to the model.
+    /// Whether the command and its output are hidden from the model.
     pub is_excluded: bool,
 }
 
 impl UserCommand {
-    /// Reads a line `!command`, or `!!command` for one that the model is not told of. `None` is any other line.
+    /// Reads a line `!command`, or `!!command` for a command that the model does not see. Returns `None` for any
+    /// other line.
     pub fn read(line: &str) -> Option<Self> {
         let rest = line.strip_prefix('!')?;
         let (line, is_excluded) = match rest.strip_prefix('!') {
@@ -52,32 +53,32 @@ impl UserCommand {
     }
 }
 
-/// A command that was run.
+/// The result of a user's command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCommandRun {
-    /// The command line, as hooks made it.
+    /// The command line, after changes by hooks.
     pub line: String,
-    /// What came of it; nothing where a hook dealt with the command.
+    /// The result, or `None` if a hook handled the command.
     pub result: Option<BashResult>,
 }
 
-/// A command that was not run.
+/// Why a command did not run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UserCommandError {
-    /// There is no command.
+    /// The command is empty.
     #[error("the command is empty")]
     Empty,
-    /// It was cancelled before it began.
+    /// The command was cancelled before it started.
     #[error("it was cancelled")]
-    Canceled,
-    /// It cannot be started.
+    Cancelled,
+    /// The command cannot be started.
     #[error("it cannot be started")]
     Start(#[from] tenterhook_process::SpawnError),
 }
 
-impl Life {
-    /// Runs a command of the user, and puts it into the conversation unless the user does not want it there.
+impl AgentSession {
+    /// Runs a shell command of the user, and adds it to the conversation unless the user excludes it.
     pub(crate) async fn run_for_user(
         &mut self,
         command: UserCommand,
@@ -88,14 +89,13 @@ impl Life {
             return Err(UserCommandError::Empty);
         }
         let hooks = self.hooks.for_run(cancel);
-        let build = || UserBash {
-            command: line.clone(),
-            exclude_from_context: is_excluded,
-            cwd: self.setup.cwd.clone(),
+        let build = || {
+            UserBash::new(line.clone(), self.state.config.cwd.clone())
+                .with_exclude_from_context(is_excluded)
         };
         let outcome = hooks.fire(build).await;
         if cancel.is_cancelled() {
-            return Err(UserCommandError::Canceled);
+            return Err(UserCommandError::Cancelled);
         }
         if outcome.is_handled() {
             return Ok(UserCommandRun { line, result: None });
@@ -111,7 +111,13 @@ impl Life {
         let message = if is_excluded {
             None
         } else {
-            let message = Message::user(told(&line, &result));
+            let message = Message::user(describe_for_model(&line, &result))
+                .with_extra(message_extra::KIND, message_extra::USER_BASH)
+                .with_extra(message_extra::COMMAND, line.clone())
+                .with_extra(message_extra::OUTPUT, excerpt(result.output.clone()))
+                .with_extra(message_extra::EXIT_CODE, result.exit_code)
+                .with_extra(message_extra::CANCELLED, result.cancelled)
+                .with_extra(message_extra::TRUNCATED, result.truncated);
             Some(hooks.finish_message(message).await)
         };
         self.keep_run(&line, &result, message);
@@ -128,18 +134,18 @@ impl Life {
         cancel: &CancellationToken,
     ) -> Result<BashResult, UserCommandError> {
         let limits = Limits {
-            timeout: LONGEST,
+            timeout: MAX_DURATION,
             stdout: CAPTURE,
             stderr: CAPTURE,
             held_pipe: HeldPipe::Release(DRAIN),
             ..Limits::default()
         };
-        // Both outputs in the order in which they are written, as a terminal shows them.
+        // Merge stderr into stdout, so that the output is in the order in which it is written, as in a terminal.
         let program = Program::Shell {
             shell: Shell::Sh,
             line: format!("exec 2>&1\n{line}"),
         };
-        let command = Command::new(program).working_dir(self.setup.cwd.clone());
+        let command = Command::new(program).working_dir(self.state.config.cwd.clone());
         let finished = command.run(b"", &limits, cancel).await?;
         let exit_code = match finished.end {
             End::Exited(status) => Some(status),
@@ -153,7 +159,7 @@ impl Life {
         })
     }
 
-    /// Stores a run. Without a message the model does not see it, and its output is kept beside the conversation.
+    /// Stores a run. Without a message, the model does not see it, and its output is stored outside the conversation.
     fn keep_run(&mut self, line: &str, result: &BashResult, message: Option<Message>) {
         let output = message.is_none().then(|| excerpt(result.output.clone()));
         let data = json!({
@@ -163,12 +169,12 @@ impl Life {
             "truncated": result.truncated,
             "output": output,
         });
-        self.session.push_run(message, data);
+        self.session.push_command(message, data);
     }
 }
 
-/// Returns what the model is told of a command of the user.
-fn told(line: &str, result: &BashResult) -> String {
+/// Describes a command of the user to the model.
+fn describe_for_model(line: &str, result: &BashResult) -> String {
     let output = excerpt(result.output.clone());
     let output = output.trim_end();
     let fence = fence_for(&format!("{line}\n{output}"));
@@ -185,7 +191,7 @@ fn told(line: &str, result: &BashResult) -> String {
     format!("I ran this command myself:\n{fence}sh\n{line}\n{fence}\n{printed}{ending}")
 }
 
-/// Returns a fence that a text does not end: longer than every row of backticks in it.
+/// Returns a Markdown fence that is longer than every run of backticks in the text, so that the text cannot end it.
 fn fence_for(text: &str) -> String {
     let rows = text.split(|c| c != '`').map(str::len);
     "`".repeat(rows.max().unwrap_or_default().max(2) + 1)
@@ -238,7 +244,7 @@ mod tests {
                 "I ran this command myself:\n````sh\nls\n````\nIt printed:\n````\n```\n````\nIt was cancelled.",
             ),
         ] {
-            assert_eq!(told("ls", &result), expected);
+            assert_eq!(describe_for_model("ls", &result), expected);
         }
     }
 }

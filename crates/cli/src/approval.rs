@@ -1,30 +1,30 @@
-//! The hooks of the project and whether the user approved them, as far as every command needs to know.
+//! Opens the user's approvals, and reports project hooks that are not approved or that differ from their approved
+//! versions. `command/trust.rs` approves and revokes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenterhook::RegisteredHook;
-use tenterhook_config::{
-    Approvals, Brought, DivergedHook, Divergence, Item, TrustError, TrustState,
-};
+use tenterhook_engine::RegisteredHook;
+use tenterhook_trust::{Approvals, DivergedHook, Divergence, ProjectHook, TrustError, TrustState};
 
-use crate::answers::Answers;
-use crate::below;
+use crate::ancestry;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::hooks::warn;
-use crate::interrupt::Interrupts;
-use crate::output::{self, style, styled};
-use crate::safe::safe_line;
+use crate::warning::{hint, warn};
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::line_source::LineSource;
+use tenterhook_terminal::output;
+use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_terminal::trust_report::{name_of, name_of_diverged};
 
-/// How many hooks that do not run are named one by one.
-const MOST_NAMED: usize = 5;
+/// The maximum number of hooks that a warning names one by one.
+const MAX_NAMED: usize = 5;
 
-/// Returns the user's approvals as they count in a folder. Without a folder for them there are none, and nothing of a project
-/// runs.
-pub(crate) async fn known(start: &Path) -> Result<Option<Arc<Approvals>>, CliError> {
+/// Returns the user's approvals as they apply in `start`. If there is no data folder, there are no approvals, and no
+/// project hook runs.
+pub(crate) async fn load_approvals(start: &Path) -> Result<Option<Arc<Approvals>>, CliError> {
     let Some(dir) = data_dir() else {
         return Ok(None);
     };
@@ -33,7 +33,8 @@ pub(crate) async fn known(start: &Path) -> Result<Option<Arc<Approvals>>, CliErr
     Ok(Some(Arc::new(approvals)))
 }
 
-/// Returns a working directory as the user's shell names it: a link on the way to it must not hide what was approved there.
+/// Returns a working directory as the user's shell names it, because a link in its path must not hide approvals that
+/// were given there.
 pub(crate) fn named_dir(dir: &Path) -> PathBuf {
     let named = std::env::var_os("PWD").map(PathBuf::from);
     let is_same = |named: &PathBuf| {
@@ -43,24 +44,24 @@ pub(crate) fn named_dir(dir: &Path) -> PathBuf {
     named.filter(is_same).unwrap_or_else(|| dir.to_owned())
 }
 
-/// Opens the user's approvals as they count in a folder.
+/// Opens the user's approvals as they apply in `start`.
 pub(crate) async fn open(start: &Path) -> Result<Approvals, CliError> {
     let dir = data_dir().ok_or_else(|| {
-        CliError::new(Exit::Failed, "there is no folder for what you approve")
-            .hint("name one with `TENTERHOOK_DATA_DIR`")
+        CliError::new(Exit::Failed, "cannot find a folder for your approvals")
+            .hint("set `TENTERHOOK_DATA_DIR` to a folder")
     })?;
     let approvals = Approvals::open_at(&dir, start).await;
     approvals.map_err(|error| refused(&error))
 }
 
-/// Makes an error of approvals that cannot be used.
+/// Creates the error for approvals that cannot be used.
 pub(crate) fn refused(error: &TrustError) -> CliError {
     let refused = CliError::of(Exit::Config, error);
     if let TrustError::Writable { path, .. } = error {
         let mode = if path.is_dir() { "700" } else { "600" };
         let path = path.display();
         return refused.hint(format!(
-            "look at what was approved, then `chmod {mode} '{path}'`"
+            "check what was approved, then run `chmod {mode} '{path}'`"
         ));
     }
     let is_useless = matches!(
@@ -68,17 +69,12 @@ pub(crate) fn refused(error: &TrustError) -> CliError {
         TrustError::NotOwned { .. } | TrustError::Invalid { .. }
     );
     if is_useless {
-        return refused.hint("remove it, and approve again with `tenterhook trust`");
+        return refused.hint("delete it, then approve your hooks again with `tenterhook trust`");
     }
     refused
 }
 
-/// Returns what a hook is called among all that a project brings.
-pub(crate) fn name_of(item: &Item) -> String {
-    safe_line(&format!("{} of {}", item.name, item.source.display()))
-}
-
-/// Warns of approved hooks that changed in the project or are gone: which of them are in force as approved, and
+/// Warns about approved hooks that changed in the project or are gone: which of them are in force as approved, and
 /// which deny.
 pub(crate) fn warn_of_diverged(diverged: &[DivergedHook]) {
     let (in_force, denying): (Vec<_>, Vec<_>) =
@@ -89,13 +85,10 @@ pub(crate) fn warn_of_diverged(diverged: &[DivergedHook]) {
                 .iter()
                 .map(|hook| format!("`{}` ({})", name_of_diverged(hook), what_happened(hook))),
         );
-        warn(format_args!(
-            "{} approved, not as the project has {} now: {names}",
-            count_in_force(in_force.len()),
-            if in_force.len() == 1 { "it" } else { "them" }
-        ));
+        warn(format_args!("{}: {names}", count_in_force(in_force.len())));
         hint(
-            "look at the change with `tenterhook trust --show`; `tenterhook trust` approves it, `tenterhook trust --revoke NAME` ends the approval",
+            "see the change with `tenterhook trust --show`; approve it with `tenterhook trust`, or revoke the approval \
+             with `tenterhook trust --revoke NAME`",
         );
     }
     let mut reasons: Vec<&str> = denying
@@ -103,11 +96,11 @@ pub(crate) fn warn_of_diverged(diverged: &[DivergedHook]) {
         .filter_map(|hook| hook.denies.as_deref())
         .collect();
     reasons.dedup();
-    for reason in reasons.iter().take(MOST_NAMED) {
-        warn(format_args!("{}; its gates deny", safe_line(reason)));
+    for reason in reasons.iter().take(MAX_NAMED) {
+        warn(format_args!("{}; its gates deny", escape_line(reason)));
     }
-    if reasons.len() > MOST_NAMED {
-        let more = reasons.len() - MOST_NAMED;
+    if reasons.len() > MAX_NAMED {
+        let more = reasons.len() - MAX_NAMED;
         warn(format_args!(
             "{more} more approved hooks cannot run, so their gates deny"
         ));
@@ -116,23 +109,15 @@ pub(crate) fn warn_of_diverged(diverged: &[DivergedHook]) {
 
 fn count_in_force(number: usize) -> String {
     if number == 1 {
-        "1 hook is in force as it was".to_owned()
+        "1 approved hook differs from the project; its approved version is in force".to_owned()
     } else {
-        format!("{number} hooks are in force as they were")
+        format!(
+            "{number} approved hooks differ from the project; their approved versions are in force"
+        )
     }
 }
 
-/// Returns what an approved hook is called, and where it was approved from.
-pub(crate) fn name_of_diverged(hook: &DivergedHook) -> String {
-    let approved = &hook.approved;
-    safe_line(&format!(
-        "{} of {}",
-        approved.name,
-        approved.source.display()
-    ))
-}
-
-/// Returns how the project differs from an approved hook, in two or three words.
+/// Returns how the project differs from an approved hook, in a few words.
 pub(crate) const fn what_happened(hook: &DivergedHook) -> &'static str {
     match hook.divergence {
         Divergence::Changed => "its files changed",
@@ -160,26 +145,22 @@ pub(crate) fn state_of(hook: &RegisteredHook, diverged: &[DivergedHook]) -> Opti
     })
 }
 
-fn hint(text: &str) {
-    output::note(format_args!("{} {text}", styled(style::NAME, "hint:")));
-}
-
-/// Lists names, at most [`MOST_NAMED`] of them.
+/// Lists names, at most [`MAX_NAMED`] of them.
 fn list_of(names: impl ExactSizeIterator<Item = String>) -> String {
     let all = names.len();
-    let list = names.take(MOST_NAMED).collect::<Vec<_>>().join(", ");
-    if all > MOST_NAMED {
-        format!("{list} and {} more", all - MOST_NAMED)
+    let list = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+    if all > MAX_NAMED {
+        format!("{list} and {} more", all - MAX_NAMED)
     } else {
         list
     }
 }
 
-/// Warns of hooks of the project that do not run.
-pub(crate) fn warn_of_withheld(brought: &[Brought], denies: bool) {
-    // What was approved is reported as such, whether it runs or denies.
-    let is_new = |brought: &&Brought| brought.state == TrustState::Untrusted;
-    let withheld: Vec<&Brought> = brought.iter().filter(is_new).collect();
+/// Warns about project hooks that do not run because they are not approved.
+pub(crate) fn warn_of_withheld(brought: &[ProjectHook], denies: bool) {
+    // `warn_of_diverged` reports approved hooks, whether they run or deny.
+    let is_new = |brought: &&ProjectHook| brought.state == TrustState::Untrusted;
+    let withheld: Vec<&ProjectHook> = brought.iter().filter(is_new).collect();
     if withheld.is_empty() {
         return;
     }
@@ -194,23 +175,23 @@ pub(crate) fn warn_of_withheld(brought: &[Brought], denies: bool) {
         format!("{} hooks of this project do not run", withheld.len())
     };
     let gates = if denies && withheld.iter().any(|brought| brought.is_gate()) {
-        "; what they may guard is denied"
+        "; operations that untrusted hooks may guard are denied"
     } else {
         ""
     };
     warn(format_args!("{verb}: {list}{gates}"));
-    hint("look at them with `tenterhook trust --show`");
+    hint("review them with `tenterhook trust --show`");
 }
 
-/// What the user chose to do with approvals that do not fit where the work is.
+/// What the user chose to do with approvals that were given in another folder or repository.
 enum Choice {
     Keep,
     Accept,
     Revoke,
 }
 
-/// Asks what to do with approvals that do not fit where the work is: each group once, then never again. Says whether the hooks
-/// have to be loaded again.
+/// Asks what to do with approvals that were given in another folder or repository, once for each group of them.
+/// Returns whether the hooks must be loaded again.
 pub(crate) async fn settle_displaced(
     diverged: &[DivergedHook],
     start: &Path,
@@ -221,12 +202,12 @@ pub(crate) async fn settle_displaced(
         .map(|hook| (hook.project.as_path(), hook.here()))
         .collect();
     // The shell of an agent must not answer for the user.
-    if groups.is_empty() || below::refuse("accept approvals").is_err() {
+    if groups.is_empty() || ancestry::require_user("accept approvals").is_err() {
         return Ok(false);
     }
     let mut approvals = open(&named_dir(start)).await?;
     let mut is_settled = false;
-    let answers = Answers::plain();
+    let answers = LineSource::plain();
     for (project, here) in groups {
         if approvals.is_kept(project, here) {
             continue;
@@ -253,27 +234,26 @@ pub(crate) async fn settle_displaced(
     Ok(is_settled)
 }
 
-/// Asks about one group of approvals. `None` is the end of standard input, which is no answer.
+/// Asks about one group of approvals. Returns `None` at the end of stdin, because that is not an answer.
 async fn ask(
     project: &Path,
     here: &Path,
-    answers: &Answers,
+    answers: &LineSource,
     interrupts: &Interrupts,
 ) -> Result<Option<Choice>, CliError> {
-    let shown = |path: &Path| safe_line(&path.display().to_string());
+    let shown = |path: &Path| escape_line(&path.display().to_string());
     let what = if project == here {
         "another repository is there now".to_owned()
     } else {
         format!("`{}` is another copy of that repository", shown(here))
     };
     output::line(format_args!(
-        "Hooks were approved in `{}`, and {what}. Until this is settled their gates deny here.",
+        "Hooks were approved in `{}`, but {what}. Until you decide, their gates deny here.",
         shown(project)
     ));
     let question = "[k]eep denying here, [a]ccept these approvals here, or [r]evoke them? [K/a/r] ";
-    let answer = answers
-        .ask(question, "nothing was changed", interrupts)
-        .await?;
+    let answer = answers.ask(question, interrupts).await;
+    let answer = answer.map_err(|error| CliError::unanswered(&error, "nothing was changed"))?;
     Ok(answer.map(|answer| match answer.to_lowercase().as_str() {
         "a" | "accept" => Choice::Accept,
         "r" | "revoke" => Choice::Revoke,

@@ -1,17 +1,19 @@
-//! Where hooks are looked for: the system's folder, the user's, and the project's.
+//! The folders in which Tenterhook looks for hooks: the machine's, the user's and the project's.
 
 use std::path::{Path, PathBuf};
 
-use tenterhook_config::{FolderName, Layers};
+use tenterhook_discovery::{FolderName, FolderSearch, Layers};
+use tenterhook_systems::SYSTEMS;
+use tenterhook_systems::hook_folder::FolderLocation;
 
-use crate::args::{ConfigArgs, PlaceArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::hook_args::{ConfigArgs, PlaceArgs};
 
-/// The variable that names the user's folder.
+/// The environment variable that names the user's folder.
 const VARIABLE: &str = "TENTERHOOK_CONFIG_DIR";
 
-/// Returns where hooks are looked for by an agent that works in `start`.
+/// Returns where to look for the hooks of an agent that works in `start`.
 pub(crate) fn layers(args: &ConfigArgs, start: Option<&Path>) -> Result<Layers, CliError> {
     Ok(Layers {
         system: system(),
@@ -21,14 +23,20 @@ pub(crate) fn layers(args: &ConfigArgs, start: Option<&Path>) -> Result<Layers, 
     })
 }
 
-/// Returns the workspace that was chosen.
-pub(crate) fn workspace(args: &PlaceArgs) -> Result<Option<FolderName>, CliError> {
-    chosen(args.workspace.as_ref(), "TENTERHOOK_WORKSPACE")
+/// Selects the sets of hooks that options or environment variables name, for every hook system that has several sets.
+pub(crate) fn select(mut search: FolderSearch, args: &PlaceArgs) -> Result<FolderSearch, CliError> {
+    let folders = SYSTEMS.iter().flat_map(|system| system.folders);
+    let locations = folders.flat_map(|folder| folder.locations);
+    for selection in locations.filter_map(FolderLocation::selection) {
+        let named = args.selected(selection.option);
+        search = search.select(selection, chosen(named, selection.variable)?);
+    }
+    Ok(search)
 }
 
-/// Returns the profile of Operator that was chosen.
-pub(crate) fn operator_profile(args: &PlaceArgs) -> Result<Option<FolderName>, CliError> {
-    chosen(args.operator_profile.as_ref(), "OPERATOR_PROFILE")
+/// Returns the workspace that an option or variable names. It becomes part of the origin of events.
+pub(crate) fn workspace(args: &PlaceArgs) -> Result<Option<FolderName>, CliError> {
+    chosen(args.workspace.as_ref(), "TENTERHOOK_WORKSPACE")
 }
 
 fn chosen(named: Option<&FolderName>, by: &str) -> Result<Option<FolderName>, CliError> {
@@ -40,11 +48,12 @@ fn chosen(named: Option<&FolderName>, by: &str) -> Result<Option<FolderName>, Cl
     };
     let name = value.to_string_lossy().parse();
     name.map(Some).map_err(|error| {
-        CliError::of(Exit::Usage, &error).hint(format!("`{by}` says so; set it to a name"))
+        CliError::of(Exit::Usage, &error).hint(format!("set `{by}` to a valid name"))
     })
 }
 
-/// Returns the folder that is managed for all users. No variable names another one: it is not theirs to leave out.
+/// Returns the folder that is managed for all users. No environment variable changes it, so that users cannot leave
+/// its hooks out.
 fn system() -> Option<PathBuf> {
     if cfg!(windows) {
         variable("ProgramData").map(|dir| dir.join("tenterhook"))
@@ -55,8 +64,8 @@ fn system() -> Option<PathBuf> {
 
 /// Returns the user's configuration folder.
 ///
-/// A folder that somebody named has to be there: hooks that are not found guard nothing. The one that is looked at
-/// by default need not be.
+/// A folder that an option or variable names must exist, because hooks that are not found guard nothing. The default
+/// folder may be missing.
 pub(crate) fn user(args: &ConfigArgs) -> Result<Option<PathBuf>, CliError> {
     let named = match &args.config_dir {
         Some(dir) => Some((dir.clone(), "`--config-dir`".to_owned())),
@@ -64,9 +73,9 @@ pub(crate) fn user(args: &ConfigArgs) -> Result<Option<PathBuf>, CliError> {
     };
     if let Some((dir, by)) = named {
         if !dir.is_dir() {
-            let message = format!("{by} names `{}`, which is no folder", dir.display());
+            let message = format!("{by} names `{}`, which is not a folder", dir.display());
             return Err(CliError::new(Exit::Usage, message)
-                .hint("name the folder that `hooks.d` is in, or leave it out"));
+                .hint("name the folder that contains `hooks.d`, or leave the setting out"));
         }
         return Ok(Some(dir));
     }

@@ -1,12 +1,12 @@
-//! Where the program keeps what has to outlive a session.
+//! The folder in which the program stores data that outlives a session.
 
 use std::path::PathBuf;
 
-/// The variable that names the folder.
+/// The environment variable that names the folder.
 const VARIABLE: &str = "TENTERHOOK_DATA_DIR";
 
-/// Returns the folder for data: what `TENTERHOOK_DATA_DIR` names, else the platform's place for it. `None` is a user
-/// without a home.
+/// Returns the data folder: the value of `TENTERHOOK_DATA_DIR`, else the platform's usual folder. `None` means that
+/// the user has no home directory.
 pub(crate) fn data_dir() -> Option<PathBuf> {
     let variable = |name: &str| {
         std::env::var_os(name)

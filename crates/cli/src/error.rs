@@ -1,23 +1,23 @@
-//! An error as the command line shows it: what, why, and what to do.
+//! An error as the command line shows it: what failed, why, and what to do next.
 
 use std::error::Error;
 
-use tenterhook::Layer;
-use tenterhook_config::{BrokenSource, LoadError};
+use tenterhook_hookfile::{BrokenSource, LoadError};
+use tenterhook_terminal::line_source::AskError;
 
 use crate::exit::Exit;
-use crate::safe::safe_line;
+use tenterhook_terminal::output::escape::escape_line;
 
-/// What went wrong.
+/// An error with its causes, a hint and the exit status.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     pub(crate) causes: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// The sources that cannot be loaded, with their problems, which are shown with their lines.
+    /// The sources that cannot be loaded. Their problems are shown with the affected lines.
     pub(crate) load: Option<Box<LoadError>>,
-    /// The arguments are wrong: shown as the parser of arguments shows it.
+    /// An error in the arguments, shown in the argument parser's own format.
     pub(crate) usage: Option<clap::Error>,
 }
 
@@ -33,7 +33,7 @@ impl CliError {
         }
     }
 
-    /// Makes an error of arguments that cannot be parsed.
+    /// Creates the error for arguments that cannot be parsed.
     pub(crate) fn usage(usage: clap::Error) -> Self {
         let text = usage.render().to_string();
         let first = text.lines().next().unwrap_or_default();
@@ -44,7 +44,17 @@ impl CliError {
         }
     }
 
-    /// Returns the message and its causes in one line.
+    /// Creates the error for a question that was not answered. `unchanged` names what was not done.
+    pub(crate) fn unanswered(error: &AskError, unchanged: &str) -> Self {
+        match error {
+            AskError::Interrupted => {
+                Self::new(Exit::Interrupted, format!("interrupted; {unchanged}"))
+            }
+            AskError::Read(_) => Self::of(Exit::Failed, error),
+        }
+    }
+
+    /// Returns the message and its causes on one line.
     pub(crate) fn in_one_line(&self) -> String {
         let parts: Vec<&str> = [&self.message]
             .into_iter()
@@ -54,7 +64,7 @@ impl CliError {
         parts.join(": ")
     }
 
-    /// Makes an error of another one: its message and its causes.
+    /// Creates an error with the message and the causes of another error.
     pub(crate) fn of(exit: Exit, error: &dyn Error) -> Self {
         let this = Self::new(exit, error.to_string());
         match error.source() {
@@ -63,7 +73,7 @@ impl CliError {
         }
     }
 
-    /// Adds an error and its causes.
+    /// Adds an error and its own causes as causes.
     pub(crate) fn cause(mut self, error: &dyn Error) -> Self {
         let mut cause = Some(error);
         while let Some(error) = cause {
@@ -80,19 +90,22 @@ impl CliError {
 }
 
 impl CliError {
-    /// Makes the error of a call that refuses to go on without sources that cannot be loaded, with the ways out.
+    /// Creates the error of a command that refuses to run because sources cannot be loaded. The hint says what to do
+    /// about each.
     pub(crate) fn broken(broken: Vec<BrokenSource>) -> Self {
-        let hint = ways_out(&broken);
+        let error = LoadError::from(broken);
+        let remedies = error.remedies();
+        let lines: Vec<String> = remedies.iter().map(|line| escape_line(line)).collect();
         Self {
-            hint,
-            ..Self::from(LoadError::from(broken))
+            hint: (!lines.is_empty()).then(|| lines.join("\n      ")),
+            ..Self::from(error)
         }
     }
 }
 
 impl From<LoadError> for CliError {
     fn from(load: LoadError) -> Self {
-        // A file that cannot even be read has no lines to show.
+        // An unreadable file has no lines to show.
         if let [problem] = load.problems.as_slice()
             && let Some(cause) = &problem.cause
         {
@@ -108,41 +121,4 @@ impl From<LoadError> for CliError {
             ..Self::new(Exit::Config, load.to_string())
         }
     }
-}
-
-/// Returns what the user can do about sources that cannot be loaded.
-fn ways_out(broken: &[BrokenSource]) -> Option<String> {
-    let of = |layers: &[Layer]| -> Vec<String> {
-        let sources = broken
-            .iter()
-            .filter(|source| layers.contains(&source.layer));
-        let paths = sources.map(|source| safe_line(&source.path.display().to_string()));
-        paths.collect()
-    };
-    let own = match of(&[Layer::User, Layer::Project]).as_slice() {
-        [] => None,
-        [path] => Some(format!(
-            "fix `{path}`, or go on without its hooks: `tenterhook disable '{path}'`"
-        )),
-        _ => Some(
-            "fix these files, or go on without the hooks of one: `tenterhook disable PATH`"
-                .to_owned(),
-        ),
-    };
-    let named = match of(&[Layer::Explicit, Layer::Code]).as_slice() {
-        [] => None,
-        paths => Some(format!(
-            "fix `{}`, or leave it out of the call",
-            paths.join("`, `")
-        )),
-    };
-    let managed = match of(&[Layer::System]).as_slice() {
-        [] => None,
-        paths => Some(format!(
-            "ask the administrator of this machine to fix `{}`",
-            paths.join("`, `")
-        )),
-    };
-    let lines: Vec<String> = own.into_iter().chain(named).chain(managed).collect();
-    (!lines.is_empty()).then(|| lines.join("\n      "))
 }

@@ -1,4 +1,4 @@
-//! Exit statuses: scripts rely on them.
+//! Exit statuses. Scripts rely on them.
 
 use std::process::ExitCode;
 
@@ -14,9 +14,9 @@ use std::process::ExitCode;
 /// | 64 | usage error: an unknown option, a missing argument |
 /// | 130 | interrupted |
 ///
-/// On a gate event, and where the event is unknown, `fire` exits with 0 only if the operation may proceed and with 2
-/// otherwise: if a hook stops it, if a hook asks the user, and for every failure in this table. Other agents run the tool
-/// on any other status. See [`FireCall`](crate::fire_call::FireCall).
+/// On a gate event, or if the event is unknown, `fire` exits with 0 only if the operation may proceed. It exits with
+/// 2 if a hook stops the operation, if a hook asks the user, and for every failure in this table, because other
+/// agents run the tool on any other status. See [`FireCall`](crate::fire_call::FireCall).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Done = 0,

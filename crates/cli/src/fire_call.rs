@@ -1,36 +1,36 @@
-//! What a call of `tenterhook fire` must end with, whatever goes wrong.
+//! Decides the exit status of `tenterhook fire`, whatever goes wrong.
 //!
-//! Other agents run a tool unless the command that guards it exits with status 2. So on a gate event `fire` exits with 0
-//! only where the operation may proceed, and with 2 in every other case: an unknown option, a broken hook file, an
-//! interrupt, a panic. This module is the one place that says so.
+//! Other agents run a tool unless the command that guards it exits with status 2. So on a gate event, `fire` exits
+//! with 0 only if the operation may proceed, and with 2 in every other case: an unknown option, a broken hook file,
+//! an interrupt, a panic. This rule is in this module only.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use clap::CommandFactory as _;
 use serde_json::{Value, json};
-use tenterhook::{EventClass, EventName};
+use tenterhook_engine::{EventClass, EventName};
 
 use crate::args::{Args, Command};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output;
+use tenterhook_terminal::output;
 
-/// A call of `fire`.
+/// What is known about a call of `fire`, even if its arguments cannot be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FireCall {
-    /// The caller waits for a decision: the event is a gate or unknown.
+    /// Whether the caller waits for a decision: the event is a gate, user-defined or unknown.
     is_gate: bool,
     is_json: bool,
 }
 
 impl FireCall {
-    /// Looks at the words of a call, also of one that cannot be parsed.
+    /// Recognises a call of `fire` by its words, even if they cannot be parsed as arguments.
     pub(crate) fn of_words<'a>(words: impl Iterator<Item = &'a OsStr>) -> Option<Self> {
         let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
         let program = Args::command();
         let is_command = |word: &str| program.find_subcommand(word).is_some();
-        // A word behind an option may be its value, so a word that stands free comes first.
+        // A word after an option may be the option's value, so a word that follows no option takes precedence.
         let before = std::iter::once(None).chain(words.iter().map(Some));
         let is_free =
             |before: Option<&Cow<'_, str>>| before.is_none_or(|word| !word.starts_with('-'));
@@ -44,7 +44,7 @@ impl FireCall {
         if command != "fire" {
             return None;
         }
-        // Only an event right behind the command is surely the event. Any other call may have been meant for a gate.
+        // Only a word right after the command is certainly the event. Any other call may have been meant for a gate.
         let event = words.get(at + 1).and_then(|word| word.parse().ok());
         Some(Self {
             is_gate: event.is_none_or(|event| is_gate(&event)),
@@ -52,7 +52,7 @@ impl FireCall {
         })
     }
 
-    /// Looks at a call that was parsed.
+    /// Recognises a parsed call of `fire`.
     pub(crate) fn of_command(command: &Command) -> Option<Self> {
         let Command::Fire(args) = command else {
             return None;
@@ -69,7 +69,7 @@ impl FireCall {
         self.is_gate
     }
 
-    /// Returns the status with which the call ends.
+    /// Returns the exit status of the call.
     pub(crate) fn status(self, exit: Exit) -> Exit {
         if self.is_gate && exit != Exit::Done {
             Exit::Stopped
@@ -78,7 +78,7 @@ impl FireCall {
         }
     }
 
-    /// Prints the report of a call that failed, where a program reads it.
+    /// Prints the report of a failed call as JSON, if the call has `--json`.
     pub(crate) fn report(self, error: &CliError) {
         if self.is_json {
             let decision = self.is_gate.then_some("stop");
@@ -93,12 +93,13 @@ impl FireCall {
     }
 }
 
-/// Says whether callers wait for a decision on the event. Nobody but the user knows what a user-defined event is for.
+/// Returns whether callers wait for a decision on the event. A user-defined event counts as a gate, because only the
+/// user knows what it is for.
 pub(crate) fn is_gate(event: &EventName) -> bool {
     matches!(event, EventName::Custom(_)) || event.info().class == EventClass::Gate
 }
 
-/// Describes an error for programs.
+/// Describes an error as JSON.
 pub(crate) fn describe(error: &CliError) -> Value {
     let problems = error.load.as_ref().map(|load| load.problems.as_slice());
     let broken = error.load.as_ref().map(|load| load.broken.as_slice());

@@ -1,42 +1,45 @@
-//! From files, folders and the command line to an engine with their hooks.
+//! Loads the hooks of files, folders and the command line, and creates an engine with them.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenterhook::{Engine, HookSpec, JournalSink, Layer, Scope, Scoped};
-use tenterhook_agent::provider::{Judges, Providers};
-use tenterhook_config::{
-    Approvals, BrokenSource, Discovery, FileState, FixedHooks, FoundFile, Layers, LoadOptions,
-    Loaded, Problem, Reloader, Sources, Trust, displaced, load_files, load_lines,
+use tenterhook_discovery::{
+    FileState, FolderSearch, FollowedSources, FoundFile, Layers, LoadOptions, Loaded, Sources,
+    add_sources, discover, is_script_or_program,
 };
-use tenterhook_dialects::tools;
-use tenterhook_handlers::Services;
+use tenterhook_engine::{Engine, JournalSink, Layer, Scope};
+use tenterhook_hookfile::BrokenSource;
+use tenterhook_providers::{ModelClients, Providers};
+use tenterhook_runners::Services;
+use tenterhook_systems::pi;
+use tenterhook_systems::tools;
+use tenterhook_trust::{Approvals, Trust};
 
 use crate::approval;
-use crate::args::{ConfigArgs, HookArgs, LineArgs};
+use crate::blocking::run_blocking;
 use crate::config_dir;
 use crate::data_dir::data_dir;
-use crate::disable;
+use crate::disabled;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::extras::{Extras, Listener};
-use crate::interrupt::{self, Interrupts};
+use crate::extensions::{PrintingHost, SessionExtensions};
+use crate::hook_args::{ConfigArgs, HookArgs, LineArgs};
 use crate::models;
-use crate::output::{self, style, styled};
-use crate::safe::safe_line;
+use crate::warning::{show_warnings, warn};
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output::escape::escape_line;
 
-/// The hooks of a call.
+/// The hooks of one call of the program.
 #[derive(Debug)]
 pub(crate) struct Hooks {
-    /// What is in force.
+    /// The hooks in force.
     pub(crate) loaded: Loaded,
-    /// Every file of a folder of executables that was looked at.
+    /// Every file that was found in the hook folders, whether it is in force or not.
     pub(crate) found: Vec<FoundFile>,
-    /// What a session needs to follow the files.
-    pub(crate) followed: Followed,
-    /// What scripts and extensions have beside hooks.
-    pub(crate) extras: Extras,
+    /// The sources whose changes a session follows.
+    pub(crate) followed: FollowedSources,
+    /// The tools, commands and flags of scripts and extensions.
+    pub(crate) extras: SessionExtensions,
     /// The sources that are in force and cannot be loaded.
     pub(crate) broken: Vec<BrokenSource>,
     /// Sources of the project that cannot be loaded and were never approved.
@@ -44,13 +47,13 @@ pub(crate) struct Hooks {
 }
 
 impl Hooks {
-    /// Returns an error if a source cannot be loaded: a guard that cannot be loaded has failed. With `--lenient` it is a
-    /// warning.
+    /// Returns an error if a source cannot be loaded, because a guard that cannot be loaded has failed. If
+    /// `is_lenient`, shows a warning for each instead.
     pub(crate) fn refuse_broken(&self, is_lenient: bool) -> Result<(), CliError> {
         refuse(&self.broken, is_lenient)
     }
 
-    /// Returns the status of a command that has shown what is broken.
+    /// Returns the exit status of a command that has already shown the broken sources.
     pub(crate) fn exit(&self, is_lenient: bool) -> Exit {
         if self.broken.is_empty() || is_lenient {
             Exit::Done
@@ -71,28 +74,8 @@ impl Hooks {
     }
 }
 
-/// The files that a session follows, as they were loaded.
-#[derive(Debug)]
-pub(crate) struct Followed {
-    sources: Sources,
-    loaded: Loaded,
-    found: Vec<FoundFile>,
-    lines: Vec<HookSpec>,
-}
-
-impl Followed {
-    /// Follows the files. `last` are hooks that run behind everything else.
-    pub(crate) fn follow(self, scope: Scoped, last: Vec<HookSpec>) -> Reloader {
-        let fixed = FixedHooks {
-            behind: self.lines,
-            last,
-        };
-        Reloader::new(scope, self.sources, &self.loaded, self.found, fixed)
-    }
-}
-
-/// Loads the hooks of a call by an agent that works in `start`, and shows what a person should look at. A source that cannot
-/// be loaded is an error unless the call is lenient.
+/// Loads the hooks of an agent that works in `start`, and shows warnings. A source that cannot be loaded is an error,
+/// unless the call is lenient.
 pub(crate) async fn load(
     args: &HookArgs,
     lines: &LineArgs,
@@ -105,8 +88,8 @@ pub(crate) async fn load(
     Ok(hooks)
 }
 
-/// Loads the hooks that can be loaded, for commands that report on the others. They end with
-/// [`Hooks::refuse_broken`] or show what is broken.
+/// Loads the hooks that can be loaded, for commands that report the others themselves. Such a command ends with
+/// [`Hooks::refuse_broken`] or shows the broken sources.
 pub(crate) async fn load_and_warn(
     args: &HookArgs,
     lines: &LineArgs,
@@ -114,28 +97,28 @@ pub(crate) async fn load_and_warn(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
-    let hooks = load_quietly(args, lines, start, services, interrupts).await?;
+    let hooks = load_quietly(args, lines, start, services, Trust::Approved, interrupts).await?;
     show_warnings(&hooks.loaded.warnings);
     for source in &hooks.untrusted {
         let problem = source.first_error().map(|problem| problem.message.as_str());
-        warn(safe_line(&format!(
+        warn(escape_line(&format!(
             "`{}` is untrusted and cannot be loaded: {}",
             source.path.display(),
             problem.unwrap_or("it is broken")
         )));
     }
     for path in hooks.disabled_paths() {
-        let path = safe_line(&path.display().to_string());
+        let path = escape_line(&path.display().to_string());
         warn(format_args!(
-            "`{path}` is disabled; `tenterhook enable '{path}'` brings its hooks back"
+            "`{path}` is disabled; to use its hooks again, run `tenterhook enable '{path}'`"
         ));
     }
     approval::warn_of_diverged(&hooks.loaded.diverged);
-    approval::warn_of_withheld(&hooks.loaded.brought, args.deny_untrusted);
+    approval::warn_of_withheld(&hooks.loaded.project_hooks, args.deny_untrusted);
     Ok(hooks)
 }
 
-/// Refuses to go on without sources that cannot be loaded. A lenient call goes on with a warning for each.
+/// Refuses to continue without sources that cannot be loaded. A lenient call continues with a warning for each.
 fn refuse(broken: &[BrokenSource], is_lenient: bool) -> Result<(), CliError> {
     if broken.is_empty() {
         return Ok(());
@@ -147,104 +130,77 @@ fn refuse(broken: &[BrokenSource], is_lenient: bool) -> Result<(), CliError> {
         show_warnings(&source.problems);
         warn(format_args!(
             "the hooks of `{}` are not in force",
-            safe_line(&source.path.display().to_string())
+            escape_line(&source.path.display().to_string())
         ));
     }
     Ok(())
 }
 
-/// Adds sources that are not among the known ones. A link that stands for a folder with several kinds of sources is
-/// reported once.
-fn add_sources(known: &mut Vec<BrokenSource>, more: Vec<BrokenSource>) {
-    for source in more {
-        if known.iter().all(|known| known.path != source.path) {
-            known.push(source);
-        }
-    }
-}
-
-/// Loads the hooks of a call, and shows nothing but what folders have that is no hook.
+/// Loads the hooks of a call. Warns only about repeated files and about ignored entries of folders. `trust` decides
+/// what the approvals are for.
 pub(crate) async fn load_quietly(
     args: &HookArgs,
     lines: &LineArgs,
     start: &Path,
     services: Services,
+    trust: fn(Arc<Approvals>) -> Trust,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
     let start = &approval::named_dir(start);
-    let approvals = approval::known(start).await?;
-    let (args, lines, start) = (args.clone(), lines.clone(), start.to_owned());
-    let known = approvals.clone();
-    let read = move || read_sources(&args, &lines, &start, services, known.as_ref());
-    let SourcesRead {
-        mut loaded,
-        mut lines,
-        sources,
-    } = interrupt::blocking(interrupts, read).await?;
+    let approvals = match args.script {
+        None => approval::load_approvals(start).await?,
+        Some(_) => None,
+    };
+    // Decided once, so that it does not depend on the state of the project's folders when they are searched.
+    let trust = approvals.map_or_else(Trust::none, trust);
+    let sources = sources(args, start, services, trust)?;
     let token = interrupts.token();
-    let discovered = token
-        .run_until_cancelled(sources.search.clone().discover())
+    let found = token
+        .run_until_cancelled(Box::pin(discover(sources, lines.lines().collect())))
         .await
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))??;
-    for warning in &discovered.warnings {
-        warn(safe_line(warning));
+    warn_of_repeated(&found.repeated);
+    for note in &found.notes {
+        warn(escape_line(note));
     }
-    let mut broken = loaded.broken.clone();
-    add_sources(&mut broken, discovered.broken);
-    broken.append(&mut lines.broken);
-    let mut untrusted = loaded.untrusted.clone();
-    add_sources(&mut untrusted, discovered.untrusted);
-    loaded.specs.extend(discovered.specs);
-    loaded.brought.extend(discovered.brought);
-    loaded.diverged.extend(discovered.diverged);
-    for (hook, denials) in approvals.iter().flat_map(|approvals| displaced(approvals)) {
-        loaded.diverged.push(hook);
-        loaded.specs.extend(denials);
-    }
-    let followed = Followed {
-        sources,
-        loaded: loaded.clone(),
-        found: discovered.files.clone(),
-        lines: lines.specs.clone(),
-    };
-    loaded.specs.extend(lines.specs);
-    loaded.specs.append(&mut loaded.wired);
-    loaded.warnings.extend(lines.warnings);
     Ok(Hooks {
-        loaded,
-        found: discovered.files,
-        followed,
-        extras: Extras {
-            scripts: discovered.scripts,
-            extensions: discovered.extensions,
+        loaded: Loaded {
+            specs: found.specs,
+            warnings: found.warnings,
+            agent_files: found.agent_files,
+            project_hooks: found.project_hooks,
+            diverged: found.diverged,
+            files: found.hook_files,
+            ..Loaded::default()
         },
-        broken,
-        untrusted,
+        found: found.folder_files,
+        followed: found.followed,
+        extras: SessionExtensions {
+            scripts: found.scripts,
+            extensions: found.extensions,
+        },
+        broken: found.broken,
+        untrusted: found.untrusted,
     })
 }
 
-/// The hook files and lines of a call as they were read, and where its folders are.
-struct SourcesRead {
-    loaded: Loaded,
-    lines: Loaded,
-    sources: Sources,
-}
-
-/// Reads the hook files of a call.
-fn read_sources(
+/// Returns the sources from which a call loads its hooks.
+fn sources(
     args: &HookArgs,
-    lines: &LineArgs,
     start: &Path,
     services: Services,
-    approvals: Option<&Arc<Approvals>>,
-) -> Result<SourcesRead, CliError> {
+    trust: Trust,
+) -> Result<Sources, CliError> {
     let layers = config_dir::layers(&args.config, Some(start))?;
-    // Decided once, whatever the project's folders are by the time that they are looked at.
-    let trust = approvals
-        .cloned()
-        .map_or_else(Trust::nobody, Trust::Approved);
-    let disabled = disable::known()?;
-    // What cannot be loaded is collected here, and judged once for all kinds of sources.
+    let layers = match args.script {
+        None => layers,
+        // Hooks that are managed for all users are in force whatever the call names.
+        Some(_) => Layers {
+            system: layers.system,
+            ..Layers::default()
+        },
+    };
+    let disabled = disabled::load_disabled()?;
     let options = LoadOptions {
         trust: trust.clone(),
         deny_untrusted: args.deny_untrusted,
@@ -252,35 +208,31 @@ fn read_sources(
         ..options(true, services)
     };
     let host = options.services.scripts.clone();
-    let search = Discovery::of_layers(&layers)
+    let search = FolderSearch::of_layers(&layers)
+        .directory(start.to_owned())
         .trust(trust)
         .deny_untrusted(args.deny_untrusted)
         .strict(args.strict)
-        .lenient(true)
         .disabled(disabled)
         .deadline(args.load.deadline())
-        .workspace(config_dir::workspace(&args.place)?)
-        .operator_profile(config_dir::operator_profile(&args.place)?)
-        .extensions(args.extensions.iter().cloned())
-        .host(host.unwrap_or_else(|| Arc::new(Listener)))
+        .packages(&pi::FOLDER, args.extensions.iter().cloned())
+        .host(host.unwrap_or_else(|| Arc::new(PrintingHost)))
         .data_dir(data_dir());
-    let loaded = load_named(&args.files, &layers, &options)?;
-    let lines = load_lines(lines.lines(), &options)?;
+    let search = config_dir::select(search, &args.place)?;
     let sources = Sources {
         layers,
-        named: args.files.clone(),
+        named: Vec::new(),
         options,
         search,
-        approvals: data_dir().filter(|_| approvals.is_some()),
+        approvals: data_dir().filter(|_| args.script.is_none()),
     };
-    Ok(SourcesRead {
-        loaded,
-        lines,
-        sources,
-    })
+    let named = args.files.iter();
+    let sources = named.fold(sources, |sources, file| sources.with_named(file));
+    let script = args.script.iter();
+    Ok(script.fold(sources, |sources, file| sources.with_file(file)))
 }
 
-/// Loads what the files of a call say of agents, and no hooks but those that are managed for all users.
+/// Loads the agents of the call's files, but no hooks except those that are managed for all users.
 pub(crate) async fn load_agents(
     args: &HookArgs,
     services: Services,
@@ -290,14 +242,15 @@ pub(crate) async fn load_agents(
         system: config_dir::layers(&args.config, None)?.system,
         ..Layers::default()
     };
-    let search = Discovery::of_layers(&layers)
+    let search = FolderSearch::of_layers(&layers)
         .lenient(true)
         .deadline(args.load.deadline())
         .data_dir(data_dir())
         .discover();
-    let (files, options) = (args.files.clone(), options(true, services));
+    let files = args.files.iter().filter(|file| !is_script_or_program(file));
+    let (files, options): (Vec<PathBuf>, _) = (files.cloned().collect(), options(true, services));
     let read = move || load_named(&files, &layers, &options);
-    let mut loaded = interrupt::blocking(interrupts, read).await?;
+    let mut loaded = run_blocking(interrupts, read).await?;
     loaded.wired.clear();
     loaded
         .specs
@@ -306,39 +259,39 @@ pub(crate) async fn load_agents(
     add_sources(&mut loaded.broken, found.broken);
     refuse(&loaded.broken, args.lenient)?;
     for warning in &found.warnings {
-        warn(safe_line(warning));
+        warn(escape_line(warning));
     }
     loaded.specs.extend(found.specs);
     let managed = match loaded.specs.len() {
         0 => String::new(),
-        managed => format!(" but {managed} that are managed for all users"),
+        managed => format!(", except {managed} that are managed for all users"),
     };
     warn(format_args!("no hooks run{managed}"));
     Ok(loaded)
 }
 
-/// Loads the hook files of the layers and those that were named, each once.
+/// Loads the hook files of the layers and the named files, each once.
 pub(crate) fn load_named(
     named: &[PathBuf],
     layers: &Layers,
     options: &LoadOptions,
 ) -> Result<Loaded, CliError> {
-    let found = layers.hook_files_and(named, &options.disabled, &options.trust);
-    for path in &found.twice {
-        warn(format_args!(
-            "`{}` is named more than once; it is loaded once",
-            path.display()
-        ));
-    }
-    let mut loaded = load_files(found.files, options)?;
-    // Which agent runs is said by the files of the call; those of the layers give hooks only.
-    loaded
-        .agent_files
-        .retain(|file| !found.own.contains(&file.path));
+    let (loaded, repeated) = tenterhook_discovery::load_named(named, layers, options)?;
+    warn_of_repeated(&repeated);
     Ok(loaded)
 }
 
-/// Makes what a load depends on beside its files.
+/// Warns about files that the command line names more than once.
+fn warn_of_repeated(paths: &[PathBuf]) {
+    for path in paths {
+        warn(format_args!(
+            "`{}` is given more than once; it is loaded once",
+            path.display()
+        ));
+    }
+}
+
+/// Creates the options that loading needs in addition to the files.
 pub(crate) fn options(lenient: bool, services: Services) -> LoadOptions {
     LoadOptions {
         lenient,
@@ -347,16 +300,17 @@ pub(crate) fn options(lenient: bool, services: Services) -> LoadOptions {
     }
 }
 
-/// Makes what handlers may use: models are asked by the user's names, with keys and URLs of the environment.
-pub(crate) fn services(args: &ConfigArgs) -> Result<(Services, Arc<Judges>), CliError> {
+/// Creates the services that handlers may use. Models have the names of the user's `models.yaml`, and keys and URLs
+/// come from the environment.
+pub(crate) fn services(args: &ConfigArgs) -> Result<(Services, Arc<ModelClients>), CliError> {
     let providers = models::providers(args)?;
     Ok(services_with(&providers))
 }
 
-/// Makes what handlers may use, with models by these names.
-pub(crate) fn services_with(providers: &Arc<Providers>) -> (Services, Arc<Judges>) {
+/// Creates the services that handlers may use, with the models of `providers`.
+pub(crate) fn services_with(providers: &Arc<Providers>) -> (Services, Arc<ModelClients>) {
     let variable = |name: &str| std::env::var(name).ok();
-    let judges = Arc::new(Judges::new(Arc::clone(providers), variable));
+    let judges = Arc::new(ModelClients::new(Arc::clone(providers), variable));
     let services = Services {
         data_dir: data_dir(),
         model: Some(Arc::clone(&judges) as _),
@@ -365,19 +319,7 @@ pub(crate) fn services_with(providers: &Arc<Providers>) -> (Services, Arc<Judges
     (services, judges)
 }
 
-/// Shows a warning of one line.
-pub(crate) fn warn(text: impl Display) {
-    output::note(format_args!("{} {text}", styled(style::CARE, "warning:")));
-}
-
-/// Shows problems that keep nothing from being loaded.
-pub(crate) fn show_warnings(warnings: &[Problem]) {
-    for problem in warnings {
-        output::note(problem.render(output::is_coloured()));
-    }
-}
-
-/// Makes an engine with the loaded hooks.
+/// Creates an engine with the loaded hooks.
 pub(crate) fn engine(
     loaded: &Loaded,
     strict: bool,

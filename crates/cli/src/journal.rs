@@ -1,18 +1,32 @@
-//! Where the command line keeps its journal.
+//! Opens and closes the journal of a call, and finds its default folder.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
-use tenterhook::journal::JournalRecord;
-use tenterhook::{FileJournal, JournalSink};
-use tenterhook_handlers::secret::RedactingJournal;
+use tenterhook_builtins::secret::RedactingJournal;
+use tenterhook_engine::JournalSink;
+use tenterhook_engine::journal::JournalRecord;
+use tenterhook_journal::FileJournal;
 
-use crate::args::JournalArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
+use clap::Parser;
+use tenterhook_terminal::local_time;
 
-/// Opens the journal of a call: the file that was named, else the day's file in the user's state folder.
+/// Where the journal is written.
+#[derive(Debug, Parser)]
+pub(crate) struct JournalArgs {
+    /// Append the journal to FILE instead of the day's file in the user's state folder.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_journal")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Write no journal.
+    #[arg(long)]
+    pub(crate) no_journal: bool,
+}
+
+/// Opens the journal of a call: the file of `--journal`, else the day's file in the user's state folder.
 pub(crate) fn open(args: &JournalArgs) -> Result<Option<Arc<FileJournal>>, CliError> {
     if args.no_journal {
         return Ok(None);
@@ -25,24 +39,21 @@ pub(crate) fn open(args: &JournalArgs) -> Result<Option<Arc<FileJournal>>, CliEr
     Ok(Some(Arc::new(journal)))
 }
 
-/// Returns a sink that passes records on without their secrets.
+/// Returns a sink that forwards records without their secrets.
 pub(crate) fn without_secrets(sink: Arc<dyn JournalSink>) -> Arc<dyn JournalSink> {
     Arc::new(RedactingJournal::new(sink))
 }
 
 fn default_path() -> Result<PathBuf, CliError> {
     let folder = folder().ok_or_else(|| {
-        CliError::new(
-            Exit::Failed,
-            "there is no home folder to keep the journal in",
-        )
-        .hint("name a file with `--journal FILE`, or pass `--no-journal`")
+        CliError::new(Exit::Failed, "cannot find a home folder for the journal")
+            .hint("name a file with `--journal FILE`, or pass `--no-journal`")
     })?;
-    let day = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
+    let day = local_time::today().strftime("%Y-%m-%d");
     Ok(folder.join(format!("{day}.jsonl")))
 }
 
-/// Returns the folder of the journals that no call named.
+/// Returns the default folder of journals.
 pub(crate) fn folder() -> Option<PathBuf> {
     let variable = |name: &str| {
         std::env::var_os(name)
@@ -54,20 +65,20 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(state?.join("tenterhook/journal"))
 }
 
-/// Ends the journal and says whether all of it was written.
+/// Closes the journal. Returns an error if not all of it was written.
 pub(crate) fn close(journal: Option<&Arc<FileJournal>>) -> Result<(), CliError> {
     journal
         .map_or(Ok(()), |journal| journal.close())
         .map_err(|error| CliError::of(Exit::Failed, &error))
 }
 
-/// Gives records to several sinks.
+/// A sink that gives each record to several sinks.
 #[derive(Debug)]
-pub(crate) struct Tee {
+pub(crate) struct FanOutSink {
     pub(crate) sinks: Vec<Arc<dyn JournalSink>>,
 }
 
-impl JournalSink for Tee {
+impl JournalSink for FanOutSink {
     fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             join_all(self.sinks.iter().map(|sink| sink.record(records.clone()))).await;
@@ -77,6 +88,12 @@ impl JournalSink for Tee {
     fn record_dropped(&self, record: JournalRecord) {
         for sink in &self.sinks {
             sink.record_dropped(record.clone());
+        }
+    }
+
+    fn record_at_once(&self, record: JournalRecord) {
+        for sink in &self.sinks {
+            sink.record_at_once(record.clone());
         }
     }
 

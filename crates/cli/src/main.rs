@@ -2,91 +2,84 @@
 
 #![forbid(unsafe_code)]
 
-mod answers;
+mod ancestry;
 mod approval;
 mod args;
-mod below;
-mod check;
+mod blocking;
+mod command;
 mod config_dir;
-mod converse;
+mod conversation;
 mod data_dir;
-mod demo;
-mod disable;
-mod editor;
+mod disabled;
 mod error;
+mod event_name;
 mod exit;
-mod explain;
-mod extras;
-mod feed;
-mod fire;
+mod extensions;
 mod fire_call;
-mod fired;
+mod hook_args;
 mod hooks;
-mod input;
-mod interrupt;
 mod journal;
-mod list;
-mod markdown;
-mod matched;
 mod models;
-mod output;
-mod progress;
-mod protected;
-mod recipe;
-mod resources;
-mod rules;
-mod run;
 mod runtime;
-mod safe;
-mod sessions;
-mod snapshot;
-mod stdin;
-mod table;
-mod terminal;
-mod timeline;
-mod tree;
-mod trust;
-#[cfg(unix)]
-mod worker;
+mod warning;
+mod working_dir;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::args::{Args, Command};
+#[cfg(unix)]
+use crate::command::worker;
+use crate::command::{
+    check, completions, demo, disable, events, explain, fire, init, list, man, run, sessions,
+    snapshot, test, tools, trust,
+};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::fire_call::FireCall;
-use crate::interrupt::Interrupts;
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output;
 
-/// How long the tasks that are left at the end may take to be dropped.
+/// How long the program waits at its end for remaining tasks to be dropped.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let mut fire = FireCall::of_words(words.iter().skip(1).map(OsString::as_os_str));
-    let result = match Args::try_parse_from(&words) {
+    let (result, fire) = match Args::try_parse_from(&words) {
         Ok(args) => {
             args.color.apply();
-            fire = FireCall::of_command(&args.command);
-            guarded(fire, || run(args.command))
+            let fire = FireCall::of_command(&args.command);
+            (
+                run_catching_panics(fire, || run_command(args.command)),
+                fire,
+            )
         }
-        Err(error) if error.use_stderr() => Err(CliError::usage(error)),
-        // Help and version are asked for and go to stdout.
-        Err(help) => {
-            output::keep(help.print());
-            Ok(Exit::Done)
+        Err(error) => {
+            // `of_words` builds the argument parser a second time, so only arguments that cannot be parsed pay for
+            // it.
+            let fire = FireCall::of_words(words.iter().skip(1).map(OsString::as_os_str));
+            (show_usage(error), fire)
         }
     };
-    end(result, fire).into()
+    finish(result, fire).into()
 }
 
-/// Runs a command. A panic of a call that waits for a decision is an error: the status of a panic lets other agents run
-/// the tool.
-fn guarded(
+/// Prints help and the version on stdout. Anything else is a usage error.
+fn show_usage(error: clap::Error) -> Result<Exit, CliError> {
+    if error.use_stderr() {
+        return Err(CliError::usage(error));
+    }
+    output::keep(error.print());
+    Ok(Exit::Done)
+}
+
+/// Runs a command. A panic while a host waits for the decision of a gate becomes an error, because other agents let
+/// the tool run on the exit status of a panic.
+fn run_catching_panics(
     fire: Option<FireCall>,
     run: impl FnOnce() -> Result<Exit, CliError>,
 ) -> Result<Exit, CliError> {
@@ -99,8 +92,8 @@ fn guarded(
     })
 }
 
-/// Shows what went wrong and returns the exit status.
-fn end(result: Result<Exit, CliError>, fire: Option<FireCall>) -> Exit {
+/// Shows an error, if there is one, and returns the exit status.
+fn finish(result: Result<Exit, CliError>, fire: Option<FireCall>) -> Exit {
     if let (Err(error), Some(fire)) = (&result, fire) {
         fire.report(error);
     }
@@ -109,18 +102,20 @@ fn end(result: Result<Exit, CliError>, fire: Option<FireCall>) -> Exit {
     let exit = match (result, written) {
         (Ok(exit), None) => exit,
         (Err(error), _) | (Ok(_), Some(error)) => {
-            output::error(&error);
+            warning::show_error(&error);
             error.exit
         }
     };
     fire.map_or(exit, |fire| fire.status(exit))
 }
 
-fn run(command: Command) -> Result<Exit, CliError> {
+fn run_command(command: Command) -> Result<Exit, CliError> {
     let runtime = runtime::start()?;
     let exit = runtime.block_on(async {
-        let interrupts = Interrupts::listen()?;
-        let work = Box::pin(carry_out(command, &interrupts));
+        let interrupts = Interrupts::listen().map_err(|error| {
+            CliError::new(Exit::Failed, "cannot listen for signals").cause(&error)
+        })?;
+        let work = Box::pin(dispatch(command, &interrupts));
         tokio::select! {
             biased;
             exit = work => exit,
@@ -128,19 +123,23 @@ fn run(command: Command) -> Result<Exit, CliError> {
             () = interrupts.given_up() => Ok(Exit::Interrupted),
         }
     });
-    // Tasks have to be dropped before the program ends: their process groups die with them.
+    // Tasks must be dropped before the program ends, because that kills the process groups that they started.
     runtime.shutdown_timeout(LAST_MOMENT);
     tenterhook_process::end_guard();
     exit
 }
 
-async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, CliError> {
+async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, CliError> {
     match command {
         Command::Demo(args) => demo::demo(args, interrupts).await,
+        Command::Init(args) => init::init(&args),
+        Command::Test(args) => test::test(args, interrupts).await,
         Command::Run(args) => Box::pin(run::run(*args, interrupts)).await,
         Command::Fire(args) => fire::fire(args, interrupts).await,
         Command::List(args) => list::list(args, interrupts).await,
         Command::Explain(args) => explain::explain(args, interrupts).await,
+        Command::Events(args) => events::events(&args),
+        Command::Tools(args) => tools::tools(&args),
         Command::Trust(args) => trust::trust(args, interrupts).await,
         Command::Check(args) => check::check(args, interrupts).await,
         Command::Disable(args) => disable::disable(args, interrupts).await,
@@ -149,6 +148,8 @@ async fn carry_out(command: Command, interrupts: &Interrupts) -> Result<Exit, Cl
         Command::Worker(args) => worker::worker(args, interrupts).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,
         Command::Sessions(args) => sessions::sessions(&args),
+        Command::Completions(args) => Ok(completions::completions(&args, Args::command())),
+        Command::Man(args) => man::man(&args, Args::command()),
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
     fn a_panic_of_fire_on_a_gate_exits_2() {
         let words = ["fire", "pre_tool_use"].map(OsStr::new);
         let fire = FireCall::of_words(words.into_iter());
-        let result = guarded(fire, || panic!("a panic that this test makes"));
-        assert_eq!(end(result, fire), Exit::Stopped);
+        let result = run_catching_panics(fire, || panic!("a panic that this test makes"));
+        assert_eq!(finish(result, fire), Exit::Stopped);
     }
 }

@@ -1,21 +1,22 @@
-//! The models of `tenterhook run`: those that the user has names for, and the one that a session is led with.
+//! The models of `tenterhook run`: the user's named models, and the model of the session.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tenterhook_agent::provider::{ConnectError, Judges, OpenError, Providers};
-use tenterhook_agent::{AgentBuilder, Models};
-use tenterhook_config::AgentDefinition;
+use tenterhook_agent::{AgentConfig, Models};
+use tenterhook_hookfile::AgentDefinition;
+use tenterhook_providers::{ConnectError, ExtensionProviders, ModelClients, OpenError, Providers};
 
-use crate::args::{ConfigArgs, RunArgs};
+use crate::command::run::args::RunArgs;
 use crate::config_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::hook_args::ConfigArgs;
 
-/// The file in the user's folder.
+/// The file of named models in the user's configuration folder.
 const FILE: &str = "models.yaml";
 
-/// Reads the names that the user has for services and models.
+/// Reads the user's names for services and models.
 pub(crate) fn providers(args: &ConfigArgs) -> Result<Arc<Providers>, CliError> {
     let folder = config_dir::user(args)?;
     let providers = folder.map(|folder: PathBuf| Providers::load(&folder.join(FILE)));
@@ -24,22 +25,23 @@ pub(crate) fn providers(args: &ConfigArgs) -> Result<Arc<Providers>, CliError> {
     Ok(Arc::new(providers.unwrap_or_default()))
 }
 
-/// Gives an agent its model and those that it may choose, and makes the model known to those of hooks. `noted` is the
-/// name of the one that the session was led with before.
-pub(crate) fn give(
-    builder: AgentBuilder,
+/// Gives an agent its model and the models that it may switch to, and lets model hooks use the same model. `noted` is
+/// the name of the model that a resumed session used last.
+pub(crate) fn select_model(
+    config: AgentConfig,
     args: &RunArgs,
     root: Option<&AgentDefinition>,
     noted: Option<&str>,
-    (providers, judges): (&Providers, &Arc<Judges>),
-) -> Result<AgentBuilder, CliError> {
+    (providers, judges, extensions): (&Providers, &Arc<ModelClients>, &Arc<ExtensionProviders>),
+) -> Result<AgentConfig, CliError> {
     let of_file = root.and_then(|agent| agent.model.as_deref());
     let Some(name) = args.model.as_deref().or(of_file).or(noted) else {
-        return Err(CliError::new(Exit::Usage, "no model is chosen")
-            .hint("pass `--model scripted:FILE` for a scripted one, or `--model openai:gpt-4o`"));
+        return Err(CliError::new(Exit::Usage, "no model given").hint(
+            "pass `--model openai:gpt-4o`, or `--model scripted:FILE` for a scripted model",
+        ));
     };
     let is_of_call = args.model.is_some();
-    providers.check(name).map_err(|error| {
+    extensions.check(name).map_err(|error| {
         let exit = if is_of_call {
             Exit::Usage
         } else {
@@ -51,25 +53,26 @@ pub(crate) fn give(
         let Some(provider) = providers.provider_of(name) else {
             return Err(CliError::new(
                 Exit::Usage,
-                "`--base-url` has no meaning for a scripted model",
+                "`--base-url` does not apply to a scripted model",
             )
-            .hint("leave it out, or choose a model of a service with `--model`"));
+            .hint("remove `--base-url`, or choose the model of a service with `--model`"));
         };
         judges.reach(provider, url);
     }
-    let provider = judges.open(name).map_err(|error| refusal(&error))?;
+    let provider = extensions.open(name).map_err(|error| refusal(&error))?;
     judges.attach(&provider);
     let names = providers.model_names().map(str::to_owned);
-    let opener = Arc::clone(judges);
-    let models = Models::new(names, move |name| Ok(opener.open(name)?));
-    let mut builder = builder.model(provider).model_name(name).models(models);
-    if is_of_call {
-        builder = builder.keep_model();
-    }
-    if let Some(level) = args.thinking {
-        builder = builder.thinking(level);
-    }
-    Ok(builder)
+    let opener = Arc::clone(extensions);
+    let models = Models::new(names, move |name| Ok(opener.open(name)?))
+        .with_extensions(Arc::clone(extensions));
+    Ok(AgentConfig {
+        model: Some(provider),
+        model_name: Some(name.to_owned()),
+        models,
+        keeps_model: is_of_call,
+        thinking: args.thinking,
+        ..config
+    })
 }
 
 fn refusal(error: &OpenError) -> CliError {

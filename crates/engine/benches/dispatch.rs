@@ -1,13 +1,13 @@
-//! What a dispatch costs inside one process, beside the least that it could cost.
+//! The cost of a dispatch within one process, compared with the least possible cost.
 //!
-//! The floor of a row with handlers is a loop over as many boxed closures. Only what one run prints together
-//! compares. `--quick` takes fewer rounds.
+//! The floor of a row with handlers is a loop over the same number of boxed closures. Only compare
+//! numbers from the same run. `--quick` runs fewer rounds.
 
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::cast_precision_loss,
-    reason = "a benchmark prints its result and has nobody to return an error to"
+    reason = "a benchmark prints its result and has no caller to return an error to"
 )]
 
 use std::hint::black_box;
@@ -17,18 +17,18 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tenterhook::event::{PreToolUse, TurnStart};
-use tenterhook::{
-    Answer, Call, Dialect, Dispatcher, Effect, Engine, EventKind, Handler, Handling, HookId,
+use tenterhook_engine::event::{PreToolUse, TurnStart};
+use tenterhook_engine::{
+    Answer, AsyncHandler, Call, Dialect, Dispatcher, Effect, Engine, EventKind, Handler, HookId,
     HookSpec, Matcher, Origin, Outcome, Phase, Reply, Source, native_policy,
 };
-use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_systems::native::Native;
 
 fn main() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
     let rounds = if is_quick { 5 } else { 25 };
     println!(
-        "nanoseconds a dispatch, median of {rounds} rounds; the floor is a loop over boxed closures, in the last row the event as JSON\n"
+        "nanoseconds per dispatch, median of {rounds} rounds; the floor is a loop over boxed closures, in the last row the event as JSON\n"
     );
     println!(
         "{:<44} {:>9} {:>9} {:>7} {:>7} {:>12}",
@@ -50,31 +50,25 @@ fn without_process(rounds: usize) {
         id: HookId::new("translated"),
         matcher: Matcher::everything(),
         agent: None,
-        handling: Handling::Waiting(Arc::new(Translated {
-            dialect: DockerAgent::native(),
+        handling: Handler::Async(Arc::new(Translated {
+            dialect: Native::new(),
         })),
         phase: Phase::Main,
         priority: 0,
-        among: None,
+        order_within_layer: None,
+        hears_stops: false,
         timeout: Duration::from_mins(1),
         policy: native_policy(EventKind::PreToolUse.info(), None),
         source: Source::CODE,
         tools: None,
         definition: None,
     });
-    let hooks = engine.dispatcher(Origin {
-        session_id: "bench".into(),
-        ..Origin::default()
-    });
+    let hooks = engine.dispatcher(Origin::new("bench", ""));
     let input = json!({ "cmd": "x".repeat(760) })
         .as_object()
         .cloned()
         .unwrap();
-    let event = || PreToolUse {
-        tool_name: "shell".to_owned(),
-        tool_input: input.clone(),
-        ..PreToolUse::default()
-    };
+    let event = || PreToolUse::new("shell").with_tool_input(input.clone());
     let mut row = Row::new("a command hook without its process", 10_000.0);
     let mut floor_ns = Vec::new();
     for _ in 0..rounds {
@@ -94,7 +88,7 @@ struct Translated {
     dialect: Arc<dyn Dialect>,
 }
 
-impl Handler for Translated {
+impl AsyncHandler for Translated {
     fn kind(&self) -> &'static str {
         "bench"
     }
@@ -106,7 +100,7 @@ impl Handler for Translated {
     fn handle<'a>(&'a self, call: &'a Call) -> futures_util::future::BoxFuture<'a, Answer> {
         black_box(call.event.encoded(&*self.dialect).unwrap());
         let stdout = br#"{"decision":"allow","reason":"checked"}"#;
-        let reply = Reply {
+        let reply = Reply::Exited {
             status: 0,
             stdout,
             stderr: b"",
@@ -117,7 +111,7 @@ impl Handler for Translated {
     }
 }
 
-/// An event that nobody hooks, beside one that somebody does, so that the interest table is not empty.
+/// An event without hooks. Another event has a hook, so that the interest table is not empty.
 fn unhooked(rounds: usize) {
     let engine = Engine::new();
     engine.on(|_: &TurnStart| ());
@@ -128,12 +122,12 @@ fn unhooked(rounds: usize) {
     };
     let mut dispatched = || {
         drop(now(black_box(&hooks), || -> PreToolUse {
-            unreachable!("nobody hooks it")
+            unreachable!("the event has no hooks")
         }));
     };
     let mut rows = [
-        Row::new("nobody listens, sync", 2.0),
-        Row::new("nobody listens, async", 6.0),
+        Row::new("no hooks, sync", 2.0),
+        Row::new("no hooks, async", 6.0),
     ];
     let mut floor_ns = Vec::new();
     for _ in 0..rounds {
@@ -190,18 +184,18 @@ fn measure(engine: &Engine, mut row: Row, handlers: usize, rounds: usize) {
     let hooks = engine.dispatcher(Origin::default());
     let floor = closures(handlers);
     let mut dispatched = || {
-        drop(now(black_box(&hooks), || TurnStart {
-            turn_index: black_box(1),
-            started_at_ms: 0,
+        drop(now(black_box(&hooks), || {
+            TurnStart::new()
+                .with_turn_index(black_box(1))
+                .with_started_at_ms(0)
         }));
     };
     let mut floor_ns = Vec::new();
     for _ in 0..rounds {
         floor_ns.push(time(&mut || {
-            let event = TurnStart {
-                turn_index: black_box(1),
-                started_at_ms: 0,
-            };
+            let event = TurnStart::new()
+                .with_turn_index(black_box(1))
+                .with_started_at_ms(0);
             for closure in &floor {
                 closure(black_box(&event));
             }
@@ -223,8 +217,8 @@ fn closures(count: usize) -> Vec<Closure> {
     (0..count).map(closure).collect()
 }
 
-/// Polls a dispatch that has nothing to wait for.
-fn now<E: tenterhook::Event>(hooks: &Dispatcher, build: impl FnOnce() -> E) -> Outcome<E> {
+/// Polls a dispatch that never waits.
+fn now<E: tenterhook_engine::Event>(hooks: &Dispatcher, build: impl FnOnce() -> E) -> Outcome<E> {
     let mut dispatch = pin!(hooks.dispatch_with(build));
     match dispatch
         .as_mut()
@@ -235,7 +229,7 @@ fn now<E: tenterhook::Event>(hooks: &Dispatcher, build: impl FnOnce() -> E) -> O
     }
 }
 
-/// Returns nanoseconds of one call.
+/// Returns the nanoseconds per call.
 fn time(call: &mut dyn FnMut()) -> f64 {
     const CALLS: u32 = 20_000;
     let began = Instant::now();

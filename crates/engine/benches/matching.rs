@@ -1,13 +1,13 @@
-//! What it costs to find the hooks of an event among many, and to load them.
+//! The cost of finding the hooks of an event among many, and of loading them.
 //!
-//! The floor of a selection is the same dispatch with one hook that matches everything. Only what one run prints
-//! together compares. `--quick` takes fewer rounds.
+//! The floor of a selection is the same dispatch with one hook that matches everything. Only
+//! compare numbers from the same run. `--quick` runs fewer rounds.
 
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::cast_precision_loss,
-    reason = "a benchmark prints its result and has nobody to return an error to"
+    reason = "a benchmark prints its result and has no caller to return an error to"
 )]
 
 use std::any::Any;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use tenterhook::event::PreToolUse;
-use tenterhook::{
-    AnyEvent, Dispatcher, Engine, EventKind, Handling, HookId, HookSpec, Matcher, Origin, Phase,
-    Scope, Source, SyncAnswer, SyncFunction, native_policy,
+use tenterhook_engine::event::PreToolUse;
+use tenterhook_engine::{
+    AnyEvent, Dispatcher, Engine, EventKind, Handler, HookId, HookSpec, InlineAnswer,
+    InlineFunction, Matcher, Origin, Phase, Scope, Source, native_policy,
 };
 
 fn main() {
@@ -50,7 +50,7 @@ fn selecting(rounds: usize) {
         Row::new("10,000 matchers, a tool seen before", 50.0),
         Row::new("10,000 matchers, a new tool", 1_000.0),
     ];
-    // The expressions' automaton is built as it is used; a long-lived process has used it.
+    // The automaton is built lazily. In a long-lived process it has already been used.
     time(&hooks, new.iter().map(String::as_str));
     for _ in 0..rounds {
         let seen = || known.iter().copied().cycle().take(20_000);
@@ -77,7 +77,8 @@ fn loading(rounds: usize) {
     row.print();
 }
 
-/// Returns matchers as hook files have them: of ten, six words, two lists of words, a prefix and an expression.
+/// Returns matchers in the proportions of real hook files: of ten, six are words, two are lists of
+/// words, one is a prefix and one an expression.
 fn matchers(count: usize) -> Vec<String> {
     let matcher = |number: usize| match number % 10 {
         0..6 => format!("tool_{number}"),
@@ -91,8 +92,8 @@ fn matchers(count: usize) -> Vec<String> {
 #[derive(Debug)]
 struct Silent;
 
-impl SyncFunction for Silent {
-    fn call(&self, event: &dyn AnyEvent, _origin: &Origin) -> SyncAnswer {
+impl InlineFunction for Silent {
+    fn call(&self, event: &dyn AnyEvent, _origin: &Origin) -> InlineAnswer {
         let event: &dyn Any = event.as_any();
         black_box(event.is::<PreToolUse>());
         Ok(None)
@@ -100,16 +101,17 @@ impl SyncFunction for Silent {
 }
 
 fn engine(matchers: &[String]) -> Engine {
-    let function: Arc<dyn SyncFunction> = Arc::new(Silent);
+    let function: Arc<dyn InlineFunction> = Arc::new(Silent);
     let specs = matchers.iter().map(|text| HookSpec {
         event: Some(EventKind::PreToolUse.into()),
         id: HookId::new("silent"),
         matcher: Matcher::parse(text).unwrap(),
         agent: None,
-        handling: Handling::Sync(Arc::clone(&function)),
+        handling: Handler::Inline(Arc::clone(&function)),
         phase: Phase::Main,
         priority: 0,
-        among: None,
+        order_within_layer: None,
+        hears_stops: false,
         timeout: std::time::Duration::from_mins(1),
         policy: native_policy(EventKind::PreToolUse.info(), None),
         source: Source::CODE,
@@ -121,15 +123,12 @@ fn engine(matchers: &[String]) -> Engine {
     engine
 }
 
-/// Dispatches one event for each name and returns nanoseconds of one.
+/// Dispatches one event for each name and returns the nanoseconds per event.
 fn time<'a>(hooks: &Dispatcher, names: impl Iterator<Item = &'a str>) -> f64 {
     let mut count = 0.0;
     let began = Instant::now();
     for name in names {
-        let event = PreToolUse {
-            tool_name: name.to_owned(),
-            ..PreToolUse::default()
-        };
+        let event = PreToolUse::new(name.to_owned());
         let mut dispatch = pin!(hooks.dispatch(black_box(event)));
         match dispatch
             .as_mut()

@@ -1,42 +1,46 @@
-//! What a wire contract has to provide, so that the engine needs to know none.
+//! The interface of a wire format. The engine itself knows no format.
 
 use std::fmt;
 
 use tenterhook_protocol::{AnyEffect, EventInfo, JsonObject};
-use thiserror::Error;
 
+use crate::error::{ReadError, WriteError};
 use crate::event_ref::EventRef;
 use crate::policy::{OnError, Policy};
-use crate::tools::{ToolInputError, ToolNames};
+use crate::tools::ToolNames;
 
-/// One system's contract with a hook: a pure translation. How several hooks combine is not its business.
+/// The wire format of one hook system. It only translates. How the answers of several hooks are
+/// combined is decided elsewhere.
 pub trait Dialect: Send + Sync + fmt::Debug {
-    /// Returns the name. Two dialects of one name write the same bytes.
+    /// Returns the name of the dialect. Dialects with the same name write the same bytes.
     fn name(&self) -> &'static str;
 
-    /// Writes an event for a hook. Called at most once for each version of an event.
+    /// Writes an event for a hook. The engine calls it at most once for each version of an event.
     ///
     /// # Errors
-    /// When the dialect has no form for the event, or a value has no JSON form.
+    /// Fails if the dialect cannot express the event, or if a value cannot be represented in JSON.
     fn write(&self, event: &EventRef) -> Result<Vec<u8>, WriteError>;
 
-    /// Says whether the system has this occurrence of an event at all. A hook of it is not run for another one.
+    /// Returns whether this occurrence of an event exists in the hook system. If not, hooks of the
+    /// dialect do not run.
     fn has_event(&self, _event: &EventRef) -> bool {
         true
     }
 
-    /// Returns the keys that an event may be written with, each with the value that it stands for where it is
-    /// left out. `None` is an event whose keys are not known before it happens, and the default.
+    /// Returns the keys that an event may be written with, each with the value that an omitted key
+    /// stands for. `None`, the default, means that the keys are not known in advance.
     fn skeleton(&self, _info: &EventInfo) -> Option<JsonObject> {
         None
     }
 
-    /// Reads what a finished hook answered. `strict` refuses what a lenient reader would pass over.
+    /// Reads the answer of a hook that has finished. With `strict`, it rejects mistakes that it
+    /// would otherwise ignore.
     ///
-    /// A dialect that cannot express an effect never rounds it down to something weaker.
+    /// A dialect that cannot express an effect never replaces it with a weaker one.
     ///
     /// # Errors
-    /// When the answer is none of this dialect; the engine treats that as a failure of the hook.
+    /// Fails if the answer is not valid in this dialect. The engine treats this as a failure of the
+    /// hook.
     fn read(
         &self,
         info: &EventInfo,
@@ -44,11 +48,11 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         strict: bool,
     ) -> Result<AnyEffect, ReadError>;
 
-    /// Reads the answer to one event. A dialect whose answers are about what the event says, such as text that goes before another
-    /// one, has it here.
+    /// Reads the answer to one event. Override this if the meaning of an answer depends on the
+    /// event, for example if the hook returns text that is inserted before existing text.
     ///
     /// # Errors
-    /// As [`read`](Self::read), which this is by default.
+    /// Fails like [`read`](Self::read), which this method calls by default.
     fn read_answer(
         &self,
         event: &EventRef,
@@ -58,77 +62,53 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         self.read(event.info(), reply, strict)
     }
 
-    /// Returns the tools of the hook system that speaks this dialect. [`EventRef::encoded`] and
-    /// [`EventRef::read_answer`] translate tool calls with it. `None`, the default, is a hook that sees canonical tools.
+    /// Returns the tools of the hook system that uses this dialect. [`EventRef::encoded`] and
+    /// [`EventRef::read_answer`] translate tool calls with them. With `None`, the default, hooks
+    /// see canonical tools.
     fn tools(&self) -> Option<&dyn ToolNames> {
         None
     }
 
-    /// Returns what a failing hook of this dialect does on an event.
+    /// Returns the name of the hook system if it runs all hooks of an event one after another, those
+    /// that only observe too. With `None`, the default, hooks that only observe may overlap.
+    fn sequence(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns whether hooks of the system also run if an earlier hook has stopped the operation. They
+    /// then only observe.
+    fn hears_stops(&self) -> bool {
+        false
+    }
+
+    /// Returns what happens on an event if a hook of this dialect fails.
     fn policy(&self, info: &EventInfo, configured: Option<OnError>) -> Policy;
 }
 
-/// How a command answered: it exited by itself, in time.
+/// What a hook returned. There is one variant for each way to run a hook.
+///
+/// A hook that returned nothing, for example because it was killed, has failed and has no reply.
 #[derive(Debug, Clone, Copy)]
-pub struct Reply<'a> {
-    /// The exit status.
-    pub status: i32,
-    /// What it printed.
-    pub stdout: &'a [u8],
-    /// What it printed as errors.
-    pub stderr: &'a [u8],
-    /// How many bytes of stdout were cut out because there were too many.
-    pub stdout_omitted: u64,
-}
-
-/// An event that a dialect cannot write.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum WriteError {
-    /// A value of the payload has no JSON form.
-    #[error("failed to serialize hook input")]
-    Payload(#[source] serde_json::Error),
-    /// The tool call has no form in the hook's system.
-    #[error(transparent)]
-    Tool(#[from] ToolInputError),
-    /// The dialect has no such event.
-    #[error("the {dialect} dialect has no event `{event}`")]
-    NoSuchEvent {
-        /// The dialect.
-        dialect: &'static str,
-        /// The event.
-        event: String,
-    },
-}
-
-/// An answer that a dialect cannot read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The exit status is none that the dialect knows.
-    #[error("exited with status {status}{}", .stderr.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
-    Status {
-        /// The status.
+pub enum Reply<'a> {
+    /// A process exited by itself and in time.
+    Exited {
+        /// The exit status.
         status: i32,
-        /// The end of stderr, if there was any.
-        stderr: Option<String>,
+        /// The standard output.
+        stdout: &'a [u8],
+        /// The standard error output.
+        stderr: &'a [u8],
+        /// The number of bytes that were removed from `stdout` because it was too long.
+        stdout_omitted: u64,
     },
-    /// The hook changed a tool call in a way that the tool here does not know.
-    #[error(transparent)]
-    Tool(#[from] ToolInputError),
-    /// The answer is not in the dialect's form.
-    #[error("invalid hook output: {problem}")]
-    Invalid {
-        /// What is wrong with it.
-        problem: String,
+    /// A process that keeps running answered one call with JSON.
+    Returned {
+        /// The JSON text of the answer.
+        json: &'a [u8],
     },
-}
-
-impl ReadError {
-    /// Makes an error of an answer that is not in the dialect's form.
-    pub fn invalid(problem: impl Into<String>) -> Self {
-        Self::Invalid {
-            problem: problem.into(),
-        }
-    }
+    /// An HTTP endpoint responded with a status that means that there is an answer.
+    Http {
+        /// The body of the response.
+        body: &'a [u8],
+    },
 }

@@ -1,42 +1,50 @@
-//! Running the steps of a plan and settling what they answer.
+//! Runs the steps of a plan and applies the answers.
 //!
-//! A plan whose hooks all answer at once runs on the caller's stack ([`run_inline`]); any other runs on shared
-//! copies of the event ([`run_shared`]). Both settle every answer in the same place, in configured order.
+//! A plan whose hooks all answer immediately runs on the caller's stack ([`run_inline`]). Every
+//! other plan runs on shared copies of the event ([`run_shared`]). Both apply all answers in
+//! configured order, with the same code.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use futures_util::future::{Either, join_all};
+use futures_util::future::{Either, join_all, poll_immediate, select};
 use tenterhook_protocol::journal::{FORMAT_VERSION, RunRecord, RunStatus};
 use tenterhook_protocol::{
     AnyEffect, AnyOutcome, Decision, Event, EventClass, EventInfo, Failure, HookId, Origin,
     Permission, Run,
 };
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
+use crate::error::HandlerError;
+use crate::event_ref::EventRef;
 use crate::fold::fold;
-use crate::handler::{Answer, Call, Handler, HandlerError, Late, panic_text};
-use crate::hook::{Handling, NO_TIMEOUT, Phase};
+use crate::handler::{Answer, AsyncHandler, Call, panic_text};
+use crate::hook::{Handler, NO_TIMEOUT};
 use crate::lineage::Lineage;
+use crate::observer::HookVerdict;
+use crate::phase::Phase;
 use crate::plan::{Hook, InlineCall, Plan};
 use crate::policy::{OnError, Policy, failure_effect, may_rewrite_result, withheld_notice};
-use crate::sink::JournalSink;
+use crate::shared::Shared;
+use crate::span::warn_of_failure;
+use crate::task::OwnedTask;
 use crate::versions::{Change, InPlace, Versions};
+use crate::watch::HookWatch;
 
-/// Runs a plan whose hooks all answer at once. Nothing is allocated unless a hook has an opinion.
+/// Runs a plan whose hooks all answer immediately. Returns the outcome and the number of hooks that
+/// ran. Allocates nothing unless a hook has an opinion.
 pub(crate) fn run_inline<E: Event>(
     calls: &[InlineCall<E>],
     event: &mut E,
     lineage: &Lineage,
-) -> Option<Box<AnyOutcome>> {
+) -> (Option<Box<AnyOutcome>>, u32) {
     let info = event.info();
     let mut outcome = None;
+    let mut hooks_run = 0;
     let mut ended = false;
     for call in calls {
         let is_due = (call.is_everywhere || call.hook.is_within(info, lineage))
@@ -44,6 +52,7 @@ pub(crate) fn run_inline<E: Event>(
         if !is_due {
             continue;
         }
+        hooks_run += 1;
         match call_inline(call, event, lineage.origin()) {
             Ok(None) => {}
             answer => ended |= settle_inline(&call.hook, answer, event, &mut outcome),
@@ -51,11 +60,12 @@ pub(crate) fn run_inline<E: Event>(
     }
     if let Some(outcome) = &mut outcome {
         count_let_through(info, outcome);
+        outcome.hooks_run = hooks_run;
     }
-    outcome
+    (outcome, hooks_run)
 }
 
-/// Calls one function. What it did not answer in its time is no answer.
+/// Calls one function. An answer that comes after the deadline counts as a timeout.
 fn call_inline<E: Event>(call: &InlineCall<E>, event: &E, origin: &Origin) -> Answer {
     let timeout = call.hook.spec.timeout;
     // Most functions have no deadline, and reading the clock costs more than they do.
@@ -68,7 +78,7 @@ fn call_inline<E: Event>(call: &InlineCall<E>, event: &E, origin: &Origin) -> An
     answer.map_err(|error| *error)
 }
 
-/// Settles one answer and returns whether it ends the series.
+/// Applies one answer and returns whether it ends the series.
 #[cold]
 fn settle_inline<E: Event>(
     hook: &Hook,
@@ -78,11 +88,13 @@ fn settle_inline<E: Event>(
 ) -> bool {
     let info = event.info();
     let outcome = outcome.get_or_insert_default();
-    let settled = settle(info, hook, answer, outcome, &mut InPlace(event));
+    let phase = hook.spec.phase;
+    let settled = settle(info, (hook, phase), answer, outcome, &mut InPlace(event));
     settled.ends && runs_in_series(info, hook.spec.phase)
 }
 
-/// Takes back that failed hooks let the operation through, where another hook stopped it, and returns how many did.
+/// Clears `let_through` of failed hooks if another hook stopped the operation. Returns how many
+/// failures let the operation continue.
 fn count_let_through(info: &EventInfo, outcome: &mut AnyOutcome) -> usize {
     let is_stopped = matches!(info.decision(outcome), Decision::Stop { .. });
     for failure in &mut outcome.failures {
@@ -110,28 +122,45 @@ fn panicked(panic: &(dyn Any + Send)) -> HandlerError {
     }
 }
 
-/// The result of a plan. The event has every rewrite by then.
+/// The result of a plan. By then, the event contains every rewrite.
 pub(crate) struct Finished {
     pub(crate) outcome: AnyOutcome,
-    /// One record for every hook of the plan, in configured order; empty unless asked for.
+    /// One record for every hook of the plan, in configured order. Empty unless records are
+    /// requested.
     pub(crate) runs: Vec<RunRecord>,
 }
 
-/// What does not change while a plan runs.
-pub(crate) struct Conditions {
+/// The values that stay the same while a plan runs.
+pub(crate) struct Conditions<'a> {
     pub(crate) lineage: Lineage,
     pub(crate) cancel: CancellationToken,
-    /// Bounds all hooks of the dispatch together, beside the timeout of each.
+    /// Limits the time of all hooks of the dispatch together, in addition to the timeout of each
+    /// hook.
     pub(crate) deadline: Option<Instant>,
     pub(crate) with_records: bool,
-    pub(crate) journal: Option<Arc<dyn JournalSink>>,
+    /// The parts of the engine to which runs of hooks are reported.
+    pub(crate) shared: &'a Shared,
+}
+
+impl Conditions<'_> {
+    /// Returns the call of a hook that starts now.
+    fn call(&self, hook: &Hook, event: EventRef) -> Call {
+        let own = hook.spec.timeout;
+        Call {
+            event,
+            timeout: self.deadline.map_or(own, |end| {
+                own.min(end.saturating_duration_since(Instant::now()))
+            }),
+            cancel: self.cancel.clone(),
+        }
+    }
 }
 
 /// Runs a plan on shared copies of the event.
 pub(crate) async fn run_shared(
     plan: &Plan,
     event: &mut dyn Versions,
-    conditions: &Conditions,
+    conditions: &Conditions<'_>,
 ) -> Finished {
     let info = event.newest().info();
     let mut run = PlanRun {
@@ -145,7 +174,7 @@ pub(crate) async fn run_shared(
     for (phase, strategy, steps) in plan.phases(info.run) {
         if run.ended_by.is_some() && phase != Phase::Observe {
             for hook in steps {
-                run.skip(hook);
+                run.after_end(hook).await;
             }
             continue;
         }
@@ -165,11 +194,11 @@ pub(crate) async fn run_shared(
     }
 }
 
-/// A plan under way.
+/// A plan that is running.
 struct PlanRun<'a> {
     info: &'static EventInfo,
     event: &'a mut dyn Versions,
-    conditions: &'a Conditions,
+    conditions: &'a Conditions<'a>,
     outcome: AnyOutcome,
     runs: Vec<RunRecord>,
     ended_by: Option<HookId>,
@@ -177,19 +206,7 @@ struct PlanRun<'a> {
 
 impl PlanRun<'_> {
     fn call(&self, hook: &Hook) -> Call {
-        let own = hook.spec.timeout;
-        Call {
-            event: self.event.newest().clone(),
-            timeout: self.conditions.deadline.map_or(own, |end| {
-                own.min(end.saturating_duration_since(Instant::now()))
-            }),
-            cancel: self.conditions.cancel.clone(),
-            late: self.conditions.journal.clone().map(|journal| Late {
-                journal,
-                hook: hook.spec.id.clone(),
-                source: hook.spec.source.to_string(),
-            }),
-        }
+        self.conditions.call(hook, self.event.newest().clone())
     }
 
     fn applies(&self, hook: &Hook) -> bool {
@@ -199,41 +216,77 @@ impl PlanRun<'_> {
     async fn series(&mut self, steps: &[Arc<Hook>]) {
         for hook in steps {
             if self.ended_by.is_some() {
-                self.skip(hook);
-            } else if self.applies(hook) {
-                let (answer, duration) =
-                    run_step(hook, &self.call(hook), self.conditions.with_records).await;
-                if self.settle(hook, answer, duration) {
-                    self.ended_by = Some(hook.spec.id.clone());
-                }
+                self.after_end(hook).await;
+            } else if self.applies(hook) && self.run(hook, hook.spec.phase).await {
+                self.ended_by = Some(hook.spec.id.clone());
             }
+        }
+    }
+
+    /// Runs one hook in a phase and returns whether it ends a series.
+    async fn run(&mut self, hook: &Arc<Hook>, phase: Phase) -> bool {
+        let call = self.call(hook);
+        let watch = HookWatch::start(self.conditions.shared, hook, &call.event);
+        let run = run_step(hook, &call, self.conditions.with_records);
+        let (answer, duration) = within(watch.as_ref(), run).await;
+        self.settle((hook, phase), answer, duration, watch)
+    }
+
+    /// Handles a hook after the end of the series: it only observes, or it is skipped.
+    async fn after_end(&mut self, hook: &Arc<Hook>) {
+        if !hook.spec.hears_stops {
+            self.skip(hook);
+        } else if self.applies(hook) {
+            self.run(hook, Phase::Observe).await;
         }
     }
 
     async fn parallel(&mut self, steps: &[Arc<Hook>]) {
         let steps: Vec<&Arc<Hook>> = steps.iter().filter(|hook| self.applies(hook)).collect();
-        let heavy = steps.iter().filter(|hook| is_heavy(hook)).count();
-        let timed = self.conditions.with_records;
+        let heavy = steps.iter().filter(|hook| runs_on_own_task(hook)).count();
         let place = |hook: &Hook| {
-            if heavy > 1 && is_heavy(hook) {
+            if heavy > 1 && runs_on_own_task(hook) {
                 Place::OwnTask
             } else {
                 Place::Here
             }
         };
-        let started = steps
-            .iter()
-            .map(|hook| start(hook, self.call(hook), place(hook), timed));
-        let answers = join_all(started).await;
+        let has_sequences = steps.iter().any(|hook| hook.sequence.is_some());
+        let answers = if has_sequences {
+            let started = lanes(&steps).into_iter().map(|lane| {
+                let event = self.event.newest().clone();
+                run_lane(lane, place, event, self.conditions)
+            });
+            let answers = join_all(started).await;
+            let mut answers: Vec<_> = answers.into_iter().flatten().collect();
+            // Answers apply in running order, whichever lane they come from.
+            answers.sort_unstable_by_key(|(number, _)| *number);
+            answers.into_iter().map(|(_, answer)| answer).collect()
+        } else {
+            let started = steps
+                .iter()
+                .map(|&hook| start(hook, self.call(hook), place(hook), self.conditions));
+            join_all(started).await
+        };
         for (hook, (answer, duration)) in steps.into_iter().zip(answers) {
-            self.settle(hook, answer, duration);
+            self.settle((hook, hook.spec.phase), answer, duration, None);
         }
     }
 
-    /// Settles one answer and says whether it ends a series.
-    fn settle(&mut self, hook: &Hook, answer: Answer, duration: Duration) -> bool {
+    /// Applies one answer, reports it to `watch` and returns whether it ends a series.
+    fn settle(
+        &mut self,
+        (hook, phase): (&Hook, Phase),
+        answer: Answer,
+        duration: Duration,
+        watch: Option<HookWatch<'_>>,
+    ) -> bool {
         let event = &mut *self.event;
-        let settled = settle(self.info, hook, answer, &mut self.outcome, event);
+        self.outcome.hooks_run += 1;
+        let settled = settle(self.info, (hook, phase), answer, &mut self.outcome, event);
+        if let Some(watch) = watch {
+            watch.end(settled.summary.verdict());
+        }
         if self.conditions.with_records {
             let record = self.record(hook, settled.summary, duration);
             self.runs.push(record);
@@ -283,35 +336,104 @@ pub(crate) fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn is_heavy(hook: &Hook) -> bool {
-    matches!(&hook.spec.handling, Handling::Waiting(handler) if handler.is_heavy())
+/// Hooks of a parallel phase that do not overlap, each with its number in running order.
+type Lane<'a> = Vec<(usize, &'a Arc<Hook>)>;
+
+/// Splits the hooks of a parallel phase into lanes, which run at the same time. The hooks of a sequence
+/// share a lane, and every other hook has its own.
+fn lanes<'a>(steps: &[&'a Arc<Hook>]) -> Vec<Lane<'a>> {
+    let mut lanes: Vec<(Option<&str>, Lane<'a>)> = Vec::with_capacity(steps.len());
+    for (number, &hook) in steps.iter().enumerate() {
+        let sequence = hook.sequence;
+        let open = lanes
+            .iter_mut()
+            .find(|(name, _)| sequence.is_some() && *name == sequence);
+        match open {
+            Some((_, lane)) => lane.push((number, hook)),
+            None => lanes.push((sequence, vec![(number, hook)])),
+        }
+    }
+    lanes.into_iter().map(|(_, lane)| lane).collect()
 }
 
-/// Where one of several hooks runs.
+/// Runs the hooks of one lane one after another.
+async fn run_lane(
+    lane: Lane<'_>,
+    place: impl Fn(&Hook) -> Place,
+    event: EventRef,
+    conditions: &Conditions<'_>,
+) -> Vec<(usize, (Answer, Duration))> {
+    let mut answers = Vec::with_capacity(lane.len());
+    for (number, hook) in lane {
+        let call = conditions.call(hook, event.clone());
+        let run = start(hook, call, place(hook), conditions);
+        answers.push((number, run.await));
+    }
+    answers
+}
+
+fn runs_on_own_task(hook: &Hook) -> bool {
+    matches!(&hook.spec.handling, Handler::Async(handler) if handler.runs_on_own_task())
+}
+
+/// Where a hook of a parallel phase runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// In the task of the dispatch.
     Here,
-    /// In a task of its own, so that heavy hooks start on all cores.
+    /// In its own task, so that hooks that need much CPU time start on all cores.
     OwnTask,
 }
 
-/// Starts one of several hooks.
-fn start(
-    hook: &Arc<Hook>,
+/// Starts one of several hooks. Reports its end as soon as it answers, because the others may take
+/// much longer.
+fn start<'a>(
+    hook: &'a Arc<Hook>,
     call: Call,
     place: Place,
-    timed: bool,
-) -> impl Future<Output = (Answer, Duration)> {
-    let hook = Arc::clone(hook);
-    let run = async move { run_step(&hook, &call, timed).await };
+    conditions: &'a Conditions<'_>,
+) -> impl Future<Output = (Answer, Duration)> + 'a {
+    let timed = conditions.with_records;
+    let info = call.event.info();
     if place == Place::Here {
-        return Either::Left(run);
+        return Either::Left(async move {
+            let watch = HookWatch::start(conditions.shared, hook, &call.event);
+            let run = run_step(hook, &call, timed);
+            let (answer, duration) = within(watch.as_ref(), run).await;
+            report_end(watch, info, &answer);
+            (answer, duration)
+        });
     }
-    let task = AbortOnDropHandle::new(tokio::spawn(run));
-    Either::Right(
-        task.map(|joined| joined.unwrap_or_else(|error| (Err(task_error(error)), Duration::ZERO))),
-    )
+    let watch = HookWatch::start(conditions.shared, hook, &call.event);
+    let owned = Arc::clone(hook);
+    let run = async move { run_step(&owned, &call, timed).await };
+    let task = OwnedTask::spawn(within(watch.as_ref(), run));
+    Either::Right(async move {
+        let joined = task.await;
+        let (answer, duration) =
+            joined.unwrap_or_else(|error| (Err(task_error(error)), Duration::ZERO));
+        report_end(watch, info, &answer);
+        (answer, duration)
+    })
+}
+
+/// Reports the end of a hook of a parallel phase.
+fn report_end(watch: Option<HookWatch<'_>>, info: &EventInfo, answer: &Answer) {
+    if let Some(watch) = watch {
+        let summary = summarise(info, watch.phase(), answer);
+        watch.end(summary.verdict());
+    }
+}
+
+/// Runs a hook in its span, if it has one.
+fn within<F: Future>(
+    watch: Option<&HookWatch<'_>>,
+    run: F,
+) -> impl Future<Output = F::Output> + use<F> {
+    match watch {
+        Some(watch) => Either::Left(watch.span().cover(run)),
+        None => Either::Right(run),
+    }
 }
 
 fn task_error(error: tokio::task::JoinError) -> HandlerError {
@@ -324,7 +446,7 @@ fn task_error(error: tokio::task::JoinError) -> HandlerError {
 async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
     let began = timed.then(Instant::now);
     let answer = match &hook.spec.handling {
-        Handling::Sync(function) => in_time(call, || {
+        Handler::Inline(function) => in_time(call, || {
             let answer = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 function.call(call.event.event(), &call.event.envelope().origin)
             }));
@@ -333,14 +455,14 @@ async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
                 Err(panic) => Err(panicked(&*panic)),
             }
         }),
-        Handling::Waiting(handler) if handler.is_bounded() => {
+        Handler::Async(handler) if handler.enforces_deadline() => {
             let run = AssertUnwindSafe(async { handler.handle(call).await })
                 .catch_unwind()
                 .await;
             run.unwrap_or_else(|panic| Err(panicked(&*panic)))
         }
-        Handling::Waiting(_) if call.cancel.is_cancelled() => Err(HandlerError::Cancelled),
-        Handling::Waiting(handler) => run_bounded(&**handler, call).await,
+        Handler::Async(_) if call.cancel.is_cancelled() => Err(HandlerError::Cancelled),
+        Handler::Async(handler) => run_bounded(&**handler, call).await,
     };
     (
         answer,
@@ -348,7 +470,7 @@ async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
     )
 }
 
-/// Returns what `work` answers, unless it blocked the thread past its deadline.
+/// Runs `work` and returns its answer, or a timeout if it blocked the thread beyond the deadline.
 fn in_time(call: &Call, work: impl FnOnce() -> Answer) -> Answer {
     let began = Instant::now();
     let answer = work();
@@ -360,20 +482,29 @@ fn in_time(call: &Call, work: impl FnOnce() -> Answer) -> Answer {
     answer
 }
 
-/// Runs a handler that does not keep its deadline by itself. The timer is armed only when it has to wait.
-async fn run_bounded(handler: &dyn Handler, call: &Call) -> Answer {
+/// Runs a handler that does not enforce its own deadline. The timer is armed only if the handler
+/// has to wait.
+async fn run_bounded(handler: &dyn AsyncHandler, call: &Call) -> Answer {
     let deadline = Instant::now().checked_add(call.timeout);
     let mut running = pin!(AssertUnwindSafe(async { handler.handle(call).await }).catch_unwind());
-    let answer = match futures_util::poll!(running.as_mut()) {
-        Poll::Ready(answer) => answer,
-        Poll::Pending => tokio::select! {
-            biased;
-            answer = running => answer,
-            () = call.cancel.cancelled() => return Err(HandlerError::Cancelled),
-            () = tokio::time::sleep(call.timeout) => return Err(HandlerError::TimedOut { after: call.timeout }),
-        },
+    let answer = if let Some(answer) = poll_immediate(running.as_mut()).await {
+        answer
+    } else {
+        let cancelled = pin!(call.cancel.cancelled());
+        let timer = pin!(tokio::time::sleep(call.timeout));
+        // The answer is polled first, so that an answer that arrives exactly at the deadline
+        // counts.
+        match select(running, select(cancelled, timer)).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right((Either::Left(_), _)) => return Err(HandlerError::Cancelled),
+            Either::Right((Either::Right(_), _)) => {
+                return Err(HandlerError::TimedOut {
+                    after: call.timeout,
+                });
+            }
+        }
     };
-    // A handler that blocks the thread gives the timer no chance to run.
+    // A handler that blocks the thread keeps the timer from firing.
     if deadline.is_some_and(|deadline| Instant::now() > deadline) {
         return Err(HandlerError::TimedOut {
             after: call.timeout,
@@ -382,7 +513,7 @@ async fn run_bounded(handler: &dyn Handler, call: &Call) -> Answer {
     answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// What a record says of one settled answer.
+/// What the record of a run contains about one answer.
 #[derive(Debug, Default)]
 struct Summary {
     status: RunStatus,
@@ -390,9 +521,51 @@ struct Summary {
     effect: &'static str,
     reason: Option<String>,
     let_through: bool,
-    /// The failure withheld the event's result.
+    /// Whether the failure withheld the event's result.
     withholds: bool,
     context_bytes: u64,
+}
+
+impl Summary {
+    fn of_no_opinion() -> Self {
+        Self {
+            effect: "none",
+            ..Self::default()
+        }
+    }
+
+    /// Returns how the run ended, for an observer.
+    fn verdict(&self) -> HookVerdict<'_> {
+        let (reason, cause) = (self.reason.as_deref(), self.cause.as_deref());
+        HookVerdict::new(self.status, self.effect, reason, cause)
+    }
+}
+
+/// Summarises an answer before it is applied. This is final because hooks of a parallel phase
+/// cannot rewrite, so applying the answer cannot turn it into a failure.
+fn summarise(info: &EventInfo, phase: Phase, answer: &Answer) -> Summary {
+    let failed = |error: &HandlerError| Summary {
+        status: error.status(),
+        cause: Some(if may_rewrite_result(info, phase) {
+            error.outline()
+        } else {
+            error.to_string()
+        }),
+        ..Summary::default()
+    };
+    let effect = match answer {
+        Ok(Some(effect)) => effect,
+        Ok(None) => return Summary::of_no_opinion(),
+        Err(error) => return failed(error),
+    };
+    match accept(info, phase, effect) {
+        Ok(()) => {
+            let mut summary = Summary::default();
+            describe(effect, &mut summary);
+            summary
+        }
+        Err(error) => failed(&error),
+    }
 }
 
 struct Settled {
@@ -400,24 +573,21 @@ struct Settled {
     ends: bool,
 }
 
-/// Checks one answer, applies its rewrites, turns a failure into what the hook's policy says, and folds it.
+/// Checks one answer, applies its rewrites, replaces a failure with the effect of the hook's
+/// policy, and folds the effect.
 fn settle(
     info: &EventInfo,
-    hook: &Hook,
+    (hook, phase): (&Hook, Phase),
     answer: Answer,
     outcome: &mut AnyOutcome,
     event: &mut (impl Change + ?Sized),
 ) -> Settled {
-    let phase = hook.spec.phase;
     let mut refused_stop = None;
     let answer = match answer {
         Ok(Some(effect)) => Ok(effect),
         Ok(None) => {
             return Settled {
-                summary: Summary {
-                    effect: "none",
-                    ..Summary::default()
-                },
+                summary: Summary::of_no_opinion(),
                 ends: false,
             };
         }
@@ -443,8 +613,9 @@ fn settle(
     let (effect, mut summary) = match accepted {
         Ok(effect) => (*effect, Summary::default()),
         Err(error) => {
-            let (effect, summary) = fail(info, hook, &error, outcome, event);
-            // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.
+            let (effect, summary) = fail(info, (hook, phase), &error, outcome, event);
+            // The hook did refuse. An error in the rest of its answer must not turn that into an
+            // approval.
             (refused_stop.unwrap_or(effect), summary)
         }
     };
@@ -482,27 +653,32 @@ fn accept(info: &EventInfo, phase: Phase, effect: &AnyEffect) -> Result<(), Hand
     }
 }
 
-/// Turns a failure into the effect that the hook's policy gives it, and notes it.
+/// Records a failure and returns the effect that the hook's policy gives it.
 fn fail(
     info: &EventInfo,
-    hook: &Hook,
+    (hook, phase): (&Hook, Phase),
     error: &HandlerError,
     outcome: &mut AnyOutcome,
     event: &mut (impl Change + ?Sized),
 ) -> (AnyEffect, Summary) {
     let spec = &hook.spec;
-    // A hook that only observes guards nothing, so its failure stops nothing and lets nothing through.
-    let guards = info.class == EventClass::Gate && spec.phase != Phase::Observe;
-    let policy = match (spec.phase, spec.policy.on_error) {
-        (Phase::Observe, OnError::Block) => Policy::new(OnError::Warn, "the phase stops nothing"),
-        // What the hook would have said of a call that it never saw is not its author's to choose.
-        _ if error.is_blind() && (guards || may_rewrite_result(info, spec.phase)) => {
+    // A hook that only observes guards nothing, so its failure neither stops nor lets anything
+    // through.
+    let guards = info.class == EventClass::Gate && phase != Phase::Observe;
+    let policy = match (phase, spec.policy.on_error) {
+        (Phase::Observe, OnError::Block) => Policy::new(
+            OnError::Warn,
+            "hooks of the observe phase cannot stop anything",
+        ),
+        // No one can know how the hook would have judged an event that it never saw, so its policy
+        // does not apply.
+        _ if error.kept_event_from_hook() && (guards || may_rewrite_result(info, phase)) => {
             Policy::new(OnError::Block, "the hook could not see the event")
         }
-        _ if hook.strict => spec.policy.strict(info, spec.phase),
+        _ if hook.strict => spec.policy.strict(info, phase),
         _ => spec.policy,
     };
-    let withholds = policy.on_error == OnError::Block && may_rewrite_result(info, spec.phase);
+    let withholds = policy.on_error == OnError::Block && may_rewrite_result(info, phase);
     let cause = if withholds {
         event.withhold(&withheld_notice(&spec.id, error));
         note_withheld(info, &spec.id, outcome);
@@ -516,8 +692,11 @@ fn fail(
         info.name, spec.id
     );
     if withholds {
-        message.push_str("; the result is withheld, and so are the details, which may quote it");
+        message.push_str(
+            "; the result is withheld, and so are the error's details, which may quote it",
+        );
     }
+    warn_of_failure(info.name, &spec.id, &cause);
     let effect = failure_effect(info, policy, message);
     outcome.failures.push(Failure {
         hook: spec.id.clone(),
@@ -530,7 +709,7 @@ fn fail(
             status: error.status(),
             cause: Some(cause),
             let_through,
-            // On a gate the stop is the stronger word.
+            // On a gate, the record names the stop, which is the stronger effect.
             withholds: withholds && info.class == EventClass::Observer,
             ..Summary::default()
         },
@@ -546,13 +725,14 @@ fn note_withheld(info: &EventInfo, hook: &HookId, outcome: &mut AnyOutcome) {
     }
 }
 
-/// Says whether an effect ends a series: what it stops can no longer happen, or is done already.
+/// Returns whether an effect ends a series, because the operation can no longer happen or is
+/// already done.
 fn ends_series(info: &EventInfo, effect: &AnyEffect) -> bool {
     let ends_run = info.stops_by_ending_the_run() && effect.stop_run.is_some();
     effect.is_stop() || effect.handled || ends_run
 }
 
-/// Names an effect in one word, the strongest part first.
+/// Describes an effect in one word: its strongest part.
 fn describe(effect: &AnyEffect, summary: &mut Summary) {
     let permission = effect
         .permission

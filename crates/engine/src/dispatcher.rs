@@ -1,4 +1,4 @@
-//! Sending events: the surface that a host calls.
+//! The interface through which a host sends events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,27 +13,43 @@ use tenterhook_protocol::{
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Conditions, Finished, milliseconds, run_inline, run_shared};
-use crate::engine::Shared;
 use crate::event_ref::EventRef;
 use crate::fold::{fold, fold_operation};
 use crate::lineage::Lineage;
 use crate::operation::Operations;
 use crate::plan::Plan;
+use crate::shared::Shared;
 use crate::sink::JournalSink;
+use crate::span::Span;
 use crate::tools::{ToolInputError, ToolNames};
 use crate::versions::{AnyVersions, TypedVersions, Versions};
+use crate::watch::is_watched;
 
 /// Sends the events of one session through an engine's hooks. Clones share the session's sequence.
 ///
-/// Needs a tokio runtime with time and I/O where any hook may wait. Dropping a dispatch cancels it: the
-/// process groups of its commands are killed.
+/// Requires a tokio runtime with time and I/O enabled if any hook may wait. Dropping a dispatch
+/// cancels it and kills the process groups of its commands.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use tenterhook_engine::event::{PreToolUse, TurnStart};
+/// use tenterhook_engine::{Decision, Engine, Origin};
+///
+/// let engine = Engine::new();
+/// let hooks = engine.dispatcher(Origin::new("session-1", "/home/ada/project"));
+/// // No hook is registered, so this event is not even built.
+/// let _ = hooks.dispatch_with(TurnStart::default).await;
+/// assert_eq!(hooks.dispatch(PreToolUse::new("shell")).await.decision(), Decision::Proceed);
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Dispatcher {
     shared: Arc<Shared>,
     lineage: Lineage,
     sequence: Arc<AtomicU64>,
     cancel: CancellationToken,
-    /// The tools of the system that makes the calls, where those are not canonical.
+    /// The tools of the hook system that makes the calls, unless calls are canonical.
     tools: Option<Arc<dyn ToolNames>>,
 }
 
@@ -45,13 +61,13 @@ impl fmt::Debug for Dispatcher {
     }
 }
 
-/// The result of an event whose type is known at run time only.
-#[must_use = "the operation may have to be stopped or put to a person"]
+/// The result of an event whose type is only known at run time.
+#[must_use = "the decision may be to stop the operation or to ask a person"]
 #[derive(Debug)]
 pub struct Dispatched {
-    /// All effects, folded.
+    /// The combined effects of all hooks.
     pub outcome: AnyOutcome,
-    /// The event as the hooks left it.
+    /// The event, including the rewrites of the hooks.
     pub event: EventRef,
 }
 
@@ -73,9 +89,10 @@ impl Dispatcher {
         }
     }
 
-    /// Returns a dispatcher of the same session for calls that are made with the tools of another hook system. Hooks
-    /// judge each operation of a call under the names of their own system, and one deny stops the call. A hook cannot
-    /// change a call that is several operations.
+    /// Returns a dispatcher of the same session for calls that use the tools of another hook
+    /// system. Each hook judges every operation of a call, under the tool names of the hook's own
+    /// system. One deny stops the call. Hooks cannot change a call that consists of several
+    /// operations.
     #[must_use]
     pub fn with_tools(&self, tools: Arc<dyn ToolNames>) -> Self {
         Self {
@@ -84,7 +101,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns a dispatcher of the same session whose dispatches fail their hooks when `cancel` is cancelled.
+    /// Returns a dispatcher of the same session. When `cancel` is cancelled, its running hooks
+    /// fail.
     #[must_use]
     pub fn with_cancel(&self, cancel: CancellationToken) -> Self {
         Self {
@@ -93,7 +111,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns a dispatcher of the same session from here on under another origin, as when the host gives it another id.
+    /// Returns a dispatcher that continues the same session with another origin, for example after
+    /// the session's id has changed.
     #[must_use]
     pub fn with_origin(&self, origin: Origin) -> Self {
         Self {
@@ -102,8 +121,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns a dispatcher of a subagent's session through the same hooks. The subagent passes every gate that
-    /// its parent passes, also those that are for the parent's agent or session only.
+    /// Returns a dispatcher for the session of a subagent, with the same hooks. Gates of the parent
+    /// also apply to the subagent, including gates that are only for the parent's agent or session.
     #[must_use]
     pub fn child(&self, origin: Origin) -> Self {
         Self {
@@ -115,23 +134,29 @@ impl Dispatcher {
         }
     }
 
-    /// Returns where the events come from.
+    /// Returns the origin of the events.
     pub fn origin(&self) -> &Arc<Origin> {
         self.lineage.origin()
     }
 
-    /// Says whether any hook could be interested in `E`. Reads one word of memory.
+    /// Returns the token that cancels the dispatches.
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Returns whether any hook may be interested in `E`. This only reads one word of memory.
     #[inline]
     pub fn is_hooked<E: Event>(&self) -> bool {
         self.shared.is_hooked(E::INFO.kind)
     }
 
-    /// Says whether any hook of `kind` does more than watch: what comes of such an event may be another thing than what is sent.
+    /// Returns whether any hook of `kind` does more than watch. If so, the outcome of such an event
+    /// may differ from the event that was sent.
     pub fn may_change(&self, kind: EventKind) -> bool {
         self.shared.is_hooked(kind) && self.shared.registry.load().may_change(kind)
     }
 
-    /// Sends an event that is built only if anyone hooks its kind.
+    /// Sends an event. `build` is only called if the event has hooks.
     pub async fn dispatch_with<E: Event>(&self, build: impl FnOnce() -> E) -> Outcome<E> {
         if self.is_hooked::<E>() {
             self.dispatch_hooked(build()).await
@@ -140,7 +165,7 @@ impl Dispatcher {
         }
     }
 
-    /// Sends an event and folds what its hooks answer.
+    /// Sends an event and returns the combined effects of its hooks.
     pub async fn dispatch<E: Event>(&self, event: E) -> Outcome<E> {
         self.dispatch_with(|| event).await
     }
@@ -157,12 +182,15 @@ impl Dispatcher {
                 return Outcome::default();
             };
             if self.shared.journal.is_none()
+                && !is_watched(&self.shared)
                 && let Some(calls) = plan.inline::<E>()
             {
                 self.sequence.fetch_add(1, Ordering::Relaxed);
-                let outcome = run_inline(calls, &mut event, &self.lineage);
-                return outcome
-                    .map_or_else(Outcome::default, |outcome| Outcome::new(*outcome, event));
+                let (outcome, hooks_run) = run_inline(calls, &mut event, &self.lineage);
+                return match outcome {
+                    Some(outcome) => Outcome::new(*outcome, event),
+                    None => Outcome::without_effects(hooks_run),
+                };
             }
             Arc::clone(&plan)
         };
@@ -171,7 +199,7 @@ impl Dispatcher {
         Outcome::new(outcome, versions.into_event())
     }
 
-    /// Sends an event whose type is known at run time only.
+    /// Sends an event whose type is only known at run time.
     pub async fn dispatch_any(&self, event: Box<dyn AnyEvent>) -> Dispatched {
         if let Some(operations) = self.operations(&*event) {
             let mut versions = AnyVersions::new(event, self.next_envelope());
@@ -202,7 +230,7 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the operations of a call that another system made, if hooks have to judge them.
+    /// Returns the operations that hooks have to judge, if another hook system made the call.
     fn operations(&self, event: &dyn AnyEvent) -> Option<Result<Operations, ToolInputError>> {
         let tools = self.tools.as_ref()?;
         let is_hooked = self.shared.is_hooked(event.info().kind);
@@ -233,7 +261,7 @@ impl Dispatcher {
                 fold_operation(&mut outcome, next);
             }
             if matches!(info.decision(&outcome), Decision::Stop { .. }) {
-                // What failed before let nothing through after all.
+                // The call is stopped, so earlier failures let nothing through.
                 for failure in &mut outcome.failures {
                     failure.let_through = false;
                 }
@@ -243,7 +271,8 @@ impl Dispatcher {
         outcome
     }
 
-    /// Refuses a call whose operations cannot be read. No hook runs, but the journal has the refusal.
+    /// Refuses a call whose operations cannot be read. No hook runs, but the journal records the
+    /// refusal.
     async fn refuse(&self, event: &EventRef, error: &ToolInputError) -> AnyOutcome {
         let began = Instant::now();
         let mut outcome = refused(event.info(), error);
@@ -264,7 +293,8 @@ impl Dispatcher {
         let began = Instant::now();
         let first = versions.newest().clone();
         if self.shared.journal.is_some() {
-            // A record says when the dispatch began, not when it was written.
+            // The record must contain the time when the dispatch began, not the time when it was
+            // written.
             first.envelope().timestamp();
         }
         let is_session_end = first.info().kind == EventKind::SessionEnd;
@@ -278,9 +308,17 @@ impl Dispatcher {
             cancel: self.cancel.clone(),
             deadline: is_session_end.then(|| began + self.shared.session_end_timeout),
             with_records: self.shared.journal.is_some(),
-            journal: self.shared.journal.clone(),
+            shared: &self.shared,
         };
-        let mut finished = run_shared(plan, versions, &conditions).await;
+        let span = Span::of_event(&unfinished.event);
+        let mut finished = span
+            .clone()
+            .cover(run_shared(plan, versions, &conditions))
+            .await;
+        if Span::is_enabled() {
+            let word = decision_word(versions.newest().info(), &finished.outcome);
+            span.end(word, began.elapsed());
+        }
         if let Some(journal) = unfinished.journal.take() {
             journal
                 .record(records(&finished, versions.newest(), began))
@@ -291,7 +329,17 @@ impl Dispatcher {
     }
 }
 
-/// Returns the outcome of a call whose operations cannot be read: no guard could judge them.
+/// Returns the decision in one word, for a span.
+fn decision_word(info: &EventInfo, outcome: &AnyOutcome) -> &'static str {
+    match info.decision(outcome) {
+        Decision::Proceed => "proceed",
+        Decision::Ask { .. } => "ask",
+        Decision::Stop { .. } => "stop",
+    }
+}
+
+/// Returns the outcome of a call whose operations cannot be read. It is denied, because no guard
+/// could judge it.
 fn refused(info: &EventInfo, error: &ToolInputError) -> AnyOutcome {
     let reader = HookId::new(format!("tools of {}", error.system));
     let mut outcome = AnyOutcome::default();
@@ -308,7 +356,7 @@ fn refused(info: &EventInfo, error: &ToolInputError) -> AnyOutcome {
     outcome
 }
 
-/// A dispatch under way. Dropped before its end, it is recorded as cancelled.
+/// A dispatch that is running. If it is dropped before its end, it is recorded as cancelled.
 struct Unfinished<'a> {
     journal: Option<&'a dyn JournalSink>,
     event: EventRef,
@@ -362,6 +410,8 @@ fn dispatch_record(event: &EventRef, outcome: &AnyOutcome, began: Instant) -> Di
         rewritten: outcome.rewritten.clone(),
         failures: outcome.failures.clone(),
         hooks: 0,
+        extra: event.event().extra().cloned().unwrap_or_default(),
+        origin_extra: envelope.origin.extra.clone(),
         duration_ms: milliseconds(began.elapsed()),
     }
 }

@@ -1,17 +1,19 @@
-//! One version of an event on its way through its hooks, with the JSON of it made at most once.
+//! One version of an event during a dispatch. Its JSON is created at most once.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
-use tenterhook_protocol::{AnyEffect, AnyEvent, Envelope, EventInfo, JsonObject, Origin};
+use tenterhook_protocol::{AnyEvent, Envelope, EventInfo, JsonObject, Origin};
 
-use crate::dialect::{Dialect, ReadError, Reply, WriteError};
-use crate::operation::ForeignCall;
+use crate::error::WriteError;
+use crate::foreign_call::ForeignCall;
 use crate::tools::{OwnCall, ToolInputError, ToolNames};
 
-/// An event that handlers share: cheap to clone, never changed. A rewrite makes a new one.
+/// An event that handlers share. It is cheap to clone and never changes. A rewrite creates a new
+/// one.
 #[derive(Clone)]
 pub struct EventRef {
     inner: Arc<Inner>,
@@ -22,11 +24,11 @@ struct Inner {
     envelope: Arc<Envelope>,
     payload: OnceLock<JsonObject>,
     encodings: Mutex<Vec<Encoding>>,
-    /// The call that the event is an operation of, if another system made it.
+    /// The call that this event is an operation of, if another hook system made the call.
     foreign: Option<Arc<ForeignCall>>,
 }
 
-/// A dialect's name and what it wrote.
+/// The name of a dialect and the bytes that it wrote.
 type Encoding = (&'static str, Bytes);
 
 impl fmt::Debug for EventRef {
@@ -36,7 +38,7 @@ impl fmt::Debug for EventRef {
 }
 
 impl EventRef {
-    /// Makes the first version of an event. The engine does it for every dispatch.
+    /// Creates the first version of an event. The engine does this for every dispatch.
     pub fn new(event: Arc<dyn AnyEvent>, envelope: Arc<Envelope>) -> Self {
         Self::made(event, envelope, None)
     }
@@ -67,17 +69,17 @@ impl EventRef {
         )
     }
 
-    /// Returns the event as an operation of a call that another system made.
+    /// Returns the event as one operation of a call that another hook system made.
     pub(crate) fn of_call(&self, foreign: Arc<ForeignCall>) -> Self {
         let event = Arc::clone(&self.inner.event);
         Self::made(event, Arc::clone(self.envelope()), Some(foreign))
     }
 
-    /// Returns the same event as if it came from elsewhere.
+    /// Returns the same event with another origin.
     #[must_use]
     pub fn with_origin(&self, origin: Arc<Origin>) -> Self {
         let envelope = self.envelope();
-        // The stamp is made now, so that both have the same one.
+        // Create the id and the time now, so that both events have the same ones.
         let _ = envelope.event_id();
         let mut envelope = (**envelope).clone();
         envelope.origin = origin;
@@ -93,7 +95,7 @@ impl EventRef {
         &*self.inner.event
     }
 
-    /// Returns the event as its own type, if it is an `E`.
+    /// Returns the event as `E`, if it has this type.
     pub fn downcast<E: tenterhook_protocol::Event>(&self) -> Option<&E> {
         self.event().as_any().downcast_ref()
     }
@@ -103,15 +105,15 @@ impl EventRef {
         self.event().info()
     }
 
-    /// Returns what is not payload.
+    /// Returns the envelope: the part of the event that is not payload.
     pub fn envelope(&self) -> &Arc<Envelope> {
         &self.inner.envelope
     }
 
-    /// Returns the payload as JSON. It is made on the first call and then shared.
+    /// Returns the payload as JSON. It is created by the first call and then shared.
     ///
     /// # Errors
-    /// When a value of the payload has no JSON form.
+    /// Fails if a value of the payload cannot be represented in JSON.
     pub fn payload(&self) -> Result<&JsonObject, WriteError> {
         if let Some(payload) = self.inner.payload.get() {
             return Ok(payload);
@@ -120,31 +122,30 @@ impl EventRef {
         Ok(self.inner.payload.get_or_init(|| payload))
     }
 
-    /// Returns the event as `dialect` writes it, with the tool names of the dialect's system. Each dialect writes it
-    /// once.
-    ///
-    /// # Errors
-    /// When the dialect cannot write it.
-    pub fn encoded(&self, dialect: &dyn Dialect) -> Result<Bytes, WriteError> {
-        let mut encodings = self
-            .inner
-            .encodings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bytes)) = encodings.iter().find(|(name, _)| *name == dialect.name()) {
+    /// Returns the event as the dialect of this name writes it. `write` is called once for each
+    /// name.
+    pub(crate) fn encoded_once<F>(
+        &self,
+        dialect: &'static str,
+        write: F,
+    ) -> Result<Bytes, WriteError>
+    where
+        F: FnOnce() -> Result<Vec<u8>, WriteError>,
+    {
+        let mut encodings = self.inner.encodings.lock();
+        if let Some((_, bytes)) = encodings.iter().find(|(name, _)| *name == dialect) {
             return Ok(bytes.clone());
         }
-        let seen = dialect.tools().map(|tools| self.seen_by(tools));
-        let seen = seen.transpose()?.flatten();
-        let bytes = Bytes::from(dialect.write(seen.as_ref().unwrap_or(self))?);
-        encodings.push((dialect.name(), bytes.clone()));
+        let bytes = Bytes::from(write()?);
+        encodings.push((dialect, bytes.clone()));
         Ok(bytes)
     }
 
-    /// Returns the event with the tool call as hooks of another system see it, or `None` if they see it as it is.
+    /// Returns the event with its tool call in the form that hooks of another system see, or `None`
+    /// if that form is the same.
     ///
     /// # Errors
-    /// When the arguments have no form in that system.
+    /// Fails if the arguments cannot be expressed in that system.
     pub fn seen_by(&self, tools: &dyn ToolNames) -> Result<Option<Self>, ToolInputError> {
         let Some((tool, input)) = self.event().tool_call() else {
             return Ok(None);
@@ -170,54 +171,10 @@ impl EventRef {
         Ok(Some(self.with_event(Arc::from(event))))
     }
 
-    /// Reads the answer of a hook that got what [`encoded`](Self::encoded) returned. Changed arguments of a tool get
-    /// their canonical names back.
+    /// Returns the event as one JSON object that contains both the envelope and the payload.
     ///
     /// # Errors
-    /// When the answer is not one of the dialect, or changes arguments in a way that cannot be translated.
-    pub fn read_answer(
-        &self,
-        dialect: &dyn Dialect,
-        reply: &Reply<'_>,
-        strict: bool,
-    ) -> Result<AnyEffect, ReadError> {
-        let mut effect = dialect.read_answer(self, reply, strict)?;
-        if let (Some(tools), Some((tool, _))) = (dialect.tools(), self.event().tool_call()) {
-            match self.canonical_rewrite(tools, tool, &effect) {
-                Ok(rewrite) => effect.rewrite = rewrite,
-                // The hook did say no. That the rest of its answer cannot be used does not turn it into a yes.
-                Err(_) if effect.is_stop() => effect.rewrite.clear(),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(effect)
-    }
-
-    fn canonical_rewrite(
-        &self,
-        tools: &dyn ToolNames,
-        tool: &str,
-        effect: &AnyEffect,
-    ) -> Result<JsonObject, ToolInputError> {
-        let is_input = |field: &str| {
-            let mut rewrites = self.info().rewrites.iter();
-            rewrites.any(|rewrite| rewrite.field == field && rewrite.target == "tool_input")
-        };
-        let canonical = |(field, value): (&String, &Value)| {
-            let own = value.as_object().filter(|_| is_input(field));
-            let value = match own {
-                Some(own) => tools.canonical_input(tool, own)?.into(),
-                None => value.clone(),
-            };
-            Ok((field.clone(), value))
-        };
-        effect.rewrite.iter().map(canonical).collect()
-    }
-
-    /// Returns the event as one JSON object: envelope and payload side by side.
-    ///
-    /// # Errors
-    /// When a value of the payload has no JSON form.
+    /// Fails if a value of the payload cannot be represented in JSON.
     pub fn to_json(&self) -> Result<Value, WriteError> {
         let envelope = self.envelope();
         let mut object = JsonObject::new();

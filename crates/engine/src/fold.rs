@@ -1,18 +1,19 @@
-//! Combining the effects of one dispatch. Pure: the result depends on the effects and their order alone.
+//! Combines the effects of one dispatch. Pure: the result depends only on the effects and their
+//! order.
 //!
-//! | part of the effect | how it folds |
+//! | part of the effect | how it is combined |
 //! |---|---|
-//! | `permission` | the strongest wins; the first reason of that strength is kept |
+//! | `permission` | the strongest counts, with the first reason given for it |
 //! | `block`, `stop_run`, `supply` | the first is kept |
-//! | `context`, `inject`, `follow_up`, `notices`, `collect` | all, in order; empty texts are left out |
-//! | `handled` | once said, it stays |
-//! | `metadata` | key by key; the last wins |
-//! | `rewrite` | was applied to the event when the hook answered; here only the names are kept |
+//! | `context`, `inject`, `follow_up`, `notices`, `collect` | all are kept, in order, without empty texts |
+//! | `handled` | true if any hook sets it |
+//! | `metadata` | for each key, the last value is kept |
+//! | `rewrite` | already applied to the event; here only the names of the fields are kept |
 
 use serde_json::Value;
 use tenterhook_protocol::{AnyEffect, AnyOutcome, HookId, JsonObject, Verdict};
 
-/// Adds the effect of `hook` to what the hooks before it said.
+/// Adds the effect of `hook` to the outcome of the hooks before it.
 pub fn fold(outcome: &mut AnyOutcome, hook: &HookId, effect: AnyEffect) {
     if let Some(verdict) = effect.permission {
         fold_permission(outcome, hook, verdict);
@@ -47,8 +48,9 @@ pub fn fold(outcome: &mut AnyOutcome, hook: &HookId, effect: AnyEffect) {
     fold_lists(&mut outcome.collect, effect.collect);
 }
 
-/// Adds the outcome of another operation of the same call. It folds as effects do.
+/// Adds the outcome of another operation of the same call. It is combined as effects are.
 pub(crate) fn fold_operation(outcome: &mut AnyOutcome, next: AnyOutcome) {
+    outcome.hooks_run += next.hooks_run;
     if next.permission > outcome.permission {
         outcome.permission = next.permission;
         outcome.permission_reason = next.permission_reason;

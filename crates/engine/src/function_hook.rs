@@ -1,4 +1,4 @@
-//! Functions of the host as hooks, with the policy that the host chooses.
+//! Functions of the host as hooks, with settings that the host chooses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,13 +6,14 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tenterhook_protocol::{Event, EventKind, EventName, HookId, Origin};
 
-use crate::engine::{Registration, Scoped};
 use crate::handler::{AsyncFunction, Function, IntoEffect, closure};
-use crate::hook::{DEFAULT_TIMEOUT, Handling, HookSpec, NO_TIMEOUT, Phase, Source};
+use crate::hook::{DEFAULT_TIMEOUT, Handler, HookSpec, NO_TIMEOUT, Source};
 use crate::matcher::Matcher;
+use crate::phase::Phase;
 use crate::policy::{OnError, native_policy};
+use crate::registration::{Registration, Scoped};
 
-/// A function hook that is being described. Nothing is registered before [`on`](Self::on),
+/// Describes a function hook. The hook is registered by [`on`](Self::on),
 /// [`on_from`](Self::on_from) or [`on_async`](Self::on_async).
 ///
 /// | setting | default |
@@ -20,13 +21,13 @@ use crate::policy::{OnError, native_policy};
 /// | matcher | every subject |
 /// | phase | [`Phase::Main`] |
 /// | priority | 0 |
-/// | timeout | none for a function on the caller's thread, 60 s for an async one |
+/// | timeout | none for an inline function, 60 s for an async one |
 /// | `on_error` | block on gate events, warn on observer events |
 ///
 /// ```
 /// use std::time::Duration;
-/// use tenterhook::event::PreToolUse;
-/// use tenterhook::{Effect, Engine, Matcher, Phase};
+/// use tenterhook_engine::event::PreToolUse;
+/// use tenterhook_engine::{Effect, Engine, Matcher, Phase};
 ///
 /// let engine = Engine::new();
 /// engine
@@ -38,9 +39,9 @@ use crate::policy::{OnError, native_policy};
 ///         Some(cmd) if cmd == "git push --force" => Effect::deny("history stays as it is"),
 ///         _ => Effect::none(),
 ///     });
-/// # Ok::<(), tenterhook::MatcherError>(())
+/// # Ok::<(), tenterhook_engine::MatcherError>(())
 /// ```
-#[must_use = "no hook is registered before `on`, `on_from` or `on_async`"]
+#[must_use = "the hook is not registered until you call `on`, `on_from` or `on_async`"]
 #[derive(Debug)]
 pub struct FunctionHook {
     scoped: Scoped,
@@ -53,7 +54,7 @@ pub struct FunctionHook {
 }
 
 impl FunctionHook {
-    /// Starts the description. Without an `id`, the hook gets one of its own.
+    /// Starts the description. Without an `id`, the hook gets a generated one.
     pub(crate) fn new(scoped: Scoped, id: Option<HookId>) -> Self {
         Self {
             scoped,
@@ -66,31 +67,34 @@ impl FunctionHook {
         }
     }
 
-    /// Chooses which events of the kind the hook is for, by their subject.
+    /// Selects the events that the hook is for, by their subject. By default, all events match.
     pub fn matcher(mut self, matcher: Matcher) -> Self {
         self.matcher = matcher;
         self
     }
 
-    /// Chooses when the hook runs within a dispatch.
+    /// Sets when the hook runs within a dispatch.
     pub fn phase(mut self, phase: Phase) -> Self {
         self.phase = phase;
         self
     }
 
-    /// Chooses the hook's place within its phase. Higher runs first.
+    /// Sets the priority within the phase. Higher priorities run first. Hooks with the same
+    /// priority run in the order of their registration.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Bounds one run. A function that answers later has timed out, also where it blocked its thread.
+    /// Limits the time of one run. If an inline function answers later, the run counts as timed
+    /// out.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Chooses what a failure does: an error, a panic, a timeout, or an answer that the event does not honour.
+    /// Sets what a failure does: an error, a panic, a timeout, or an answer that the event does not
+    /// honour.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = Some(on_error);
         self
@@ -104,7 +108,7 @@ impl FunctionHook {
         self.on_from(move |event: &E, _: &Origin| function(event))
     }
 
-    /// Registers a function that also gets the origin of the event. It must not wait.
+    /// Registers a function that also receives the origin of the event. It must not wait.
     pub fn on_from<E: Event, R: IntoEffect<E>>(
         self,
         function: impl Fn(&E, &Origin) -> R + Send + Sync + 'static,
@@ -112,7 +116,7 @@ impl FunctionHook {
         let closure = closure(function);
         self.register(
             E::INFO.kind,
-            Handling::Sync(Arc::new(Function { closure })),
+            Handler::Inline(Arc::new(Function { closure })),
             NO_TIMEOUT,
         )
     }
@@ -125,12 +129,12 @@ impl FunctionHook {
         let handler = AsyncFunction::<E, R, _>::new(function);
         self.register(
             E::INFO.kind,
-            Handling::Waiting(Arc::new(handler)),
+            Handler::Async(Arc::new(handler)),
             DEFAULT_TIMEOUT,
         )
     }
 
-    fn register(self, kind: EventKind, handling: Handling, timeout: Duration) -> Registration {
+    fn register(self, kind: EventKind, handling: Handler, timeout: Duration) -> Registration {
         let id = self.id.unwrap_or_else(|| {
             let number = self.scoped.next_function();
             HookId::new(format!("function {number} on {}", kind.info().name))
@@ -143,12 +147,48 @@ impl FunctionHook {
             handling,
             phase: self.phase,
             priority: self.priority,
-            among: None,
+            order_within_layer: None,
+            hears_stops: false,
             timeout: self.timeout.unwrap_or(timeout),
             policy: native_policy(kind.info(), self.on_error),
             source: Source::CODE,
             tools: None,
             definition: None,
         })
+    }
+}
+
+impl Scoped {
+    /// Registers a function for event `E`. It runs on the dispatching thread, in the main phase,
+    /// and must not wait.
+    ///
+    /// The function returns an [`Effect`](tenterhook_protocol::Effect), nothing, or a `Result` of
+    /// either. Use [`Scoped::hook`] for a function with a name, a matcher or a policy.
+    pub fn on<E: Event, R: IntoEffect<E>>(
+        &self,
+        function: impl Fn(&E) -> R + Send + Sync + 'static,
+    ) -> Registration {
+        FunctionHook::new(self.clone(), None).on(function)
+    }
+
+    /// Registers a function for event `E` that also receives the origin of the event.
+    pub fn on_from<E: Event, R: IntoEffect<E>>(
+        &self,
+        function: impl Fn(&E, &Origin) -> R + Send + Sync + 'static,
+    ) -> Registration {
+        FunctionHook::new(self.clone(), None).on_from(function)
+    }
+
+    /// Registers an async function for event `E`, in the main phase, with a timeout of 60 seconds.
+    pub fn on_async<E: Event, R: IntoEffect<E> + 'static>(
+        &self,
+        function: impl for<'a> Fn(&'a E) -> BoxFuture<'a, R> + Send + Sync + 'static,
+    ) -> Registration {
+        FunctionHook::new(self.clone(), None).on_async(function)
+    }
+
+    /// Starts the description of a function hook. Journals and messages call it `id`.
+    pub fn hook(&self, id: impl Into<HookId>) -> FunctionHook {
+        FunctionHook::new(self.clone(), Some(id.into()))
     }
 }

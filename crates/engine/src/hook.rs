@@ -1,4 +1,4 @@
-//! A hook: event, matcher, handler and policy, each chosen for itself.
+//! A hook and its four independent choices: event, matcher, handler and policy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,52 +7,21 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tenterhook_protocol::{EventName, HookId};
 
-use crate::handler::{Handler, SyncFunction};
+use crate::handler::{AsyncHandler, InlineFunction};
 use crate::matcher::Matcher;
+use crate::phase::Phase;
 use crate::policy::{Policy, native_policy};
 use crate::tools::{NATIVE_SYSTEM, ToolNames};
-
-/// When a hook runs within its dispatch.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// First, one after another; rewrites chain.
-    Transform,
-    /// Next, as the event runs its hooks; may rewrite and judge.
-    #[default]
-    Main,
-    /// Then, at once; judges the final value and may not rewrite it.
-    Guard,
-    /// Last, at once, whatever was decided; cannot affect the result.
-    Observe,
-}
-
-impl Phase {
-    /// Every phase, in the order in which they run.
-    pub const ALL: [Self; 4] = [Self::Transform, Self::Main, Self::Guard, Self::Observe];
-
-    /// Returns the configured spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Transform => "transform",
-            Self::Main => "main",
-            Self::Guard => "guard",
-            Self::Observe => "observe",
-        }
-    }
-}
 
 /// The layer of configuration that a hook comes from, in the order in which layers run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// Managed, for every user of the machine.
+    /// Managed by an administrator, for every user of the machine.
     System,
-    /// The user's own.
+    /// The user's hooks.
     User,
-    /// The project's.
+    /// The project's hooks.
     Project,
     /// Named on the command line.
     Explicit,
@@ -61,7 +30,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Returns the spelling for people and JSON.
+    /// Returns the spelling that people and JSON use.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -73,15 +42,15 @@ impl Layer {
     }
 }
 
-/// Where a hook stands.
+/// Where a hook is defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Source {
     /// The layer.
     pub layer: Layer,
-    /// The file, if it comes from one.
+    /// The file, if the hook comes from one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// The line of the file, from 1.
+    /// The line in the file, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
 }
@@ -105,7 +74,8 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What a set of hooks belongs to: it is registered, replaced and cleared as one, and fires only there.
+/// What a set of hooks belongs to. The set is registered, replaced and cleared as a whole, and its
+/// hooks fire only within this scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Scope {
     /// The whole host.
@@ -115,87 +85,126 @@ pub enum Scope {
     Workspace(String),
     /// One session.
     Session(tenterhook_protocol::SessionId),
-    /// One file of hooks; fires everywhere.
+    /// One file of hooks. Its hooks fire everywhere.
     File(PathBuf),
 }
 
 /// How a hook is run.
 #[derive(Debug, Clone)]
-pub enum Handling {
-    /// A function that answers at once, on the caller's thread.
-    Sync(Arc<dyn SyncFunction>),
-    /// Anything that may wait.
-    Waiting(Arc<dyn Handler>),
+pub enum Handler {
+    /// A function that answers immediately, on the caller's thread.
+    Inline(Arc<dyn InlineFunction>),
+    /// A handler that may wait.
+    Async(Arc<dyn AsyncHandler>),
 }
 
-impl Handling {
+impl Handler {
     /// Returns the kind of the handler.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Sync(_) => "function",
-            Self::Waiting(handler) => handler.kind(),
+            Self::Inline(_) => "function",
+            Self::Async(handler) => handler.kind(),
         }
     }
 
-    /// Returns what runs, for people.
+    /// Returns what the handler runs, in a form that people can read.
     pub fn describe(&self) -> String {
         match self {
-            Self::Sync(_) => "function".to_owned(),
-            Self::Waiting(handler) => handler.describe(),
+            Self::Inline(_) => "function".to_owned(),
+            Self::Async(handler) => handler.describe(),
         }
     }
 
-    /// Returns what is known to keep the handler from working.
+    /// Returns the known problem that keeps the handler from working, if any.
     pub fn problem(&self) -> Option<String> {
         match self {
-            Self::Sync(_) => None,
-            Self::Waiting(handler) => handler.problem(),
+            Self::Inline(_) => None,
+            Self::Async(handler) => handler.problem(),
         }
     }
 }
 
-/// Everything that a registry needs to know of a hook.
+/// Everything that a registry needs to know about a hook.
+///
+/// ```
+/// use std::sync::Arc;
+/// use futures_util::future::BoxFuture;
+/// use tenterhook_engine::{Answer, AsyncHandler, Call, Engine, EventKind, HandlerError, HookSpec, Matcher};
+///
+/// /// Denies every call until someone has logged in.
+/// #[derive(Debug)]
+/// struct LoggedOut;
+///
+/// impl AsyncHandler for LoggedOut {
+///     fn kind(&self) -> &'static str {
+///         "login"
+///     }
+///
+///     fn describe(&self) -> String {
+///         "denies until someone has logged in".to_owned()
+///     }
+///
+///     fn handle<'a>(&'a self, _call: &'a Call) -> BoxFuture<'a, Answer> {
+///         // A hook that fails on a gate denies.
+///         Box::pin(async { Err(HandlerError::Other { problem: "log in first".to_owned() }) })
+///     }
+/// }
+///
+/// let engine = Engine::new();
+/// engine.register(HookSpec {
+///     matcher: Matcher::parse("shell|write_file")?,
+///     ..HookSpec::new(EventKind::PreToolUse, "login", Arc::new(LoggedOut))
+/// });
+/// assert_eq!(engine.hooks().len(), 1);
+/// # Ok::<(), tenterhook_engine::MatcherError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct HookSpec {
-    /// The event; `None` is every event.
+    /// The event, or `None` for every event.
     pub event: Option<EventName>,
-    /// What people and journals call it.
+    /// The name of the hook in journals and messages.
     pub id: HookId,
-    /// Which events of that name.
+    /// Selects the events that the hook is for.
     pub matcher: Matcher,
-    /// The only agent whose events the hook is for; `None` is every agent, subagents included.
+    /// The agent whose events the hook is for, or `None` for every agent, including subagents.
     pub agent: Option<String>,
-    /// What runs.
-    pub handling: Handling,
-    /// When it runs.
+    /// What the hook runs.
+    pub handling: Handler,
+    /// When the hook runs within a dispatch.
     pub phase: Phase,
-    /// Higher runs first within the phase. The default is 0.
+    /// Hooks with a higher priority run first within the phase. The default is 0.
     pub priority: i32,
-    /// The layer among whose hooks it runs, where that is not its own: its system orders its hooks in a way of its own.
-    pub among: Option<Layer>,
-    /// How long one run may take.
+    /// The layer whose hooks this hook runs among, if that is not its own layer, because its hook
+    /// system defines another order.
+    pub order_within_layer: Option<Layer>,
+    /// Whether the hook also runs if an earlier hook has ended the series, because all hooks of its hook
+    /// system receive each event. It then only observes: its answer cannot change anything.
+    pub hears_stops: bool,
+    /// The time limit of one run.
     pub timeout: Duration,
     /// What a failure does.
     pub policy: Policy,
-    /// Where it stands.
+    /// Where the hook is defined.
     pub source: Source,
-    /// The tools of the hook system whose names the matcher uses. `None` is our own system, whose matchers accept the
-    /// canonical name and the names that the [engine's tools](crate::EngineBuilder::tools) have.
+    /// The tools of the hook system whose names the matcher uses. `None` means native names: the
+    /// matcher accepts canonical names and the names of the [engine's
+    /// tools](crate::EngineBuilder::tools).
     pub tools: Option<Arc<dyn ToolNames>>,
-    /// The whole definition as text. Of two hooks of one event with the same definition the first runs.
-    /// `None` is unlike any other.
+    /// The whole definition as text. If several hooks of an event have the same definition, only
+    /// the first runs. `None` differs from every other definition.
     pub definition: Option<String>,
 }
 
 impl HookSpec {
-    /// Returns the name of the hook system whose tools the matcher names.
+    /// Returns the name of the hook system whose tool names the matcher uses.
     pub fn system(&self) -> &'static str {
         let tools = self.tools.as_deref();
         tools.map_or(NATIVE_SYSTEM, ToolNames::system)
     }
 
-    /// Returns the names under which the matcher finds a tool: of our own system the canonical name and every other
-    /// known one, of another system its own name. A tool that the system does not have keeps its name.
+    /// Returns the names by which the matcher finds a tool. For the native system, these are the
+    /// canonical name and all other known names. For another system, it is that system's name. A
+    /// tool that the system does not have keeps its name.
     pub fn tool_names<'a>(&self, tool: &'a str) -> Vec<&'a str> {
         let mut names: Vec<&str> = self.tools.iter().flat_map(|own| own.names(tool)).collect();
         if names.is_empty() || (self.system() == NATIVE_SYSTEM && !names.contains(&tool)) {
@@ -204,22 +213,23 @@ impl HookSpec {
         names
     }
 
-    /// Makes a hook of the host's code: every subject and agent, the main phase, a minute of time, and the failure
-    /// policy of native hooks.
+    /// Creates a hook of the host's code. It matches every subject and agent, runs in the main
+    /// phase, has a timeout of one minute and the failure policy of native hooks.
     pub fn new(
         event: impl Into<EventName>,
         id: impl Into<HookId>,
-        handler: Arc<dyn Handler>,
+        handler: Arc<dyn AsyncHandler>,
     ) -> Self {
         let event = event.into();
         Self {
             id: id.into(),
             matcher: Matcher::everything(),
             agent: None,
-            handling: Handling::Waiting(handler),
+            handling: Handler::Async(handler),
             phase: Phase::Main,
             priority: 0,
-            among: None,
+            order_within_layer: None,
+            hears_stops: false,
             timeout: DEFAULT_TIMEOUT,
             policy: native_policy(event.info(), None),
             source: Source::CODE,
@@ -230,9 +240,9 @@ impl HookSpec {
     }
 }
 
-/// The timeout of a hook that names none.
+/// The timeout of a hook that sets none.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The timeout of a function on the caller's thread that names none. The engine cannot end such a function, and
-/// reading the clock would cost more than most of them do.
+/// The timeout of an inline function that sets none. The engine cannot end such a function, and
+/// reading the clock would cost more than most of these functions do.
 pub(crate) const NO_TIMEOUT: Duration = Duration::MAX;

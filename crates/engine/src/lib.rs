@@ -1,7 +1,7 @@
-//! Lifecycle hooks for AI agents: one engine, every protocol.
+//! Runs lifecycle hooks for AI agents.
 //!
-//! An agent describes its life as events ([`event`]); hooks answer with effects; the engine folds them
-//! into an outcome that the agent acts on. Data flows one way:
+//! An agent describes what it does as events ([`event`]), hooks answer with effects, and the engine
+//! combines these into an outcome that the agent acts on. Data flows in one direction:
 //!
 //! ```text
 //! event ─► plan (match, order, dedupe; pure) ─► run each handler ─► fold (pure) ─► outcome
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! ```
-//! use tenterhook::{Decision, Effect, Engine, Origin, event::PreToolUse};
+//! use tenterhook_engine::{Decision, Effect, Engine, Origin, event::PreToolUse};
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
 //! let engine = Engine::new();
@@ -20,11 +20,7 @@
 //!
 //! let hooks = engine.dispatcher(Origin::default());
 //! let outcome = hooks
-//!     .dispatch(PreToolUse {
-//!         tool_name: "shell".to_owned(),
-//!         tool_input: [("cmd".to_owned(), "sudo reboot".into())].into_iter().collect(),
-//!         ..PreToolUse::default()
-//!     })
+//!     .dispatch(PreToolUse::new("shell").with_tool_input([("cmd", "sudo reboot")]))
 //!     .await;
 //! match outcome.decision() {
 //!     Decision::Proceed => panic!("the tool would run"),
@@ -34,45 +30,64 @@
 //! # });
 //! ```
 //!
-//! What this crate does not do: it reads no configuration (`tenterhook-config` does), knows no other
-//! system's field names (`tenterhook-dialects` does), and never prints.
+//! A host that runs tools sends several events for each call. [`tool_call`] sends them all in the
+//! right order and returns what to do.
+//!
+//! To show which hook is running, give the engine a [`HookObserver`]. The feature `tracing`, off by
+//! default, adds spans: `tenterhook.event` for each event that has hooks, and `tenterhook.hook` for
+//! each run of a hook. Each failure of a hook is a warning. These features add no cost to an event
+//! without hooks.
+//!
+//! This crate reads no configuration (`tenterhook-hookfile` does), does not know the field names of
+//! other hook systems (`tenterhook-systems` does), and never prints.
 
 #![forbid(unsafe_code)]
 
 mod dialect;
+mod dialect_exchange;
 mod dispatch;
 mod dispatcher;
 mod engine;
+mod error;
 mod event_ref;
 mod fold;
+mod foreign_call;
 mod function_hook;
 mod handler;
 mod hook;
 mod lineage;
 mod matcher;
+mod observer;
 mod operation;
+mod phase;
 mod plan;
 mod policy;
+mod registration;
 mod registry;
+mod shared;
 mod sink;
+mod span;
+mod task;
+pub mod tool_call;
 mod tools;
 mod versions;
+mod watch;
 
-pub use dialect::{Dialect, ReadError, Reply, WriteError};
+pub use dialect::{Dialect, Reply};
 pub use dispatcher::{Dispatched, Dispatcher};
-pub use engine::{Engine, EngineBuilder, Registration, Scoped};
+pub use engine::{Engine, EngineBuilder};
+pub use error::{HandlerError, ReadError, WriteError, error_chain};
 pub use event_ref::EventRef;
 pub use fold::fold;
 pub use function_hook::FunctionHook;
-pub use handler::{
-    Answer, AnswerEnd, Call, CommandHandler, Handler, HandlerError, IntoEffect, Late, SyncAnswer,
-    SyncFunction, error_chain,
-};
-pub use hook::{Handling, HookSpec, Layer, Phase, Scope, Source};
-pub use matcher::{Matcher, MatcherError};
+pub use handler::{Answer, AsyncHandler, Call, InlineAnswer, InlineFunction, IntoEffect};
+pub use hook::{Handler, HookSpec, Layer, Scope, Source};
+pub use matcher::{Matcher, MatcherError, PatternError};
+pub use observer::{HookObserver, HookRun, HookVerdict};
+pub use phase::Phase;
 pub use policy::{OnError, Policy, failure_effect, native_policy};
+pub use registration::{Registration, Scoped};
 pub use registry::RegisteredHook;
-pub use sink::{FileJournal, JournalError, JournalSink, MemoryJournal};
-pub use tenterhook_process::cut;
+pub use sink::{JournalSink, MemoryJournal};
 pub use tenterhook_protocol::*;
 pub use tools::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};

@@ -1,4 +1,4 @@
-//! Where an event comes from: an agent, and the agents that gave it its task.
+//! Where an event comes from: an agent, and the agents that delegated the task to it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tenterhook_protocol::{EventClass, EventInfo, Origin};
 #[derive(Debug, Clone)]
 pub(crate) struct Lineage {
     origin: Arc<Origin>,
-    /// The agents that gave the origin its task, nearest first.
+    /// The agents that delegated the task to the origin, nearest first.
     parents: Arc<[Arc<Origin>]>,
 }
 
@@ -44,8 +44,9 @@ impl Lineage {
         &self.origin
     }
 
-    /// Returns the origins whose hooks an event of `info` concerns. A gate of a parent judges its subagents too, so
-    /// that no guard is escaped by delegating. An observer hears of its own agent only.
+    /// Returns the origins whose hooks apply to an event of this kind. Gates of a parent also judge
+    /// its subagents, so that no one can escape a guard by delegating. Observers only receive
+    /// events of their own agent.
     pub(crate) fn reach(&self, info: &EventInfo) -> impl Iterator<Item = &Origin> {
         let parents = match info.class {
             EventClass::Gate => &*self.parents,

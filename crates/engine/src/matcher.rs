@@ -1,28 +1,40 @@
-//! Which events of a name a hook wants.
+//! Selects the events that a hook is for.
 
 mod index;
+mod pattern;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use regex::{Regex, RegexBuilder};
-use regex_automata::nfa::thompson::{self, NFA};
-use regex_automata::util::syntax;
-use regex_syntax::hir::Hir;
 use thiserror::Error;
 
 pub(crate) use index::MatcherIndex;
+use pattern::Pattern;
+pub use pattern::PatternError;
 
-/// A whole-string test of an event's subject (the tool's name, the source, the reason …), compiled once.
+/// A test of an event's whole subject (the tool's name, the source, the reason …), compiled once.
 ///
 /// | written | matches |
 /// |---|---|
-/// | nothing, an empty text or `*` | everything |
-/// | words of letters, digits, `_`, `-` joined by the bar | exactly these words |
-/// | one such word, or more with `:` in them, and `.*` behind it | everything that begins so |
-/// | anything else | as a regular expression, from the first character to the last |
+/// | nothing, an empty string or `*` | everything |
+/// | words of letters, digits, `_` and `-`, separated by a vertical bar | exactly these words |
+/// | one such word, which may also contain `:`, followed by `.*` | every subject that starts with the word |
+/// | anything else | as a regular expression for the whole subject; requires the feature `regex` |
 ///
-/// Matching takes time linear in the subject's length: expressions have no look-around and no back-references.
+/// Matching takes time linear in the length of the subject, because expressions support neither
+/// look-around nor back-references.
+///
+/// ```
+/// use tenterhook_engine::Matcher;
+///
+/// let writes = Matcher::parse("write_file|edit_file")?;
+/// assert!(writes.matches(Some("edit_file")));
+/// assert!(!writes.matches(Some("edit_file_again")));
+///
+/// let of_server = Matcher::parse("mcp__git__.*")?;
+/// assert!(of_server.matches(Some("mcp__git__log")));
+/// # Ok::<(), tenterhook_engine::MatcherError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Matcher {
     text: String,
@@ -37,19 +49,8 @@ enum Test {
     Pattern(Arc<Pattern>),
 }
 
-/// An expression that was checked, and is compiled when it is first run alone: an engine runs many together.
-#[derive(Debug)]
-struct Pattern {
-    /// The expression for a whole subject.
-    anchored: String,
-    compiled: OnceLock<Regex>,
-}
-
-/// The most memory that one compiled expression may take.
-const PATTERN_SIZE_LIMIT: usize = 1 << 20;
-
 impl Matcher {
-    /// A matcher of everything.
+    /// Returns a matcher that matches everything.
     pub const fn everything() -> Self {
         Self {
             text: String::new(),
@@ -60,7 +61,8 @@ impl Matcher {
     /// Compiles a matcher.
     ///
     /// # Errors
-    /// When `text` is no regular expression, or compiles to more than a mebibyte.
+    /// Fails if `text` is not a valid regular expression, if it compiles to more than 1 MiB, or if
+    /// it is a regular expression and the feature `regex` is disabled.
     pub fn parse(text: &str) -> Result<Self, MatcherError> {
         let is_word = |word: &str| {
             !word.is_empty()
@@ -78,7 +80,12 @@ impl Matcher {
             }
             text => match text.strip_suffix(".*").filter(|prefix| is_prefix(prefix)) {
                 Some(prefix) => Test::Prefix(prefix.into()),
-                None => Test::Pattern(Arc::new(Pattern::parse(text)?)),
+                None => Test::Pattern(Arc::new(Pattern::parse(text).map_err(|source| {
+                    MatcherError {
+                        matcher: text.to_owned(),
+                        source,
+                    }
+                })?)),
             },
         };
         Ok(Self {
@@ -87,12 +94,13 @@ impl Matcher {
         })
     }
 
-    /// Says whether the matcher matches everything.
+    /// Returns whether the matcher matches everything.
     pub fn is_everything(&self) -> bool {
         matches!(self.test, Test::Everything)
     }
 
-    /// Says whether `subject` matches. An event without a subject matches as the empty text.
+    /// Returns whether `subject` matches. An event without a subject is matched like an empty
+    /// string.
     pub fn matches(&self, subject: Option<&str>) -> bool {
         let subject = subject.unwrap_or_default();
         match &self.test {
@@ -103,15 +111,7 @@ impl Matcher {
         }
     }
 
-    /// Returns the expression for a whole subject, if the matcher is one.
-    fn anchored(&self) -> Option<&str> {
-        match &self.test {
-            Test::Pattern(pattern) => Some(&pattern.anchored),
-            Test::Everything | Test::Words(_) | Test::Prefix(_) => None,
-        }
-    }
-
-    /// Returns the matcher as it was written; empty where it matches everything.
+    /// Returns the matcher as it was written, or an empty string if it matches everything.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -133,70 +133,22 @@ impl fmt::Display for Matcher {
     }
 }
 
-impl Pattern {
-    fn parse(pattern: &str) -> Result<Self, MatcherError> {
-        let refused = |source| MatcherError {
-            matcher: pattern.to_owned(),
-            source: Box::new(source),
-        };
-        // The pattern is checked alone first, so that `a)|(b` cannot close the group that anchors it.
-        parse(pattern).map_err(refused)?;
-        let anchored = format!("^(?:{pattern})$");
-        parse(&anchored)
-            .and_then(|hir| check_size(&hir))
-            .map_err(refused)?;
-        Ok(Self {
-            anchored,
-            compiled: OnceLock::new(),
-        })
-    }
-
-    fn is_match(&self, subject: &str) -> bool {
-        if let Some(compiled) = self.compiled.get() {
-            return compiled.is_match(subject);
-        }
-        let compiled = RegexBuilder::new(&self.anchored)
-            .dot_matches_new_line(true)
-            .size_limit(PATTERN_SIZE_LIMIT * 4)
-            .build();
-        match compiled {
-            Ok(compiled) => self.compiled.get_or_init(|| compiled).is_match(subject),
-            // It passed the check, so this does not happen; if it did, a guard that runs too often is the safe side.
-            Err(_) => true,
-        }
-    }
-}
-
-fn parse(pattern: &str) -> Result<Hir, regex::Error> {
-    let syntax = syntax::Config::new().dot_matches_new_line(true);
-    syntax::parse_with(pattern, &syntax).map_err(|error| regex::Error::Syntax(error.to_string()))
-}
-
-/// Checks that an expression is not too large, without making the parts that only make it fast.
-fn check_size(hir: &Hir) -> Result<(), regex::Error> {
-    let size = thompson::Config::new().nfa_size_limit(Some(PATTERN_SIZE_LIMIT));
-    let built = NFA::compiler().configure(size).build_from_hir(hir);
-    built.map(drop).map_err(|error| match error.size_limit() {
-        Some(limit) => regex::Error::CompiledTooBig(limit),
-        None => regex::Error::Syntax(error.to_string()),
-    })
-}
-
-/// The text is no matcher.
-#[derive(Debug, Error)]
+/// The error for text that is not a valid matcher.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("invalid matcher `{matcher}`")]
 pub struct MatcherError {
-    /// What was given.
+    /// The text that was given.
     pub matcher: String,
     /// What is wrong with it.
     #[source]
-    pub source: Box<regex::Error>,
+    pub source: PatternError,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "regex")]
     #[test]
     fn matchers_test_the_whole_subject() {
         for (matcher, subject, expected) in [
@@ -230,7 +182,7 @@ mod tests {
     #[test]
     fn an_event_without_a_subject_matches_as_the_empty_text() {
         assert!(Matcher::everything().matches(None));
-        assert!(Matcher::parse(".*").unwrap().matches(None));
+        assert!(Matcher::parse("*").unwrap().matches(None));
         assert!(!Matcher::parse("shell").unwrap().matches(None));
     }
 
@@ -245,6 +197,25 @@ mod tests {
             "a{1000}{1000}{1000}",
         ] {
             assert!(Matcher::parse(matcher).is_err(), "{matcher}");
+        }
+    }
+
+    #[cfg(not(feature = "regex"))]
+    #[test]
+    fn without_expressions_names_and_prefixes_match_and_expressions_are_refused() {
+        let names = Matcher::parse("shell|edit_file").unwrap();
+        assert!(names.matches(Some("shell")) && !names.matches(Some("shell_job")));
+        let prefix = Matcher::parse("mcp__git__.*").unwrap();
+        assert!(prefix.matches(Some("mcp__git__log")) && !prefix.matches(Some("shell")));
+        for expression in ["(read|write)_file", "shell.?", "^shell$"] {
+            let error = Matcher::parse(expression).unwrap_err();
+            assert_eq!(error.source, PatternError::NotCompiledIn, "{expression}");
+            assert!(
+                error
+                    .source
+                    .to_string()
+                    .contains("feature `regex` of `tenterhook`")
+            );
         }
     }
 }

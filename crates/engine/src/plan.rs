@@ -1,4 +1,4 @@
-//! Which hooks one event goes through, in which order. Pure, and made once for each subject.
+//! Which hooks run for one event, and in which order. Pure, and computed once for each subject.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -6,22 +6,25 @@ use std::sync::{Arc, OnceLock};
 use tenterhook_protocol::{Event, EventKind, EventName, Run};
 
 use crate::handler::TypedFunction;
-use crate::hook::{Handling, HookSpec, Phase, Scope};
+use crate::hook::{Handler, HookSpec, Scope};
+use crate::phase::Phase;
 
-/// A hook as it stands in a registry.
+/// A hook in a registry.
 #[derive(Debug)]
 pub(crate) struct Hook {
     pub(crate) spec: HookSpec,
     pub(crate) scope: Scope,
-    /// The order of registration.
+    /// The position in the order of registration.
     pub(crate) position: u64,
-    /// Every gate blocks when the hook fails, whatever its policy says.
+    /// Whether every gate blocks if the hook fails, whatever its policy specifies.
     pub(crate) strict: bool,
+    /// The sequence of its handler.
+    pub(crate) sequence: Option<&'static str>,
 }
 
 impl Hook {
-    /// Returns whether the hook is for events called `event`. A hook of the kind `Custom` is for every
-    /// user-defined event.
+    /// Returns whether the hook is for events called `event`. A hook for the kind `Custom` is for
+    /// every user-defined event.
     pub(crate) fn is_for(&self, event: &str) -> bool {
         match &self.spec.event {
             None | Some(EventName::Known(EventKind::Custom)) => true,
@@ -30,17 +33,17 @@ impl Hook {
     }
 }
 
-/// A hook that answers at once, as a dispatch of `E` calls it.
+/// A hook that answers immediately, in the form that a dispatch of `E` calls.
 pub(crate) struct InlineCall<E> {
     pub(crate) hook: Arc<Hook>,
     pub(crate) function: TypedFunction<E>,
-    /// The hook is for every session, workspace and agent.
+    /// Whether the hook is for every session, workspace and agent.
     pub(crate) is_everywhere: bool,
 }
 
 impl<E: Event> InlineCall<E> {
     fn new(hook: &Arc<Hook>) -> Option<Self> {
-        let Handling::Sync(function) = &hook.spec.handling else {
+        let Handler::Inline(function) = &hook.spec.handling else {
             return None;
         };
         let is_everywhere =
@@ -53,16 +56,18 @@ impl<E: Event> InlineCall<E> {
     }
 }
 
-/// The hooks of one event and subject: matched, ordered, without duplicates.
+/// The hooks for one event and subject: matched, sorted and without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Arc<Hook>>,
-    /// Where every hook answers at once: a `Vec<InlineCall<E>>` in the order of the steps, made by the first dispatch.
+    /// If every hook answers immediately: a `Vec<InlineCall<E>>` in the order of the steps. Created
+    /// by the first dispatch.
     inline: OnceLock<Option<Box<dyn Any + Send + Sync>>>,
 }
 
 impl Plan {
-    /// Makes the plan of events called `event` out of hooks that match it, in the order in which they run.
+    /// Creates the plan of `event` from the hooks that match it, which are already in running
+    /// order.
     pub(crate) fn build<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, event: &str) -> Self {
         let mut steps: Vec<Arc<Hook>> = hooks.filter(|hook| hook.is_for(event)).cloned().collect();
         dedupe(&mut steps);
@@ -72,8 +77,9 @@ impl Plan {
         }
     }
 
-    /// Returns all hooks of the plan ready to be called with an `E`; `None` unless every one of them answers at once.
-    /// The plan runs by its steps then, so no hook is ever left out.
+    /// Returns all hooks of the plan, ready to be called with an `E`. Returns `None` unless every
+    /// hook answers immediately. The caller then runs the plan step by step, so that no hook is
+    /// left out.
     pub(crate) fn inline<E: Event>(&self) -> Option<&[InlineCall<E>]> {
         let calls = self.inline.get_or_init(|| {
             let calls: Option<Vec<InlineCall<E>>> =
@@ -86,7 +92,7 @@ impl Plan {
             .map(Vec::as_slice)
     }
 
-    /// Returns the steps of each phase in the order in which phases run, and how that phase runs.
+    /// Returns the hooks of each phase and how that phase runs, in the order of the phases.
     pub(crate) fn phases(&self, run: Run) -> impl Iterator<Item = (Phase, Run, &[Arc<Hook>])> {
         self.steps
             .chunk_by(|a, b| a.spec.phase == b.spec.phase)
@@ -102,20 +108,20 @@ impl Plan {
     }
 }
 
-/// Puts hooks in the order in which they run: phase, priority (higher first), layer, position.
+/// Sorts hooks into running order: phase, priority (higher first), layer, position.
 pub(crate) fn sort(hooks: &mut [Arc<Hook>]) {
     hooks.sort_by_key(|hook| {
         let spec = &hook.spec;
         (
             spec.phase,
             std::cmp::Reverse(spec.priority),
-            spec.among.unwrap_or(spec.source.layer),
+            spec.order_within_layer.unwrap_or(spec.source.layer),
             hook.position,
         )
     });
 }
 
-/// Keeps the first of hooks with the same whole definition, scope, agent and hook system.
+/// Removes hooks that have the same definition, scope, agent and hook system as an earlier hook.
 fn dedupe(steps: &mut Vec<Arc<Hook>>) {
     if steps.len() < 2 {
         return;

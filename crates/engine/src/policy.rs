@@ -4,27 +4,29 @@
 //! |---|---|---|
 //! | native, function, built-in | block | warn |
 //!
-//! Dialects bring rows of their own through [`Dialect::policy`](crate::Dialect::policy). `strict` makes every
-//! gate block, whatever the hook or its dialect says, and every event that hands on a result.
+//! Dialects define their own rows through [`Dialect::policy`](crate::Dialect::policy). With
+//! `strict`, a failure on a gate always blocks, and a failure of a hook that may rewrite a result
+//! always withholds the result, whatever the hook or its dialect specifies.
 //!
-//! A hook that may rewrite a result and fails under `block` withholds that result: it may be the hook that takes
-//! secrets out of it. The text that stands in for the result never quotes the failure, which may quote the result.
+//! If a hook that may rewrite a result fails under `block`, the result is withheld, because the
+//! hook may be the one that removes secrets. The notice that replaces the result never quotes the
+//! failure, which may quote the result.
 
 use serde::{Deserialize, Serialize};
 use tenterhook_protocol::{AnyEffect, EventClass, EventInfo, HookId};
 
-use crate::handler::HandlerError;
-use crate::hook::Phase;
+use crate::error::HandlerError;
+use crate::phase::Phase;
 
-/// What a failing hook does to the operation.
+/// What the failure of a hook does to the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
     /// The operation does not happen.
     Block,
-    /// The operation goes on; the user is told.
+    /// The operation continues, and the user sees a warning.
     Warn,
-    /// The operation goes on; the journal alone says so.
+    /// The operation continues, and only the journal records the failure.
     Ignore,
 }
 
@@ -32,7 +34,7 @@ impl OnError {
     /// Every value, strictest first.
     pub const ALL: [Self; 3] = [Self::Block, Self::Warn, Self::Ignore];
 
-    /// Returns the configured spelling.
+    /// Returns the spelling in hook files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -42,23 +44,23 @@ impl OnError {
     }
 }
 
-/// The failure policy in force for one hook, and who decided it.
+/// The failure policy that applies to one hook, and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Policy {
     /// What a failure does.
     pub on_error: OnError,
-    /// Why, for a person.
+    /// Why this policy applies, in words for people.
     pub because: &'static str,
 }
 
 impl Policy {
-    /// Makes a policy.
+    /// Creates a policy.
     pub const fn new(on_error: OnError, because: &'static str) -> Self {
         Self { on_error, because }
     }
 
-    /// Returns the policy under `--strict` of a hook of `phase`: a gate blocks, and a hook that may rewrite a result
-    /// withholds it.
+    /// Returns the policy that a hook of `phase` has under `--strict`: a gate blocks, and a hook
+    /// that may rewrite a result withholds it.
     #[must_use]
     pub fn strict(self, info: &EventInfo, phase: Phase) -> Self {
         let is_guarding = info.class == EventClass::Gate || may_rewrite_result(info, phase);
@@ -69,28 +71,29 @@ impl Policy {
     }
 }
 
-/// Returns whether a hook of `phase` may rewrite a result that `info` hands on, so that its failure under `block`
-/// withholds the result.
+/// Returns whether a hook of `phase` may rewrite a result of the event, so that its failure under
+/// `block` withholds the result.
 pub(crate) fn may_rewrite_result(info: &EventInfo, phase: Phase) -> bool {
     matches!(phase, Phase::Transform | Phase::Main) && info.hands_on_result()
 }
 
-/// Returns what takes the place of a result that the failure of `hook` withholds.
+/// Returns the notice that replaces a result if the failure of `hook` withholds it.
 pub(crate) fn withheld_notice(hook: &HookId, error: &HandlerError) -> String {
     format!("[withheld: hook `{hook}` failed: {}]", error.outline())
 }
 
-/// Returns the policy of native hooks, functions and built-ins: what was configured, else a gate that fails denies.
+/// Returns the policy of native hooks, functions and built-ins: the configured one, or by default
+/// `block` on gates and `warn` on observers.
 pub fn native_policy(info: &EventInfo, configured: Option<OnError>) -> Policy {
     match (configured, info.class) {
         (Some(on_error), _) => Policy::new(on_error, "configured"),
         (None, EventClass::Gate) => Policy::new(OnError::Block, "a gate that fails denies"),
-        (None, EventClass::Observer) => Policy::new(OnError::Warn, "the event stops nothing"),
+        (None, EventClass::Observer) => Policy::new(OnError::Warn, "hooks cannot stop this event"),
     }
 }
 
-/// Returns the effect that a failure has under `policy`: the strongest stop that the event honours, a text
-/// for the human, or nothing.
+/// Returns the effect of a failure under `policy`: the strongest stop that the event honours, a notice for
+/// the user, or nothing.
 pub fn failure_effect(info: &EventInfo, policy: Policy, message: String) -> AnyEffect {
     match policy.on_error {
         OnError::Block if info.can_stop() => info.stopping_effect(message),

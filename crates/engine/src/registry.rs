@@ -1,22 +1,25 @@
-//! The hooks of an engine: immutable snapshots, swapped whole. A dispatch keeps the one that it began with.
+//! The hooks of an engine, as immutable snapshots. A change replaces the whole snapshot, and a
+//! dispatch keeps the one that it started with.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::RwLock;
 use serde::Serialize;
 use tenterhook_protocol::{AnyEvent, EventInfo, EventKind, EventName, HookId, Origin};
 
-use crate::hook::{HookSpec, NO_TIMEOUT, Phase, Scope, Source};
+use crate::foreign_call::ForeignCall;
+use crate::hook::{HookSpec, NO_TIMEOUT, Scope, Source};
 use crate::lineage::Lineage;
 use crate::matcher::MatcherIndex;
-use crate::operation::ForeignCall;
+use crate::phase::Phase;
 use crate::plan::{Hook, Plan, sort};
 use crate::policy::Policy;
 use crate::tools::NATIVE_SYSTEM;
 
-/// How many subjects of one event a registry remembers plans for. Hosts have few tools; names that a model
-/// makes up must not grow a table.
+/// The number of subjects of one event for which a registry caches plans. Hosts have few tools, and
+/// names that a model makes up must not make the table grow.
 const REMEMBERED_SUBJECTS: usize = 512;
 
 /// One immutable set of hooks.
@@ -26,22 +29,23 @@ pub(crate) struct Registry {
     slots: Vec<Slot>,
 }
 
-/// What a registry knows of one event.
+/// The hooks of one event.
 #[derive(Debug, Default)]
 struct Slot {
     hooks: Vec<Arc<Hook>>,
-    /// The matchers of the hooks; made by the first event that has a subject, or by [`Registry::prepare`].
+    /// The matchers of the hooks. Created by the first event that has a subject, or by
+    /// [`Registry::prepare`].
     index: OnceLock<SlotIndex>,
-    /// The plan of every subject, where no hook looks at subjects.
+    /// The plan for every subject, if no hook matches by subject.
     plan: Option<Arc<Plan>>,
     plans: RwLock<HashMap<String, Arc<Plan>>>,
 }
 
-/// What finds the hooks of a subject.
+/// Finds the hooks for a subject.
 #[derive(Debug)]
 struct SlotIndex {
     matchers: MatcherIndex,
-    /// The hook systems of the hooks, each once, with one of its hooks.
+    /// The hook systems of the hooks. Each is listed once, with one of its hooks.
     systems: Vec<(&'static str, Arc<Hook>)>,
 }
 
@@ -90,12 +94,7 @@ impl Slot {
             return PlanRef::Kept(plan);
         }
         let key = plan_key(event, foreign);
-        let known = self
-            .plans
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&*key)
-            .cloned();
+        let known = self.plans.read().get(&*key).cloned();
         PlanRef::Found(known.unwrap_or_else(|| self.remember(key.into_owned(), event, foreign)))
     }
 
@@ -103,8 +102,8 @@ impl Slot {
         self.index.get_or_init(|| SlotIndex::new(&self.hooks))
     }
 
-    /// Returns the positions of the hooks that match, in order. Each matcher looks at the names that the tool has in
-    /// its own hook system.
+    /// Returns the positions of the hooks that match, in order. Each matcher is tested with the
+    /// names that the tool has in the matcher's hook system.
     fn select(&self, event: &dyn AnyEvent, foreign: Option<&ForeignCall>) -> Vec<usize> {
         let index = self.index();
         let Some((tool, _)) = event.tool_call() else {
@@ -135,7 +134,7 @@ impl Slot {
         let selected = self.select(event, foreign);
         let hooks = selected.into_iter().filter_map(|at| self.hooks.get(at));
         let plan = Arc::new(Plan::build(hooks, event.name()));
-        let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = self.plans.write();
         if plans.len() >= REMEMBERED_SUBJECTS {
             plans.clear();
         }
@@ -144,11 +143,11 @@ impl Slot {
     }
 }
 
-/// Returns the names under which matchers of a hook's system find a tool.
+/// Returns the names by which matchers of a hook's system find a tool.
 fn names<'a>(tool: &'a str, spec: &HookSpec, foreign: Option<&'a ForeignCall>) -> Vec<&'a str> {
     let is_native = spec.system() == NATIVE_SYSTEM;
     match foreign {
-        // A hook of the system that made the call judges the call, once.
+        // A hook of the system that made the call judges the whole call, and only once.
         Some(call) if !is_native && call.system() == spec.system() => {
             call.is_first().then(|| call.name()).into_iter().collect()
         }
@@ -161,8 +160,9 @@ fn names<'a>(tool: &'a str, spec: &HookSpec, foreign: Option<&'a ForeignCall>) -
     }
 }
 
-/// Returns what tells the plans of one slot apart: the subject, and for user-defined events, which share a slot, the
-/// name too. Calls of other systems have names of their own, which some matchers look at.
+/// Returns the key of a plan within a slot: the subject, and for user-defined events, which share a
+/// slot, also the name. Calls of other systems have different keys, because some matchers use the
+/// system's own names.
 fn plan_key<'a>(event: &'a dyn AnyEvent, foreign: Option<&ForeignCall>) -> Cow<'a, str> {
     match (event.subject(), foreign) {
         (Some(subject), Some(call)) => Cow::Owned(format!("{subject}\0{}", call.key())),
@@ -174,7 +174,8 @@ fn plan_key<'a>(event: &'a dyn AnyEvent, foreign: Option<&ForeignCall>) -> Cow<'
     }
 }
 
-/// A plan of a registry. Where an event has one plan only, looking it up counts no reference.
+/// A plan of a registry. If an event has only one plan, looking it up does not change a reference
+/// count.
 pub(crate) enum PlanRef<'a> {
     Kept(&'a Arc<Plan>),
     Found(Arc<Plan>),
@@ -191,7 +192,7 @@ impl std::ops::Deref for PlanRef<'_> {
     }
 }
 
-/// A bit for every kind of event that has a hook.
+/// One bit for each kind of event, set if the kind has hooks.
 pub(crate) type InterestBits = [u64; 2];
 
 // The interest table is two words wide.
@@ -211,8 +212,8 @@ impl Registry {
         Self { hooks, slots }
     }
 
-    /// Compiles the matchers now rather than at the first event. A host that registers hooks one by one should not
-    /// pay for it each time, so this is for whole sets.
+    /// Compiles the matchers now instead of at the first event. This is for whole sets of hooks: a
+    /// host that registers hooks one by one should not pay for it each time.
     pub(crate) fn prepare(&self) {
         for slot in self.slots.iter().filter(|slot| slot.plan.is_none()) {
             slot.index();
@@ -223,12 +224,12 @@ impl Registry {
         &self.hooks
     }
 
-    /// Returns the plan of `event`, if any hook is in it.
+    /// Returns the plan of `event`, or `None` if it has no hooks.
     pub(crate) fn plan(&self, event: &dyn AnyEvent) -> Option<PlanRef<'_>> {
         self.plan_of_operation(event, None)
     }
 
-    /// Returns the plan of an event that is an operation of a call that another system made.
+    /// Returns the plan of an event that is one operation of a call by another hook system.
     pub(crate) fn plan_of_operation(
         &self,
         event: &dyn AnyEvent,
@@ -241,7 +242,7 @@ impl Registry {
         Some(slot.plan(event, foreign)).filter(|plan| !plan.steps.is_empty())
     }
 
-    /// Returns how many hooks `event` has, whatever they match.
+    /// Returns the number of hooks of `event`, whatever they match.
     pub(crate) fn handler_count(&self, event: &EventName) -> usize {
         self.slots.get(event.kind().index()).map_or(0, |slot| {
             slot.hooks
@@ -251,7 +252,7 @@ impl Registry {
         })
     }
 
-    /// Says whether a hook of `kind` does more than watch.
+    /// Returns whether a hook of `kind` does more than watch.
     pub(crate) fn may_change(&self, kind: EventKind) -> bool {
         let slot = self.slots.get(kind.index());
         slot.is_some_and(|slot| {
@@ -271,7 +272,7 @@ impl Registry {
         bits
     }
 
-    /// Describes every hook, event by event in the order in which they run.
+    /// Returns a description of every hook, event by event, in the order in which they run.
     pub(crate) fn describe(&self) -> Vec<RegisteredHook> {
         let mut hooks = self.hooks.clone();
         sort(&mut hooks);
@@ -281,34 +282,34 @@ impl Registry {
     }
 }
 
-/// A hook of a registry, for people and tools.
+/// The description of a registered hook, for people and tools.
 #[derive(Debug, Clone, Serialize)]
 pub struct RegisteredHook {
-    /// The event; `None` is every event.
+    /// The event, or `None` for every event.
     pub event: Option<EventName>,
     /// The hook.
     pub id: HookId,
-    /// The matcher as written; `*` matches everything.
+    /// The matcher as written, or `*` if it matches everything.
     pub matcher: String,
-    /// The only agent that the hook is for.
+    /// The agent that the hook is for, if it is for only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The kind of its handler.
     pub kind: &'static str,
-    /// What runs.
+    /// What the handler runs.
     pub handler: String,
-    /// When it runs.
+    /// When the hook runs within a dispatch.
     pub phase: Phase,
     /// Its priority.
     pub priority: i32,
-    /// How long one run may take, in seconds; `None` is without a limit.
+    /// The time limit of one run in seconds, or `None` if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
     /// What a failure does, and why.
     pub policy: Policy,
-    /// Where it stands.
+    /// Where the hook is defined.
     pub source: Source,
-    /// What is known to keep it from working.
+    /// The known problem that keeps it from working, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -345,13 +346,13 @@ impl RegisteredHook {
     }
 }
 
-/// Returns the hooks that stay when `gone` go.
+/// Returns the hooks without those for which `gone` returns true.
 pub(crate) fn without(hooks: &[Arc<Hook>], gone: impl Fn(&Hook) -> bool) -> Vec<Arc<Hook>> {
     hooks.iter().filter(|hook| !gone(hook)).cloned().collect()
 }
 
 impl Hook {
-    /// Returns whether the hook is for an event of `info` that comes from `lineage`.
+    /// Returns whether the hook is for an event of this kind and lineage.
     pub(crate) fn is_within(&self, info: &EventInfo, lineage: &Lineage) -> bool {
         lineage.reach(info).any(|origin| {
             self.scope.applies(origin)

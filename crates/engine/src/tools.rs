@@ -1,75 +1,79 @@
-//! How hooks of one system name the tools of another.
+//! The names that other hook systems use for tools.
 //!
-//! The shell tool is `shell {cmd}` here, `bash {command}` in kodelet and `terminal {cmd}` in Operator. A
-//! [`ToolNames`] translates between the canonical tools of the catalogue and the tools of one hook system, in both
-//! directions. The engine knows no system: `tenterhook-dialects` has the implementations.
+//! The shell tool is `shell {cmd}` in Tenterhook, `bash {command}` in kodelet and `terminal {cmd}`
+//! in Operator. A [`ToolNames`] translates between the canonical tools of the catalogue and the
+//! tools of one hook system, in both directions. The implementations are in `tenterhook-systems`.
 
 use std::fmt;
 
 use tenterhook_protocol::JsonObject;
 use thiserror::Error;
 
-/// The name of our own hook system, whose hooks see canonical tools.
+/// The name of Tenterhook's own hook system, whose hooks see canonical tools.
 pub const NATIVE_SYSTEM: &str = "native";
 
-/// One operation of a tool call, in canonical terms.
+/// One operation of a tool call, with canonical names.
 ///
-/// A call is usually one operation. A patch that touches three files is three.
+/// Most calls are a single operation. A patch that changes three files is three operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanonicalCall {
-    /// The canonical name of the tool. A tool that is not in the catalogue keeps its own.
+    /// The canonical name of the tool. A tool that is not in the catalogue keeps its name.
     pub tool: String,
-    /// The arguments by their canonical names. An argument without a canonical name keeps its own.
+    /// The arguments under their canonical names. An argument without a canonical name keeps its
+    /// name.
     pub input: JsonObject,
 }
 
-/// A tool call under the names of one hook system.
+/// A tool call with the names of one hook system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnCall {
     /// The name of the tool in that system.
     pub name: String,
-    /// The arguments by the names of that system.
+    /// The arguments under the names of that system.
     pub input: JsonObject,
 }
 
-/// The tools of one hook system and what they are called in the catalogue.
+/// Translates between the tools of one hook system and the tools of the catalogue.
 pub trait ToolNames: Send + Sync + fmt::Debug {
     /// Returns the name of the system.
     fn system(&self) -> &'static str;
 
-    /// Returns the names under which a matcher of this system finds the canonical tool `tool`. The list is empty if
-    /// the system does not have the tool; its hooks then see the canonical name.
+    /// Returns the names by which a matcher of this system finds the canonical tool `tool`. The
+    /// list is empty if the system does not have the tool. Its hooks then see the canonical name.
     fn names(&self, tool: &str) -> Vec<&'static str>;
 
-    /// Returns the canonical name of a tool of this system. A tool that is not built into it, or that stands for several
-    /// canonical tools, keeps its name.
+    /// Returns the canonical name of a tool of this system. A tool that the system does not define,
+    /// or that stands for several canonical tools, keeps its name.
     fn canonical_name<'a>(&self, name: &'a str) -> &'a str;
 
-    /// Returns the operations of a call that this system made, or `None` if the call is canonical as it is.
+    /// Returns the operations of a call that this system made, or `None` if the call is already
+    /// canonical.
     ///
     /// # Errors
-    /// When the arguments are ambiguous or have no canonical form, such as a patch that cannot be parsed.
+    /// Fails if the arguments are ambiguous or have no canonical form, such as a patch that cannot
+    /// be parsed.
     fn operations(
         &self,
         name: &str,
         input: &JsonObject,
     ) -> Result<Option<Vec<CanonicalCall>>, ToolInputError>;
 
-    /// Returns an operation as the system's hooks see it, or `None` if they see it as it is.
+    /// Returns an operation in the form that the system's hooks see, or `None` if they see it
+    /// unchanged.
     ///
     /// # Errors
-    /// When an argument has no form in this system.
+    /// Fails if an argument cannot be expressed in this system.
     fn view(&self, tool: &str, input: &JsonObject) -> Result<Option<OwnCall>, ToolInputError>;
 
-    /// Translates arguments that a hook wrote for the [view](Self::view) of `tool` back. A hook may give some of the
-    /// arguments only.
+    /// Translates arguments back that a hook wrote for the [view](Self::view) of `tool`. The hook
+    /// may provide only some of the arguments.
     ///
     /// # Errors
-    /// When a part of them has no canonical form, or would make it another tool.
+    /// Fails if some arguments have no canonical form, or would select another tool.
     fn canonical_input(&self, tool: &str, own: &JsonObject) -> Result<JsonObject, ToolInputError>;
 }
 
-/// Arguments that cannot be translated between two hook systems.
+/// The error for arguments that cannot be translated between two hook systems.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("cannot translate the arguments of {system}'s `{tool}`: {problem}")]
 pub struct ToolInputError {

@@ -1,4 +1,5 @@
-//! An event while hooks rewrite it: each rewrite makes a new version, and what hooks saw before stays as it was.
+//! An event while hooks rewrite it. Each rewrite creates a new version, so that the versions that
+//! hooks saw earlier do not change.
 
 use std::sync::Arc;
 
@@ -6,20 +7,21 @@ use tenterhook_protocol::{AnyEvent, Envelope, Event, JsonObject, RewriteError};
 
 use crate::event_ref::EventRef;
 
-/// What an answer changes of an event.
+/// The changes that an answer can make to an event.
 pub(crate) trait Change {
-    /// Makes a new version that `change` has changed. After an error the newest version is what it was.
+    /// Creates a new version by calling `change`. If it fails, the newest version is unchanged.
     fn change(
         &mut self,
         change: &dyn Fn(&mut dyn AnyEvent) -> Result<(), RewriteError>,
     ) -> Result<(), RewriteError>;
 
-    /// Makes a new version with every field of `rewrite` changed. After an error the newest version is what it was.
+    /// Creates a new version with every field of `rewrite` changed. If a field is rejected, the
+    /// newest version is unchanged.
     fn rewrite(&mut self, rewrite: &JsonObject) -> Result<(), RewriteError> {
         self.change(&|event| apply(event, rewrite))
     }
 
-    /// Makes a new version in which `notice` takes the place of the result that the event hands on.
+    /// Creates a new version in which `notice` replaces the event's result.
     fn withhold(&mut self, notice: &str);
 }
 
@@ -29,7 +31,7 @@ pub(crate) trait Versions: Change + Send {
     fn newest(&self) -> &EventRef;
 }
 
-/// An event that no hook keeps: it is changed in place.
+/// An event to which no hook keeps a reference. It is changed in place.
 pub(crate) struct InPlace<'a, E>(pub(crate) &'a mut E);
 
 impl<E: Event> Change for InPlace<'_, E> {
@@ -48,7 +50,7 @@ impl<E: Event> Change for InPlace<'_, E> {
     }
 }
 
-/// An event whose type the dispatch knows. It keeps that type, whatever is rewritten.
+/// An event whose type the dispatch knows. Rewrites do not change the type.
 pub(crate) struct TypedVersions<E> {
     event: Arc<E>,
     shared: EventRef,
@@ -99,7 +101,7 @@ impl<E: Event> Change for TypedVersions<E> {
     }
 }
 
-/// An event whose type is known at run time only.
+/// An event whose type is only known at run time.
 pub(crate) struct AnyVersions(EventRef);
 
 impl AnyVersions {

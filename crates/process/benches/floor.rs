@@ -1,4 +1,4 @@
-//! The least that the system allows for a child process, and how rows are compared with it.
+//! The baseline: the fastest way to run a child process, and how rows are compared with it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -22,7 +22,8 @@ pub(crate) fn child(dir: &Path) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
-/// Runs the rows in turns, prints their medians and lower quartiles and returns the medians. The first row is the floor.
+/// Runs the rows in turns, prints their medians and lower quartiles, and returns the medians. The
+/// first row is the baseline.
 pub(crate) fn compare(
     title: &str,
     rounds: usize,
@@ -31,7 +32,7 @@ pub(crate) fn compare(
     compare_both(title, rounds, rows).0
 }
 
-/// Does that, and returns the lower quartiles too.
+/// Like `compare`, but returns the lower quartiles too.
 pub(crate) fn compare_both(
     title: &str,
     rounds: usize,
@@ -66,13 +67,13 @@ pub(crate) fn compare_both(
     (medians, lower)
 }
 
-/// Returns a quartile in microseconds: the second is the median.
+/// Returns a quartile in microseconds. The second quartile is the median.
 fn quantile(times: &mut [Duration], quarter: usize) -> f64 {
     times.sort_unstable();
     times[(times.len() - 1) * quarter / 4].as_secs_f64() * 1e6
 }
 
-/// Spawns, writes, reads and reaps with nothing else.
+/// Spawns, writes, reads and reaps, and does nothing else.
 pub(crate) fn raw(program: &str, arguments: &[&str], payload: &[u8]) -> Duration {
     let start = Instant::now();
     let mut child = Command::new(program)
@@ -103,7 +104,7 @@ pub(crate) fn multi_thread() -> Runtime {
     builder.worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Returns memory that really is resident.
+/// Returns memory that is really resident.
 pub(crate) fn resident_memory() -> Vec<u8> {
     let mut memory = vec![0; GIB];
     memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
@@ -119,7 +120,7 @@ fn write_program(path: &Path, program: &[u8]) {
     }
 }
 
-/// Assembles a static program without a C library, so that the floor holds nothing but the system.
+/// Assembles a static program without a C library, so that the baseline measures only the system.
 fn tiny() -> Option<Vec<u8>> {
     const BASE: u64 = 0x40_0000;
     const HEADERS: u64 = 64 + 56;

@@ -1,15 +1,15 @@
-//! Compares a run with the least that the system allows for the same work, in one process.
+//! Compares a run with the fastest way to do the same work, in one process.
 //!
-//! The floor is `posix_spawn` through `std::process::Command` with two pipes: the payload is written,
-//! the answer is read to its end, the child is reaped. A run of this crate also reads standard error,
-//! has a process group, a deadline and a cancellation. Only the ratios of one run mean something; times
-//! of different machines and moments do not compare. `--quick` takes fewer rounds.
+//! The baseline is `posix_spawn` through `std::process::Command` with two pipes: the payload is
+//! written, the answer is read to its end, and the child is reaped. A run of this crate also reads
+//! standard error and has a process group, a deadline and a cancellation. Compare only the ratios
+//! within one run, not times of different machines or runs. `--quick` takes fewer rounds.
 
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a benchmark prints its result and has nobody to return an error to"
+    reason = "a benchmark prints its result and has no caller to return an error to"
 )]
 
 mod floor;
@@ -160,7 +160,7 @@ impl Bench {
     }
 }
 
-/// Runs the command on the thread that asks for it.
+/// Runs the command on the calling thread.
 fn run(runtime: &Runtime, command: &Command, payload: &[u8]) -> Duration {
     runtime.block_on(answer(command, payload))
 }

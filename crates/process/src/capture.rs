@@ -1,19 +1,21 @@
 //! A bounded record of one output: its head and its tail.
 //!
-//! The invariant: memory stays within the head, twice the tail and one read, whatever the child prints.
+//! However much the child prints, memory use is limited to the head, twice the tail and one read.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::{Capture, cut};
+use tenterhook_excerpt as cut;
 
-/// The first read of a stream: most answers fit, and an unused stream costs no more.
+use crate::Capture;
+
+/// The size of the first read of a stream. Most answers fit, and an unused stream takes little memory.
 const FIRST_READ: usize = 4 * 1024;
 
-/// The size of a read once the head is full: the capacity of a default pipe.
+/// The size of a read once the head is full. This is the default capacity of a pipe.
 const BULK_READ: usize = 64 * 1024;
 
-/// What was kept of one output.
+/// The kept parts of one output.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Captured {
     /// The kept bytes: the head directly followed by the tail, without a marker between them.
@@ -24,8 +26,9 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Returns the output as text, with invalid UTF-8 replaced and a line that reports the cut. No part of a word is
-    /// left at the cut, because it may be a part of a secret.
+    /// Returns the output as text, with invalid UTF-8 replaced, and with a line that reports the
+    /// cut. Words at the cut are removed completely, because a part of a word may be a part of a
+    /// secret.
     pub fn text(&self) -> Cow<'_, str> {
         if !self.is_cut() {
             return String::from_utf8_lossy(&self.bytes);
@@ -37,28 +40,28 @@ impl Captured {
         Cow::Owned(format!("{head}{marker}{tail}"))
     }
 
-    /// Returns the kept beginning: the whole output when nothing was cut.
+    /// Returns the kept beginning, or the whole output if nothing was cut.
     pub fn head(&self) -> &[u8] {
         self.bytes.get(..self.cut_at).unwrap_or(&self.bytes)
     }
 
-    /// Returns the kept end: empty when nothing was cut.
+    /// Returns the kept end. It is empty if nothing was cut.
     pub fn tail(&self) -> &[u8] {
         self.bytes.get(self.cut_at..).unwrap_or_default()
     }
 
-    /// Tells whether bytes were dropped.
+    /// Returns whether bytes were dropped.
     pub fn is_cut(&self) -> bool {
         self.omitted > 0
     }
 
-    /// Tells whether the kept bytes are valid UTF-8. A cut may split a character.
+    /// Returns whether the kept bytes are valid UTF-8. A cut may split a character.
     pub fn is_utf8(&self) -> bool {
         std::str::from_utf8(&self.bytes).is_ok()
     }
 }
 
-/// Takes the bytes as a whole output.
+/// Uses the bytes as a complete output.
 impl From<Vec<u8>> for Captured {
     fn from(bytes: Vec<u8>) -> Self {
         Self {
@@ -78,7 +81,7 @@ impl fmt::Debug for Captured {
     }
 }
 
-/// Takes an output as it is read.
+/// Records an output while it is being read.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     limit: Capture,
@@ -117,14 +120,14 @@ impl Recorder {
         &mut self.tail
     }
 
-    /// Returns what was kept of the beginning so far.
+    /// Returns the beginning that is kept so far.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Returns what was kept.
+    /// Returns the kept parts.
     pub(crate) fn finish(mut self) -> Captured {
-        // An allocator may hand out more than was asked for, and a read fills all of it.
+        // An allocator may return more than was requested, and a read fills all of it.
         if self.head.len() > self.limit.head {
             let excess = self.head.split_off(self.limit.head);
             self.tail.splice(0..0, excess);

@@ -1,7 +1,7 @@
-//! What is started: a program with arguments, or a line for a shell, made ready before it is needed.
+//! Commands: a program with arguments, or a line for a shell, prepared before it is needed.
 //!
-//! A command is prepared when it is built: the executable is looked up and the need for a shell is
-//! decided. A run repeats that work only if the first try failed or the file has gone since.
+//! Building a command looks up the executable and decides whether a shell is needed. A run repeats
+//! this work only if the first look-up failed.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fmt, path};
 
-use tokio_util::sync::CancellationToken;
+use crate::launch::Launch;
+use crate::resolve::{Lookup, ResolveError, ResolvedProgram, is_path};
+use crate::shell::Shell;
+use crate::slots::Slots;
+use tenterhook_shell::plain_words;
 
-use crate::line::plain_words;
-use crate::resolve::{Lookup, is_path};
-use crate::{Finished, Limits, ResolveError, ResolvedProgram, Slots, SpawnError, run, sys};
-
-/// What is started.
+/// The program or the shell line that a command starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     /// A program and its arguments; no shell is involved.
@@ -33,7 +33,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// Returns the exec form of a program and its arguments.
+    /// Returns a program with its arguments, to be executed without a shell.
     pub fn exec<I>(argv: I) -> Self
     where
         I: IntoIterator,
@@ -52,41 +52,13 @@ impl Program {
     }
 }
 
-/// A shell that a line can be written for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shell {
-    /// `/bin/sh -c`, on Windows the first `sh` in `PATH`.
-    #[default]
-    Sh,
-    /// `bash -c`, found in `PATH`.
-    Bash,
-    /// `pwsh -NoProfile -NonInteractive -Command`, found in `PATH`.
-    Pwsh,
-}
-
-impl Shell {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Sh => sys::SH,
-            Self::Bash => "bash",
-            Self::Pwsh => "pwsh",
-        }
-    }
-
-    fn arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Sh | Self::Bash => &["-c"],
-            Self::Pwsh => &["-NoProfile", "-NonInteractive", "-Command"],
-        }
-    }
-}
-
-/// A command made ready at load: its executable is resolved, and the shell is left out where the line
-/// has no shell syntax.
+/// A prepared command: its executable is resolved, and no shell is started for a line without shell
+/// syntax.
 ///
-/// A line for `sh` or `bash` is executed directly when it consists of plain words only: unquoted
-/// letters, digits and `_./:=@%+,-`, or quoted text without `$`, a backquote or a backslash; and when
-/// its first word is not something that the shell does itself. Everything else goes to the shell.
+/// A line for `sh` or `bash` is executed directly if it consists only of plain words and its first
+/// word is not a builtin or keyword of the shell. A plain word is made of unquoted letters, digits
+/// and `_./:=@%+,-`, or of quoted text without `$`, a backquote or a backslash. All other lines go to
+/// the shell.
 ///
 /// Clones are cheap.
 #[derive(Clone)]
@@ -102,51 +74,6 @@ struct Inner {
     removed: Vec<OsString>,
     slots: Option<Slots>,
     launch: Result<Launch, ResolveError>,
-}
-
-/// Everything that the system call needs to start a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Launch {
-    /// The file to execute, found before.
-    pub(crate) executable: PathBuf,
-    /// What is passed to the system as its path: a relative path stays as it was written.
-    pub(crate) path: PathBuf,
-    /// What the program sees as its own name, where that is not the path.
-    pub(crate) name: Option<OsString>,
-    pub(crate) arguments: Vec<OsString>,
-    pub(crate) dir: Option<PathBuf>,
-    pub(crate) env: Vec<(OsString, OsString)>,
-    /// Inherited variables that the child does not get.
-    pub(crate) removed: Vec<OsString>,
-    pub(crate) shell: Option<Shell>,
-}
-
-impl Launch {
-    /// Says whether the program was written as a relative path, which means another file in another directory.
-    fn is_relative(&self) -> bool {
-        let written = self.name.as_deref().unwrap_or(self.path.as_os_str());
-        self.shell.is_none() && is_path(written) && Path::new(written).is_relative()
-    }
-
-    /// Says whether a variable is set for this launch.
-    pub(crate) fn sets(&self, key: &OsStr) -> bool {
-        self.env.iter().any(|(known, _)| known == key)
-    }
-
-    /// Returns the launch that hands a file which the system does not recognise to `sh`.
-    pub(crate) fn through_sh(self) -> Self {
-        let sh = PathBuf::from(sys::SH);
-        let mut arguments = self.arguments;
-        arguments.insert(0, self.path.into_os_string());
-        Self {
-            executable: sh.clone(),
-            path: sh,
-            name: None,
-            arguments,
-            shell: Some(Shell::Sh),
-            ..self
-        }
-    }
 }
 
 impl Command {
@@ -166,14 +93,14 @@ impl Command {
         .edit(|_| {})
     }
 
-    /// Sets the directory to run in. A relative path starts from the current directory of now.
+    /// Sets the directory to run in. A relative path is resolved now, from the current directory.
     #[must_use]
     pub fn working_dir(self, dir: PathBuf) -> Self {
         self.edit(|inner| inner.dir = Some(path::absolute(&dir).unwrap_or(dir)))
     }
 
-    /// Returns the command as it runs in `dir`, an absolute path. What was found when the command was made stays
-    /// found; only a program that is itself a relative path is looked up, from `dir`.
+    /// Returns the command with another directory to run in, an absolute path. The executable is
+    /// not looked up again, unless the program is a relative path: then it is looked up from `dir`.
     #[must_use]
     pub fn placed(&self, dir: &Path) -> Self {
         match &self.inner.launch {
@@ -203,30 +130,31 @@ impl Command {
         })
     }
 
-    /// Keeps inherited variables from the child. One that is set with [`Command::env`] stays set.
+    /// Removes inherited variables. A variable that is set with [`Command::env`] stays set.
     #[must_use]
     pub fn without_env(self, keys: &[&str]) -> Self {
         self.edit(|inner| inner.removed.extend(keys.iter().map(OsString::from)))
     }
 
-    /// Runs under these slots and not under [`Slots::shared`].
+    /// Makes runs use these slots instead of [`Slots::shared`].
     #[must_use]
     pub fn slots(self, slots: Slots) -> Self {
         self.edit(|inner| inner.slots = Some(slots))
     }
 
-    /// Returns what is started.
+    /// Returns the program or the shell line.
     pub fn program(&self) -> &Program {
         &self.inner.program
     }
 
     /// Returns where the executable was found, and whether a shell is used.
     ///
-    /// The answer of a successful look-up is kept, also when the file goes away later; a failed one is repeated.
+    /// The result of a successful look-up is kept, even if the file is deleted later. A failed
+    /// look-up is repeated.
     ///
     /// # Errors
     ///
-    /// Says what is missing or cannot be executed.
+    /// Fails if the program or the working directory is missing, or if the program cannot be executed.
     pub fn resolve(&self) -> Result<ResolvedProgram, ResolveError> {
         let launch = self.launch()?;
         Ok(ResolvedProgram {
@@ -235,53 +163,11 @@ impl Command {
         })
     }
 
-    /// Runs the command: writes `stdin` to it, reads what it prints, and waits for its end.
-    ///
-    /// Waits for a slot first; the deadline begins when the slot is held. A child that does not read
-    /// its input is not an error. Cancelling stops the group like the deadline does; dropping the
-    /// future kills it at once.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no child could be started. What the child itself does wrong is part of [`Finished`].
-    ///
-    /// # Panics
-    ///
-    /// Panics outside a tokio runtime with I/O and time enabled.
-    pub async fn run(
-        &self,
-        stdin: &[u8],
-        limits: &Limits,
-        cancel: &CancellationToken,
-    ) -> Result<Finished, SpawnError> {
-        run::run(self, None, stdin, limits, cancel).await
-    }
-
-    /// Runs the command until it has printed an answer, or until its end. `until` is shown the lines of standard output
-    /// as they become complete; what is over [`Limits::stdout`]'s head is not looked at.
-    ///
-    /// # Errors
-    ///
-    /// As [`Command::run`].
-    ///
-    /// # Panics
-    ///
-    /// Panics outside a tokio runtime with I/O and time enabled.
-    pub async fn run_early(
-        &self,
-        stdin: &[u8],
-        limits: &Limits,
-        cancel: &CancellationToken,
-        until: run::Until<'_>,
-    ) -> Result<run::Early, SpawnError> {
-        run::run_early(self, None, stdin, limits, cancel, until).await
-    }
-
     pub(crate) fn slots_or_shared(&self) -> &Slots {
         self.inner.slots.as_ref().unwrap_or_else(|| Slots::shared())
     }
 
-    /// Returns the launch that was prepared, or prepares it again if that failed.
+    /// Returns the prepared launch. If preparing it has failed, tries again.
     pub(crate) fn launch(&self) -> Result<Cow<'_, Launch>, ResolveError> {
         match &self.inner.launch {
             Ok(launch) => Ok(Cow::Borrowed(launch)),
@@ -289,7 +175,7 @@ impl Command {
         }
     }
 
-    /// Looks everything up anew.
+    /// Looks up everything again.
     pub(crate) fn prepare(&self) -> Result<Launch, ResolveError> {
         self.inner.prepare()
     }
@@ -327,8 +213,8 @@ impl Inner {
 
     fn direct(&self, name: &OsStr, arguments: Vec<OsString>) -> Result<Launch, ResolveError> {
         let executable = self.lookup().find(name)?;
-        // A shell passes the path as it was typed, and a script sees it as `$0`. Only on Linux is a
-        // relative path sure to be looked up after the change of directory.
+        // A shell passes the path as it was typed, and a script sees it as `$0`. Only Linux is sure to
+        // look up a relative path after the change of directory.
         let keep_relative = cfg!(target_os = "linux") && is_path(name);
         let path = if keep_relative {
             PathBuf::from(name)
@@ -367,14 +253,14 @@ impl Inner {
             return None;
         }
         let words = plain_words(line)?;
-        // `bash` reads a file and functions from the environment, which can give any word a new
-        // meaning, and it may be installed as `sh`.
+        // `bash` reads a file and functions from the environment, which can redefine any word. It may
+        // also be installed as `sh`.
         let function = format!("BASH_FUNC_{}%%", words.first()?);
         let is_redefined = self.has_variable(&function) || self.has_variable("BASH_ENV");
         (!is_redefined).then_some(words)
     }
 
-    /// Returns the variables to set. `PWD` is among them where the inherited one would be wrong.
+    /// Returns the variables to set, including `PWD` if the inherited one would be wrong.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env = self.env.clone();
         if let Some(dir) = &self.dir
@@ -413,7 +299,7 @@ impl Inner {
     }
 }
 
-/// Shows what is started without arguments and values, which may be secret.
+/// Leaves out arguments and values of variables, because they may be secret.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Command");

@@ -1,7 +1,8 @@
-//! A child that is spoken to for as long as it lives.
+//! A long-lived child that exchanges messages with this process.
 //!
-//! Nothing bounds its life but its owner: dropping the [`Companion`] kills the process group, and so does the end of this
-//! process. Its pipes are separate from it, so that one task can read while another one writes.
+//! A companion has no deadline. Dropping the [`Companion`] kills its process group, and so does the
+//! end of this process. Its pipes are separate values, so that one task can read while another one
+//! writes.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 use crate::sys::{Child, Waiting};
 use crate::{Command, End, SpawnError};
 
-/// A child that is spoken to. Dropping it kills its process group, and the child is reaped.
+/// A long-lived child. Dropping it kills its process group and reaps the child.
 #[derive(Debug)]
 pub struct Companion {
     child: Child,
@@ -31,10 +32,10 @@ pub struct CompanionPipes {
 }
 
 impl Companion {
-    /// Starts a command as a child that is spoken to. It holds none of the slots that bound runs.
+    /// Starts a command as a companion. It does not take one of the slots that limit runs.
     ///
     /// # Errors
-    /// When the child cannot be started.
+    /// Fails if the child cannot be started.
     ///
     /// # Panics
     /// Panics outside a tokio runtime with I/O enabled.
@@ -54,14 +55,15 @@ impl Companion {
         Ok((Self { child }, pipes))
     }
 
-    /// Returns the id of the process, which is that of its group too.
+    /// Returns the id of the process, which is also the id of its group.
     pub fn pid(&self) -> u32 {
         self.child.pid()
     }
 
-    /// Waits for the child to end by itself, at most for `grace`, kills what is left of its group, and says how it ended.
+    /// Waits at most `grace` for the child to end by itself, kills the rest of its group, and
+    /// returns how the child ended.
     pub async fn end(mut self, grace: Duration) -> End {
-        // Both results mean the same: what is left is killed.
+        // After a timeout the child is killed below.
         let _waited = timeout(grace, poll_fn(|cx| self.child.poll_exit(cx))).await;
         if self.child.has_exited().is_ok_and(|exited| !exited) {
             self.child.kill();

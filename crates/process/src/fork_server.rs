@@ -1,55 +1,55 @@
 //! Runs an unmodified Python script without starting Python for it.
 //!
-//! A long-lived interpreter loads what the script imports and compiles it; each run is a fork of that. The run
-//! itself is driven by the code that drives every other one: the same deadline, pipes, limits and process group.
+//! A long-lived interpreter compiles the script and loads the modules that it imports. Each run is
+//! a fork of this interpreter. The same code drives it as any other run, with the same deadline,
+//! pipes, limits and process group.
 //!
-//! A server is never needed. While there is none, or where it cannot do what is asked, the command is run as if
-//! there were no such thing; [`ForkServer::counts`] says how often that was.
+//! The server is only an optimization. If no server runs, or if it cannot run the script, the
+//! command runs in a fresh process. [`ForkServer::counts`] returns how often that happened.
 
 mod server;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::command::Launch;
+use crate::launch::Launch;
 use crate::run::drive;
 use crate::slots::Slot;
 use crate::sys::{Child, Forked};
 use crate::{Command, Finished, Limits, PythonScript, SpawnError};
 
-use server::{Seat, Server, Spot, Stamp};
+use server::{MAX_SERVERS, Server, ServerPermit, Spot, Stamp};
 
-/// How many servers one process runs at once. Scripts beyond that run without one.
-const MAX_SERVERS: usize = 8;
-
-/// How long a fork may take, at most a quarter of the timeout. A server that needs longer is no help.
+/// How long a fork may take, but at most a quarter of the timeout. A slower server saves no time.
 const FORK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A wait for a slot after which what was looked at before is looked at again.
+/// If a run waits longer than this for a slot, the files of the server are checked again after the wait.
 const LONG_WAIT: Duration = Duration::from_millis(2);
 
 /// The time between two starts, and the pause after the first failure. Each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Failures after which no server is started any more, unless the script changes.
+/// After this many failures, no server is started any more until the script changes.
 const MAX_FAILURES: u32 = 5;
 
-/// A server that lived this long makes up for the failures before it.
+/// A server that ran for this long resets the count of failures.
 const LONG_LIFE: Duration = Duration::from_mins(1);
 
 /// Runs one Python script by forking an interpreter that has loaded it.
 ///
-/// The first run starts the interpreter in the background and does not wait for it. The script, its modules and
-/// the environment are looked at before each run: what has changed is loaded anew, in a new interpreter. An
-/// interpreter that fails is started again after a pause of 250 ms, doubled each time, and not again after five
-/// failures until the script changes. One process has at most eight.
+/// The first run starts the interpreter in the background and does not wait for it. Before each
+/// run, the script, its modules and the environment are checked. If one of them has changed, a new
+/// interpreter is started. An interpreter that fails is restarted after a pause of 250 ms, which
+/// doubles each time. After five failures, it is not restarted until the script changes. One
+/// process has at most eight interpreters.
 ///
 /// Dropping the last clone ends the interpreter.
 #[derive(Debug, Clone)]
@@ -57,17 +57,17 @@ pub struct ForkServer {
     inner: Arc<Inner>,
 }
 
-/// How the runs of a [`ForkServer`] went.
+/// How many runs of a [`ForkServer`] were forked, and why others were not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ForkCounts {
     /// Runs that were forked.
     pub forked: u64,
-    /// Runs in a fresh process, because there was no server that fitted.
+    /// Runs in a fresh process, because no suitable server was ready.
     pub cold: u64,
-    /// Interpreters that were started.
+    /// How many interpreters were started.
     pub starts: u64,
-    /// The last reason for which an interpreter could not be used.
+    /// The last reason why an interpreter could not be used.
     pub problem: Option<String>,
 }
 
@@ -85,7 +85,7 @@ struct Inner {
 struct State {
     phase: Phase,
     failures: u32,
-    /// What the script was at the last failure. Another script may fare better.
+    /// The version of the script at the last failure. A changed script may work.
     failed_with: Option<Stamp>,
     not_before: Option<Instant>,
     problem: Option<String>,
@@ -114,7 +114,7 @@ impl ForkServer {
         }
     }
 
-    /// Returns how the runs went until now.
+    /// Returns the counts of all runs so far.
     pub fn counts(&self) -> ForkCounts {
         ForkCounts {
             forked: self.inner.forked.load(Ordering::Relaxed),
@@ -124,11 +124,11 @@ impl ForkServer {
         }
     }
 
-    /// Starts the interpreter, if there is none, and waits until it is ready, at most `within`.
+    /// Starts the interpreter if it does not run yet, and waits at most `within` until it is ready.
     ///
     /// # Errors
     ///
-    /// Says why there is none. Runs work nevertheless.
+    /// Returns why no interpreter is ready. Runs work without it.
     pub async fn warm(&self, command: &Command, within: Duration) -> Result<(), String> {
         let launch = command.launch().map_err(|error| error.to_string())?;
         let waiting = async {
@@ -140,19 +140,21 @@ impl ForkServer {
                 }
                 if !self.inner.is_starting() {
                     let problem = self.inner.state().problem.clone();
-                    return Err(problem.unwrap_or_else(|| "it was started a moment ago".to_owned()));
+                    return Err(problem.unwrap_or_else(|| {
+                        "an interpreter was started only a moment ago".to_owned()
+                    }));
                 }
                 changed.await;
             }
         };
-        let late = |_| Err("it is still starting".to_owned());
+        let late = |_| Err("the interpreter is still starting".to_owned());
         timeout(within, waiting).await.unwrap_or_else(late)
     }
 
-    /// Runs `command`, which is the script of this server, like [`Command::run`] does.
+    /// Runs `command` like [`Command::run`]. The command must run the script of this server.
     ///
-    /// A run that has not begun when the server fails is run in a fresh process. One that has begun is not
-    /// repeated: it fails as lost.
+    /// If the server fails before the script has started, the script runs in a fresh process. If
+    /// the server fails later, the run is not repeated and fails with [`SpawnError::Lost`].
     ///
     /// # Errors
     ///
@@ -191,7 +193,9 @@ impl ForkServer {
                     return self.inner.conclude(&server, finished);
                 }
                 Ok(Err(error)) => self.inner.lose(&server, &error.to_string()),
-                Err(_) => self.inner.lose(&server, "the server does not answer"),
+                Err(_) => self
+                    .inner
+                    .lose(&server, "the server did not answer in time"),
             }
             limits.timeout = limits.timeout.saturating_sub(began.elapsed());
         }
@@ -210,7 +214,7 @@ impl ForkServer {
     }
 }
 
-/// Gets a child and lets it begin. After an error nothing has begun.
+/// Gets a child and starts its work. After an error, the script has not run.
 async fn begin(server: &Server, at: &Spot, stdin: &mut &[u8], slot: Slot) -> io::Result<Child> {
     if server.has_ended() {
         return Err(io::Error::other("the server has ended"));
@@ -229,14 +233,14 @@ async fn begin(server: &Server, at: &Spot, stdin: &mut &[u8], slot: Slot) -> io:
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn is_starting(&self) -> bool {
         matches!(self.state().phase, Phase::Starting)
     }
 
-    /// Returns the server that fits a launch, and sees to it that there will be one if there is none.
+    /// Returns the server for a launch. If there is no suitable one, starts it in the background.
     fn ready(self: &Arc<Self>, launch: &Launch) -> Option<(Arc<Server>, Spot)> {
         let spot = Spot::of(launch, self.script.flags)?;
         let server = match &self.state().phase {
@@ -254,15 +258,15 @@ impl Inner {
         None
     }
 
-    /// Starts a server in the place of `old`, unless it is too early for that.
+    /// Replaces `old` with a new server, unless the pause after the last start is not over.
     fn replace(self: &Arc<Self>, old: Option<Arc<Server>>, launch: &Launch, spot: Spot) {
         let mut state = self.state();
         if !state.holds(old.as_ref()) {
-            // Another run was faster.
+            // Another run has replaced it already.
             return;
         }
         state.phase = Phase::Idle;
-        // Its seat is free for the next one.
+        // Frees its permit for the new server.
         drop(old);
         let script = Stamp::of(&spot.place.script);
         if state.failures > 0 && state.failed_with != script {
@@ -273,15 +277,15 @@ impl Inner {
         if state.failures >= MAX_FAILURES || state.not_before.is_some_and(|moment| now < moment) {
             return;
         }
-        let Some(seat) = Seat::take() else {
-            state.problem = Some(format!("{MAX_SERVERS} fork servers run already"));
+        let Some(permit) = ServerPermit::acquire() else {
+            state.problem = Some(format!("{MAX_SERVERS} fork servers are already running"));
             return;
         };
         state.not_before = Some(now + FIRST_PAUSE);
         let (inner, launch, flags) = (Arc::downgrade(self), launch.clone(), self.script.flags);
         let start = move || {
-            let started = Server::start(&launch, spot, flags, seat);
-            // Nobody is left to use the server otherwise, and it ends here.
+            let started = Server::start(&launch, spot, flags, permit);
+            // If the owner was dropped, no one needs the server, and it ends here.
             if let Some(inner) = Weak::upgrade(&inner) {
                 inner.settle(started, script);
             }
@@ -293,7 +297,7 @@ impl Inner {
         }
     }
 
-    /// Takes a server that was started, or the reason for which there is none.
+    /// Stores the server that was started, or the reason why it could not be started.
     fn settle(&self, started: Result<Server, String>, script: Option<Stamp>) {
         let mut state = self.state();
         match started {
@@ -304,7 +308,7 @@ impl Inner {
         self.changed.notify_waiters();
     }
 
-    /// Prepares for the run after one that came to its end, or gives up the server that it was lost with.
+    /// Ends a run. Prepares the child of the next run, or gives up the server if the run was lost.
     fn conclude(
         &self,
         server: &Arc<Server>,
@@ -333,7 +337,7 @@ impl Inner {
 }
 
 impl State {
-    /// Tells whether this server, or none, is the one that is held.
+    /// Returns whether `server` is the current server. With `None`, returns whether there is no server.
     fn holds(&self, server: Option<&Arc<Server>>) -> bool {
         match (&self.phase, server) {
             (Phase::Ready(held), Some(server)) => Arc::ptr_eq(held, server),

@@ -1,20 +1,21 @@
 //! Runs one child process correctly: one deadline, one process group, bounded output.
 //!
-//! This crate owns everything between "this is the command" and "this is what it printed and how it
-//! ended". It does not know what the command is for, does not interpret its answer and keeps no state
-//! between two runs except the number of children that run at once.
+//! This crate takes a command, runs it, and returns what the child printed and how it ended. It does
+//! not know what the command is for and does not interpret its answer.
 //!
-//! What holds for every run:
+//! Every run has these guarantees:
 //!
-//! - The child leads its own process group, and nothing of that group outlives the run, unless
+//! - The child leads its own process group. Nothing of that group outlives the run, unless
 //!   [`HeldPipe::Release`] asks for it.
 //! - One deadline covers the start, standard input, both outputs and the exit. At the deadline the
-//!   group is asked to terminate, and killed when the grace period is over. On Linux that includes descendants in groups of
-//!   their own, as `timeout` makes one, unless their parents have ended.
-//! - Both outputs are read to their end; the head and the tail are kept and the cut is reported.
+//!   group is asked to terminate. It is killed after the grace period. On Linux, this includes
+//!   descendants in other groups, such as those that `timeout` makes, unless their parents have
+//!   ended.
+//! - Both outputs are read to their end. Long output is cut: its head and its tail are kept, and the
+//!   cut is reported.
 //! - Dropping the future kills the group at once, and the child is reaped.
-//! - On Unix, when this process ends in whatever way, also by `kill -9`, every group that is left is killed by a small
-//!   guard process, which is started with the first child.
+//! - On Unix, a small guard process kills all remaining groups when this process ends for any
+//!   reason, even `kill -9`. The guard starts with the first child.
 //! - A shell is started only for a line that needs one.
 //!
 //! # Examples
@@ -43,38 +44,43 @@ mod capture;
 mod command;
 #[cfg(unix)]
 mod companion;
-pub mod cut;
+mod finished;
 #[cfg(unix)]
 mod fork_server;
+mod launch;
 mod limits;
-mod line;
 mod python_script;
 mod resolve;
 mod run;
+mod shell;
 mod slots;
 mod sys;
 mod warm;
 
+/// Shortens the output of a child.
+pub use tenterhook_excerpt as cut;
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::capture::Captured;
-pub use crate::command::{Command, Program, Shell};
+pub use crate::command::{Command, Program};
 #[cfg(unix)]
 pub use crate::companion::{Companion, CompanionPipes};
+pub use crate::finished::{End, Finished};
 #[cfg(unix)]
 pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};
-pub use crate::line::plain_words;
 pub use crate::python_script::{NotForkable, PythonScript};
 pub use crate::resolve::{ResolveError, ResolvedProgram, is_executable};
-pub use crate::run::{Answered, Early, End, Finished, SpawnError, Until};
+pub use crate::run::{OnOutput, SpawnError};
+pub use crate::shell::Shell;
 pub use crate::slots::Slots;
-pub use crate::warm::{LONGEST_WAIT, MOST_WAITING, Prewarmed, WarmCounts};
+pub use crate::warm::{MAX_WAIT, MAX_WAITING, Prewarmed, WarmCounts};
 
-/// Ends the guard process, which kills what is left of the children of this process, and reaps it.
+/// Ends and reaps the guard process. The guard first kills the remaining children of this process.
 ///
-/// A program calls this last. Without it the guard ends by itself when the program is gone, and the first process of the
-/// system reaps it; the first process of a container often does not. A child that is started later has a new guard.
+/// Call this at the very end of a program. Without the call, the guard ends by itself after the
+/// program, and must be reaped by the system's first process. The first process of a container often
+/// does not do that. If a child is started after this call, a new guard is started with it.
 pub fn end_guard() {
     #[cfg(unix)]
     sys::end_guard();

@@ -1,10 +1,10 @@
-//! The bounds of one run: time, output, and who may hold the pipes.
+//! The limits of one run: time, output, and held pipes.
 //!
-//! These are plain values; the rules they drive live in the run itself.
+//! These are plain values. The `run` module applies them.
 
 use std::time::Duration;
 
-/// The bounds of one run.
+/// The limits of one run.
 ///
 /// | field | default |
 /// |---|---|
@@ -16,7 +16,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The time for the start, standard input, both outputs and the exit together. It begins when the
-    /// run has its slot.
+    /// run has got its slot.
     pub timeout: Duration,
     /// The time between the request to terminate and the kill.
     pub grace: Duration,
@@ -24,7 +24,7 @@ pub struct Limits {
     pub stdout: Capture,
     /// How much of standard error is kept.
     pub stderr: Capture,
-    /// What happens when another process holds a pipe after the child exited.
+    /// What happens if another process holds a pipe after the child has exited.
     pub held_pipe: HeldPipe,
 }
 
@@ -48,27 +48,27 @@ impl Default for Limits {
 
 /// How many bytes of an output are kept: the beginning and the end.
 ///
-/// What lies between them is read and dropped, so the child never blocks on a full pipe.
+/// Everything between them is read and dropped, so the child never blocks on a full pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capture {
-    /// Bytes kept of the beginning.
+    /// How many bytes of the beginning are kept.
     pub head: usize,
-    /// Bytes kept of the end, beside the head.
+    /// How many bytes of the end are kept, in addition to the head.
     pub tail: usize,
 }
 
-/// What happens when the child exits while another process still holds its output pipes.
+/// What happens if the child exits while another process still holds its output pipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldPipe {
-    /// The run ends when every holder has closed the pipes. At the deadline the run counts as timed
-    /// out, even if the child itself exited with success.
+    /// The run ends when all processes have closed the pipes. At the deadline, the run counts as timed
+    /// out, even if the child itself has succeeded.
     Wait,
-    /// The run ends this long after the exit of the child, at the deadline at the latest, with the
-    /// output that came until then. What is left of the group is killed.
+    /// The run ends this long after the exit of the child, but not after the deadline. It returns the
+    /// output until then. The rest of the group is killed.
     Drain(Duration),
-    /// Like [`HeldPipe::Drain`], but what is left of the group stays alive after an exit of the child,
-    /// so that `server &` in an interactive shell keeps running. A timeout, a cancellation and a
-    /// dropped run still kill the group. On Unix the group is also killed when this process ends.
+    /// Like [`HeldPipe::Drain`], but the rest of the group stays alive after the child has exited, so
+    /// that `server &` in an interactive shell keeps running. A timeout, a cancellation and a dropped
+    /// run still kill the group. On Unix, the group is also killed when this process ends.
     Release(Duration),
 }
 

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::line::plain_words;
 use crate::{Program, Shell};
+use tenterhook_shell::plain_words;
 
-/// Flags of the interpreter that mean to a fork server what they mean to a fresh process. Letters may be joined.
+/// Flags of the interpreter that work the same with a fork server as in a fresh process. Letters
+/// may be joined.
 const LETTERS: &str = "BEIOPRSbdqsu";
 
-/// What `-X` may say. What makes the interpreter report on its own start is not among it.
+/// The allowed values of `-X`. Values that make the interpreter report on its own start are not allowed.
 const OPTIONS: &[&str] = &[
     "dev",
     "faulthandler",
@@ -21,11 +22,11 @@ const OPTIONS: &[&str] = &[
     "warn_default_encoding",
 ];
 
-/// A command that runs a Python script: where in its words the interpreter's flags end.
+/// A command that runs a Python script. Knows where the interpreter's flags end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PythonScript {
-    #[cfg_attr(not(unix), expect(dead_code, reason = "only a fork server asks"))]
-    /// How many words stand between the interpreter and the script.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only a fork server reads it"))]
+    /// How many words there are between the interpreter and the script.
     pub(crate) flags: usize,
 }
 
@@ -36,8 +37,8 @@ pub enum NotForkable {
     /// This system has no `fork`.
     #[error("a fork server needs a Unix system")]
     Platform,
-    /// The line does something that only a shell does.
-    #[error("the command needs a shell, and a fork server starts none")]
+    /// The line uses shell syntax.
+    #[error("the command needs a shell, which a fork server does not start")]
     ShellSyntax,
     /// The program is not called `python`, `python3` or `python3.<n>`.
     #[error("`{program}` is not a Python interpreter")]
@@ -45,10 +46,10 @@ pub enum NotForkable {
         /// The program.
         program: String,
     },
-    /// No file stands after the flags.
+    /// No file follows the flags.
     #[error("the command names no script")]
     NoScript,
-    /// A flag says what to run instead of a script, or is not known.
+    /// A flag is unknown, or runs something other than a script.
     #[error("a fork server cannot run Python with `{flag}`")]
     Flag {
         /// The flag.
@@ -57,15 +58,17 @@ pub enum NotForkable {
 }
 
 impl PythonScript {
-    /// Looks at a command: `python3 FLAGS SCRIPT ARGUMENTS`, as words or as a line without shell syntax.
+    /// Recognises a command of the form `python3 FLAGS SCRIPT ARGUMENTS`, given as words or as a
+    /// line without shell syntax.
     ///
-    /// Flags that may stand before the script are `-B -E -I -O -P -R -S -b -d -q -s -u`, `-W WARNING`, and `-X` with
-    /// `dev`, `faulthandler`, `frozen_modules`, `int_max_str_digits`, `no_debug_ranges`, `pycache_prefix`, `utf8` or
-    /// `warn_default_encoding`. Nothing is looked up: that the interpreter and the script exist is not known yet.
+    /// Allowed flags are `-B -E -I -O -P -R -S -b -d -q -s -u`, `-W WARNING`, and `-X` with `dev`,
+    /// `faulthandler`, `frozen_modules`, `int_max_str_digits`, `no_debug_ranges`, `pycache_prefix`,
+    /// `utf8` or `warn_default_encoding`. This does not check that the interpreter and the script
+    /// exist.
     ///
     /// # Errors
     ///
-    /// Says what of the command a fork server cannot do.
+    /// Fails if a fork server cannot run the command.
     pub fn of(program: &Program) -> Result<Self, NotForkable> {
         if cfg!(not(unix)) {
             return Err(NotForkable::Platform);

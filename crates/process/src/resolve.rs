@@ -1,4 +1,4 @@
-//! Finds the executable of a command, the way a shell would, and says why there is none.
+//! Finds the executable of a command in the same way as a shell, or reports why it was not found.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{self, Path, PathBuf};
 
-use crate::{Shell, sys};
+use crate::shell::Shell;
+use crate::sys;
 
-/// The search path of a shell that was started without `PATH`.
+/// The search path if `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Where the executable of a command was found.
@@ -17,7 +18,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub struct ResolvedProgram {
     /// The file that is executed: the program itself, or the shell.
     pub executable: PathBuf,
-    /// The shell that interprets the line; nothing when the program is executed directly.
+    /// The shell that interprets the line. `None` if the program is executed directly.
     pub shell: Option<Shell>,
 }
 
@@ -34,25 +35,25 @@ pub enum ResolveError {
         /// The name that was searched for.
         name: String,
     },
-    /// A path leads nowhere.
+    /// The path does not exist.
     #[error("program `{path}` does not exist")]
     NotFound {
         /// The path of the program.
         path: PathBuf,
     },
-    /// The file exists, but may not be executed.
+    /// The file exists but is not executable.
     #[error("program `{path}` is not executable")]
     NotExecutable {
         /// The path of the program.
         path: PathBuf,
     },
-    /// The path leads to a directory or to something else that is not a file.
-    #[error("program `{path}` is not a file")]
+    /// The path is a directory or something else that is not a regular file.
+    #[error("program `{path}` is not a regular file")]
     NotAFile {
         /// The path of the program.
         path: PathBuf,
     },
-    /// The first line of the script names an interpreter that does not exist.
+    /// The interpreter in the first line of the script does not exist.
     #[error("script `{path}` needs the interpreter `{interpreter}`, which does not exist")]
     NoInterpreter {
         /// The path of the script.
@@ -68,17 +69,17 @@ pub enum ResolveError {
     },
 }
 
-/// Where a program is looked up.
+/// The places in which a program is looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lookup<'a> {
-    /// The directory that relative paths start from; the current one when absent.
+    /// The directory that relative paths start from. `None` is the current directory.
     pub(crate) dir: Option<&'a Path>,
     /// The value of `PATH` that the child would see.
     pub(crate) path: Option<&'a OsStr>,
 }
 
 impl Lookup<'_> {
-    /// Finds `name`: a path is taken as it is, a bare name is searched for in `PATH`.
+    /// Finds the program `name`. A path is used as it is, and a bare name is searched for in `PATH`.
     pub(crate) fn find(&self, name: &OsStr) -> Result<PathBuf, ResolveError> {
         if name.is_empty() {
             return Err(ResolveError::Empty);
@@ -117,24 +118,24 @@ impl Lookup<'_> {
             Some(dir) => dir.join(path),
             None => path.to_path_buf(),
         };
-        // Fails only where the current directory is gone; then the relative path is all there is.
+        // Fails only if the current directory was deleted. Then the relative path is all there is.
         path::absolute(&joined).unwrap_or(joined)
     }
 }
 
-/// Says whether this process may execute a file, as the system would decide it.
+/// Returns whether this process may execute a file. The system decides.
 pub fn is_executable(file: &Path) -> bool {
     sys::is_executable(file)
 }
 
-/// Tells whether a program name is a path and not a name to search for.
+/// Returns whether a program name is a path and not a name to search for.
 pub(crate) fn is_path(name: &OsStr) -> bool {
     name.as_encoded_bytes()
         .iter()
         .any(|&byte| path::is_separator(char::from(byte)))
 }
 
-/// Returns the interpreter that a script names, if that is what is missing.
+/// Returns an error if the interpreter of a script does not exist.
 pub(crate) fn missing_interpreter(script: &Path) -> Option<ResolveError> {
     let mut start = Vec::new();
     File::open(script)
@@ -147,7 +148,8 @@ pub(crate) fn missing_interpreter(script: &Path) -> Option<ResolveError> {
         .split(|&byte| byte == b'\n')
         .next()?;
     let line = String::from_utf8_lossy(line);
-    // A carriage return belongs to the name: that is how a script with Windows line ends fails.
+    // A carriage return is part of the name, so the message explains why a script with Windows line
+    // ends fails.
     let interpreter = line.trim_matches([' ', '\t']).split([' ', '\t']).next()?;
     (!Path::new(interpreter).exists()).then(|| ResolveError::NoInterpreter {
         path: script.to_path_buf(),

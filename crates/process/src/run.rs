@@ -1,10 +1,10 @@
 //! One run from the slot to the reaped child.
 //!
-//! The run is one future without tasks: each poll moves the three pipes as far as they go, then looks
-//! at the exit, the cancellation and the clock. What the system does differently lies in `sys`.
+//! A run is a single future without tasks. Each poll reads and writes the three pipes as far as
+//! possible, then checks the exit, the cancellation and the clock. Differences between systems are
+//! handled in `sys`.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::path::PathBuf;
@@ -16,72 +16,40 @@ use tokio::time::{Sleep, sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::capture::Recorder;
-use crate::command::Launch;
-use crate::resolve::missing_interpreter;
+use crate::command::Command;
+use crate::finished::{End, Finished};
+use crate::launch::Launch;
+use crate::limits::{Capture, HeldPipe, Limits};
+use crate::resolve::{ResolveError, missing_interpreter};
 use crate::slots::Slot;
 use crate::sys::{Child, Output, Refusal, refusal};
 use crate::warm::Prewarmed;
-use crate::{Capture, Captured, Command, HeldPipe, Limits, ResolveError};
 
 /// How long a killed group may take to disappear before the run ends without it.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// How often a file that is open for writing is tried again. With doubled pauses that is half a second.
+/// How often the start of a file that is open for writing is retried. With doubled pauses, this
+/// takes half a second.
 const BUSY_TRIES: u32 = 9;
 
 /// The first pause between two tries to start a child.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The longest pause between two tries to start a child.
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a shortage may last while no other run goes on that could end it.
+/// How long a shortage may last while there is no other run that could end it.
 const LONE_SHORTAGE: Duration = Duration::from_secs(5);
 
-/// Reads of one stream in one poll, so that a flood cannot keep the clock from being looked at.
+/// How many reads of one stream one poll makes. The limit ensures that a flood of output cannot
+/// delay the deadline.
 const READS_PER_POLL: u32 = 16;
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The child exited by itself with this status.
-    Exited(i32),
-    /// A signal that was not ours ended the child.
-    Signaled(i32),
-    /// The deadline passed.
-    TimedOut {
-        /// Whether the group outlived the request to terminate and was killed.
-        killed: bool,
-    },
-    /// The run was cancelled.
-    Cancelled {
-        /// Whether the group outlived the request to terminate and was killed.
-        killed: bool,
-    },
-}
-
-/// A run that came to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
-    /// How it ended.
-    pub end: End,
-    /// What the child printed on standard output.
-    pub stdout: Captured,
-    /// What the child printed on standard error.
-    pub stderr: Captured,
-    /// The time from the start to the end, without the wait for a slot.
-    pub duration: Duration,
-    /// The process id of the child, which was also the id of its group.
-    pub pid: u32,
-    /// Whether some process still held an output pipe when the run ended.
-    pub is_pipe_held: bool,
-}
-
-/// Why no child ran.
+/// Why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// There is nothing to execute.
+    /// The program or the working directory was not found, or cannot be used.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
     /// The system refused to start the program.
@@ -89,16 +57,16 @@ pub enum SpawnError {
     Spawn {
         /// The executable.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Descriptors, processes or memory were short until the deadline, or for several seconds in which no other run went on
-    /// that could have given some back.
-    #[error("no resources to start `{program}`")]
+    /// Descriptors, processes or memory were exhausted until the deadline, or for several seconds
+    /// while there was no other run that could free some.
+    #[error("not enough descriptors, processes or memory to start `{program}`")]
     Exhausted {
         /// The executable.
         program: PathBuf,
-        /// What the system said at the last try.
+        /// The error of the system at the last try.
         source: io::Error,
     },
     /// The deadline passed before the child was started.
@@ -110,60 +78,86 @@ pub enum SpawnError {
     /// The run was cancelled before the child was started.
     #[error("cancelled before the command was started")]
     Cancelled,
-    /// The system lost a child that was started. What is left of it was killed.
+    /// The child was started, but reading, writing or waiting for it failed. The rest of its group
+    /// was killed.
     #[error("lost contact with `{program}`")]
     Lost {
         /// The executable.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Says whether whole lines that a child has printed hold its answer. Each line is shown once.
-pub type Until<'a> = &'a (dyn Fn(&[u8]) -> bool + Send + Sync);
+/// Receives the lines that a child prints on standard output, as they become complete.
+pub type OnOutput<'a> = &'a (dyn Fn(&[u8]) + Send + Sync);
 
-/// What a run came to that may answer before it ends.
-#[derive(Debug)]
-pub enum Early {
-    /// It ended without an answer.
-    Finished(Finished),
-    /// It has answered, and goes on.
-    Answered(Box<Answered>),
-}
-
-/// A run that has answered. Dropping it kills the group of the child.
-#[derive(Debug)]
-pub struct Answered {
-    /// What the child printed until then.
-    pub stdout: Vec<u8>,
-    program: PathBuf,
-    session: Session<'static>,
-    began: Instant,
-    limits: Limits,
-    cancel: CancellationToken,
-}
-
-impl Answered {
-    /// Waits for the end of the run, within the limits that it began with. The child gets no more input.
+impl Command {
+    /// Runs the command: writes `stdin` to it, reads its output, and waits for it to end.
+    ///
+    /// The run waits for a slot first, and the deadline begins when it has the slot. A child that does
+    /// not read its input is not an error. A cancellation stops the group in the same way as the
+    /// deadline. Dropping the future kills the group at once.
     ///
     /// # Errors
-    /// When the system lost the child.
-    pub async fn finish(self) -> Result<Finished, SpawnError> {
-        let driven = self.session.drive(self.began, &self.limits, &self.cancel);
-        match driven.await {
-            Ok(Driven::Finished(finished)) => Ok(finished),
-            // Nothing is looked for any more.
-            Ok(Driven::Answered(_)) => Err(SpawnError::Cancelled),
-            Err(source) => Err(SpawnError::Lost {
-                program: self.program,
-                source,
-            }),
-        }
+    ///
+    /// Fails if no child could be started, or if the child was lost. A failure of the child itself,
+    /// such as its exit status, is part of [`Finished`].
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn run(
+        &self,
+        stdin: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, SpawnError> {
+        run(self, None, stdin, limits, cancel).await
+    }
+
+    /// Runs the command like [`Command::run`], and passes the lines of standard output to
+    /// `on_output` as they become complete. Output beyond the head of [`Limits::stdout`] is not
+    /// passed.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Command::run`].
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn run_with_output(
+        &self,
+        stdin: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+        on_output: OnOutput<'_>,
+    ) -> Result<Finished, SpawnError> {
+        run_with_output(self, stdin, limits, cancel, on_output).await
     }
 }
 
-pub(crate) async fn run(
+impl Prewarmed {
+    /// Runs the command like [`Command::run`], but with the waiting instance if there is one.
+    /// Starts the next instance after the run.
+    ///
+    /// # Errors
+    /// Fails like [`Command::run`].
+    pub async fn run(
+        &self,
+        command: &Command,
+        stdin: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, SpawnError> {
+        let finished = run(command, Some(self), stdin, limits, cancel).await;
+        self.arm(command);
+        finished
+    }
+}
+
+async fn run(
     command: &Command,
     prewarmed: Option<&Prewarmed>,
     stdin: &[u8],
@@ -177,33 +171,22 @@ pub(crate) async fn run(
         .map_err(|source| SpawnError::Lost { program, source })
 }
 
-pub(crate) async fn run_early(
+async fn run_with_output(
     command: &Command,
-    prewarmed: Option<&Prewarmed>,
     stdin: &[u8],
     limits: &Limits,
     cancel: &CancellationToken,
-    until: Until<'_>,
-) -> Result<Early, SpawnError> {
+    on_output: OnOutput<'_>,
+) -> Result<Finished, SpawnError> {
     let mut stdin = stdin;
-    let (child, program, began) = start(command, prewarmed, &mut stdin, limits, cancel).await?;
+    let (child, program, began) = start(command, None, &mut stdin, limits, cancel).await?;
     let mut session = Session::new(child, stdin, limits);
-    session.until = Some(until);
-    match session.drive(began, limits, cancel).await {
-        Ok(Driven::Finished(finished)) => Ok(Early::Finished(finished)),
-        Ok(Driven::Answered(session)) => Ok(Early::Answered(Box::new(Answered {
-            stdout: session.stdout.recorder.head().to_vec(),
-            program,
-            session: session.without_input(),
-            began,
-            limits: *limits,
-            cancel: cancel.clone(),
-        }))),
-        Err(source) => Err(SpawnError::Lost { program, source }),
-    }
+    session.on_output = Some(on_output);
+    let driven = session.drive(began, limits, cancel).await;
+    driven.map_err(|source| SpawnError::Lost { program, source })
 }
 
-/// Waits for a slot and takes the instance that waits, or starts one.
+/// Waits for a slot, then takes the waiting instance or starts a child.
 async fn start(
     command: &Command,
     prewarmed: Option<&Prewarmed>,
@@ -230,7 +213,7 @@ async fn start(
     Ok((child, program, start.began))
 }
 
-/// Takes a child that was started at `began` to its end.
+/// Runs a child to its end. `began` is when it was started.
 pub(crate) async fn drive(
     child: Child,
     stdin: &[u8],
@@ -239,10 +222,7 @@ pub(crate) async fn drive(
     cancel: &CancellationToken,
 ) -> io::Result<Finished> {
     let session = Session::new(child, stdin, limits);
-    match session.drive(began, limits, cancel).await? {
-        Driven::Finished(finished) => Ok(finished),
-        Driven::Answered(_) => Err(io::Error::other("an answer that nobody looked for")),
-    }
+    session.drive(began, limits, cancel).await
 }
 
 /// The part of a run before there is a child.
@@ -285,7 +265,7 @@ impl Start<'_> {
                     shortage = Some(source);
                     let freed = slots.freed(pause.min(self.left()));
                     self.cancel.run_until_cancelled(freed).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                 }
                 Refusal::Busy if busy_tries < BUSY_TRIES => {
                     busy_tries += 1;
@@ -303,7 +283,7 @@ impl Start<'_> {
         }
     }
 
-    /// Fails if there is no time left to start a child in.
+    /// Fails if the run was cancelled, or if there is no time left to start a child.
     fn check(&self, launch: &Launch, shortage: &mut Option<io::Error>) -> Result<(), SpawnError> {
         if self.cancel.is_cancelled() {
             return Err(SpawnError::Cancelled);
@@ -334,8 +314,8 @@ fn refused(launch: &Launch, source: io::Error) -> SpawnError {
     }
 }
 
-/// Returns what is missing. Nothing is searched for anew: what was found when the command was made is what runs,
-/// and a file of the same name elsewhere is another program.
+/// Returns what is missing. The program is not looked up again, because a file of the same name
+/// elsewhere would be another program.
 fn missing(launch: &Launch) -> Option<ResolveError> {
     if let Some(path) = launch.dir.clone().filter(|dir| !dir.is_dir()) {
         return Some(ResolveError::NoWorkingDir { path });
@@ -356,31 +336,17 @@ struct Session<'a> {
     stdout: Stream,
     stderr: Stream,
     watches_exit: bool,
-    until: Option<Until<'a>>,
-    /// How much of the output was looked at for an answer, in whole lines.
-    seen: usize,
+    on_output: Option<OnOutput<'a>>,
+    /// How many bytes of the output were reported. Only whole lines are reported.
+    reported: usize,
 }
 
-impl fmt::Debug for Session<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("pid", &self.pid)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What came of a session.
-enum Driven<'a> {
-    Finished(Finished),
-    Answered(Box<Session<'a>>),
-}
-
-/// What a run waits for.
+/// The phases of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The child does its work.
+    /// The child is running.
     Running,
-    /// The child exited; its pipes are held by others.
+    /// The child has exited, but other processes hold its pipes.
     Draining,
     /// The group was asked to terminate.
     Terminating(Cause),
@@ -397,12 +363,10 @@ enum Cause {
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Woken {
-    /// The child exited and nobody holds its pipes.
+    /// The child exited, and its pipes are closed.
     Done,
-    /// The child exited, but somebody holds a pipe.
+    /// The child exited, but another process holds a pipe.
     Exited,
-    /// What the child printed is its answer.
-    Answered,
     Cancelled,
     Elapsed,
 }
@@ -416,22 +380,8 @@ impl<'a> Session<'a> {
             stdout: Stream::new(Output::Stdout, limits.stdout),
             stderr: Stream::new(Output::Stderr, limits.stderr),
             watches_exit: limits.held_pipe != HeldPipe::Wait,
-            until: None,
-            seen: 0,
-        }
-    }
-
-    /// Returns the session without what it borrows: it gets no more input, and no answer is looked for.
-    fn without_input(self) -> Session<'static> {
-        Session {
-            pid: self.pid,
-            child: self.child,
-            stdin: &[],
-            stdout: self.stdout,
-            stderr: self.stderr,
-            watches_exit: self.watches_exit,
-            until: None,
-            seen: 0,
+            on_output: None,
+            reported: 0,
         }
     }
 
@@ -440,7 +390,7 @@ impl<'a> Session<'a> {
         began: Instant,
         limits: &Limits,
         cancel: &CancellationToken,
-    ) -> io::Result<Driven<'a>> {
+    ) -> io::Result<Finished> {
         let deadline = after(began, limits.timeout);
         let mut timer = pin!(sleep_until(deadline.into()));
         let mut cancelled = pin!(cancel.cancelled());
@@ -468,18 +418,15 @@ impl<'a> Session<'a> {
                     phase = self.kill(cause);
                     patience(phase, limits.grace)
                 }
-                (Phase::Running | Phase::Draining, Woken::Answered) => {
-                    return Ok(Driven::Answered(Box::new(self)));
-                }
-                // None of these is waited for in these phases.
-                (_, Woken::Exited | Woken::Cancelled | Woken::Answered) => continue,
+                // `poll` does not return these in the other phases.
+                (_, Woken::Exited | Woken::Cancelled) => continue,
             };
             timer.as_mut().reset(now.into());
         };
         let keeps_group = matches!(limits.held_pipe, HeldPipe::Release(_)) && cause.is_none();
         let exit = self.child.reap(keeps_group)?;
         let killed = matches!(phase, Phase::Killed(_));
-        Ok(Driven::Finished(Finished {
+        Ok(Finished {
             end: match cause {
                 Some(Cause::Deadline) => End::TimedOut { killed },
                 Some(Cause::Cancel) => End::Cancelled { killed },
@@ -490,7 +437,7 @@ impl<'a> Session<'a> {
             stdout: self.stdout.recorder.finish(),
             stderr: self.stderr.recorder.finish(),
             duration: began.elapsed(),
-        }))
+        })
     }
 
     fn poll(
@@ -504,8 +451,8 @@ impl<'a> Session<'a> {
         self.stdout.fill(&mut self.child, cx)?;
         self.stderr.fill(&mut self.child, cx)?;
         let is_stoppable = matches!(phase, Phase::Running | Phase::Draining);
-        if is_stoppable && self.has_answered() {
-            return Poll::Ready(Ok(Woken::Answered));
+        if is_stoppable {
+            self.report_output();
         }
         let is_held = self.stdout.is_open || self.stderr.is_open;
         let is_exit_wanted = match phase {
@@ -522,27 +469,27 @@ impl<'a> Session<'a> {
         timer.poll(cx).map(|()| Ok(Woken::Elapsed))
     }
 
-    /// Looks for an answer in what came since the last look.
-    fn has_answered(&mut self) -> bool {
-        let Some(until) = self.until else {
-            return false;
+    /// Reports the whole lines that arrived since the last report.
+    fn report_output(&mut self) {
+        let Some(on_output) = self.on_output else {
+            return;
         };
         let printed = self.stdout.recorder.head();
-        let unseen = printed.get(self.seen..).unwrap_or_default();
-        let Some(last) = unseen.iter().rposition(|byte| *byte == b'\n') else {
-            return false;
+        let unreported = printed.get(self.reported..).unwrap_or_default();
+        let Some(last) = unreported.iter().rposition(|byte| *byte == b'\n') else {
+            return;
         };
-        let lines = unseen.get(..=last).unwrap_or_default();
-        self.seen += lines.len();
-        until(lines)
+        let lines = unreported.get(..=last).unwrap_or_default();
+        self.reported += lines.len();
+        on_output(lines);
     }
 
-    /// Writes what the child accepts.
+    /// Writes as much input as the child accepts.
     fn feed(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         while !self.stdin.is_empty() {
             match self.child.poll_write(cx, self.stdin) {
                 Poll::Pending => return Ok(()),
-                // The child has closed its input: what it did not read, it did not want.
+                // The child has closed its input, which is not an error.
                 Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
                 Poll::Ready(Ok(0)) => break,
                 Poll::Ready(written) => {
@@ -568,7 +515,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// One output of the child while it is read.
+/// One output of the child, while it is being read.
 struct Stream {
     output: Output,
     recorder: Recorder,
@@ -584,7 +531,7 @@ impl Stream {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the available output.
     fn fill(&mut self, child: &mut Child, cx: &mut Context<'_>) -> io::Result<()> {
         for _ in 0..READS_PER_POLL {
             if !self.is_open {
@@ -602,7 +549,7 @@ impl Stream {
     }
 }
 
-/// Returns when a stopped group is expected to be gone.
+/// Returns how long to wait for a group to end that was asked to terminate or was killed.
 fn patience(phase: Phase, grace: Duration) -> Instant {
     let is_killed = matches!(phase, Phase::Killed(_));
     after(Instant::now(), if is_killed { SETTLE } else { grace })
@@ -615,7 +562,7 @@ fn drain(held_pipe: HeldPipe) -> Duration {
     }
 }
 
-/// Adds, and takes an absurdly long time for a long one: a timer has an end of its range.
+/// Adds a duration, but at most a year, because the range of timers is limited.
 fn after(start: Instant, time: Duration) -> Instant {
     const LONG: Duration = Duration::from_hours(365 * 24);
     start + time.min(LONG)

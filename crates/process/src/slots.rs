@@ -1,8 +1,8 @@
-//! Bounds how many children run at once.
+//! Limits how many children run at once.
 //!
-//! More children than twice the cores gain nothing, and each needs descriptors while it starts. The
-//! bound keeps a burst of a thousand runs inside a small descriptor limit: the runs wait for a slot
-//! instead of failing.
+//! Running more children than twice the number of cores saves no time, and each child needs
+//! descriptors while it starts. With this limit, a burst of a thousand runs works even with few
+//! descriptors: the runs wait for a slot instead of failing.
 
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
@@ -13,12 +13,12 @@ use tokio::time::timeout;
 
 use crate::sys;
 
-/// The descriptors that one child may need at once: three pipes, its exit watch, and one to spare.
+/// How many descriptors one child may need: both ends of three pipes, its exit watch, and one to spare.
 const DESCRIPTORS_PER_CHILD: usize = 8;
 
 static SHARED: LazyLock<Slots> = LazyLock::new(|| Slots::new(default_count()));
 
-/// Bounds how many children run at once. Clones share the same slots.
+/// Limits how many children run at once. Clones share the same slots.
 #[derive(Debug, Clone)]
 pub struct Slots {
     inner: Arc<Inner>,
@@ -32,7 +32,7 @@ struct Inner {
 }
 
 impl Slots {
-    /// Creates a set of `count` slots, at least one.
+    /// Creates `count` slots, but at least one.
     pub fn new(count: usize) -> Self {
         let count = count.clamp(1, Semaphore::MAX_PERMITS);
         Self {
@@ -44,8 +44,8 @@ impl Slots {
         }
     }
 
-    /// Returns the slots that every command of this process uses unless it was given others: two for
-    /// each core, at least four, fewer where the descriptor limit has no room for them.
+    /// Returns the default slots of all commands of this process. There are two for each core and at
+    /// least four, but fewer if the descriptor limit is low.
     pub fn shared() -> &'static Self {
         &SHARED
     }
@@ -55,20 +55,20 @@ impl Slots {
         self.inner.count
     }
 
-    /// Returns the number of slots that are free now.
+    /// Returns the number of free slots.
     pub fn available(&self) -> usize {
         self.inner.semaphore.available_permits()
     }
 
-    /// Says whether at most one slot is taken.
+    /// Returns whether at most one slot is taken.
     pub(crate) fn is_one_taken(&self) -> bool {
         self.available() + 1 >= self.count()
     }
 
-    /// Takes a slot in the order of arrival.
+    /// Waits for a slot. Callers get slots in the order of arrival.
     pub(crate) async fn take(&self) -> Slot {
         let semaphore = Arc::clone(&self.inner.semaphore);
-        // The semaphore is never closed, so there is always a permit to wait for.
+        // The semaphore is never closed, so this always gets a permit eventually.
         let permit = semaphore.acquire_owned().await.ok();
         Slot {
             inner: Arc::clone(&self.inner),
@@ -76,9 +76,9 @@ impl Slots {
         }
     }
 
-    /// Waits until a run has given its slot back, at most for `pause`.
+    /// Waits at most `pause` until a run frees its slot.
     pub(crate) async fn freed(&self, pause: Duration) {
-        // Both results mean the same to the caller: try again.
+        // The caller tries again in both cases.
         let _elapsed = timeout(pause, self.inner.freed.notified()).await;
     }
 }

@@ -1,40 +1,43 @@
-//! The next instance of a command, started ahead of time: it waits in its read of standard input, so that a run
-//! pays only for the command's own work.
+//! Starts the next instance of a command ahead of time. The instance waits for its standard input,
+//! so that a run does not have to wait for the program to start.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::command::Launch;
-use crate::run::{self, Until};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::command::Command;
+use crate::launch::Launch;
 use crate::slots::Slot;
 use crate::sys::{Child, Waiting};
-use crate::{CancellationToken, Command, Early, Finished, Limits, SpawnError};
 
-/// How many instances wait in this process at most; a command beyond that is started when it is needed.
-pub const MOST_WAITING: usize = 8;
+/// How many instances may wait in this process. Further commands are started when they are needed.
+pub const MAX_WAITING: usize = 8;
 
-/// How long an instance may wait. An older one is not used: what it read when it started may be out of date.
-pub const LONGEST_WAIT: Duration = Duration::from_mins(10);
+/// How long an instance may wait. An older instance is not used, because files that it has read may
+/// be out of date.
+pub const MAX_WAIT: Duration = Duration::from_mins(10);
 
-/// How many instances in a row may end before they got their input. Such a command does not wait for it, and is
-/// not started ahead any more.
-const MOST_EARLY_ENDS: u32 = 3;
+/// How many instances in a row may end before they get their input. After that, the command is not
+/// started ahead of time any more, because it does not wait for input.
+const MAX_EARLY_ENDS: u32 = 3;
 
-/// How many instances wait.
+/// How many instances are waiting.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// Starts the next instance of one command ahead of time.
 ///
-/// An instance is used once, for a run of the very same command: program, arguments, directory and variables. It is
-/// not used when it has ended, when it waited for more than [`LONGEST_WAIT`], or when the program or a file among
-/// the arguments has changed since it was started; the run is then started afresh. At most [`MOST_WAITING`] instances
-/// wait in the process. Dropping this kills the waiting instance with its group.
+/// An instance is used once, and only for exactly the same command: program, arguments, directory
+/// and variables. It is not used if it has ended, if it waited for more than [`MAX_WAIT`], or if
+/// the program or a file among the arguments has changed since it was started. The run then starts
+/// a new child. At most [`MAX_WAITING`] instances wait in the process. Dropping this kills the
+/// waiting instance with its group.
 ///
-/// What an instance prints before it gets its input is part of its output, as it is for any run.
+/// Anything that an instance prints before it gets its input is part of its output, as in any run.
 #[derive(Debug, Default)]
 pub struct Prewarmed {
     shared: Arc<Mutex<State>>,
@@ -49,7 +52,7 @@ struct State {
     cold_runs: u64,
 }
 
-/// An instance that waits.
+/// A waiting instance.
 #[derive(Debug)]
 struct Ready {
     waiting: Waiting,
@@ -59,16 +62,16 @@ struct Ready {
     _permit: Permit,
 }
 
-/// What tells two versions of a file apart.
+/// The size, modification time and inode of a file. They tell two versions of it apart.
 type Mark = (u64, SystemTime, u64);
 
-/// The right to have an instance wait.
+/// The right to keep one waiting instance.
 #[derive(Debug)]
 struct Permit;
 
 impl Permit {
     fn take() -> Option<Self> {
-        let more = |count: usize| (count < MOST_WAITING).then_some(count + 1);
+        let more = |count: usize| (count < MAX_WAITING).then_some(count + 1);
         let taken = WAITING.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
         taken.ok().map(|_| Self)
     }
@@ -80,63 +83,28 @@ impl Drop for Permit {
     }
 }
 
-/// How the runs of a command were started.
+/// How many runs of a command used a waiting instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WarmCounts {
-    /// With an instance that waited.
+    /// Runs that used a waiting instance.
     pub warm: u64,
-    /// Afresh.
+    /// Runs that started a new child.
     pub cold: u64,
 }
 
 impl Prewarmed {
-    /// Makes a place for one instance. Nothing is started yet.
+    /// Creates an empty value. Nothing is started yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs the command like [`Command::run`], with the waiting instance if there is one, and starts the next one
-    /// when the run is over.
-    ///
-    /// # Errors
-    /// As [`Command::run`].
-    pub async fn run(
-        &self,
-        command: &Command,
-        stdin: &[u8],
-        limits: &Limits,
-        cancel: &CancellationToken,
-    ) -> Result<Finished, SpawnError> {
-        let finished = run::run(command, Some(self), stdin, limits, cancel).await;
-        self.arm(command);
-        finished
-    }
-
-    /// Runs the command like [`Command::run_early`], with the waiting instance if there is one, and starts the next
-    /// one when there is an answer.
-    ///
-    /// # Errors
-    /// As [`Command::run`].
-    pub async fn run_early(
-        &self,
-        command: &Command,
-        stdin: &[u8],
-        limits: &Limits,
-        cancel: &CancellationToken,
-        until: Until<'_>,
-    ) -> Result<Early, SpawnError> {
-        let early = run::run_early(command, Some(self), stdin, limits, cancel, until).await;
-        self.arm(command);
-        early
-    }
-
-    /// Starts an instance in the background, unless one waits already.
+    /// Starts an instance in the background, unless one is already waiting.
     ///
     /// # Panics
     /// Panics outside a tokio runtime.
     pub fn arm(&self, command: &Command) {
         let mut state = lock(&self.shared);
-        if state.is_starting || state.early_ends >= MOST_EARLY_ENDS {
+        if state.is_starting || state.early_ends >= MAX_EARLY_ENDS {
             return;
         }
         let Ok(launch) = command.launch() else {
@@ -150,7 +118,7 @@ impl Prewarmed {
             return;
         }
         let launch = launch.into_owned();
-        // An instance for another directory makes room before the next one asks for it.
+        // An instance for another launch gives its permit back before the new one needs it.
         let unused = state.ready.take();
         state.is_starting = true;
         drop(state);
@@ -162,12 +130,12 @@ impl Prewarmed {
         });
     }
 
-    /// Says whether an instance waits. It may still be loading.
+    /// Returns whether an instance is waiting. It may still be loading.
     pub fn is_ready(&self) -> bool {
         lock(&self.shared).ready.is_some()
     }
 
-    /// Returns the process id of the instance that waits.
+    /// Returns the process id of the waiting instance.
     pub fn waiting_pid(&self) -> Option<u32> {
         lock(&self.shared)
             .ready
@@ -175,7 +143,7 @@ impl Prewarmed {
             .map(|ready| ready.waiting.pid())
     }
 
-    /// Returns how runs were started.
+    /// Returns how many runs used a waiting instance, and how many did not.
     pub fn counts(&self) -> WarmCounts {
         let state = lock(&self.shared);
         WarmCounts {
@@ -184,7 +152,7 @@ impl Prewarmed {
         }
     }
 
-    /// Takes the waiting instance for a run, if it can be used. The slot stays where it is if not.
+    /// Takes the waiting instance for a run, if it can be used. Takes the slot only in that case.
     pub(crate) fn take(
         &self,
         command: &Command,
@@ -204,7 +172,8 @@ impl Prewarmed {
 }
 
 impl State {
-    /// Takes the instance that waits, if it can be used for a run of the command. One that cannot ends here.
+    /// Takes the waiting instance, if it can be used for a run of the command. Otherwise drops it,
+    /// which kills it.
     fn usable(&mut self, command: &Command) -> Option<Ready> {
         let mut ready = self.ready.take()?;
         if ready.waiting.has_exited().unwrap_or(true) {
@@ -218,10 +187,10 @@ impl State {
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock()
 }
 
-/// Hands over an instance that was started, unless nobody wants it any more.
+/// Stores an instance that was started, unless its owner was dropped.
 fn put(shared: &Weak<Mutex<State>>, ready: Option<Ready>) {
     if let Some(shared) = shared.upgrade() {
         let mut state = lock(&shared);
@@ -231,7 +200,7 @@ fn put(shared: &Weak<Mutex<State>>, ready: Option<Ready>) {
 }
 
 impl Ready {
-    /// Starts an instance; `None` is one too many.
+    /// Starts an instance. Returns `None` if too many are waiting.
     fn start(launch: Launch) -> io::Result<Option<Self>> {
         let Some(permit) = Permit::take() else {
             return Ok(None);
@@ -247,7 +216,7 @@ impl Ready {
     }
 
     fn is_current(&self) -> bool {
-        self.since.elapsed() < LONGEST_WAIT
+        self.since.elapsed() < MAX_WAIT
             && self
                 .files
                 .iter()
@@ -255,7 +224,7 @@ impl Ready {
     }
 }
 
-/// Returns the files that make the instance what it is: the program, and files among its arguments.
+/// Returns the files that an instance depends on: the program, and the files among its arguments.
 fn files(launch: &Launch) -> Vec<(PathBuf, Option<Mark>)> {
     let dir = launch.dir.as_deref().unwrap_or(Path::new(""));
     let arguments = launch.arguments.iter().map(|argument| dir.join(argument));

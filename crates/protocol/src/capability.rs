@@ -1,6 +1,8 @@
-//! What an event honours. Each capability is a value ([`Capability`], for tables and messages) and a
-//! marker trait of the same name ([`honours`]), for which an event must be listed before the methods
-//! of [`Effect`](crate::Effect) and [`Outcome`](crate::Outcome) exist.
+//! The kinds of effects that events honour.
+//!
+//! Each capability is a value ([`Capability`], for tables and messages) and a marker trait of the
+//! same name ([`honours`]). The matching methods of [`Effect`](crate::Effect) and
+//! [`Outcome`](crate::Outcome) exist only for events that implement the trait.
 
 use serde::Serialize;
 
@@ -16,20 +18,21 @@ macro_rules! capabilities {
             /// Every capability, in the order of the catalogue.
             pub const ALL: &'static [Self] = &[$( Self::$name ),+];
 
-            /// Returns the key of the effect on the wire.
+            /// Returns the effect's key in JSON.
             pub const fn as_str(self) -> &'static str {
                 match self { $( Self::$name => $key ),+ }
             }
         }
 
-        /// Marker traits: the events that honour a capability. The catalogue alone implements them.
+        /// Marker traits of the events that honour a capability. Only the catalogue implements
+        /// them.
         pub mod honours {
             $(
                 #[doc = concat!("Events that honour `", $key, "`.")]
                 #[diagnostic::on_unimplemented(
                     message = $verb,
                     label = "not honoured by this event",
-                    note = "the event catalogue says what each event honours"
+                    note = "the event catalogue lists what each event honours"
                 )]
                 pub trait $name: crate::Event {}
             )+
@@ -38,19 +41,19 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    /// Allow, ask or deny.
-    Permission = "permission", "`{Self}` takes no permission: it cannot be allowed, asked or denied";
-    /// Stop the operation.
+    /// Allows or denies the operation, or asks the user.
+    Permission = "permission", "`{Self}` does not accept a permission: hooks cannot allow, ask or deny";
+    /// Stops the operation.
     Block = "block", "`{Self}` cannot be blocked";
-    /// Text for the model.
-    Context = "context", "`{Self}` takes no context for the model";
-    /// Whole messages for the model.
-    Inject = "inject", "`{Self}` takes no messages for the model";
-    /// User messages that keep the agent going.
-    FollowUp = "follow_up", "`{Self}` takes no follow-up messages";
-    /// The hook did the work itself.
+    /// Adds text for the model.
+    Context = "context", "`{Self}` does not accept context for the model";
+    /// Adds complete messages for the model.
+    Inject = "inject", "`{Self}` does not accept messages for the model";
+    /// Adds user messages that keep the agent working.
+    FollowUp = "follow_up", "`{Self}` does not accept follow-up messages";
+    /// Declares that the hook did the work itself.
     Handled = "handled", "`{Self}` cannot be handled by a hook";
-    /// End the agent run after this step.
+    /// Ends the agent run after this step.
     StopRun = "stop_run", "`{Self}` cannot stop the run";
 }
 
@@ -59,7 +62,7 @@ capabilities! {
 pub struct Capabilities(u16);
 
 impl Capabilities {
-    /// Makes a set of the given capabilities.
+    /// Creates a set from the given capabilities.
     pub const fn of(list: &[Capability]) -> Self {
         let mut bits = 0;
         let mut rest = list;
@@ -70,7 +73,7 @@ impl Capabilities {
         Self(bits)
     }
 
-    /// Says whether `capability` is in the set.
+    /// Returns whether `capability` is in the set.
     pub const fn contains(self, capability: Capability) -> bool {
         self.0 & (1 << (capability as u16)) != 0
     }

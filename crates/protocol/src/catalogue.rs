@@ -1,38 +1,39 @@
-//! What an event is: the typed trait, the erased one, and the table row that describes it.
+//! The event traits, and the catalogue row that describes each event.
 
 use std::any::Any;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::JsonObject;
+use crate::any_effect::AnyEffect;
 use crate::capability::{Capabilities, Capability};
-use crate::effect::AnyEffect;
 use crate::event_kind::EventKind;
+use crate::field_info::FieldInfo;
 use crate::id::ToolUseId;
 use crate::permission::Permission;
 
 /// Whether an event can stop what it announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventClass {
-    /// It can: a failing hook denies by default.
+    /// Hooks can stop it. By default, a hook that fails denies.
     Gate,
-    /// It cannot: a failing hook is reported by default.
+    /// Hooks can only watch it. By default, a hook that fails is only reported.
     Observer,
 }
 
-/// How the hooks of one event run beside each other.
+/// How the hooks of one event run in relation to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Run {
-    /// One after another; each sees the rewrites of those before it.
+    /// One after another. Each sees the changes made by the hooks before it.
     Series,
-    /// At once; folded in configured order all the same.
+    /// At the same time. Their effects are still combined in configured order.
     Parallel,
 }
 
@@ -40,9 +41,10 @@ pub enum Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RewriteMode {
-    /// The new value takes the place of the old one.
+    /// The new value replaces the old one.
     Replace,
-    /// The keys of the new object take the place of the same top-level keys of the old one.
+    /// Keys of the new object replace the same top-level keys of the old object. Other keys are
+    /// kept.
     Merge,
 }
 
@@ -51,12 +53,13 @@ pub enum RewriteMode {
 pub struct RewriteInfo {
     /// The field's name in the effect.
     pub field: &'static str,
-    /// Where the value stands in the payload; below a field, with dots between.
+    /// The path of the value in the payload, with dots between its parts.
     pub target: &'static str,
-    /// What happens to the value that was there.
+    /// How the new value is combined with the old one.
     pub mode: RewriteMode,
-    /// The field is a result on its way to the model, a person or a channel. A hook that fails closed withholds
-    /// it, because that hook may be the one that takes secrets out of it.
+    /// Whether the field holds a result on its way to the model, a person or a channel. If a hook
+    /// that fails closed fails, the field is withheld, because that hook may be the one that
+    /// removes secrets.
     pub is_result: bool,
 }
 
@@ -69,29 +72,33 @@ pub struct EventInfo {
     pub name: &'static str,
     /// Gate or observer.
     pub class: EventClass,
+    /// The payload's fields in the order of their declaration, followed by `extra`, which the host
+    /// fills. `None` if the payload may have any key.
+    pub fields: Option<&'static [FieldInfo]>,
     /// Series or parallel.
     pub run: Run,
-    /// The payload field that matchers look at, if the event has one.
+    /// The payload field that matchers check, if the event has one.
     pub subject: Option<&'static str>,
-    /// The effects it honours beside rewrites, collections and a supplied product. Notices are always honoured.
+    /// The effects that the event honours, in addition to rewrites, lists and a supplied product.
+    /// Notices are always honoured.
     pub capabilities: Capabilities,
     /// The fields that hooks may change.
     pub rewrites: &'static [RewriteInfo],
-    /// The lists that hooks may add to.
+    /// The lists that hooks may add items to.
     pub collects: &'static [ListInfo],
-    /// How to check the finished product that a hook may supply instead of the default one.
+    /// Checks the finished product that a hook may supply instead of the default one.
     pub supplies: Option<TypeCheck>,
 }
 
-/// Checks that a value has the type that the catalogue asks for; the error says what does not fit.
+/// Checks that a value has the type that the catalogue requires. The error describes the mismatch.
 pub type TypeCheck = fn(&Value) -> Result<(), serde_json::Error>;
 
-/// A list of the outcome that hooks may add to.
+/// A list in the outcome that hooks may add items to.
 #[derive(Debug, Clone, Copy)]
 pub struct ListInfo {
     /// The list's name in the effect.
     pub name: &'static str,
-    /// The type of its items.
+    /// Checks the type of one item.
     pub item: TypeCheck,
 }
 
@@ -99,51 +106,64 @@ pub struct ListInfo {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NotHonoured {
-    /// The event has no use for this part.
+    /// The event never honours this part.
     #[error("`{event}` does not honour `{part}`")]
     Part {
         /// The event.
         event: &'static str,
-        /// The key of the effect, or the field it names.
+        /// The key of the effect, or the name of the field.
         part: String,
     },
-    /// The part is honoured, with another type.
+    /// The event honours this part, but the value has the wrong type.
     #[error("`{part}` of `{event}` does not fit")]
     Type {
         /// The event.
         event: &'static str,
-        /// The key of the effect, or the field it names.
+        /// The key of the effect, or the name of the field.
         part: String,
-        /// What does not fit.
+        /// The mismatch.
         #[source]
         source: serde_json::Error,
     },
 }
 
 impl EventInfo {
-    /// Says whether the event honours `capability`.
+    /// Returns whether the payload may have any key, instead of a fixed set of fields.
+    pub const fn has_open_payload(&self) -> bool {
+        self.fields.is_none()
+    }
+
+    /// Returns whether the catalogue declares a payload field of this name.
+    pub fn has_field(&self, name: &str) -> bool {
+        self.fields
+            .is_some_and(|fields| fields.iter().any(|field| field.name == name))
+    }
+
+    /// Returns whether the event honours `capability`.
     pub const fn honours(&self, capability: Capability) -> bool {
         self.capabilities.contains(capability)
     }
 
-    /// Returns whether a hook of this event can stop anything.
+    /// Returns whether a hook of this event can stop the operation or the run.
     pub const fn can_stop(&self) -> bool {
         self.honours(Capability::Permission)
             || self.honours(Capability::Block)
             || self.honours(Capability::StopRun)
     }
 
-    /// Returns whether the event hands on a result that hooks may rewrite, so that a hook that fails closed withholds it.
+    /// Returns whether the event carries a result that hooks may rewrite. If a hook that fails
+    /// closed fails, such a result is withheld.
     pub fn hands_on_result(&self) -> bool {
         self.rewrites.iter().any(|rewrite| rewrite.is_result)
     }
 
-    /// Returns whether `on_error: block` has a meaning: a failing hook stops the operation or withholds a result.
+    /// Returns whether `on_error: block` has an effect: a hook that fails stops the operation or
+    /// withholds a result.
     pub fn can_fail_closed(&self) -> bool {
         self.can_stop() || self.hands_on_result()
     }
 
-    /// Says whether ending the run is the strongest stop of this gate.
+    /// Returns whether the strongest way to stop this gate is to end the run.
     pub const fn stops_by_ending_the_run(&self) -> bool {
         matches!(self.class, EventClass::Gate)
             && self.honours(Capability::StopRun)
@@ -151,7 +171,8 @@ impl EventInfo {
             && !self.honours(Capability::Block)
     }
 
-    /// Returns the strongest stop that the event honours, with `reason`; nothing where it honours none.
+    /// Returns the strongest stop that the event honours, with `reason`. The effect is empty if the
+    /// event cannot be stopped.
     pub fn stopping_effect(&self, reason: String) -> AnyEffect {
         let mut effect = AnyEffect::default();
         if self.honours(Capability::Permission) {
@@ -164,11 +185,11 @@ impl EventInfo {
         effect
     }
 
-    /// Checks that the event honours every part of `effect`. Rewrites are checked by name only: their
-    /// types are checked where they are applied.
+    /// Checks that the event honours every part of `effect`. Rewrites are checked by name only.
+    /// Their types are checked when they are applied.
     ///
     /// # Errors
-    /// With the first part that it does not honour, or that has the wrong type.
+    /// Returns the first part that the event does not honour, or that has the wrong type.
     pub fn check(&self, effect: &AnyEffect) -> Result<(), NotHonoured> {
         let refused = |part: &str| NotHonoured::Part {
             event: self.name,
@@ -212,20 +233,21 @@ impl EventInfo {
     }
 }
 
-/// A lifecycle event. The catalogue alone implements it.
+/// A lifecycle event. Only the catalogue implements this trait.
 pub trait Event: AnyEvent + Clone + Serialize + DeserializeOwned + Sized {
     /// The event's row of the catalogue.
     const INFO: &'static EventInfo;
 }
 
-/// Events that can stop what they announce. Their outcome has a [decision](crate::Outcome::decision).
+/// An event that can stop what it announces. Its outcome has a
+/// [decision](crate::Outcome::decision).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is an observer event: it stops nothing, so its outcome has no decision",
+    message = "`{Self}` is an observer event: hooks cannot stop it, so its outcome has no decision",
     label = "not a gate event"
 )]
 pub trait GateEvent: Event {}
 
-/// Events for which a hook may supply a finished product.
+/// An event for which a hook may supply a finished product.
 #[diagnostic::on_unimplemented(
     message = "hooks cannot supply a product for `{Self}`",
     label = "nothing to supply for this event"
@@ -235,69 +257,74 @@ pub trait Supplies: Event {
     type Product: Serialize + DeserializeOwned;
 }
 
-/// A lifecycle event of any kind. The catalogue alone implements it.
+/// A lifecycle event of any kind. Only the catalogue implements this trait.
 pub trait AnyEvent: Any + Send + Sync + fmt::Debug + private::Sealed {
     /// Returns the event's row of the catalogue.
     fn info(&self) -> &'static EventInfo;
 
-    /// Returns the event's name; for a user-defined event the name that its author chose.
+    /// Returns the event's name. For a user-defined event, that is the name that its author chose.
     fn name(&self) -> &str {
         self.info().name
     }
 
-    /// Returns the value that matchers look at, if the event has one.
+    /// Returns the value that matchers check, if the event has one.
     fn subject(&self) -> Option<&str>;
 
-    /// Returns the tool call that the event belongs to, if it belongs to one.
+    /// Returns the id of the tool call that the event belongs to, if any.
     fn tool_use_id(&self) -> Option<&ToolUseId> {
         None
     }
 
-    /// Returns the tool and the arguments that the event is about, if it is about a tool call. Some events have no
-    /// arguments.
+    /// Returns the tool's name and its arguments, if the event is about a tool call. Some of these
+    /// events have no arguments.
     fn tool_call(&self) -> Option<(&str, Option<&JsonObject>)> {
         None
     }
 
-    /// Gives the event another tool and other arguments. An event that is not about a tool call stays as it is.
+    /// Replaces the tool's name and arguments. Does nothing if the event is not about a tool call.
     fn set_tool_call(&mut self, _name: String, _input: JsonObject) {}
+
+    /// Returns the payload's `extra`: values that the host added and that the catalogue does not
+    /// define. Returns `None` if there are none.
+    fn extra(&self) -> Option<&JsonObject>;
 
     /// Returns the payload as JSON. Absent values are left out.
     ///
     /// # Errors
-    /// When a value of the payload has no JSON form.
+    /// Fails if a value of the payload cannot be represented in JSON.
     fn payload(&self) -> Result<JsonObject, serde_json::Error>;
 
     /// Changes one field.
     ///
     /// # Errors
-    /// When the event has no such field to change, or `value` has the wrong type. The field is then as it was.
+    /// Fails if hooks may not change `field`, or if `value` has the wrong type. The field is then
+    /// unchanged.
     fn rewrite(&mut self, field: &str, value: Value) -> Result<(), RewriteError>;
 
-    /// Replaces every field that is a result by `notice`, in the form that the field's type has for it. Does nothing
-    /// where the event hands on no result.
+    /// Replaces every field that holds a result with `notice`, in the form that fits the field's
+    /// type. Does nothing if the event carries no result.
     fn withhold(&mut self, _notice: &str) {}
 
-    /// Returns the event for a downcast.
+    /// Returns the event as [`Any`], for a downcast.
     fn as_any(&self) -> &dyn Any;
 
-    /// Returns a copy that can be changed while others look at this one.
+    /// Returns a copy that can be changed while others read this one.
     fn boxed_clone(&self) -> Box<dyn AnyEvent>;
 }
 
-/// A rewrite that the event does not take.
+/// A rewrite that the event rejects.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RewriteError {
-    /// The event has no such field to change.
+    /// Hooks may not change a field of this name.
     #[error("`{event}` has no field `{field}` that a hook may change")]
     UnknownField {
         /// The event.
         event: String,
-        /// The field named by the hook.
+        /// The field that the hook named.
         field: String,
     },
-    /// The tool call was made in another form, which cannot be changed this way.
+    /// The model made the tool call in another form, which cannot be changed this way.
     #[error("{problem}")]
     ToolCall {
         /// What was found and what was expected.
@@ -306,20 +333,41 @@ pub enum RewriteError {
     /// The new value has the wrong type.
     #[error("the new value of `{field}` does not fit")]
     WrongType {
-        /// The field named by the hook.
+        /// The field that the hook named.
         field: String,
-        /// What does not fit.
+        /// The mismatch.
         #[source]
         source: serde_json::Error,
     },
 }
 
 pub(crate) mod private {
-    /// Only this crate's events implement it.
+    /// Implemented only by the events of this crate.
     pub trait Sealed {}
 }
 
-/// Replaces `slot` by `value`.
+/// The payload key below which a host passes values that the catalogue does not define. Hooks
+/// cannot change it.
+pub(crate) const EXTRA: &str = "extra";
+
+/// Returns the `extra` of an event whose payload may have any key.
+pub(crate) fn extra_of_open(payload: &JsonObject) -> Option<&JsonObject> {
+    let extra = payload.get(EXTRA)?.as_object()?;
+    Some(extra).filter(|extra| !extra.is_empty())
+}
+
+/// Adds a value to the `extra` of an event whose payload may have any key. Replaces an earlier
+/// value with the same key.
+pub(crate) fn add_extra_to_open(payload: &mut JsonObject, key: String, value: Value) {
+    let slot = payload.entry(EXTRA).or_insert(Value::Null);
+    if let Value::Object(extra) = slot {
+        extra.insert(key, value);
+    } else {
+        *slot = Value::Object(JsonObject::from_iter([(key, value)]));
+    }
+}
+
+/// Replaces `slot` with `value`.
 pub(crate) fn replace<T: DeserializeOwned>(
     slot: &mut T,
     field: &str,
@@ -332,7 +380,7 @@ pub(crate) fn replace<T: DeserializeOwned>(
     Ok(())
 }
 
-/// Replaces a result by what a hook made of it.
+/// Replaces a result with the value that a hook returned.
 pub(crate) fn result<T: DeserializeOwned>(
     slot: &mut T,
     field: &str,
@@ -341,7 +389,7 @@ pub(crate) fn result<T: DeserializeOwned>(
     replace(slot, field, value)
 }
 
-/// Puts the keys of `value` over those of `slot`.
+/// Copies the keys of `value` to `slot`. Replaces keys that exist.
 pub(crate) fn merge(slot: &mut JsonObject, field: &str, value: Value) -> Result<(), RewriteError> {
     let mut patch = JsonObject::new();
     replace(&mut patch, field, value)?;
@@ -350,6 +398,9 @@ pub(crate) fn merge(slot: &mut JsonObject, field: &str, value: Value) -> Result<
 }
 
 /// Declares one event: its struct, its row of the catalogue, and the typed methods of its effect.
+///
+/// `field: Type` is a required field: `new` takes it. `field (with_field): Type` is an optional
+/// field. `= 1` after it sets a default other than the default of its type.
 macro_rules! event {
     (
         $(#[$meta:meta])*
@@ -358,7 +409,7 @@ macro_rules! event {
         $(, call $call:ident)?
         $(, honours [$($capability:ident),* $(,)?])?
         {
-            $( $(#[$fmeta:meta])* $field:ident : $ftype:ty ),* $(,)?
+            $( $(#[$fmeta:meta])* $field:ident $(($with:ident): $otype:ty $(= $initial:literal)?)? $(: $rtype:ty)? ),* $(,)?
         }
         $( rewrites {
             $( $mode:ident $setter:ident => $($path:ident).+ ),* $(,)?
@@ -369,11 +420,49 @@ macro_rules! event {
         $( supplies $product:ty )?
     ) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[doc = ""]
+        #[doc = concat!("| event | `", $text, "` |")]
+        #[doc = "|---|---|"]
+        #[doc = concat!("| class | [`", stringify!($class), "`](crate::EventClass::", stringify!($class), ") |")]
+        #[doc = concat!("| hooks run | [`", stringify!($run), "`](crate::Run::", stringify!($run), ") |")]
+        $( #[doc = concat!("| matchers look at | `", stringify!($subject), "` |")] )?
+        $( #[doc = concat!("| effects |" $(, " [`", stringify!($capability), "`](crate::capability::Capability::", stringify!($capability), ")")*, " |")] )?
+        $( #[doc = concat!("| rewrites |" $(, " [`", stringify!($setter), "`](crate::Effect::", stringify!($setter), ")")*, " |")] )?
+        $( #[doc = concat!("| lists |" $(, " [`", stringify!($adder), "`](crate::Effect::", stringify!($adder), ")")*, " |")] )?
+        $( #[doc = concat!("| supplies | `", stringify!($product), "` |")] )?
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields)]
+        #[non_exhaustive]
         pub struct $name {
-            $( $(#[$fmeta])* pub $field: $ftype ),*
+            $( $(#[$fmeta])* pub $field: $($otype)? $($rtype)?, )*
+            /// Values that the host adds and that the catalogue does not define, such as `turn_id` or
+            /// `model`. Hooks can read but not change them. Omitted from the JSON when empty.
+            #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+            pub extra: $crate::JsonObject,
         }
+
+        impl $name {
+            /// Creates the event from its required fields.
+            pub fn new($($( $field: impl $crate::field::IntoField<$rtype> ,)?)*) -> Self {
+                Self {
+                    $($( $field: $crate::field::IntoField::<$rtype>::into_field($field), )?)*
+                    ..Self::default()
+                }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $( $field: $crate::catalogue::initial!($($($initial)?)?), )*
+                    extra: $crate::JsonObject::new(),
+                }
+            }
+        }
+
+        $crate::field::setters! { $name { $($( $field ($with): $otype, )?)* } }
+        $crate::field::extra_setter! { $name }
 
         impl $crate::catalogue::private::Sealed for $name {}
 
@@ -382,8 +471,15 @@ macro_rules! event {
                 kind: $crate::EventKind::$name,
                 name: $text,
                 class: $crate::EventClass::$class,
+                fields: Some(&[
+                    $( $crate::FieldInfo::new::<$($otype)? $($rtype)?>(
+                        stringify!($field),
+                        $crate::catalogue::only::<&str>(&[$(stringify!($rtype))?]).is_some(),
+                    ), )*
+                    $crate::FieldInfo::new::<$crate::JsonObject>($crate::catalogue::EXTRA, false),
+                ]),
                 run: $crate::Run::$run,
-                subject: $crate::catalogue::first_subject(&[$(stringify!($subject))?]),
+                subject: $crate::catalogue::only(&[$(stringify!($subject))?]),
                 capabilities: $crate::capability::Capabilities::of(
                     &[$($($crate::capability::Capability::$capability),*)?]
                 ),
@@ -397,7 +493,7 @@ macro_rules! event {
                     name: stringify!($getter),
                     item: $crate::catalogue::check_type::<$ctype>,
                 }),*)?],
-                supplies: $crate::catalogue::first_check(&[$($crate::catalogue::check_type::<$product>)?]),
+                supplies: $crate::catalogue::only::<$crate::TypeCheck>(&[$($crate::catalogue::check_type::<$product>)?]),
             };
         }
 
@@ -405,12 +501,16 @@ macro_rules! event {
             fn info(&self) -> &'static $crate::EventInfo { <Self as $crate::Event>::INFO }
 
             fn subject(&self) -> Option<&str> {
-                $crate::catalogue::first_subject(&[$(self.$subject.as_ref())?])
+                $crate::catalogue::only(&[$(self.$subject.as_ref())?])
             }
 
             $crate::catalogue::tool_call_methods!([$($subject)?] [$($field)*]);
 
             $( fn tool_use_id(&self) -> Option<&$crate::ToolUseId> { Some(&self.$call) } )?
+
+            fn extra(&self) -> Option<&$crate::JsonObject> {
+                Some(&self.extra).filter(|extra| !extra.is_empty())
+            }
 
             fn payload(&self) -> Result<$crate::JsonObject, serde_json::Error> {
                 $crate::catalogue::payload_of(self)
@@ -464,7 +564,7 @@ macro_rules! event {
 }
 pub(crate) use event;
 
-/// Declares how the tool call of an event is read and changed: of events whose subject is `tool_name`.
+/// Implements access to the tool call of events whose subject is `tool_name`.
 macro_rules! tool_call_methods {
     ([tool_name] [tool_input $($rest:ident)*]) => {
         fn tool_call(&self) -> Option<(&str, Option<&$crate::JsonObject>)> {
@@ -492,7 +592,18 @@ macro_rules! tool_call_methods {
 }
 pub(crate) use tool_call_methods;
 
-/// Marks the events that are gates.
+/// Evaluates to the default of a field.
+macro_rules! initial {
+    () => {
+        Default::default()
+    };
+    ($value:literal) => {
+        $value
+    };
+}
+pub(crate) use initial;
+
+/// Implements [`GateEvent`] for gates.
 macro_rules! class {
     (Gate $name:ident) => {
         impl $crate::GateEvent for $name {}
@@ -501,7 +612,7 @@ macro_rules! class {
 }
 pub(crate) use class;
 
-/// What a `replace` row does.
+/// Implements a row of the form `replace`.
 macro_rules! replace_mode {
     (mode) => {
         $crate::RewriteMode::Replace
@@ -511,7 +622,8 @@ macro_rules! replace_mode {
     };
     (withhold $slot:expr, $notice:expr) => {};
 }
-/// What a `result` row does: hooks replace it like any other field, and a hook that fails closed withholds it.
+/// Implements a row of the form `result`: hooks replace the field like any other, and a hook that
+/// fails closed withholds it when it fails.
 macro_rules! result_mode {
     (mode) => {
         $crate::RewriteMode::Replace
@@ -523,7 +635,7 @@ macro_rules! result_mode {
         $crate::withhold::Withhold::withhold(&mut $slot, $notice)
     };
 }
-/// What a `merge` row does.
+/// Implements a row of the form `merge`.
 macro_rules! merge_mode {
     (mode) => {
         $crate::RewriteMode::Merge
@@ -535,16 +647,8 @@ macro_rules! merge_mode {
 }
 pub(crate) use {merge_mode as merge, replace_mode as replace, result_mode as result};
 
-/// Returns the only element, if there is one. A row has at most one subject.
-pub(crate) const fn first_subject<'a>(list: &[&'a str]) -> Option<&'a str> {
-    match list {
-        [first, ..] => Some(*first),
-        [] => None,
-    }
-}
-
-/// Returns the only check, if there is one. A row has at most one product.
-pub(crate) const fn first_check(list: &[TypeCheck]) -> Option<TypeCheck> {
+/// Returns the only element of `list`, if there is one. The macros write optional parts as lists.
+pub(crate) const fn only<T: Copy>(list: &[T]) -> Option<T> {
     match list {
         [first, ..] => Some(*first),
         [] => None,
@@ -556,15 +660,18 @@ pub(crate) fn check_type<T: DeserializeOwned>(value: &Value) -> Result<(), serde
     T::deserialize(value).map(drop)
 }
 
-/// Serialises a payload and leaves out what is absent.
+/// Serialises a payload and omits absent values.
 pub(crate) fn payload_of<T: Serialize>(event: &T) -> Result<JsonObject, serde_json::Error> {
-    match serde_json::to_value(event)? {
-        Value::Object(mut object) => {
-            object.retain(|_, value| !value.is_null());
-            Ok(object)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(serde::ser::Error::custom("a payload is a JSON object"))
-        }
-    }
+    without_nulls(serde_json::to_value(event)?)
+}
+
+/// A separate function, because [`payload_of`] is compiled once for every event.
+fn without_nulls(payload: Value) -> Result<JsonObject, serde_json::Error> {
+    let Value::Object(mut object) = payload else {
+        return Err(serde::ser::Error::custom(
+            "expected the payload to be a JSON object",
+        ));
+    };
+    object.retain(|_, value| !value.is_null());
+    Ok(object)
 }

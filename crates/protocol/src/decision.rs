@@ -1,23 +1,23 @@
 //! The verdict of a gate event: what the host must do next.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::any_outcome::AnyOutcome;
 use crate::catalogue::{EventClass, EventInfo};
 use crate::id::HookId;
-use crate::outcome::AnyOutcome;
+
 use crate::permission::Permission;
 
-/// The reason of a decision whose hook gave none.
+/// The reason of a decision if its hook gave none.
 const NO_REASON: &str = "no reason was given";
 
 /// What the host must do with the operation that a gate event announces.
 ///
 /// | decision | the host |
 /// |---|---|
-/// | [`Proceed`](Self::Proceed) | goes on |
-/// | [`Ask`](Self::Ask) | asks a person, and stops the operation where no one can answer |
-/// | [`Stop`](Self::Stop) | does not carry out the operation, and gives the model the reason |
+/// | [`Proceed`](Self::Proceed) | continues with the operation |
+/// | [`Ask`](Self::Ask) | asks a person, or stops the operation if no one can answer |
+/// | [`Stop`](Self::Stop) | does not carry out the operation, and tells the model the reason |
 ///
 /// ```
 /// use tenterhook_protocol::{Decision, StopKind};
@@ -37,25 +37,27 @@ const NO_REASON: &str = "no reason was given";
 /// };
 /// assert_eq!(may_run(&stop, |_| true), Err("no sudo here".to_owned()));
 /// ```
-#[must_use = "the operation may have to be stopped or put to a person"]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[must_use = "the decision may be to stop the operation or to ask a person"]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "decision", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Decision {
-    /// No hook objects.
+    /// No hook stops the operation. A hook may still request to end the run after it, see
+    /// [`Outcome::stop_run`](crate::Outcome::stop_run).
     Proceed,
-    /// A hook leaves the operation to a person.
+    /// A person must decide about the operation.
     Ask {
-        /// Why, for that person. Never empty.
+        /// The reason to show to that person. Never empty.
         reason: String,
-        /// The hook that asks, where it is known.
+        /// The hook that asks, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         by: Option<HookId>,
     },
     /// The operation must not happen.
     Stop {
-        /// Why, for the model and for people. Never empty.
+        /// The reason to show to the model and to people. Never empty.
         reason: String,
-        /// The hook that stops it, where it is known.
+        /// The hook that stops the operation, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         by: Option<HookId>,
         /// How it is stopped.
@@ -64,7 +66,8 @@ pub enum Decision {
 }
 
 /// How an operation was stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopKind {
@@ -79,12 +82,12 @@ pub enum StopKind {
 }
 
 impl Decision {
-    /// Returns whether the host may go on without asking anyone.
+    /// Returns whether the host may continue without asking anyone.
     pub fn is_proceed(&self) -> bool {
         matches!(self, Self::Proceed)
     }
 
-    /// Returns the reason to ask or to stop; `None` to proceed.
+    /// Returns the reason to ask or to stop, or `None` to proceed.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Proceed => None,
@@ -92,7 +95,7 @@ impl Decision {
         }
     }
 
-    /// Returns the hook that asks or stops, where it is known.
+    /// Returns the hook that asks or stops, if known.
     pub fn by(&self) -> Option<&HookId> {
         match self {
             Self::Proceed => None,
@@ -102,7 +105,8 @@ impl Decision {
 }
 
 impl EventInfo {
-    /// Returns the verdict of `outcome` for an event of this row. An observer event always proceeds.
+    /// Returns the decision for an event of this kind with this outcome. An observer event always
+    /// proceeds.
     ///
     /// | found in the outcome, strongest first | decision |
     /// |---|---|
@@ -151,7 +155,8 @@ impl EventInfo {
 }
 
 impl AnyOutcome {
-    /// Returns [`StopKind::Failed`] where the hook that stopped the operation had failed.
+    /// Returns [`StopKind::Failed`] if the hook that stopped the operation had failed, else
+    /// `otherwise`.
     fn kind_of_stop(&self, by: Option<&HookId>, otherwise: StopKind) -> StopKind {
         let has_failed = self
             .failures
@@ -170,120 +175,4 @@ fn reason_or_none(reason: Option<&str>) -> String {
         .filter(|reason| !reason.trim().is_empty())
         .unwrap_or(NO_REASON)
         .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{EventKind, Failure};
-
-    /// One row: the outcome's permission, block and `stop_run`, and what `event` makes of them.
-    type Row = (
-        EventKind,
-        Permission,
-        Option<&'static str>,
-        Option<&'static str>,
-        Decision,
-    );
-
-    fn stop(reason: &str, by: &str, kind: StopKind) -> Decision {
-        Decision::Stop {
-            reason: reason.to_owned(),
-            by: Some(by.into()),
-            kind,
-        }
-    }
-
-    #[test]
-    fn the_strongest_answer_decides() {
-        use EventKind::{BeforeLlmCall, PostToolUse, PreToolUse, UserPromptSubmit};
-        use Permission::{Allow, Ask, Deny, None as Silent};
-        let ask = Decision::Ask {
-            reason: "said so".to_owned(),
-            by: Some("p".into()),
-        };
-        let denied = || stop("said so", "p", StopKind::Denied);
-        let blocked = || stop("no", "b", StopKind::Blocked);
-        let rows: Vec<Row> = vec![
-            (PreToolUse, Silent, None, None, Decision::Proceed),
-            (PreToolUse, Allow, None, None, Decision::Proceed),
-            (PreToolUse, Ask, None, None, ask.clone()),
-            (PreToolUse, Deny, None, None, denied()),
-            (PreToolUse, Allow, Some("no"), None, blocked()),
-            (PreToolUse, Ask, Some("no"), None, blocked()),
-            (PreToolUse, Deny, Some("no"), Some("end"), denied()),
-            // A gate that knows permissions goes on and ends the run afterwards.
-            (PreToolUse, Silent, None, Some("end"), Decision::Proceed),
-            (PreToolUse, Ask, None, Some("end"), ask),
-            (UserPromptSubmit, Silent, Some("no"), None, blocked()),
-            (
-                BeforeLlmCall,
-                Silent,
-                None,
-                Some("end"),
-                stop("end", "r", StopKind::RunEnded),
-            ),
-            (PostToolUse, Silent, None, Some("end"), Decision::Proceed),
-        ];
-        for (event, permission, block, stop_run, decision) in rows {
-            let outcome = AnyOutcome {
-                permission,
-                permission_reason: Some("said so".to_owned()),
-                permission_by: Some("p".into()),
-                block: block.map(str::to_owned),
-                blocked_by: block.map(|_| "b".into()),
-                stop_run: stop_run.map(str::to_owned),
-                run_stopped_by: stop_run.map(|_| "r".into()),
-                ..AnyOutcome::default()
-            };
-            assert_eq!(event.info().decision(&outcome), decision, "{event:?}");
-        }
-    }
-
-    #[test]
-    fn a_stop_by_a_hook_that_failed_says_so() {
-        let outcome = AnyOutcome {
-            block: Some("timed out".to_owned()),
-            blocked_by: Some("slow".into()),
-            failures: vec![Failure {
-                hook: "slow".into(),
-                cause: "timed out".to_owned(),
-                let_through: false,
-            }],
-            ..AnyOutcome::default()
-        };
-        let decision = EventKind::UserPromptSubmit.info().decision(&outcome);
-        assert_eq!(decision, stop("timed out", "slow", StopKind::Failed));
-    }
-
-    #[test]
-    fn a_reason_is_never_empty() {
-        for (permission, reason) in [
-            (Permission::Ask, None),
-            (Permission::Ask, Some("  ")),
-            (Permission::Deny, None),
-            (Permission::Deny, Some("")),
-        ] {
-            let outcome = AnyOutcome {
-                permission,
-                permission_reason: reason.map(str::to_owned),
-                ..AnyOutcome::default()
-            };
-            let decision = EventKind::PreToolUse.info().decision(&outcome);
-            assert_eq!(
-                decision.reason(),
-                Some(NO_REASON),
-                "{permission:?} {reason:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn the_wire_form_is_flat() {
-        let json = serde_json::to_value(stop("no", "h", StopKind::Denied)).unwrap();
-        let expected = serde_json::json!({
-            "decision": "stop", "reason": "no", "by": "h", "kind": "denied",
-        });
-        assert_eq!(json, expected);
-    }
 }

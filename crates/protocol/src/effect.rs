@@ -1,101 +1,30 @@
-//! What one handler answers.
+//! What one handler answers, typed by the event.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::JsonObject;
-use crate::capability::{Capability, honours};
+use crate::any_effect::AnyEffect;
+use crate::capability::honours;
 use crate::catalogue::{Event, Supplies};
 use crate::message::Message;
-use crate::permission::{Permission, Verdict};
+use crate::permission::Permission;
 
-/// An answer of any event, as it stands on the wire.
+/// What one handler answers to event `E`. By default, the handler has no opinion, which costs no
+/// allocation.
 ///
-/// Which keys an event honours is in its row of the catalogue; the engine refuses the others.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AnyEffect {
-    /// Allow, ask or deny.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission: Option<Verdict>,
-    /// Stop the operation, with the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub block: Option<String>,
-    /// New values for fields of the payload.
-    #[serde(skip_serializing_if = "JsonObject::is_empty")]
-    pub rewrite: JsonObject,
-    /// Text for the model.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context: Vec<String>,
-    /// Whole messages for the model.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub inject: Vec<Message>,
-    /// User messages that keep the agent going.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub follow_up: Vec<String>,
-    /// The hook did the work itself.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub handled: bool,
-    /// A finished product instead of the default one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub supply: Option<Value>,
-    /// Items for the event's lists, each an array.
-    #[serde(skip_serializing_if = "JsonObject::is_empty")]
-    pub collect: JsonObject,
-    /// End the agent run after this step, with the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_run: Option<String>,
-    /// Text for the human only.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
-    /// Annotations for the question that the user is asked.
-    #[serde(skip_serializing_if = "JsonObject::is_empty")]
-    pub metadata: JsonObject,
-}
-
-impl AnyEffect {
-    /// Says whether the effect changes nothing and says nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Sets the permission.
-    pub fn set_permission(&mut self, permission: Permission, reason: Option<String>) {
-        self.permission = Some(Verdict { permission, reason });
-    }
-
-    /// Returns the capabilities that the effect makes use of.
-    pub fn capabilities(&self) -> impl Iterator<Item = Capability> {
-        [
-            (Capability::Permission, self.permission.is_some()),
-            (Capability::Block, self.block.is_some()),
-            (Capability::Context, !self.context.is_empty()),
-            (Capability::Inject, !self.inject.is_empty()),
-            (Capability::FollowUp, !self.follow_up.is_empty()),
-            (Capability::Handled, self.handled),
-            (Capability::StopRun, self.stop_run.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(capability, used)| used.then_some(capability))
-    }
-
-    /// Says whether the effect stops the operation: a deny or a block.
-    pub fn is_stop(&self) -> bool {
-        self.block.is_some()
-            || self
-                .permission
-                .as_ref()
-                .is_some_and(|v| v.permission == Permission::Deny)
-    }
-}
-
-/// What one handler answers to event `E`. The default is no opinion, and costs no allocation.
+/// Only the methods that make sense for `E` compile.
 ///
-/// The methods that make sense for `E` exist; the others do not compile.
+/// ```
+/// use tenterhook_protocol::Effect;
+/// use tenterhook_protocol::event::{PreToolUse, TurnStart};
+///
+/// let _: Effect<PreToolUse> = Effect::deny("no sudo here");
+/// let _: Effect<PreToolUse> = Effect::ask("it publishes your work").context("the branch is protected");
+/// let _: Effect<TurnStart> = Effect::none();
+/// ```
 pub struct Effect<E> {
     parts: Option<Box<AnyEffect>>,
     event: PhantomData<fn() -> E>,
@@ -128,7 +57,7 @@ impl<E> Clone for Effect<E> {
     }
 }
 
-/// A handler that answers nothing has no opinion.
+/// A handler that returns nothing has no opinion.
 impl<E> From<()> for Effect<E> {
     fn from((): ()) -> Self {
         Self::default()
@@ -136,19 +65,19 @@ impl<E> From<()> for Effect<E> {
 }
 
 impl<E: Event> Effect<E> {
-    /// Makes an effect of no opinion.
+    /// Creates an effect without an opinion.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Adds a text for the human; the model does not see it.
+    /// Adds a notice for the user. The model does not see it.
     #[must_use]
     pub fn notice(mut self, text: impl Into<String>) -> Self {
         self.parts().notices.push(text.into());
         self
     }
 
-    /// Gives up the type; an effect of no opinion is `None`.
+    /// Removes the type parameter. Returns `None` if the handler has no opinion.
     pub fn into_any(self) -> Option<Box<AnyEffect>> {
         self.parts
     }
@@ -157,8 +86,8 @@ impl<E: Event> Effect<E> {
         self.parts.get_or_insert_default()
     }
 
-    /// Adds a new value for a field. A value without a JSON form becomes null, which the engine then
-    /// refuses as the wrong type of any field that is not optional.
+    /// Adds a new value for a field. A value that cannot be represented in JSON becomes null, which
+    /// the engine then rejects for any field that is not optional.
     pub(crate) fn rewriting<T: Serialize>(mut self, field: &str, value: &T) -> Self {
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         self.parts().rewrite.insert(field.to_owned(), value);
@@ -181,22 +110,23 @@ impl<E: Event> Effect<E> {
 }
 
 impl<E: honours::Permission> Effect<E> {
-    /// Lets the operation go on without a question, unless another hook says ask or deny.
+    /// Allows the operation without a question, unless another hook asks or denies.
     pub fn allow() -> Self {
         Self::permission(Permission::Allow, None)
     }
 
-    /// Leaves the operation to the user.
+    /// Leaves the decision to the user.
     pub fn ask(reason: impl Into<String>) -> Self {
         Self::permission(Permission::Ask, Some(reason.into()))
     }
 
-    /// Denies the operation; the model is told the reason.
+    /// Denies the operation. The model sees the reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::permission(Permission::Deny, Some(reason.into()))
     }
 
-    /// Adds a line to the question that the user may be asked. Of two hooks with one key the last one counts.
+    /// Adds a line to the question that the user may be asked. If two hooks add the same key, the
+    /// last one counts.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         let text = Value::String(text.into());
@@ -212,7 +142,8 @@ impl<E: honours::Permission> Effect<E> {
 }
 
 impl<E: honours::Block> Effect<E> {
-    /// Stops the operation.
+    /// Stops the operation. The reason is shown to the user, or to the model if it made the
+    /// request.
     pub fn block(reason: impl Into<String>) -> Self {
         let mut effect = Self::default();
         effect.parts().block = Some(reason.into());
@@ -239,7 +170,7 @@ impl<E: honours::Inject> Effect<E> {
 }
 
 impl<E: honours::FollowUp> Effect<E> {
-    /// Adds a user message that keeps the agent going.
+    /// Adds a user message that keeps the agent working.
     #[must_use]
     pub fn follow_up(mut self, text: impl Into<String>) -> Self {
         self.parts().follow_up.push(text.into());
@@ -248,7 +179,7 @@ impl<E: honours::FollowUp> Effect<E> {
 }
 
 impl<E: honours::Handled> Effect<E> {
-    /// Says that the hook did the work itself.
+    /// Declares that the hook did the work itself, so the host must not do it.
     pub fn handled() -> Self {
         let mut effect = Self::default();
         effect.parts().handled = true;
@@ -266,7 +197,7 @@ impl<E: honours::StopRun> Effect<E> {
 }
 
 impl<E: Supplies> Effect<E> {
-    /// Supplies the finished product.
+    /// Supplies the finished product, so the host does not create one.
     pub fn supply(product: &E::Product) -> Self {
         let mut effect = Self::default();
         effect.parts().supply = serde_json::to_value(product).ok();

@@ -1,8 +1,20 @@
-//! The events, one struct each, grouped as the catalogue page groups them.
+//! The events, one struct each, in the same groups as the catalogue page.
 //!
-//! Every struct is the payload only; what all events share is the [`Envelope`](crate::Envelope).
-//! Fields are public and every struct has a default, so a host writes
-//! `PreToolUse { tool_name, tool_input, ..Default::default() }`.
+//! Each struct holds only the payload. The [`Envelope`](crate::Envelope) holds what all events
+//! share. `new` takes the required fields, and a `with_…` method sets each optional one. Fields are
+//! public, and later versions may add more:
+//!
+//! ```
+//! use tenterhook_protocol::event::PreToolUse;
+//!
+//! let event = PreToolUse::new("shell")
+//!     .with_tool_use_id("call_1")
+//!     .with_tool_input([("cmd", "ls")]);
+//! assert_eq!(event.tool_name, "shell");
+//! ```
+//!
+//! The table in each event's documentation is its row of the catalogue. Hooks may add a
+//! [notice](crate::Effect::notice) to every event.
 
 mod agent;
 mod compaction;

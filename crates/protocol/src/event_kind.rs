@@ -1,9 +1,8 @@
-//! The closed list of events and their names.
+//! The fixed list of events and their names.
 
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -12,7 +11,7 @@ use crate::catalogue::{AnyEvent, Event, EventInfo};
 use crate::event;
 use crate::id::{CustomName, InvalidName};
 
-/// Declares the list. The order is that of the catalogue page.
+/// Declares the list, in the order of the catalogue page.
 macro_rules! event_kinds {
     ($($name:ident),+ $(,)?) => {
         /// An event of the catalogue, or `Custom` for every user-defined one.
@@ -35,9 +34,11 @@ macro_rules! event_kinds {
                 Ok(match self { $( Self::$name => Box::new(serde_json::from_value::<event::$name>(payload)?) ),+ })
             }
 
-            /// Returns the JSON Schema of the payload.
+            /// Returns the JSON Schema of the payload. Requires the feature `schema`.
+            #[cfg(feature = "schema")]
             pub fn payload_schema(self) -> schemars::Schema {
-                match self { $( Self::$name => schemars::schema_for!(event::$name) ),+ }
+                let schema = match self { $( Self::$name => schemars::schema_for!(event::$name) ),+ };
+                crate::schema::without_table(schema)
             }
         }
     };
@@ -114,6 +115,7 @@ event_kinds! {
     ChannelConnect,
     ChannelDisconnect,
     MessageReceive,
+    MessageDeliver,
     MessageSend,
     MessageCancel,
     GatewayError,
@@ -140,7 +142,7 @@ event_kinds! {
 }
 
 impl EventKind {
-    /// How many kinds there are: the length of a table indexed by [`EventKind::index`].
+    /// The number of kinds, which is the length of a table indexed by [`EventKind::index`].
     pub const COUNT: usize = Self::ALL.len();
 
     /// Returns the position in the catalogue.
@@ -149,7 +151,7 @@ impl EventKind {
     }
 }
 
-/// Returns every row of the catalogue but that of user-defined events.
+/// Returns every row of the catalogue except the row of user-defined events.
 pub fn events() -> impl Iterator<Item = &'static EventInfo> {
     EventKind::ALL
         .iter()
@@ -157,7 +159,7 @@ pub fn events() -> impl Iterator<Item = &'static EventInfo> {
         .map(|kind| kind.info())
 }
 
-/// The name of an event: of the catalogue, or `x-<vendor>.<name>`.
+/// The name of an event: a name of the catalogue, or `x-<vendor>.<name>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventName {
     /// An event of the catalogue.
@@ -175,7 +177,7 @@ impl EventName {
         }
     }
 
-    /// Returns the kind; every user-defined event has the same one.
+    /// Returns the kind. All user-defined events have the same kind.
     pub fn kind(&self) -> EventKind {
         match self {
             Self::Known(kind) => *kind,
@@ -201,17 +203,17 @@ impl fmt::Display for EventName {
     }
 }
 
-/// The text names no event.
+/// The error for text that is not the name of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ParseEventNameError {
-    /// It is not in the catalogue.
+    /// The name is not in the catalogue.
     #[error("unknown event `{found}`")]
     Unknown {
         /// What was given.
         found: String,
     },
-    /// It starts like a user-defined event and is none.
+    /// The name starts like the name of a user-defined event, but is invalid.
     #[error(transparent)]
     Custom(#[from] InvalidName),
 }
@@ -246,7 +248,8 @@ impl<'de> Deserialize<'de> for EventName {
     }
 }
 
-impl JsonSchema for EventName {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for EventName {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "EventName".into()
     }
@@ -262,10 +265,11 @@ impl JsonSchema for EventName {
     }
 }
 
-/// Makes an event from its name and its payload.
+/// Creates an event from its name and its payload.
 ///
 /// # Errors
-/// When the payload is not that of the event: a field is missing, unknown, or of the wrong type.
+/// Fails if the payload does not match the event: a field is missing, unknown, or of the wrong
+/// type.
 pub fn parse_event(
     name: &EventName,
     payload: Value,
@@ -277,59 +281,5 @@ pub fn parse_event(
             event.payload = serde_json::from_value(payload)?;
             Ok(Box::new(event))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::{EventClass, Run};
-
-    #[test]
-    fn every_row_stands_at_its_own_place_under_its_own_name() {
-        let names: BTreeSet<&str> = EventKind::ALL.iter().map(|kind| kind.info().name).collect();
-        assert_eq!(names.len(), EventKind::COUNT);
-        for (index, kind) in EventKind::ALL.iter().enumerate() {
-            assert_eq!((kind.index(), kind.info().kind), (index, *kind));
-        }
-    }
-
-    #[test]
-    fn names_are_read_back() {
-        for info in events() {
-            assert_eq!(info.name.parse(), Ok(EventName::Known(info.kind)));
-        }
-        assert_eq!(
-            "x-acme.deploy".parse::<EventName>().map(|name| name.kind()),
-            Ok(EventKind::Custom)
-        );
-        assert!("pre_tool_usee".parse::<EventName>().is_err());
-    }
-
-    #[test]
-    fn events_with_rewrites_run_in_series() {
-        for info in events().filter(|info| !info.rewrites.is_empty()) {
-            assert_eq!(info.run, Run::Series, "{}", info.name);
-        }
-    }
-
-    #[test]
-    fn every_gate_can_stop_something() {
-        for info in events().filter(|info| info.class == EventClass::Gate) {
-            assert!(info.can_stop(), "{}", info.name);
-        }
-    }
-
-    #[test]
-    fn payloads_refuse_unknown_and_missing_fields() {
-        let name = EventName::Known(EventKind::PreToolUse);
-        let missing =
-            parse_event(&name, serde_json::json!({"tool_input": {}})).expect_err("no tool_name");
-        assert!(missing.to_string().contains("tool_name"), "{missing}");
-        let unknown =
-            parse_event(&name, serde_json::json!({"tool_nme": "shell"})).expect_err("misspelled");
-        assert!(unknown.to_string().contains("tool_nme"), "{unknown}");
     }
 }

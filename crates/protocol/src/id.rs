@@ -1,22 +1,26 @@
-//! Ids as types, so that a session id is never passed where a tool use id is meant.
+//! Ids as distinct types, so that the compiler rejects a session id where a tool call id is
+//! expected.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
-/// Declares an id that is text chosen by the host.
+use crate::field::into_field;
+use crate::field_info::field_values;
+
+/// Declares an id that is a string chosen by the host.
 macro_rules! text_id {
     ($( $(#[$meta:meta])* $name:ident ),+ $(,)?) => { $(
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(transparent)]
-        #[schemars(transparent)]
-        pub struct $name(#[schemars(with = "String")] Arc<str>);
+        #[cfg_attr(feature = "schema", schemars(transparent))]
+        pub struct $name(#[cfg_attr(feature = "schema", schemars(with = "String"))] Arc<str>);
 
         impl $name {
             /// Wraps `text` unchanged.
@@ -38,6 +42,9 @@ macro_rules! text_id {
             fn from(text: String) -> Self { Self::new(text) }
         }
 
+        into_field! { $name: &str, String; }
+        field_values! { Other: $name; }
+
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str { &self.0 }
         }
@@ -51,34 +58,33 @@ macro_rules! text_id {
 text_id! {
     /// Identifies one session of a host.
     SessionId,
-    /// Identifies one tool call of a model, as the provider named it.
+    /// Identifies one tool call of a model. The provider chooses the id.
     ToolUseId,
     /// Identifies one agent of a host.
     AgentId,
     /// Identifies one entry of a session's tree.
     EntryId,
-    /// Identifies one task given to a subagent.
+    /// Identifies one task that a subagent was given.
     TaskId,
-    /// Identifies one hook of a registry: its configured name, or where it stands.
+    /// Identifies one hook of a registry: its configured name, or its position if it has no name.
     HookId,
 }
 
 impl SessionId {
-    /// Makes an id that no other session has (UUID version 7, ordered by time).
+    /// Creates a unique id: a UUID version 7, which sorts by time.
     pub fn generate() -> Self {
         Self::new(Uuid::now_v7().to_string())
     }
 }
 
-/// Identifies one dispatched event: a UUID of version 7, so ids sort by time.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+/// Identifies one dispatched event. It is a UUID version 7, so ids sort by time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct EventId(#[schemars(with = "String")] Uuid);
+pub struct EventId(#[cfg_attr(feature = "schema", schemars(with = "String"))] Uuid);
 
 impl EventId {
-    /// Makes a fresh id.
+    /// Creates a new id.
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
@@ -90,14 +96,16 @@ impl fmt::Display for EventId {
     }
 }
 
-/// The name of a user-defined event: `x-<vendor>.<name>`, each part of `a-z`, `0-9`, `_` and `-`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+/// The name of a user-defined event: `x-<vendor>.<name>`. Each part consists of `a-z`, `0-9`, `_`
+/// and `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-#[schemars(transparent)]
-pub struct CustomName(#[schemars(with = "String")] Arc<str>);
+#[cfg_attr(feature = "schema", schemars(transparent))]
+pub struct CustomName(#[cfg_attr(feature = "schema", schemars(with = "String"))] Arc<str>);
 
 impl CustomName {
-    /// Returns the whole name, `x-` included.
+    /// Returns the whole name, including `x-`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -109,13 +117,13 @@ impl fmt::Display for CustomName {
     }
 }
 
-/// The text is no name of a user-defined event.
+/// The error for text that is not the name of a user-defined event.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{found}` is no name of a user-defined event: expected `x-<vendor>.<name>`, each part of the characters a-z, 0-9, `_`, `-`"
+    "invalid event name `{found}`: expected `x-<vendor>.<name>`, with only a-z, 0-9, `_` and `-` in each part"
 )]
 pub struct InvalidName {
-    /// What was given.
+    /// The text that was given.
     pub found: String,
 }
 
@@ -148,27 +156,5 @@ impl<'de> Deserialize<'de> for CustomName {
         String::deserialize(deserializer)?
             .parse()
             .map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn custom_names_have_a_vendor_and_a_name() {
-        for (text, valid) in [
-            ("x-acme.deploy", true),
-            ("x-acme.deploy.done", true),
-            ("x-ac-me.de_ploy2", true),
-            ("x-acme", false),
-            ("acme.deploy", false),
-            ("x-.deploy", false),
-            ("x-acme.", false),
-            ("x-Acme.deploy", false),
-            ("x-acme..deploy", false),
-        ] {
-            assert_eq!(text.parse::<CustomName>().is_ok(), valid, "{text}");
-        }
     }
 }

@@ -1,61 +1,70 @@
-//! The journal's record format, one JSON object a line.
+//! The record format of the journal, with one JSON object per line.
 //!
-//! A dispatch writes one [`RunRecord`] for every hook that its plan held and then one [`DispatchRecord`].
-//! Readers ignore keys that they do not know; [`FORMAT_VERSION`] grows when a key changes its meaning.
+//! A dispatch writes one [`RunRecord`] for every hook of its plan, followed by one
+//! [`DispatchRecord`]. Readers ignore keys that they do not know. [`FORMAT_VERSION`] increases when
+//! a key changes its meaning.
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::JsonObject;
+use crate::any_outcome::Failure;
 use crate::id::{EventId, HookId, SessionId, ToolUseId};
-use crate::outcome::Failure;
+
+use crate::message::Usage;
 use crate::permission::Permission;
 use crate::wire_enum::wire_enum;
 
-/// The version of the format.
+/// The version of the record format.
 pub const FORMAT_VERSION: u32 = 1;
 
 wire_enum! {
     /// How one run of one handler ended.
     pub enum RunStatus {
-        /// It answered.
+        /// The handler answered.
         #[default] Completed = "completed",
-        /// It failed; the cause says how.
+        /// The handler failed. The cause is recorded.
         Failed = "failed",
-        /// Its deadline passed.
+        /// The handler exceeded its deadline.
         TimedOut = "timed_out",
         /// The dispatch was cancelled.
         Cancelled = "cancelled",
-        /// It was not started, because a hook before it ended the dispatch.
+        /// The handler was not started, because an earlier hook ended the dispatch.
         Skipped = "skipped",
     }
 }
 
 /// One line of a journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JournalRecord {
-    /// One hook of a dispatch.
+    /// One hook run of a dispatch.
     Run(RunRecord),
     /// A whole dispatch.
     Dispatch(DispatchRecord),
     /// A source of hooks that the user disabled or enabled.
     Source(SourceRecord),
+    /// A line that a hook printed.
+    Output(OutputRecord),
+    /// A model call of a script.
+    ModelCall(ModelCallRecord),
 }
 
 /// What happened to one hook of a dispatch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
-    /// [`FORMAT_VERSION`] of the writer.
+    /// The [`FORMAT_VERSION`] that the writer used.
     pub v: u32,
-    /// The dispatched event.
+    /// The id of the dispatched event.
     pub event_id: EventId,
-    /// Its name.
+    /// The name of the event.
     pub event: String,
-    /// The hook.
+    /// The id of the hook.
     pub hook: HookId,
-    /// Where the hook comes from, for a person.
+    /// Where the hook comes from, in a form that people can read.
     pub source: String,
     /// The kind of its handler.
     pub handler: String,
@@ -64,69 +73,76 @@ pub struct RunRecord {
     /// What went wrong, or which hook ended the dispatch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What the hook answered, in one word: `none`, `allow`, `deny`, `rewrite` … `withhold` is a failure that
-    /// replaced the event's result by a notice.
+    /// The hook's answer in one word: `none`, `allow`, `deny`, `rewrite` … `withhold` means that
+    /// the hook failed and a notice replaced the event's result.
     pub effect: String,
-    /// The reason of a permission, block or stop.
+    /// The reason of a permission, a block or a request to end the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The hook failed on a gate and its policy let the operation through.
+    /// Whether the hook failed on a gate and its policy let the operation continue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub let_through: bool,
-    /// Text that the hook gave the model, in bytes.
+    /// The size of the text that the hook added for the model, in bytes.
     #[serde(default)]
     pub context_bytes: u64,
-    /// How long the run took, in milliseconds.
+    /// The duration of the run, in milliseconds.
     pub duration_ms: f64,
 }
 
-/// What came of a dispatch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The result of a whole dispatch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DispatchRecord {
-    /// [`FORMAT_VERSION`] of the writer.
+    /// The [`FORMAT_VERSION`] that the writer used.
     pub v: u32,
-    /// The dispatched event.
+    /// The id of the dispatched event.
     pub event_id: EventId,
-    /// Its name.
+    /// The name of the event.
     pub event: String,
-    /// Its position among the session's dispatched events.
+    /// The event's position among the session's dispatched events, starting at 1.
     pub sequence: u64,
     /// When the dispatch began.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub timestamp: Timestamp,
-    /// The session.
+    /// The id of the session.
     pub session_id: SessionId,
-    /// The agent's name.
+    /// The name of the agent.
     pub agent: String,
-    /// What matchers looked at: the tool's name, the source …
+    /// The value that matchers checked, such as the tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The tool call, where the event belongs to one.
+    /// The id of the tool call that the event belongs to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<ToolUseId>,
-    /// The folded permission.
+    /// The strongest permission that a hook gave.
     pub permission: Permission,
-    /// The operation must not happen.
+    /// Whether hooks stopped the operation.
     pub stopped: bool,
-    /// Why.
+    /// The reason of the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The fields that hooks changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewritten: Vec<String>,
-    /// Hooks that failed.
+    /// The hooks that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// How many hooks the plan held.
+    /// The number of hooks in the plan.
     pub hooks: u32,
-    /// How long the dispatch took, in milliseconds.
+    /// The values that the host added to the event: its `extra`.
+    #[serde(default, skip_serializing_if = "JsonObject::is_empty")]
+    pub extra: JsonObject,
+    /// The values that the host added to all events of the session.
+    #[serde(default, skip_serializing_if = "JsonObject::is_empty")]
+    pub origin_extra: JsonObject,
+    /// The duration of the dispatch, in milliseconds.
     pub duration_ms: f64,
 }
 
 wire_enum! {
     /// What the user did with a source of hooks.
     pub enum SourceAction {
-        /// Its hooks do not run from now on.
+        /// From now on, its hooks do not run.
         #[default] Disabled = "disabled",
         /// Its hooks run again.
         Enabled = "enabled",
@@ -134,15 +150,83 @@ wire_enum! {
 }
 
 /// A source of hooks that the user disabled or enabled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceRecord {
-    /// [`FORMAT_VERSION`] of the writer.
+    /// The [`FORMAT_VERSION`] that the writer used.
     pub v: u32,
     /// When it happened.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub timestamp: Timestamp,
-    /// What the user did.
+    /// Whether the user disabled or enabled the source.
     pub action: SourceAction,
-    /// The file or folder.
+    /// The path of the file or folder.
     pub path: String,
+}
+
+/// A line that the hooks of a worker printed or logged. It belongs to no particular event, because
+/// hooks also print while they are loaded and between events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutputRecord {
+    /// The [`FORMAT_VERSION`] that the writer used.
+    pub v: u32,
+    /// When the line arrived.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub timestamp: Timestamp,
+    /// The name of the worker or extension.
+    pub worker: String,
+    /// The line, without its end. A long line is cut.
+    pub line: String,
+}
+
+impl OutputRecord {
+    /// Creates the record of a line that has just arrived.
+    pub fn now(worker: impl Into<String>, line: impl Into<String>) -> Self {
+        Self {
+            v: FORMAT_VERSION,
+            timestamp: Timestamp::now(),
+            worker: worker.into(),
+            line: line.into(),
+        }
+    }
+}
+
+/// A model call that a script made through its host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelCallRecord {
+    /// The [`FORMAT_VERSION`] that the writer used.
+    pub v: u32,
+    /// When the call ended.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub timestamp: Timestamp,
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// The tokens that the call used, if the service reported them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The cost in US dollars, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The duration of the call, in milliseconds.
+    pub duration_ms: f64,
+}
+
+impl ModelCallRecord {
+    /// Creates the record of a call that has just ended.
+    pub fn now(model: impl Into<String>, duration_ms: f64) -> Self {
+        Self {
+            v: FORMAT_VERSION,
+            timestamp: Timestamp::now(),
+            model: model.into(),
+            usage: None,
+            cost: None,
+            error: None,
+            duration_ms,
+        }
+    }
 }

@@ -1,69 +1,82 @@
-//! Messages, tool calls and tool results as every event and provider of the engine shows them.
+//! Messages, tool calls and tool results, in the form that events and providers share.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonObject;
+use crate::content::{ContentBlock, Image};
+use crate::field::{IntoField, extra_setter, into_field, setters};
+use crate::field_info::field_values;
 use crate::id::ToolUseId;
 use crate::wire_enum::wire_enum;
 
 wire_enum! {
-    /// Who speaks in a message.
+    /// The author of a message.
     pub enum Role {
-        /// The human, or a program in the human's place.
+        /// The user, or a program that acts as the user.
         #[default] User = "user",
         /// The model.
         Assistant = "assistant",
-        /// Instructions of the host.
+        /// The host, which gives instructions.
         System = "system",
-        /// The result of a tool call.
+        /// A tool, which returns the result of a call.
         Tool = "tool",
     }
 }
 
 /// One message of a conversation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Message {
-    /// Who speaks.
+    /// The author of the message.
     pub role: Role,
-    /// The text. Empty where the message is only tool calls.
+    /// The text. Empty if the message consists only of tool calls.
     #[serde(default)]
     pub content: String,
-    /// What the model wrote as its reasoning, if the provider shows it.
+    /// The reasoning that the model wrote, if the provider exposes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// Images beside the text.
+    /// Images that came with the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Tool calls that the model asks for.
+    /// Content after the text and the images, in order. If a message has text between images or
+    /// documents, the host puts the first text into `content` and the rest here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<ContentBlock>,
+    /// Tool calls that the model requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// On a tool message: the call that it answers.
+    /// In a tool message: the call that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<ToolUseId>,
-    /// On a tool message: the call failed.
+    /// In a tool message: whether the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// Other values of the host's message, such as a `name` or a cache marker.
+    #[serde(default, skip_serializing_if = "JsonObject::is_empty")]
+    pub extra: JsonObject,
 }
 
-/// The messages of a conversation, in order and shared: a copy costs the same however long they are.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// The messages of a conversation, in order. They are shared, so a copy costs the same for any
+/// length.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-#[schemars(inline)]
+#[cfg_attr(feature = "schema", schemars(inline))]
 pub struct Messages(Arc<Vec<Message>>);
 
 impl Messages {
-    /// Returns the messages for a change; they are copied if somebody else has them too.
+    /// Returns the messages as a vector. Copies them if they are shared.
     pub fn into_vec(self) -> Vec<Message> {
         Arc::unwrap_or_clone(self.0)
     }
 
-    /// Appends a message; the others are copied if somebody else has them too.
+    /// Appends a message. Copies the other messages if they are shared.
     pub fn push(&mut self, message: Message) {
         Arc::make_mut(&mut self.0).push(message);
     }
@@ -83,6 +96,13 @@ impl From<Vec<Message>> for Messages {
     }
 }
 
+into_field! { Messages: Vec<Message>; }
+
+field_values! {
+    List: Messages;
+    Other: Message, ToolResult, Usage;
+}
+
 impl FromIterator<Message> for Messages {
     fn from_iter<I: IntoIterator<Item = Message>>(messages: I) -> Self {
         Vec::from_iter(messages).into()
@@ -99,7 +119,7 @@ impl<'a> IntoIterator for &'a Messages {
 }
 
 impl Message {
-    /// Makes a message of `role` with text only.
+    /// Creates a message that contains only text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
         Self {
             role,
@@ -108,22 +128,22 @@ impl Message {
         }
     }
 
-    /// Makes a user message.
+    /// Creates a user message.
     pub fn user(content: impl Into<String>) -> Self {
         Self::text(Role::User, content)
     }
 
-    /// Makes a system message.
+    /// Creates a system message.
     pub fn system(content: impl Into<String>) -> Self {
         Self::text(Role::System, content)
     }
 
-    /// Makes an assistant message.
+    /// Creates an assistant message.
     pub fn assistant(content: impl Into<String>) -> Self {
         Self::text(Role::Assistant, content)
     }
 
-    /// Makes the answer to a tool call.
+    /// Creates the answer to a tool call.
     pub fn tool(call: ToolUseId, content: impl Into<String>, is_error: bool) -> Self {
         Self {
             tool_call_id: Some(call),
@@ -133,48 +153,83 @@ impl Message {
     }
 }
 
-/// An image in a message.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Image {
-    /// The media type, such as `image/png`.
-    pub media_type: String,
-    /// The bytes in base 64.
-    pub data: String,
+setters! {
+    Message {
+        reasoning (with_reasoning): Option<String>,
+        images (with_images): Vec<Image>,
+        parts (with_parts): Vec<ContentBlock>,
+        tool_calls (with_tool_calls): Vec<ToolCall>,
+        tool_call_id (with_tool_call_id): Option<ToolUseId>,
+        is_error (with_is_error): bool,
+    }
 }
+extra_setter! { Message }
 
-/// A tool call that a model asks for.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// A tool call that a model requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ToolCall {
     /// The provider's id of the call.
     pub id: ToolUseId,
     /// The tool's name.
     pub name: String,
-    /// The arguments. An object, unless the model wrote something else.
+    /// The arguments. This is an object, unless the model wrote something else.
     pub arguments: Value,
+    /// Other values of the host's call, such as the provider's signature. Hooks do not see them.
+    /// Values for hooks belong in the `extra` of an event or of its origin.
+    #[serde(default, skip_serializing_if = "JsonObject::is_empty")]
+    pub extra: JsonObject,
 }
 
-/// What a tool gave back.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+impl ToolCall {
+    /// Creates a call to the tool `name`.
+    pub fn new(id: impl IntoField<ToolUseId>, name: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            id: id.into_field(),
+            name: name.into(),
+            arguments,
+            extra: JsonObject::new(),
+        }
+    }
+}
+
+extra_setter! { ToolCall }
+
+/// The description of a tool that is offered to a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name that the model calls the tool by.
+    pub name: String,
+    /// The description of the tool for the model.
+    pub description: String,
+    /// The JSON Schema of the arguments.
+    pub schema: Value,
+}
+
+/// The result of a tool call.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ToolResult {
-    /// What the model sees.
+    /// The content that the model sees.
     #[serde(default)]
     pub content: Vec<ContentBlock>,
-    /// Structured facts for hooks and for the screen; the model does not see them.
+    /// Structured data for hooks and for the screen. The model does not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<JsonObject>,
-    /// The tool failed.
+    /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
-    /// The agent run ends after this tool call.
+    /// Whether the agent run ends after this tool call.
     #[serde(default)]
     pub terminate: bool,
 }
 
 impl ToolResult {
-    /// Makes a successful result of one text.
+    /// Creates a successful result that contains one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![ContentBlock::text(text)],
@@ -182,7 +237,7 @@ impl ToolResult {
         }
     }
 
-    /// Makes a failed result of one text.
+    /// Creates a failed result that contains one text block.
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             is_error: true,
@@ -190,7 +245,7 @@ impl ToolResult {
         }
     }
 
-    /// Returns the text blocks joined by line ends.
+    /// Returns all text blocks, joined by newlines.
     pub fn joined_text(&self) -> String {
         let texts: Vec<&str> = self
             .content
@@ -201,55 +256,53 @@ impl ToolResult {
     }
 }
 
-/// One piece of a tool result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-#[non_exhaustive]
-pub enum ContentBlock {
-    /// Text.
-    Text {
-        /// The text itself.
-        text: String,
-    },
-    /// An image.
-    Image {
-        /// The image itself.
-        image: Image,
-    },
+setters! {
+    ToolResult {
+        content (with_content): Vec<ContentBlock>,
+        details (with_details): Option<JsonObject>,
+        is_error (with_is_error): bool,
+        terminate (with_terminate): bool,
+    }
 }
 
-impl ContentBlock {
-    /// Makes a block of text.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into() }
-    }
+/// The token counts of one model call, as reported by the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Usage {
+    /// The number of tokens sent.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// The number of tokens received.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// The number of sent tokens that the provider read from its cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+    /// The number of sent tokens that the provider wrote to its cache.
+    #[serde(default)]
+    pub cached_write_tokens: u64,
+    /// The number of received tokens that were reasoning, if the provider reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
 
-    /// Returns the text, if it is text.
-    pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text { text } => Some(text),
-            Self::Image { .. } => None,
+impl Usage {
+    /// Creates the counts of a call that sent `input_tokens` and received `output_tokens`.
+    pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self {
+            input_tokens,
+            output_tokens,
+            ..Self::default()
         }
     }
 }
 
-/// Tokens of one model call, as the provider counted them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Usage {
-    /// Tokens sent.
-    #[serde(default)]
-    pub input_tokens: u64,
-    /// Tokens received.
-    #[serde(default)]
-    pub output_tokens: u64,
-    /// Sent tokens that the provider had cached.
-    #[serde(default)]
-    pub cached_input_tokens: u64,
-    /// Sent tokens that the provider wrote to its cache.
-    #[serde(default)]
-    pub cached_write_tokens: u64,
-    /// Received tokens that were reasoning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning_tokens: Option<u64>,
+setters! {
+    Usage {
+        cached_input_tokens (with_cached_input_tokens): u64,
+        cached_write_tokens (with_cached_write_tokens): u64,
+        reasoning_tokens (with_reasoning_tokens): Option<u64>,
+    }
 }

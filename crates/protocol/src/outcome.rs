@@ -1,12 +1,11 @@
-//! All effects of one dispatch, folded.
+//! The combined effects of one dispatch, typed by the event.
 
 use std::fmt;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonObject;
+use crate::any_outcome::{AnyOutcome, Failure};
 use crate::capability::honours;
 use crate::catalogue::{Event, GateEvent, Supplies};
 use crate::decision::Decision;
@@ -14,71 +13,29 @@ use crate::id::HookId;
 use crate::message::Message;
 use crate::permission::Permission;
 
-/// A hook that failed, and what the engine did about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
-    /// The hook.
-    pub hook: HookId,
-    /// What went wrong.
-    pub cause: String,
-    /// The hook stands on a gate and the operation went on all the same.
-    pub let_through: bool,
-}
-
-/// The outcome of a dispatch of any event.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct AnyOutcome {
-    /// The strongest permission given.
-    pub permission: Permission,
-    /// The first reason of that permission in configured order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_reason: Option<String>,
-    /// The hook that gave that permission first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_by: Option<HookId>,
-    /// The first block and its reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub block: Option<String>,
-    /// The hook that blocked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked_by: Option<HookId>,
-    /// The payload's fields that hooks changed, in the order of their first change.
-    pub rewritten: Vec<String>,
-    /// Text for the model, in configured order, empty texts left out.
-    pub context: Vec<String>,
-    /// Messages for the model.
-    pub inject: Vec<Message>,
-    /// User messages that keep the agent going.
-    pub follow_up: Vec<String>,
-    /// A hook did the work itself.
-    pub handled: bool,
-    /// The first product supplied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub supply: Option<Value>,
-    /// Items for the event's lists.
-    pub collect: JsonObject,
-    /// The first request to end the agent run, with its reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_run: Option<String>,
-    /// The hook that made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_stopped_by: Option<HookId>,
-    /// Text for the human.
-    pub notices: Vec<String>,
-    /// Annotations for the question that the user is asked; the last hook wins a key.
-    pub metadata: JsonObject,
-    /// The first hook whose failure withheld the event's result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub withheld_by: Option<HookId>,
-    /// Hooks that failed, in configured order.
-    pub failures: Vec<Failure>,
-}
-
-/// The outcome of a dispatch of event `E`. An outcome in which nothing happened costs no allocation.
+/// The outcome of a dispatch of event `E`. An outcome without effects costs no allocation.
+///
+/// ```
+/// use tenterhook_protocol::event::PreToolUse;
+/// use tenterhook_protocol::{Decision, Outcome};
+///
+/// /// Returns the call to run, including the hooks' changes, or the reason not to run it.
+/// fn follow(outcome: Outcome<PreToolUse>, asked: PreToolUse) -> Result<PreToolUse, String> {
+///     match outcome.decision() {
+///         Decision::Proceed => Ok(outcome.into_rewritten().unwrap_or(asked)),
+///         Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => Err(reason),
+///     }
+/// }
+///
+/// let unhooked = Outcome::default();
+/// assert!(follow(unhooked, PreToolUse::default()).is_ok());
+/// ```
 #[must_use = "an outcome may say that the operation must not happen"]
 pub struct Outcome<E> {
     parts: Option<Box<Parts<E>>>,
+    /// Not part of the box, because hooks without an opinion run often and must not cost an
+    /// allocation.
+    hooks_run: u32,
 }
 
 struct Parts<E> {
@@ -88,7 +45,10 @@ struct Parts<E> {
 
 impl<E> Default for Outcome<E> {
     fn default() -> Self {
-        Self { parts: None }
+        Self {
+            parts: None,
+            hooks_run: 0,
+        }
     }
 }
 
@@ -96,20 +56,35 @@ impl<E> fmt::Debug for Outcome<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.parts {
             Some(parts) => parts.any.fmt(f),
-            None => f.write_str("nothing"),
+            None => write!(f, "no effects from {} hooks", self.hooks_run),
         }
     }
 }
 
 impl<E> Outcome<E> {
-    /// Makes the outcome of a dispatch. `event` is kept if a hook changed it.
+    /// Creates the outcome of a dispatch. `event` is kept if a hook changed it.
     pub fn new(any: AnyOutcome, event: E) -> Self {
+        let hooks_run = any.hooks_run;
         let rewritten = (!any.rewritten.is_empty()).then_some(event);
-        if rewritten.is_none() && any == AnyOutcome::default() {
-            return Self::default();
+        let without_effects = AnyOutcome {
+            hooks_run,
+            ..AnyOutcome::default()
+        };
+        if rewritten.is_none() && any == without_effects {
+            return Self::without_effects(hooks_run);
         }
         Self {
             parts: Some(Box::new(Parts { any, rewritten })),
+            hooks_run,
+        }
+    }
+
+    /// Creates the outcome of a dispatch in which `hooks_run` hooks ran and none had an opinion. It
+    /// does not allocate.
+    pub fn without_effects(hooks_run: u32) -> Self {
+        Self {
+            parts: None,
+            hooks_run,
         }
     }
 
@@ -123,23 +98,40 @@ impl<E> Outcome<E> {
 }
 
 impl<E: Event> Outcome<E> {
-    /// Returns the event as the hooks left it, if one of them changed it.
+    /// Returns the event with the hooks' changes, or `None` if no hook changed it. The changes are
+    /// there for every decision, also to ask or to stop.
     pub fn rewritten(&self) -> Option<&E> {
         self.parts.as_deref()?.rewritten.as_ref()
     }
 
-    /// Returns the event as the hooks left it, if one of them changed it.
+    /// Returns the event with the hooks' changes, or `None` if no hook changed it. The changes are
+    /// there for every decision, also to ask or to stop.
     pub fn into_rewritten(self) -> Option<E> {
         self.parts?.rewritten
     }
 
-    /// Returns the texts for the human.
+    /// Returns the number of hooks that ran. 0 means that no hook matched, so none judged the
+    /// event. A hook without an opinion counts, a skipped hook does not. If one tool call stands
+    /// for several operations, each hook counts once for each operation.
+    ///
+    /// ```
+    /// use tenterhook_protocol::Outcome;
+    /// use tenterhook_protocol::event::PreToolUse;
+    ///
+    /// assert_eq!(Outcome::<PreToolUse>::default().hooks_run(), 0);
+    /// ```
+    pub fn hooks_run(&self) -> u32 {
+        self.hooks_run
+    }
+
+    /// Returns the texts for the user.
     pub fn notices(&self) -> &[String] {
         self.list(|any| &any.notices)
     }
 
-    /// Returns the hook whose failure withheld the event's result, if one did. [`rewritten`](Self::rewritten) then has a
-    /// notice instead of the result. A host that keeps other forms of the same value must drop them too.
+    /// Returns the hook whose failure withheld the event's result, if any.
+    /// [`rewritten`](Self::rewritten) then contains a notice instead of the result. If the host
+    /// keeps other copies of the result, it must drop them too.
     pub fn withheld_by(&self) -> Option<&HookId> {
         self.any().and_then(|any| any.withheld_by.as_ref())
     }
@@ -149,12 +141,19 @@ impl<E: Event> Outcome<E> {
         self.list(|any| &any.failures)
     }
 
-    /// Gives up the type.
+    /// Removes the type parameter.
     pub fn into_any(self) -> AnyOutcome {
-        self.parts.map(|parts| parts.any).unwrap_or_default()
+        match self.parts {
+            Some(parts) => parts.any,
+            None => AnyOutcome {
+                hooks_run: self.hooks_run,
+                ..AnyOutcome::default()
+            },
+        }
     }
 
-    /// Returns the items of one of the event's lists that have its type.
+    /// Returns the items that were added to one of the event's lists. Items of another type are
+    /// ignored.
     pub(crate) fn collected<T: serde::de::DeserializeOwned>(&self, list: &str) -> Vec<T> {
         let items = self
             .any()
@@ -177,14 +176,14 @@ impl<E: GateEvent> Outcome<E> {
 }
 
 impl<E: honours::Permission> Outcome<E> {
-    /// Returns whether a hook allowed the operation, so that a host need not ask a person. Meaningful only where
-    /// the [decision](Self::decision) is to proceed.
+    /// Returns whether a hook allowed the operation, so that the host does not need to ask a
+    /// person. This only means something if the [decision](Self::decision) is to proceed.
     pub fn is_allowed(&self) -> bool {
         self.any()
             .is_some_and(|any| any.permission == Permission::Allow)
     }
 
-    /// Returns annotations for the question that the user is asked.
+    /// Returns the annotations for the question that the user is asked.
     pub fn metadata(&self) -> Option<&JsonObject> {
         self.any()
             .map(|any| &any.metadata)
@@ -207,28 +206,28 @@ impl<E: honours::Inject> Outcome<E> {
 }
 
 impl<E: honours::FollowUp> Outcome<E> {
-    /// Returns the user messages that keep the agent going.
+    /// Returns the user messages that keep the agent working.
     pub fn follow_up(&self) -> &[String] {
         self.list(|any| &any.follow_up)
     }
 }
 
 impl<E: honours::Handled> Outcome<E> {
-    /// Says whether a hook did the work itself.
+    /// Returns whether a hook did the work itself.
     pub fn is_handled(&self) -> bool {
         self.any().is_some_and(|any| any.handled)
     }
 }
 
 impl<E: honours::StopRun> Outcome<E> {
-    /// Returns the reason to end the agent run after this step, if a hook asked for it.
+    /// Returns the reason to end the agent run after this step, if a hook requested it.
     pub fn stop_run(&self) -> Option<&str> {
         self.any().and_then(|any| any.stop_run.as_deref())
     }
 }
 
 impl<E: Supplies> Outcome<E> {
-    /// Returns the product that a hook supplied.
+    /// Returns the product that a hook supplied, if any.
     pub fn supplied(&self) -> Option<E::Product> {
         let supply = self.any()?.supply.as_ref()?;
         serde_json::from_value(supply.clone()).ok()

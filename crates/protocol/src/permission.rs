@@ -1,29 +1,19 @@
-//! The permission lattice.
+//! The permissions and their order of strength.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a gate says of an operation, in order of precedence: the strongest wins.
+/// A hook's permission for an operation, weakest first. The strongest permission of all hooks
+/// counts.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
-    /// No opinion; whoever asks next decides.
+    /// No opinion. The next step decides, such as another hook or a permission rule.
     #[default]
     None,
-    /// The operation may go on without a question.
+    /// The operation may continue without a question.
     Allow,
     /// The user decides.
     Ask,
@@ -35,7 +25,7 @@ impl Permission {
     /// Every value, weakest first.
     pub const ALL: [Self; 4] = [Self::None, Self::Allow, Self::Ask, Self::Deny];
 
-    /// Returns the spelling on the wire.
+    /// Returns the spelling in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -46,13 +36,14 @@ impl Permission {
     }
 }
 
-/// One hook's permission and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// One hook's permission and its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
-    /// The permission given.
+    /// The permission.
     pub permission: Permission,
-    /// Why, for the model and the user.
+    /// The reason, for the model and the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

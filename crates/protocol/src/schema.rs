@@ -1,17 +1,17 @@
-//! JSON Schema of the whole contract.
+//! The JSON Schema of the whole contract.
 
 use serde_json::{Value, json};
 
+use crate::any_effect::AnyEffect;
+use crate::any_outcome::AnyOutcome;
 use crate::capability::Capability;
 use crate::catalogue::{EventInfo, RewriteMode};
-use crate::effect::AnyEffect;
 use crate::envelope::Origin;
 use crate::event_kind::EventKind;
 use crate::journal::JournalRecord;
-use crate::outcome::AnyOutcome;
 
-/// Returns one document: for every event its payload and the keys of the effect that it honours, and the
-/// shapes that all events share.
+/// Returns one JSON document. It contains, for every event, its payload and the keys of the effect
+/// that it honours, and the types that all events share.
 pub fn schema() -> Value {
     let events: serde_json::Map<String, Value> = EventKind::ALL
         .iter()
@@ -28,6 +28,18 @@ pub fn schema() -> Value {
     })
 }
 
+/// Removes the catalogue's table from the description. Its links only work in the documentation of
+/// the crate, and the schema states the same facts next to the payload.
+pub(crate) fn without_table(mut schema: schemars::Schema) -> schemars::Schema {
+    let description = schema.get("description").and_then(Value::as_str);
+    let text = description.and_then(|text| text.split_once("\n\n| event |"));
+    if let Some((text, _)) = text {
+        let text = text.to_owned();
+        schema.insert("description".to_owned(), text.into());
+    }
+    schema
+}
+
 fn event_schema(kind: EventKind) -> Value {
     let info = kind.info();
     json!({
@@ -39,7 +51,8 @@ fn event_schema(kind: EventKind) -> Value {
     })
 }
 
-/// Returns the schema of what hooks of one event may answer: the keys of [`AnyEffect`] that it honours.
+/// Returns the schema of the answers to one event: the keys of [`AnyEffect`] that the event
+/// honours.
 fn effect_schema(info: &EventInfo) -> Value {
     let whole = schemars::schema_for!(AnyEffect).to_value();
     let always = ["notices", "metadata"].into_iter();
@@ -65,8 +78,8 @@ fn effect_schema(info: &EventInfo) -> Value {
             .iter()
             .map(|rewrite| {
                 let how = match rewrite.mode {
-                    RewriteMode::Replace => "takes the place of the old value",
-                    RewriteMode::Merge => "its keys take the place of the same keys",
+                    RewriteMode::Replace => "replaces the old value",
+                    RewriteMode::Merge => "its keys replace the same keys of the old value",
                 };
                 (rewrite.field.to_owned(), json!({ "description": how }))
             })
@@ -82,56 +95,4 @@ fn effect_schema(info: &EventInfo) -> Value {
         "additionalProperties": false,
         "$defs": whole.get("$defs"),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_effect_schema_holds_what_the_event_honours_and_nothing_else() {
-        let keys = |name: &str| {
-            let schema = schema();
-            let properties = schema
-                .pointer(&format!("/events/{name}/effect/properties"))
-                .cloned()
-                .unwrap();
-            let mut keys: Vec<String> = properties.as_object().unwrap().keys().cloned().collect();
-            keys.sort();
-            keys
-        };
-        assert_eq!(keys("turn_start"), ["context", "metadata", "notices"]);
-        assert_eq!(
-            keys("before_compaction"),
-            ["block", "metadata", "notices", "supply"]
-        );
-        assert_eq!(
-            keys("pre_tool_use"),
-            [
-                "block",
-                "context",
-                "metadata",
-                "notices",
-                "permission",
-                "rewrite",
-                "stop_run"
-            ]
-        );
-    }
-
-    #[test]
-    fn every_event_has_a_payload_schema() {
-        let schema = schema();
-        for kind in EventKind::ALL {
-            let payload = schema.pointer(&format!(
-                "/events/{}/payload",
-                kind.info().name.replace('/', "~1")
-            ));
-            assert!(
-                payload.is_some_and(Value::is_object),
-                "{}",
-                kind.info().name
-            );
-        }
-    }
 }

@@ -1,25 +1,32 @@
-//! One macro for closed sets of words on the wire.
+//! A macro for enums that are written as fixed words in JSON.
 
-/// Declares an enum whose variants have one spelling on the wire, in Rust and in the schema.
+/// Declares an enum whose variants have the same spelling in JSON, in Rust and in the schema. The
+/// literal after `reads` is another spelling that is read, but never written.
 macro_rules! wire_enum {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident { $( $(#[$vmeta:meta])* $variant:ident = $text:literal ),+ $(,)? }
+        pub enum $name:ident { $( $(#[$vmeta:meta])* $variant:ident = $text:literal $(reads $also:literal)? ),+ $(,)? }
     ) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
         #[non_exhaustive]
-        pub enum $name { $( $(#[$vmeta])* #[serde(rename = $text)] $variant ),+ }
+        pub enum $name { $( $(#[$vmeta])* #[serde(rename = $text $(, alias = $also)?)] $variant ),+ }
 
         impl $name {
             /// Every value, in the order of the catalogue.
             pub const ALL: &'static [Self] = &[$( Self::$variant ),+];
 
-            /// Returns the spelling on the wire.
+            /// Returns the spelling in JSON.
             pub const fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $text ),+ }
             }
+        }
+
+        impl $crate::field_info::FieldValue for $name {
+            const TYPE: $crate::FieldType = $crate::FieldType::Other;
+            const WORDS: &'static [&'static str] = &[$( $text ),+];
         }
 
         impl AsRef<str> for $name {

@@ -1,14 +1,14 @@
-// What handlers return, and what of it JSON would lose without a word.
+// Checks what handlers return, because JSON would silently drop some values.
 
-/** Says whether a value is an object that JSON has as a whole: not one of a class. */
+/** Returns whether a value is a plain object, which JSON represents completely, and not an instance of a class. */
 export function isPlain(value) {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
-  // Of another context, too.
+  // Plain objects of another context have a different prototype.
   return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
 }
 
-/** Names a value for a message. */
+/** Returns a short description of a value, for a message. */
 export function named(value) {
   if (typeof value === 'number') return String(value);
   if (Array.isArray(value)) return 'a list';
@@ -18,7 +18,7 @@ export function named(value) {
   return /^an /.test(name) ? name : `${/^[AEIO]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
-/** Returns what is wrong with a value that JSON leaves out or replaces, or nothing. */
+/** Returns a description of a value that JSON would omit or replace, or nothing for any other value. */
 function lost(value) {
   if (value === undefined) return 'undefined';
   if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return named(value);
@@ -27,13 +27,13 @@ function lost(value) {
   return isWritten || isPlain(value) ? undefined : named(value);
 }
 
-/** Returns an effect all of whose values JSON has; throws where one would be left out, as if the handler had not said it. */
+/** Returns an effect if JSON can represent all its values. Throws otherwise, because JSON would silently drop a part of it. */
 export function complete(effect) {
   const look = (value, place) => {
     for (const [key, inner] of Object.entries(value)) {
       const here = place === '' ? key : `${place}.${key}`;
       const problem = lost(inner);
-      if (problem) throw new TypeError(`the handler returned ${problem} as \`${here}\`, expected a value that JSON has`);
+      if (problem) throw new TypeError(`the handler returned ${problem} as \`${here}\`, expected a value that JSON can represent`);
       if (typeof inner === 'object' && inner !== null && typeof inner.toJSON !== 'function') look(inner, here);
     }
   };
@@ -41,7 +41,7 @@ export function complete(effect) {
   return effect;
 }
 
-/** Returns what an object of a class has, its getters too, as a plain object. */
+/** Returns the properties of an instance of a class, including getters, as a plain object. */
 export function readOut(value) {
   const read = { ...value };
   for (let kind = Object.getPrototypeOf(value); !isRoot(kind); kind = Object.getPrototypeOf(kind)) {

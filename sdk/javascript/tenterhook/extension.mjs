@@ -1,10 +1,15 @@
-// Extensions of pi: what they register, and what their handlers, tools and commands are given.
+// Runs extensions of pi: what they register, and what their handlers, tools and commands receive.
 //
-// What pi's objects answer at once is asked of the host while the extension waits; the rest are messages.
+// Values that pi's objects return synchronously are requested from the host while the extension
+// waits. Everything else is sent as messages.
 
 import { execFile } from 'node:child_process';
+import path from 'node:path';
 
 import { isPlain, named, readOut } from 'tenterhook/answer';
+import * as models from 'tenterhook/models';
+import { footerOf, rendered, watchAlerts } from 'tenterhook/render';
+import { displayOf, interfaceOf } from 'tenterhook/ui';
 
 /** Fields of an event that a handler may change in place. */
 const MUTABLE = {
@@ -13,13 +18,15 @@ const MUTABLE = {
   context: ['messages'],
   before_provider_request: ['payload'],
 };
+/** Events whose answers wait until the messages of their handlers have arrived, so that the agent still reads them. */
+const SENDING = new Set(['session_start', 'turn_end', 'agent_end', 'agent_settled']);
 /** Events that carry the signal of their call. */
 const CANCELLABLE = new Set(['session_before_compact', 'session_before_tree']);
-/** The most that a program which an extension runs may print, in bytes. */
+/** The maximum output of a program that an extension runs, in bytes. */
 const OUTPUT = 16 << 20;
 
 const listeners = new Map();
-/** How extensions of one worker talk to each other. */
+/** The event bus that extensions of one worker share. */
 const events = {
   on(channel, listener) {
     if (!listeners.has(channel)) listeners.set(channel, new Set());
@@ -39,64 +46,108 @@ const events = {
 
 const FLAGS = { boolean: 'boolean', string: 'string' };
 
-/** Loads an extension: calls its factory, and keeps what it registers. */
+/** Loads an extension by calling its factory, and stores what it registers. */
 export async function loadExtension(factory, host, flags, isLate) {
   const extension = {
     host, flags, isLate, isLoaded: false, hooks: [], tools: new Map(), commands: new Map(), declared: new Map(), warnings: [],
+    renderers: new Map(), sends: new Set(), lastSend: undefined, providers: new Map(),
   };
+  watchAlerts((code, text) => displayOf(host).alert(code, text));
+  models.attach(host);
   await factory(api(extension));
   extension.isLoaded = true;
   return extension;
 }
 
-/** Says what an extension registered. */
-export function describe({ hooks, tools, commands, declared, warnings }) {
+/** Describes what an extension registered. */
+export function describe({ hooks, tools, commands, declared, providers, warnings }) {
   const told = (map, tell) => [...map].map(([name, value]) => ({ name, ...tell(value) }));
   return {
     hooks: hooks.map(({ name, event }) => ({ name, event })),
-    tools: told(tools, ({ description, parameters }) => ({ description: String(description ?? ''), parameters })),
+    tools: [...tools.values()].map(describeTool),
     commands: told(commands, ({ description }) => ({ description: String(description ?? '') })),
     flags: told(declared, ({ type, description }) => ({ type, description: String(description ?? '') })),
+    providers: [...providers.values()].map(({ described }) => described),
     warnings,
   };
+}
+
+function describeTool({ name, description, parameters, renderCall, renderResult }) {
+  return {
+    name,
+    description: String(description ?? ''),
+    parameters,
+    renders_call: typeof renderCall === 'function',
+    renders_result: typeof renderResult === 'function',
+  };
+}
+
+/** Returns the lines of something that an extension renders itself: a call or result of a tool, or its footer. */
+export async function render(extension, { what, tool: name, input, result }, call) {
+  const { host, tools } = extension;
+  const { theme } = interfaceOf(host, call);
+  const tool = tools.get(name);
+  const lines = {
+    tool_call: () => rendered(() => tool?.renderCall?.(input, theme)),
+    tool_result: () => rendered(() => tool?.renderResult?.(result, { expanded: false, isPartial: false }, theme)),
+    footer: () => footerOf(host),
+  };
+  return { lines: lines[what]?.() ?? null };
 }
 
 function api(extension) {
   const { host } = extension;
   const registers = (what) => {
-    if (extension.isLoaded) throw new Error(`${what}: hooks, tools and commands are registered while the extension is loaded`);
+    if (!extension.isLoaded) return;
+    throw new Error(`${what}: hooks, tools, commands and providers must be registered while the extension loads`);
   };
   const acts = (what) => {
-    if (!extension.isLoaded) throw new Error(`${what}: the session is not initialized while the extension is loaded`);
+    if (!extension.isLoaded) throw new Error(`${what}: the session is not initialized while the extension loads`);
   };
   const has = (what, check, found) => {
     if (!check) throw new TypeError(`${what} got ${found}`);
   };
   const read = (key) => {
     acts(key);
-    return host.askNow('session/read', { what: [key] })[key];
+    return readNow(host, key);
   };
   const set = (key, value) => {
     acts(key);
-    return host.ask('session/set', { [key]: value });
+    return setLater(host, key, value);
   };
-  const unsupported = (what) => () => {
-    extension.warnings.push(`\`${what}\` has no effect here`);
+  /** Sets a value and waits until the host has it. No hook receives an event for it, so waiting is safe. */
+  const setNow = (key, value) => {
+    acts(key);
+    host.askNow('session/set', { [key]: value });
+  };
+  const send = (message, options) => {
+    const ask = () => host.ask('session/send', { ...message, deliver_as: options?.deliverAs ?? 'steer' });
+    // The host handles requests in parallel, so a message waits for the one before it.
+    const sent = extension.lastSend?.then(ask, ask) ?? ask();
+    extension.lastSend = sent;
+    extension.sends.add(sent);
+    const forget = () => {
+      extension.sends.delete(sent);
+      if (extension.lastSend === sent) extension.lastSend = undefined;
+    };
+    sent.then(forget, forget);
+    return sent;
   };
   return {
     on(event, handler) {
-      // Without its hook an extension may be a guard that looks away.
+      // An extension that lacks one of its hooks may be a guard that does not guard.
       if (extension.isLoaded) extension.isLate();
       registers('pi.on');
-      has('pi.on', typeof event === 'string', `a ${typeof event} as the name of an event, expected a text`);
+      has('pi.on', typeof event === 'string', `a ${typeof event} as the name of an event, expected a string`);
       has(`pi.on('${event}')`, typeof handler === 'function', `a ${typeof handler} as its handler, expected a function`);
       extension.hooks.push({ name: handler.name || event, event, handler });
     },
     registerTool(tool) {
-      registers('pi.registerTool');
       has('pi.registerTool', typeof tool?.name === 'string', 'a tool without a name');
       has(`tool \`${tool.name}\``, tool.parameters === undefined || typeof tool.parameters === 'object', `parameters that are a ${typeof tool.parameters}, expected a JSON Schema`);
       has(`tool \`${tool.name}\``, typeof tool.execute === 'function', 'no function `execute`');
+      // After the extension has loaded, the host checks the tool and offers it with the next request to the model.
+      if (extension.isLoaded) host.askNow('script/register', { script: host.script, tool: describeTool(tool) });
       extension.tools.set(tool.name, tool);
     },
     registerCommand(name, command) {
@@ -115,30 +166,50 @@ function api(extension) {
       if (given === undefined) return flag?.default;
       return flag && (flag.type === 'boolean' ? String(given) === 'true' : String(given));
     },
-    registerShortcut: unsupported('pi.registerShortcut'),
-    registerMessageRenderer: unsupported('pi.registerMessageRenderer'),
-    registerProvider: unsupported('pi.registerProvider'),
-    unregisterProvider: unsupported('pi.unregisterProvider'),
+    registerShortcut(shortcut, options) {
+      registers('pi.registerShortcut');
+      has(`shortcut \`${shortcut}\``, typeof options?.handler === 'function', 'no function `handler`');
+      const description = [`Shortcut ${shortcut}`, options.description].filter(Boolean).join(': ');
+      // A key that the terminal cannot send is still a command.
+      extension.commands.set(commandOf(shortcut), { description, handler: (_args, ctx) => options.handler(ctx) });
+    },
+    registerMessageRenderer(customType, renderer) {
+      if (typeof renderer === 'function') extension.renderers.set(String(customType), renderer);
+    },
+    // Entries are not shown, so their renderers are not needed.
+    registerEntryRenderer() {},
+    registerProvider(name, config) {
+      registers('pi.registerProvider');
+      models.registerProvider(extension, name, config);
+    },
+    unregisterProvider: (name) => models.unregisterProvider(extension, name),
     sendMessage(message, options) {
       acts('pi.sendMessage');
-      return host.ask('session/send', { content: message.content, custom_type: message.customType, ...sending(options) });
+      const { content, customType, display, details } = message;
+      const custom = { custom_type: String(customType ?? ''), display: display === true, details };
+      const renderer = custom.display && host.hasUI ? extension.renderers.get(custom.custom_type) : undefined;
+      if (renderer) {
+        const shown = { role: 'custom', ...message, timestamp: Date.now() };
+        custom.lines = rendered(() => renderer(shown, { expanded: false }, interfaceOf(host, {}).theme));
+      }
+      return send({ content, custom, trigger: options?.triggerTurn ?? false }, options);
     },
     sendUserMessage(content, options) {
       acts('pi.sendUserMessage');
-      return host.ask('session/send', { content, ...sending(options), trigger: true });
+      return send({ content, trigger: true }, options);
     },
     appendEntry(customType, data) {
       acts('pi.appendEntry');
       host.askNow('session/append', { custom_type: customType, data });
     },
-    setLabel: (entry, label) => set('label', { entry, label }),
+    setLabel: (entry, label) => setNow('label', { entry, label: label || undefined }),
     setSessionName: (name) => set('name', name),
     getSessionName: () => read('name'),
     getActiveTools: () => read('active_tools'),
     getAllTools: () => read('all_tools'),
-    setActiveTools: (tools) => set('active_tools', tools),
+    setActiveTools: (tools) => setNow('active_tools', tools),
     getCommands: () => read('commands'),
-    setModel: (model) => set('model', model).then(() => true, () => false),
+    setModel: (model) => set('model', models.ownModel(model)).then(() => true, () => false),
     getThinkingLevel: () => read('thinking_level'),
     setThinkingLevel: (level) => set('thinking_level', level),
     exec,
@@ -146,7 +217,29 @@ function api(extension) {
   };
 }
 
-const sending = (options) => ({ deliver_as: options?.deliverAs ?? 'steer', trigger: options?.triggerTurn ?? false });
+/** Returns the name of the command that a shortcut runs. Signs become `x` and their character code. */
+function commandOf(shortcut) {
+  const parts = String(shortcut).toLowerCase().split(/(?<=.)\+/);
+  const written = parts.map((part) => part.replace(/[^a-z0-9]/g, (sign) => `x${sign.codePointAt(0).toString(16)}`));
+  return `key:${written.join('-')}`;
+}
+
+/** What extensions have set and the host has not confirmed yet. Getters return it, as if it were set at once. */
+const unconfirmed = new Map();
+
+/** Reads a value of the session synchronously. */
+function readNow(host, key) {
+  return unconfirmed.has(key) ? unconfirmed.get(key) : host.askNow('session/read', { what: [key] })[key];
+}
+
+/** Sets a value of the session. Hooks receive an event for it, so the host cannot confirm it while the extension waits. */
+function setLater(host, key, value) {
+  const isReadable = ['name', 'thinking_level'].includes(key);
+  if (isReadable) unconfirmed.set(key, value);
+  return host.ask('session/set', { [key]: value }).finally(() => {
+    if (unconfirmed.get(key) === value) unconfirmed.delete(key);
+  });
+}
 
 /** Runs a program, without a shell. */
 function exec(command, args, options = {}) {
@@ -160,55 +253,46 @@ function exec(command, args, options = {}) {
   });
 }
 
-/** What pi's interface is where nobody can see or draw anything. */
-const NOTHING_TO_DRAW = [
-  'setStatus', 'setWidget', 'setTitle', 'setFooter', 'setHeader', 'setEditorText', 'setEditorComponent', 'pasteToEditor', 'setWorkingMessage',
-];
-
-function interfaceOf(host, call) {
-  const ask = async (what, params) => (await host.ask(`ui/${what}`, { ...params, call: call.id, behind: call.turn && [...call.turn] }))?.answer;
-  const ui = {
-    select: (title, options) => ask('select', { title, options }),
-    confirm: async (title, message) => (await ask('confirm', { title, message })) === true,
-    input: (title, placeholder) => ask('input', { title, placeholder }),
-    editor: (title, prefill) => ask('input', { title, placeholder: prefill }),
-    notify: (message, level) => void ask('notify', { message: String(message), level: level ?? 'info' }),
-    custom: () => Promise.resolve(undefined),
-    getEditorText: () => '',
-  };
-  for (const name of NOTHING_TO_DRAW) ui[name] = () => {};
-  return ui;
-}
-
-/** The session, as far as it may be read. */
+/** The part of the session that extensions may read. */
 function sessionManager(host) {
-  const read = (key) => host.askNow('session/read', { what: [key] })[key];
-  const entries = () => read('entries') ?? [];
-  const entry = (id) => entries().find((found) => found.id === id);
+  const read = (key) => readNow(host, key);
+  const entries = () => read('all_entries') ?? [];
+  const branch = () => read('entries') ?? [];
+  const directory = (file) => (file ? path.dirname(file) : undefined);
   return {
     getCwd: () => process.cwd(),
     getSessionId: () => read('id'),
     getSessionFile: () => read('file') ?? undefined,
-    getSessionDir: () => read('directory') ?? undefined,
+    getSessionDir: () => directory(read('file')),
     getSessionName: () => read('name') ?? undefined,
     getEntries: entries,
-    getEntry: entry,
-    getLeafId: () => entries().at(-1)?.id ?? null,
-    getLeafEntry: () => entries().at(-1),
-    getLabel: () => undefined,
-    getHeader: () => null,
-    getTree: () => [],
+    getEntry: (id) => entries().find((found) => found.id === id),
+    getLeafId: () => read('leaf') ?? null,
+    getLeafEntry: () => branch().at(-1),
+    getLabel: (id) => read('labels')?.[id],
+    getHeader() {
+      const header = { type: 'session', version: 3, id: read('id'), timestamp: entries()[0]?.timestamp, cwd: process.cwd() };
+      const parentSession = read('parent') ?? undefined;
+      return { ...header, timestamp: header.timestamp ?? new Date().toISOString(), parentSession };
+    },
+    getTree() {
+      const labels = read('labels') ?? {};
+      const nodes = new Map(entries().map((entry) => [entry.id, { entry, children: [], label: labels[entry.id] }]));
+      const roots = [];
+      for (const node of nodes.values()) (nodes.get(node.entry.parentId)?.children ?? roots).push(node);
+      return roots;
+    },
     getBranch(from) {
-      const all = entries();
-      const byId = new Map(all.map((found) => [found.id, found]));
-      const branch = [];
-      for (let at = from === undefined ? all.at(-1) : byId.get(from); at; at = byId.get(at.parentId)) branch.unshift(at);
-      return branch;
+      if (from === undefined) return branch();
+      const byId = new Map(entries().map((found) => [found.id, found]));
+      const found = [];
+      for (let at = byId.get(from); at; at = byId.get(at.parentId)) found.unshift(at);
+      return found;
     },
   };
 }
 
-/** What handlers get beside the event. Nothing of it is made before it is asked for. */
+/** What handlers receive in addition to the event. Each part is created on first use. */
 class Context {
   #host;
   #call;
@@ -221,7 +305,7 @@ class Context {
   }
 
   #read(key) {
-    return this.#host.askNow('session/read', { what: [key] })[key];
+    return readNow(this.#host, key);
   }
 
   get ui() {
@@ -229,6 +313,14 @@ class Context {
   }
   get hasUI() {
     return this.#host.hasUI;
+  }
+  /** Extensions can ask and show text, but not draw components, as in the RPC mode of pi. */
+  get mode() {
+    return this.hasUI ? 'rpc' : 'print';
+  }
+  /** Extensions of a project that is not trusted are not loaded. */
+  isProjectTrusted() {
+    return true;
   }
   get cwd() {
     return process.cwd();
@@ -240,10 +332,10 @@ class Context {
     return (this.#sessionManager ??= sessionManager(this.#host));
   }
   get model() {
-    return this.#read('model') ?? undefined;
+    return models.modelOf(this.#read('model'));
   }
   get modelRegistry() {
-    return { getAvailable: () => [], getAll: () => [], find: () => undefined };
+    return models.modelRegistry();
   }
   isIdle() {
     return this.#read('is_idle');
@@ -252,7 +344,12 @@ class Context {
     return this.#read('has_pending_messages');
   }
   getContextUsage() {
-    return this.#read('usage') ?? undefined;
+    const usage = this.#read('usage');
+    if (!usage) return undefined;
+    const { tokens } = usage;
+    const contextWindow = usage.contextWindow ?? 0;
+    const percent = tokens === null || !contextWindow ? null : (tokens / contextWindow) * 100;
+    return { tokens, contextWindow, percent };
   }
   getSystemPrompt() {
     return this.#read('system_prompt');
@@ -269,7 +366,7 @@ class Context {
   }
 }
 
-/** What handlers of commands get: they may also lead the session. */
+/** What handlers of commands receive. They may also control the session. */
 class CommandContext extends Context {
   #host;
 
@@ -281,7 +378,7 @@ class CommandContext extends Context {
     return this.#host.ask('session/lead', { what: 'wait' });
   }
   newSession(options) {
-    if (options?.setup) return Promise.reject(new Error('`setup` of `newSession` is not there: a session is written by its agent alone'));
+    if (options?.setup) return Promise.reject(new Error('`newSession` does not support `setup`, because only the agent writes a session'));
     return this.#host.ask('session/lead', { what: 'new' });
   }
   fork(entry) {
@@ -312,21 +409,92 @@ export function callHandler(extension, hook, event, call) {
     if (result === undefined && Object.keys(changed).length === 0) return null;
     return { result: fieldsOf(event, result), changed };
   };
-  const returned = hook.handler(event, new Context(extension.host, call));
-  return typeof returned?.then === 'function' ? returned.then(settle) : settle(returned);
+  const sends = SENDING.has(event.type);
+  const context = new Context(extension.host, call);
+  if (event.type === 'message_update') return afterArrival(extension, sends, streamed(hook, event, context).then(settle));
+  const system = event.type === 'context' ? withoutSystem(event) : undefined;
+  const finish = system ? (result) => settle(withSystem(system, event, result)) : settle;
+  const returned = models.within(call, () => hook.handler(event, context));
+  const answer = typeof returned?.then === 'function' ? returned.then(finish) : finish(returned);
+  return afterArrival(extension, sends, answer);
 }
 
-/** Returns what a handler returned as a plain object or null. What JSON would make empty is a failure. */
+/**
+ * Returns an answer once everything that the extension displays has reached the host. With `sends`, also waits for the
+ * messages that it sends. Other events must not wait for a message, because the message may wait for their handlers.
+ */
+function afterArrival(extension, sends, answer) {
+  const shown = displayOf(extension.host).settled();
+  if (typeof answer?.then === 'function') return waited(extension, sends, answer);
+  return shown || (sends && extension.sends.size > 0) ? waited(extension, sends, answer) : answer;
+}
+
+async function waited(extension, sends, answer) {
+  const result = await answer;
+  await displayOf(extension.host).settled();
+  if (sends) await Promise.allSettled(extension.sends);
+  return result;
+}
+
+/** Takes the system prompt, which in pi is not one of the messages, from the messages of an event, and returns it. */
+function withoutSystem(event) {
+  if (!Array.isArray(event.messages)) return [];
+  const first = event.messages.findIndex((message) => message.customType !== 'tenterhook:system');
+  return event.messages.splice(0, first < 0 ? event.messages.length : first);
+}
+
+/** Puts the system prompt back before the messages of the event, and before the messages that its handler returned. */
+function withSystem(system, event, result) {
+  if (Array.isArray(event.messages)) event.messages = [...system, ...event.messages];
+  if (!Array.isArray(result?.messages)) return result;
+  return { ...result, messages: [...system, ...result.messages] };
+}
+
+/** Calls a handler for each step of a streamed message. The host sends only what was added. */
+async function streamed(hook, event, context) {
+  for (const assistantMessageEvent of steps(event.assistantMessageEvent)) {
+    await hook.handler({ ...event, assistantMessageEvent }, context);
+  }
+}
+
+const KINDS = { text: ['text', 'text'], thinking: ['thinking', 'thinking'], toolCall: ['toolcall', 'arguments'] };
+
+/** Returns the beginning, the addition and the end of the parts that a step of the host stands for. */
+function steps(added) {
+  const partial = added?.partial;
+  if (!Array.isArray(partial?.content)) return [added];
+  const end = (contentIndex) => {
+    const block = partial.content[contentIndex];
+    const [kind, key] = KINDS[block?.type] ?? [];
+    // A tool call arrives as a whole, so its end was already sent.
+    return !kind || kind === 'toolcall' ? [] : [{ type: `${kind}_end`, contentIndex, content: block[key], partial }];
+  };
+  if (added.type === 'end') return end(partial.content.length - 1);
+  const { contentIndex, delta } = added;
+  if (added.type === 'toolcall_end') {
+    const { toolCall } = added;
+    const begun = ['toolcall_start', 'toolcall_delta'].map((type) => ({ type, contentIndex, delta, partial }));
+    delete begun[0].delta;
+    return [...end(contentIndex - 1), ...begun, { type: 'toolcall_end', contentIndex, toolCall, partial }];
+  }
+  const block = partial.content[contentIndex];
+  const [kind, key] = KINDS[block?.type] ?? ['text', 'text'];
+  // The part begins if everything in it was just added.
+  const begun = block?.[key] === delta ? [...end(contentIndex - 1), { type: `${kind}_start`, contentIndex, partial }] : [];
+  return [...begun, added];
+}
+
+/** Converts what a handler returned to a plain object or null. Throws if JSON would turn the value into an empty object. */
 function fieldsOf(event, result) {
   if (result === undefined || result === null) return null;
   const said = (what) => new TypeError(`a handler of \`${event.type}\` returned ${what}, expected an object or nothing`);
-  // The payload of a request may be anything.
+  // The payload of a request may be of any type.
   if (event.type === 'before_provider_request') {
     if (typeof result === 'function' || typeof result === 'symbol') throw said(named(result));
     return result;
   }
   if (isPlain(result)) return written(result, said);
-  // The host refuses these, and says what they are.
+  // The host rejects these values and describes them.
   if (['string', 'boolean'].includes(typeof result) || Number.isFinite(result) || Array.isArray(result)) return result;
   const isOfClass = typeof result === 'object' && Object.prototype.toString.call(result) === '[object Object]';
   const fields = isOfClass ? readOut(result) : {};
@@ -334,7 +502,7 @@ function fieldsOf(event, result) {
   return written(fields, said);
 }
 
-/** Returns fields without those that are undefined. One that JSON cannot write would look as if it were not set. */
+/** Returns the fields. Throws if JSON cannot represent one of them, because the host would not see that it was set. */
 function written(fields, said) {
   for (const [key, value] of Object.entries(fields)) {
     if (typeof value === 'function' || typeof value === 'symbol') throw said(`${named(value)} as \`${key}\``);
@@ -342,7 +510,7 @@ function written(fields, said) {
   return fields;
 }
 
-/** Runs a command of the user the way that an extension does it. */
+/** Runs a user's command with the operations that an extension provides. */
 async function runOperations(operations, event, call) {
   const printed = [];
   const onData = (data) => printed.push(Buffer.from(data));
@@ -355,14 +523,23 @@ async function runOperations(operations, event, call) {
   return { result: { result }, changed: {} };
 }
 
+export { credentials, streamModel } from 'tenterhook/models';
+
 /** Runs a tool of an extension. */
 export async function runTool(extension, { tool: name, tool_use_id: id, input, updates }, call) {
   const tool = extension.tools.get(name);
-  if (!tool) throw new Error(`there is no tool \`${name}\``);
+  if (!tool) throw new Error(`unknown tool \`${name}\``);
   const onUpdate = (partial) => {
     if (updates) extension.host.tell('tool/update', { call: call.id, ...resultOf(partial) });
   };
-  return resultOf(await tool.execute(id, input, call.signal, onUpdate, new Context(extension.host, call)));
+  const context = new Context(extension.host, call);
+  try {
+    return resultOf(await models.within(call, () => tool.execute(id, input, call.signal, onUpdate, context)));
+  } catch (error) {
+    // As in pi, a tool reports a failure by throwing an error. Errors of other classes are mistakes in its code.
+    if (call.isCancelled || Object.getPrototypeOf(error ?? {}) !== Error.prototype) throw error;
+    return { content: [{ type: 'text', text: error.message }], details: null, is_error: true };
+  }
 }
 
 function resultOf(done) {
@@ -373,7 +550,8 @@ function resultOf(done) {
 /** Runs a command of an extension. */
 export async function runCommand(extension, { command: name, args }, call) {
   const command = extension.commands.get(name);
-  if (!command) throw new Error(`there is no command \`${name}\``);
-  await command.handler(args, new CommandContext(extension.host, call));
+  if (!command) throw new Error(`unknown command \`${name}\``);
+  const context = new CommandContext(extension.host, call);
+  await waited(extension, true, models.within(call, () => command.handler(args, context)));
   return {};
 }

@@ -6,9 +6,10 @@
 //     if (event.tool_input.cmd?.startsWith('sudo ')) return deny('no sudo here');
 //   });
 //
-// A handler gets one event and returns nothing, or one effect, or several joined with `both(a, b)`; it may be async. Its second argument has
-// `signal`, which is aborted when nobody waits for the answer any more. Events and what they honour are in the catalogue of
-// Tenterhook's documentation.
+// A handler receives one event and returns nothing, one effect, or several effects joined with
+// `both(a, b)`. It may be async. Its second argument has the property `signal`, which is aborted
+// when no one waits for the answer any more. The event catalogue in Tenterhook's documentation
+// lists all events and the effects that each event honours.
 
 /** What a handler answers. */
 export class Effect {
@@ -19,7 +20,7 @@ export class Effect {
 
 const STRENGTH = { allow: 1, ask: 2, deny: 3 };
 
-/** Joins effects; of several permissions the strongest one counts. */
+/** Combines effects. Of several permissions, the strongest one counts. */
 export function both(...effects) {
   const joined = new Effect({});
   for (const effect of effects) {
@@ -34,35 +35,36 @@ export function both(...effects) {
   return joined;
 }
 
-/** Lets the operation go on without a question, unless another hook says ask or deny. */
+/** Allows the operation without a question, unless another hook asks or denies. */
 export const allow = () => new Effect({ permission: { permission: 'allow' } });
-/** Leaves the operation to the user. */
+/** Leaves the decision to the user. */
 export const ask = (reason) => new Effect({ permission: { permission: 'ask', reason: String(reason) } });
-/** Denies the operation; the model is told the reason. */
+/** Denies the operation. The model sees the reason. */
 export const deny = (reason) => new Effect({ permission: { permission: 'deny', reason: String(reason) } });
 /** Stops the operation. */
 export const block = (reason) => new Effect({ block: String(reason) });
-/** Changes fields of the event: `patch({ tool_input: { cmd: 'ls' } })`. */
+/** Changes fields of the event, for example `patch({ tool_input: { cmd: 'ls' } })`. */
 export const patch = (fields) => new Effect({ rewrite: fields });
 /** Adds text for the model. */
 export const context = (text) => new Effect({ context: [String(text)] });
-/** Adds a message of the user that keeps the agent going. */
+/** Adds a user message that keeps the agent working. */
 export const followUp = (text) => new Effect({ follow_up: [String(text)] });
-/** Adds a text for the human only. */
+/** Adds a notice for the user. The model does not see it. */
 export const notice = (text) => new Effect({ notices: [String(text)] });
 /** Ends the agent's run after this step. */
 export const stopRun = (reason) => new Effect({ stop_run: String(reason) });
-/** Says that the hook did the work itself. */
+/** Declares that the hook did the work itself, so the agent must not do it. */
 export const handled = () => new Effect({ handled: true });
 
 let registered = [];
 
-/** Where hooks go: into the list of `take`, unless the worker has said otherwise. */
+/** Receives registered hooks. By default they go into the list that `take` returns. */
 let deliver = (hooks) => registered.push(...hooks);
 
 /**
- * Registers a handler for an event, or for each of several. `options.matcher` is a name, names joined by bars, or a regular expression, for
- * what the event is about: the tool's name. Handlers of a higher `options.priority` run first.
+ * Registers a handler for one event or for several events. `options.matcher` selects events by their subject, which is the
+ * tool's name for tool calls. It is a name, several names separated by `|`, or a regular expression. Handlers with a higher
+ * `options.priority` run first.
  */
 export function on(event, options, handler) {
   const events = [event].flat();
@@ -84,14 +86,14 @@ export function on(event, options, handler) {
   );
 }
 
-/** Returns what was registered since the last call. For those who load a script without a worker. */
+/** Returns what was registered since the last call. For programs that load a script without a worker. */
 export function take() {
   const taken = registered;
   registered = [];
   return taken;
 }
 
-/** Says where hooks go from now on. For the worker. */
+/** Sets the function that receives hooks from now on. For the worker. */
 export function deliverTo(receive) {
   deliver = receive;
 }

@@ -1,7 +1,9 @@
-// The worker that runs hooks written in JavaScript and TypeScript. It speaks the protocol of docs/worker-protocol.md over standard input and
-// output, which whoever starts it has put aside: what handlers and their children read and print is nothing of the host's.
+// The worker that runs hooks written in JavaScript and TypeScript. It uses the protocol of
+// docs/reference/worker-protocol.md over two separate pipes, so that nothing that handlers and
+// their children read or print mixes with it.
 //
-// Handlers share one thread; one that computes for long keeps the others waiting. What they print goes to standard error.
+// Handlers share one thread. If one computes for a long time, the others wait. Everything that they
+// print goes to standard error.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import fs from 'node:fs';
@@ -12,31 +14,33 @@ import { pathToFileURL } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
 
 const VERSION = 1;
-/** Where the host writes, and where it reads. */
+/** The pipe to which the host writes, and the pipe from which it reads. */
 const [FROM_HOST, TO_HOST] = [4, 3];
-/** How often the memory is looked at, in milliseconds. */
+/** The interval at which the memory is checked, in milliseconds. */
 const MEMORY_LOOKS = 250;
-/** How long an answer of the host is waited for that a handler needs at once, in milliseconds. */
+/** How long a handler waits for an answer of the host that it needs synchronously, in milliseconds. */
 const HOST_ANSWERS = 10_000;
-/** The longest text that every system's pipes take as a whole or not at all, whatever its letters are: 512 bytes, in UTF-16 units. */
+/** The maximum length of text that every system writes to a pipe atomically: 512 bytes, in UTF-16 units. */
 const WHOLE = Math.floor(512 / 3);
 
-// `SOURCES` are the modules beside this one; it stands before this text.
+// The host defines `SOURCES`, the other modules of this package, before this code.
 const address = (name) => `data:text/javascript;base64,${Buffer.from(SOURCES[name]).toString('base64')}`;
-const typebox = address('typebox.mjs');
-const own = { tenterhook: address('index.mjs'), 'tenterhook/answer': address('answer.mjs'), '@mariozechner/pi-coding-agent': address('pi.mjs') };
-const instead = { '@sinclair/typebox': typebox, '@mariozechner/pi-ai': typebox };
+const own = {
+  tenterhook: address('index.mjs'), 'tenterhook/answer': address('answer.mjs'), 'tenterhook/ui': address('ui.mjs'),
+  'tenterhook/render': address('render.mjs'),
+  'tenterhook/models': address('models.mjs'),
+};
 const { port1: loader, port2: port } = new MessageChannel();
-module.register(address('loader.mjs'), { data: { own, instead, port }, transferList: [port] });
+module.register(address('loader.mjs'), { data: { own, port }, transferList: [port] });
 const api = await import(own.tenterhook);
 const { Effect, deliverTo } = api;
 const { complete, isPlain, named } = await import(own['tenterhook/answer']);
-// Modules of the older kind ask for the API by name, too.
-const required = { tenterhook: api, '@mariozechner/pi-coding-agent': await import(own['@mariozechner/pi-coding-agent']) };
+/** The modules that CommonJS modules can import by these names too. */
+const required = { tenterhook: api };
 const loadModule = module._load;
 module._load = (name, ...rest) => (Object.hasOwn(required, name) ? required[name] : loadModule(name, ...rest));
 
-// Errors name the lines that people wrote.
+// With source maps, errors refer to the lines of the original source.
 process.setSourceMapsEnabled(true);
 
 const scripts = new Map();
@@ -44,7 +48,7 @@ const running = new Map();
 let loads = 0;
 
 let outgoing = [];
-// While lines are read, what answers them waits for the last one.
+// While lines are being read, answers are collected and sent after the last line.
 let isReading = false;
 function send(text) {
   outgoing.push(text);
@@ -58,7 +62,7 @@ function flush() {
   if (text.length > WHOLE || !wrote(text)) writeAll(Buffer.from(text));
 }
 
-/** Writes, and returns how many bytes that were: none where the host reads too slowly. */
+/** Writes data and returns the number of bytes written: 0 if the host reads too slowly. */
 function wrote(data) {
   try {
     return fs.writeSync(TO_HOST, data);
@@ -86,12 +90,12 @@ function leave() {
   }
 }
 
-// What the host is asked.
+// Requests to the host.
 
 const asked = new Map();
 let questions = 0;
 
-/** Writes JSON that every reader takes: half of a character, which a cut text may end with, is none. */
+/** Writes JSON that every reader accepts. Replaces unpaired surrogates, which occur at the end of truncated texts. */
 function json(value) {
   const text = JSON.stringify(value);
   if (!text?.includes('\\ud')) return text;
@@ -110,16 +114,16 @@ const host = {
     const id = question(method, params);
     return new Promise((resolve, reject) => asked.set(id, { resolve, reject }));
   },
-  /** Says something that is not answered. */
+  /** Sends a notification, which has no answer. */
   tell(method, params) {
     send(`${json({ jsonrpc: '2.0', method, params })}\n`);
   },
-  /** Asks and waits: whoever called needs the answer before it goes on. */
+  /** Sends a request and waits for the answer synchronously. */
   askNow(method, params) {
     const id = question(method, params);
     flush();
     const { error, result } = answerTo(id, Date.now() + HOST_ANSWERS, method);
-    // What came in the meantime is taken when the handler is done.
+    // Messages that arrived in the meantime are handled when the handler is done.
     if (!isReading) setImmediate(takeLines);
     if (error) throw new Error(error.message);
     return result;
@@ -133,29 +137,65 @@ function answeredByHost({ id, result, error }) {
   else waiting?.resolve(result);
 }
 
-async function strip(file, text) {
+/** Sends a request of the loader to the host. */
+async function forward(method, params) {
   try {
-    return (await host.ask('source/strip', { path: file, text })).code;
+    return await host.ask(method, params);
   } catch (error) {
-    if (error.message !== NO_METHOD) throw error;
-    if (module.stripTypeScriptTypes) return module.stripTypeScriptTypes(text);
-    throw new Error(`TypeScript needs Node.js 22.13 or newer where the host does not strip types; this is ${process.version}`);
+    if (error.message !== NO_METHOD || method !== 'source/strip') throw error;
+    if (module.stripTypeScriptTypes) return { code: module.stripTypeScriptTypes(params.text) };
+    throw new Error(`TypeScript needs Node.js 22.13 or newer, because the host does not strip types; this is ${process.version}`);
   }
 }
 const NO_METHOD = 'the host has no such method';
 
-loader.on('message', async ({ id, path: file, text }) => {
+/** The functions to call once the loader knows about an approved copy. */
+const informed = new Map();
+
+loader.on('message', async ({ id, method, params, isKnown }) => {
+  if (isKnown) return informed.get(id)();
   try {
-    loader.postMessage({ id, code: await strip(file, text) });
+    loader.postMessage({ id, result: await forward(method, params) });
   } catch (error) {
     loader.postMessage({ id, problem: error.message });
   }
 });
 loader.unref();
 
-// What the host asks.
+/** The copies of approved files from which scripts run, by their folder. */
+const copies = new Map();
 
-/** Says what went wrong, and on which line of the script where that is known. */
+/** Tells the loader that scripts run from a copy, so that they load nothing else of their project. */
+async function runsFromCopy(approved) {
+  if (!approved || copies.has(approved.copies)) return;
+  const real = { copies: fs.realpathSync(approved.copies), project: fs.realpathSync(approved.project) };
+  copies.set(approved.copies, real);
+  const id = -copies.size;
+  await new Promise((resolve) => {
+    informed.set(id, resolve);
+    loader.postMessage({ id, approved: real });
+  });
+}
+
+const isBelow = (file, folder) => file === folder || file.startsWith(`${folder}/`);
+const resolveFilename = module._resolveFilename;
+module._resolveFilename = (request, parent, ...rest) => {
+  const found = resolveFilename(request, parent, ...rest);
+  // Modules of Node.js have no path.
+  for (const copy of parent?.filename && path.isAbsolute(found) ? copies.values() : []) {
+    if (!isBelow(parent.filename, copy.copies) || isBelow(found, copy.copies)) continue;
+    const isOfProject = isBelow(found, copy.project);
+    // As in `loader.mjs`: only an absolute path may lead out of the copy.
+    if (!isOfProject && path.isAbsolute(request)) continue;
+    const name = isOfProject ? `\`${path.relative(copy.project, found)}\` of the project` : `\`${found}\``;
+    throw new Error(`\`${request}\` is ${name}, which the approval does not cover`);
+  }
+  return found;
+};
+
+// Requests from the host.
+
+/** Returns what went wrong, with the line of the script if it is known. */
 function where(error, script) {
   const name = path.basename(script.path);
   const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -172,29 +212,40 @@ class Refused extends Error {}
 
 let extensions;
 
-const LATE = 'hooks must be registered while the script loads: await what comes before, at the top level or in the default export';
+const LATE = 'hooks must be registered while the script loads; await asynchronous work at the top level or in the default export';
 
-/** The script on whose behalf code runs, in timers and promises too. */
+/** The script that the current code belongs to, also in timers and promises. */
 const current = new AsyncLocalStorage();
 /** The scripts that are being loaded. */
 const loading = new Set();
 
 deliverTo((hooks) => {
-  // Code that a library calls back may have lost its script.
+  // A callback that a library calls may have lost the script that it belongs to.
   const [only] = loading.size === 1 ? loading : [];
   const script = current.getStore() ?? only;
   if (script && !script.isLoaded) return script.hooks.push(...hooks);
-  // Where nobody knows whose hook it was, any script may lack it.
+  // If the script is unknown, the hook may be missing from any of them.
   for (const late of script ? [script] : scripts.values()) isLate(late);
   throw new Error(LATE);
 });
 
-/** Has a script fail from now on that registered a hook too late: it was meant to have a hook that it does not have. */
+/** Makes all hooks of a script fail from now on, because one of them was registered too late and is missing. */
 function isLate(script) {
   script.problem ??= `${path.basename(script.path)} registered a hook too late: ${LATE}`;
 }
 
-/** How scripts of each API are loaded; each returns what it registered. */
+/** The packages of pi that CommonJS modules may require. They exist only as ES modules. */
+const OF_PI = ['pi-coding-agent', 'pi-tui', 'pi-ai', 'pi-agent-core'];
+
+/** Makes pi's packages available to `require`, which cannot wait for them. */
+async function provideToRequire() {
+  for (const name of OF_PI) {
+    const loaded = await import(`tenterhook:pi/package/${name}`);
+    for (const scope of ['@mariozechner', '@earendil-works']) required[`${scope}/${name}`] ??= loaded;
+  }
+}
+
+/** The functions that load scripts of each API and return what was registered. */
 const APIS = {
   async tenterhook(script) {
     await import(script.url);
@@ -203,42 +254,59 @@ const APIS = {
   },
   async pi(script, flags) {
     extensions ??= await import(address('extension.mjs'));
+    if (/\brequire\s*\(/.test(fs.readFileSync(script.path, 'utf8'))) await provideToRequire();
     const { default: factory } = await import(script.url);
     if (typeof factory !== 'function') {
       throw new Refused(`${path.basename(script.path)} exports no function by default, expected \`export default function (pi) { … }\``);
     }
-    script.extension = await extensions.loadExtension(factory, host, flags, () => isLate(script));
+    // Requests about the script need its number.
+    const ownHost = Object.assign(Object.create(host), { script: script.number });
+    script.extension = await extensions.loadExtension(factory, ownHost, flags, () => isLate(script));
     script.isLoaded = true;
     script.hooks = script.extension.hooks;
     return extensions.describe(script.extension);
   },
 };
 
-/** How long a script that is loaded may go on reading files before it counts as loaded, in milliseconds. */
-const MOST_READING = 1000;
+/** The maximum time for which a loaded script may continue to read files before it counts as loaded, in milliseconds. */
+const MAX_READING = 1000;
 const isReadingFiles = () => process.getActiveResourcesInfo().some((name) => /^(?:FSReq|CloseReq$)/.test(name));
 
-/** Waits for what a script has begun and not awaited, so that what it registers or throws is noticed. */
+/**
+ * The fewest resources that were active before a script was loaded. What an earlier script has left running ends at
+ * any time, so the number right before a load would hide what the script itself has started.
+ */
+let fewest = Infinity;
+
+/**
+ * Waits for work that a script has started without awaiting it, to notice what it registers or throws. Most scripts
+ * start no such work.
+ */
 async function settled() {
-  const until = Date.now() + MOST_READING;
+  await new Promise((resolve) => setImmediate(resolve));
+  if (process.getActiveResourcesInfo().length <= fewest && !isReadingFiles()) return;
+  const until = Date.now() + MAX_READING;
   do {
     await new Promise((resolve) => setTimeout(resolve, 1));
     await new Promise((resolve) => setImmediate(resolve));
   } while (isReadingFiles() && Date.now() < until);
 }
 
-async function load({ script: number, path: file, api, flags }) {
+async function load({ script: number, path: file, api, flags, approved, next }) {
   const read = Object.hasOwn(APIS, api) && APIS[api];
   if (!read) throw new Refused(`this worker has no API \`${api}\`, expected \`tenterhook\` or \`pi\``);
   loads += 1;
-  // Another address is another module: a file that changed is read again.
+  if (next?.length > 0) loader.postMessage({ next });
+  // Every URL is loaded as a new module, so that a changed file is read again.
   const real = fs.realpathSync(file);
   delete module._cache[real];
   const url = `${pathToFileURL(real).href}?load=${loads}&api=${api}`;
-  const script = { path: real, url, hooks: [], isLoaded: false, problem: undefined, uncaught: [] };
+  const script = { number, path: real, url, hooks: [], isLoaded: false, problem: undefined, uncaught: [] };
   loading.add(script);
+  fewest = Math.min(fewest, process.getActiveResourcesInfo().length);
   try {
     fs.accessSync(real, fs.constants.R_OK);
+    await runsFromCopy(approved);
     const registered = await current.run(script, () => read(script, flags ?? {}));
     await settled();
     if (script.problem) throw new Refused(script.problem);
@@ -258,7 +326,7 @@ function judged(effect) {
   if (effect instanceof Effect) return { effect: complete(effect) };
   if (isPlain(effect)) return complete(effect);
   throw new TypeError(
-    `the handler returned ${named(effect)}, expected nothing or what \`deny()\`, \`patch()\` and the like return`,
+    `the handler returned ${named(effect)}, expected nothing or what a function such as \`deny()\` or \`patch()\` returns`,
   );
 }
 
@@ -270,14 +338,16 @@ function failed(id, message) {
   send(`{"jsonrpc":"2.0","id":${id},"error":${json({ code: -32000, message })}}\n`);
 }
 
-/** A call under way. */
+/** A call of the host. */
 class Call {
   #controller;
+  /** Whether it has been answered. */
+  isOver = false;
 
   constructor(id) {
     this.id = id;
   }
-  /** Made when it is asked for: most handlers need none. */
+  /** Created on first use, because most handlers do not need it. */
   get signal() {
     this.#controller ??= new AbortController();
     return this.#controller.signal;
@@ -287,15 +357,19 @@ class Call {
   }
 }
 
-/** Answers a call with what a function returns, now or later. */
+/** Answers a call with the result of a function, or with the value of its promise. */
 function answer(id, script, work) {
   const call = new Call(id);
   try {
     const result = work(call);
-    if (typeof result?.then !== 'function') return answered(id, result);
+    if (typeof result?.then !== 'function') {
+      call.isOver = true;
+      return answered(id, result);
+    }
     running.set(id, call);
-    // A call that was given up has its answer already.
+    // A cancelled call has already been answered.
     const done = (tell) => (value) => {
+      call.isOver = true;
       if (!running.delete(id)) return;
       try {
         tell(value);
@@ -312,12 +386,12 @@ function answer(id, script, work) {
   }
 }
 
-/** The last handler of each event that is told to several at once: in pi they run one after the other. */
+/** The last handler of each event that is sent to several handlers at once. In pi they run one after another. */
 const lasts = new Map();
-/** The calls of each such event that are not done. */
+/** The unfinished calls of each such event. */
 const turns = new Map();
 
-/** Calls a handler of an extension, behind those of the same event that were called before it. */
+/** Calls a handler of an extension after the handlers of the same event that were called before it. */
 function inTurn(extension, hook, event, call) {
   const start = () => {
     if (call.isCancelled) throw new Error('cancelled');
@@ -354,7 +428,7 @@ function inTurn(extension, hook, event, call) {
 function handle(id, { script: number, hook, event }) {
   const script = scripts.get(number);
   const found = script?.hooks[hook];
-  if (!found) return failed(id, 'there is no such hook');
+  if (!found) return failed(id, 'unknown hook');
   if (script.problem) return failed(id, script.problem);
   if (script.extension) return answer(id, script, (call) => inTurn(script.extension, found, event, call));
   answer(id, script, (call) => {
@@ -363,12 +437,20 @@ function handle(id, { script: number, hook, event }) {
   });
 }
 
-/** Runs what an extension brings besides hooks. */
-function run(id, what, params) {
+/** The functions that do what the host asks of an extension, apart from handling events, by the host's methods. */
+const WORK = {
+  'tool/run': 'runTool',
+  'command/run': 'runCommand',
+  'script/render': 'render',
+  'provider/credentials': 'credentials',
+  'provider/stream': 'streamModel',
+};
+
+/** Runs a tool, command or provider of an extension, or renders something. */
+function run(id, method, params) {
   const script = scripts.get(params.script);
-  if (!script?.extension) return failed(id, `script ${params.script} brings no ${what}s`);
-  const work = what === 'tool' ? extensions.runTool : extensions.runCommand;
-  answer(id, script, (call) => work(script.extension, params, call));
+  if (!script?.extension) return failed(id, `script ${params.script} is not an extension, so it has no \`${method}\``);
+  answer(id, script, (call) => extensions[WORK[method]](script.extension, params, call));
 }
 
 async function other(id, method, params) {
@@ -382,8 +464,8 @@ async function other(id, method, params) {
     } else if (method === 'script/unload') {
       scripts.delete(params.script);
       answered(id, {});
-    } else if (method === 'tool/run' || method === 'command/run') {
-      run(id, method.slice(0, method.indexOf('/')), params);
+    } else if (Object.hasOwn(WORK, method)) {
+      run(id, method, params);
     } else if (method === 'shutdown') {
       answered(id, {});
       flush();
@@ -396,7 +478,7 @@ async function other(id, method, params) {
   }
 }
 
-/** Tells a handler that nobody waits for it. One that goes on all the same ends with this worker. */
+/** Notifies a handler that no one waits for its answer. If it keeps running, it ends with this worker. */
 function cancel(id) {
   const call = running.get(id);
   if (!call) return;
@@ -414,7 +496,8 @@ function takeLine(line) {
   else if (id !== undefined) other(id, method, params ?? {});
 }
 
-// What nobody caught is a handler's failure, not the worker's end. While a script is loaded it is the script's.
+// An uncaught error must not end the worker. While scripts are loading, it is reported as their
+// error.
 function uncaught(error) {
   console.error(error);
   for (const script of loading) script.uncaught.push(error);
@@ -422,29 +505,29 @@ function uncaught(error) {
 process.on('unhandledRejection', uncaught);
 process.on('uncaughtException', uncaught);
 
-/** Ends the worker when it has taken more memory than it may: the limit of the engine counts no buffers. */
+/** Ends the worker when it uses more memory than allowed. The engine's own limit does not include buffers. */
 function watchMemory(limit) {
   const look = () => {
     if (process.memoryUsage.rss() <= limit) return;
-    fs.writeSync(2, `it took more than ${Math.floor(limit / 2 ** 20)} MiB of memory\n`);
+    fs.writeSync(2, `it used more than ${Math.floor(limit / 2 ** 20)} MiB of memory\n`);
     leave();
   };
   setInterval(look, MEMORY_LOOKS).unref();
 }
 
-// What was read and is not taken yet: a chunk from a place on, pieces of a line whose end is still to come, and lines that came while
-// the host was asked something.
+// Data that was read and not yet handled: the rest of the current chunk, the pieces of an
+// incomplete line, and lines that arrived during a synchronous request to the host.
 let chunk = Buffer.alloc(0);
 let at = 0;
 let pieces = [];
 const later = [];
 
-/** Returns the next line that is there as a whole. */
+/** Returns the next complete line, if there is one. */
 function nextLine() {
   while (at < chunk.length) {
     const end = chunk.indexOf(10, at);
     if (end < 0) {
-      // The next read writes over it.
+      // Copied, because the next read reuses the buffer.
       pieces.push(Buffer.from(chunk.subarray(at)));
       at = chunk.length;
       return undefined;
@@ -461,7 +544,7 @@ function nextLine() {
   return undefined;
 }
 
-/** Waits for one answer of the host; what comes before it waits. */
+/** Waits for one answer of the host. Other messages that arrive first are kept for later. */
 function answerTo(id, until, method) {
   for (;;) {
     for (let line = nextLine(); line !== undefined; line = nextLine()) {
@@ -473,7 +556,7 @@ function answerTo(id, until, method) {
   }
 }
 
-/** Reads what comes next, while the event loop stands still. */
+/** Reads more data synchronously, while the event loop is blocked. */
 function readMore(until, method) {
   const buffer = Buffer.allocUnsafe(64 << 10);
   for (;;) {
@@ -485,13 +568,15 @@ function readMore(until, method) {
       return;
     } catch (error) {
       if (error.code !== 'EAGAIN') throw error;
-      if (Date.now() > until) throw new Error(`the host did not answer \`${method}\` in ${HOST_ANSWERS / 1000} seconds`);
+      if (Date.now() > until) {
+        throw new Error(`the host did not answer \`${method}\` within ${HOST_ANSWERS / 1000} seconds`);
+      }
       Atomics.wait(pause, 0, 0, 1);
     }
   }
 }
 
-/** Takes every line that is there, and sends what answers them. */
+/** Handles all complete lines, and then sends the answers. */
 function takeLines() {
   isReading = true;
   for (;;) {
@@ -503,7 +588,7 @@ function takeLines() {
   flush();
 }
 
-// `process.stdin` would do as well, but it takes as long for a chunk as everything else together.
+// `process.stdin` would also work, but it takes as long per chunk as everything else together.
 const room = Buffer.allocUnsafe(64 << 10);
 const incoming = new net.Socket({
   fd: FROM_HOST,

@@ -1,21 +1,34 @@
-"""morphix's hook files: functions that `@hooks_registry.register("on_before_tool")` and the like stand above.
+"""The API of morphix's hook files, in which handlers are decorated with `@hooks_registry.register("on_before_tool")`.
 
-A handler gets one context object and may be a coroutine function. What it returns does not count. A handler of
-`on_before_tool` that changes `ctx.parameters` in place changes what the tool runs with.
+A handler receives one context object and may be a coroutine function. Its return value is ignored. A handler of
+`on_before_tool` can change the tool's arguments by modifying `ctx.parameters` in place.
 """
 
 import collections
+import datetime
 import inspect
 import json
+import re
 import sys
-import types
 from dataclasses import dataclass, field
 from typing import Any, Optional
+
+from tenterhook._standins import StandIns
+
+# The points at which hooks run.
+EVENTS = (
+    "on_before_tool",
+    "on_after_tool",
+    "on_tool_error",
+    "on_permission_denied",
+    "on_token_budget_exceeded",
+    "on_tools_disabled",
+)
 
 
 @dataclass
 class HookContext:
-    """What a handler is told of a tool call."""
+    """What a handler receives about a tool call."""
 
     hook_point: str
     tool_name: str
@@ -30,7 +43,7 @@ class HookContext:
 
 
 class HooksRegistry:
-    """Handlers by interception point, in the order in which they were registered."""
+    """Handlers by hook point, in the order of their registration."""
 
     def __init__(self):
         self._hooks = {}
@@ -81,24 +94,54 @@ class HooksRegistry:
 
 hooks_registry = HooksRegistry()
 
-# What `log_operation` was told last.
-trail = collections.deque(maxlen=1000)
+# The latest entries of the audit trail.
+_trail = collections.deque(maxlen=1000)
+# The number of characters of an entry's details.
+_MAX_DETAILS = 500
+
+# A name that precedes a credential, and the credential: the rest of the quoted text, or the next word.
+_CREDENTIAL = re.compile(
+    r"""(?ix) (?P<name> \b [\w-]* (?: password | passwd | secret | token | api[_-]?key | authorization ) [\w-]* )
+    (?P<sign> \\?["']? \s* [=:] \s* )
+    (?: (?P<quote> \\?["'] ) (?: (?! (?P=quote) ) . )+ | (?: (?: bearer | basic ) \s+ )? [^\s"'\\,;&}]+ )"""
+)
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
+# The user name and the password in an address.
+_USER_INFO = re.compile(r"://[^/@\s\"']+@")
 
 
-def log_operation(operation, details="", success=True, **more):
-    """Writes a line of the audit trail to standard error."""
-    entry = {"operation": operation, "details": str(details)[:500], "success": bool(success), **more}
-    trail.append(entry)
-    print("audit: " + json.dumps(entry, default=str), file=sys.stderr)
+def redact_credentials(text):
+    """Replaces passwords, tokens and keys in a text with `***`."""
+    text = _CREDENTIAL.sub(lambda found: f"{found['name']}{found['sign']}{found['quote'] or ''}***", text)
+    return _USER_INFO.sub("://***@", _BEARER.sub(r"\1 ***", text))
+
+
+def log_operation(operation, details="", user="morphix", success=True):
+    """Adds an entry to the audit trail and writes it to standard error, without the credentials in it."""
+    entry = {
+        "timestamp": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        "operation": str(operation),
+        # Cut twice, because the time for a long text grows with the square of its length.
+        "details": redact_credentials(str(details)[: 4 * _MAX_DETAILS])[:_MAX_DETAILS],
+        "user": str(user),
+        "success": bool(success),
+    }
+    _trail.append(entry)
+    print("audit: " + json.dumps(entry, ensure_ascii=False), file=sys.stderr)
+
+
+def get_recent_operations(limit=50):
+    """Returns the latest entries of the audit trail of this process, the newest last."""
+    return [dict(entry) for entry in list(_trail)[-limit:]] if limit > 0 else []
 
 
 def _name(handler):
     return getattr(handler, "__name__", type(handler).__name__)
 
 
-# What the file that is being loaded has registered.
+# The hooks that the file being loaded has registered.
 _registered = []
-# Set by the worker: raises if the file that registers a hook is loaded already.
+# Set by the worker. Raises if the file that registers a hook has already been loaded.
 _check_loading = None
 
 
@@ -108,7 +151,7 @@ def _noted(registry, hook_point, handler):
 
 
 def prepare(sent):
-    """Makes the context object of what the host sends, which keeps what it was."""
+    """Creates the context object from what the host sends. Stores the original parameters in it."""
     context = HookContext(**{key: value for key, value in sent.items() if value is not None})
     if context.hook_point == "on_before_tool":
         context._before = (context.parameters, json.dumps(context.parameters))
@@ -116,12 +159,20 @@ def prepare(sent):
 
 
 def judge(context, _):
-    """Returns what the host is told: the arguments, if the handler has changed them where they are."""
+    """Returns the answer for the host: the arguments, if the handler changed them in place."""
     before = getattr(context, "_before", None)
     if before is None:
         return None
     parameters, text = before
     return None if json.dumps(parameters) == text else {"parameters": parameters}
+
+
+def event(name, fields):
+    """Creates a context object for a test. Rejects fields that it lacks."""
+    return prepare({"tool_name": "", **fields, "hook_point": name})
+
+
+effect = judge
 
 
 def begin():
@@ -130,15 +181,22 @@ def begin():
 
 
 def forget(hooks):
-    """Takes back what a file has registered."""
+    """Removes the hooks that a file has registered."""
     for hook_point, handler in hooks:
         hooks_registry.unregister(hook_point, handler)
 
 
 def abandon():
-    """Takes back what a file has registered that could not be loaded to its end."""
+    """Removes the hooks of a file that failed to load."""
     forget(_registered)
     _registered.clear()
+
+
+def take():
+    """Returns the hooks of a file for a test, and removes them from the registry."""
+    hooks = [{**hook, "handler": hook["registered"][1]} for hook in collect(None)]
+    forget([hook["registered"] for hook in hooks])
+    return hooks
 
 
 def collect(_):
@@ -161,7 +219,7 @@ def collect(_):
 
 
 def _live(hook_point, handler):
-    """Returns a handler that does nothing any more when it was unregistered."""
+    """Returns a handler that does nothing after it was unregistered."""
 
     def call(context):
         if handler in hooks_registry._hooks.get(hook_point, ()):
@@ -171,20 +229,13 @@ def _live(hook_point, handler):
     return call
 
 
-def install():
-    """Makes morphix's modules importable. Nothing of the project's own is loaded in their place."""
-    for name in ("core", "core.hooks", "core.hooks_registry", "agents", "agents.audit"):
-        sys.modules[name] = types.ModuleType(name)
-    for package in ("core", "core.hooks", "agents"):
-        sys.modules[package].__path__ = []
-    registry = sys.modules["core.hooks_registry"]
-    registry.HookContext, registry.HooksRegistry = HookContext, HooksRegistry
-    registry.hooks_registry = hooks_registry
-    audit = sys.modules["agents.audit"]
-    audit.log_operation, audit.trail = log_operation, trail
-    for name in ("core.hooks", "core.hooks_registry", "agents.audit"):
-        package, _, last = name.rpartition(".")
-        setattr(sys.modules[package], last, sys.modules[name])
-
-
-install()
+def stand_ins(roots=()):
+    """Returns the finder of morphix's modules."""
+    audit = ["log_operation", "get_recent_operations", "redact_credentials"]
+    names = {
+        "core.hooks": [],
+        "core.hooks_registry": ["HookContext", "HooksRegistry", "hooks_registry"],
+        "agents": audit,
+        "agents.audit": audit,
+    }
+    return StandIns("morphix", names, globals().get, roots)

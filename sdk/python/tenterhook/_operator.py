@@ -1,17 +1,19 @@
-"""Operator's hook files: `hooks = [(event, handler), ...]`, or a function that returns such a list.
+"""The API of Operator's hook files: `hooks = [(event, handler), ...]`, or a function that returns such a list.
 
-A handler gets one event object, may be a coroutine function, and returns nothing or the result object of its event. The
-classes are importable under Operator's names: `operator_use.program.hooks.types` and the like.
+A handler receives one event object and may be a coroutine function. It returns nothing or the result object of its
+event. The classes are importable under the names that they have in each version of Operator, such as
+`operator_use.hooks.types`.
 """
 
+import datetime
 import os
 import re
-import sys
-import types
 from dataclasses import field, fields, is_dataclass, make_dataclass
-from typing import Any
+from typing import Any, Union
 
-# Every event with its fields and their defaults, in the order of their positions.
+from tenterhook._standins import StandIns
+
+# Every event with its fields and their defaults, in positional order. A function makes the default when it is needed.
 EVENTS = {
     "session_start": {"reason": "startup", "previous_session_file": None},
     "session_before_switch": {"reason": "new", "target_session_file": None},
@@ -19,7 +21,7 @@ EVENTS = {
     "session_before_compact": {"preparation": None, "branch_entries": [], "custom_instructions": None},
     "session_compact": {"compaction_entry": None, "from_extension": False},
     "session_shutdown": {"reason": "quit", "target_session_file": None},
-    "session_before_tree": {"preparation": None},
+    "session_before_tree": {"preparation": lambda: named("TreePreparation")()},
     "session_tree": {"new_leaf_id": None, "old_leaf_id": None, "summary_entry": None, "from_extension": False},
     "input": {"text": "", "source": "interactive"},
     "before_agent_start": {"prompt": "", "system_prompt": ""},
@@ -43,15 +45,48 @@ EVENTS = {
     "model_select": {"model": None, "previous_model": None, "source": "set"},
     "thinking_level_select": {"level": "", "previous_level": None},
     "subagent_start": {"task_id": "", "label": "", "task": ""},
-    "subagent_end": {"task_id": "", "label": "", "status": "completed", "result": None},
+    "subagent_end": {"task_id": "", "label": "", "status": lambda: named("SubagentStatus").completed, "result": None},
     "gateway:startup": {"channel_ids": []},
-    "gateway:stop": {"channel_ids": []},
-    "channel:connect": {"channel_id": ""},
-    "channel:disconnect": {"channel_id": ""},
-    "message:receive": {"channel_id": "", "chat_id": "", "user_id": "", "text": "", "parts": []},
-    "message:send": {"channel_id": "", "chat_id": "", "input_text": "", "response_text": "", "is_voice": False},
-    "message:cancel": {"channel_id": "", "chat_id": ""},
-    "gateway:error": {"channel_id": "", "error": ""},
+    "gateway:stop": {"channel_ids": [], "reason": "shutdown"},
+    "channel:connect": {"channel_id": "", "kind": "", "account": None},
+    "channel:disconnect": {"channel_id": "", "reason": "shutdown"},
+    "message:receive": {
+        "channel_id": "",
+        "chat_id": "",
+        "user_id": "",
+        "text": "",
+        "parts": [],
+        "stt_enabled": None,
+        "message_id": "",
+        "thread_id": None,
+        "reply_to": None,
+        "is_direct": False,
+        "is_voice": False,
+        "role": "guest",
+        "busy": False,
+        "sender_name": None,
+    },
+    "message:send": {
+        "channel_id": "",
+        "chat_id": "",
+        "input_text": "",
+        "response_text": "",
+        "is_voice": False,
+        "tts_enabled": None,
+        "message_ids": [],
+        "user_id": "",
+        "is_error": False,
+        "audio_formats": [],
+    },
+    "message:cancel": {"channel_id": "", "chat_id": "", "user_id": "", "reason": "user"},
+    "gateway:error": {
+        "channel_id": "",
+        "error": "",
+        "chat_id": None,
+        "message_id": None,
+        "code": None,
+        "will_retry": False,
+    },
     "user_bash": {"command": "", "exclude_from_context": False, "cwd": ""},
     "resources_discover": {"cwd": "", "reason": "startup"},
     "retry_start": {"attempt": 0, "max_retries": 0},
@@ -63,7 +98,7 @@ EVENTS = {
     "compaction_end": {"tokens_before": 0, "summary": ""},
 }
 
-# What handlers may return, by the name of the class.
+# What handlers may return, by class name.
 RESULTS = {
     "ToolCallEventResult": {"block": False, "reason": None, "params": None},
     "ToolResultEventResult": {"content": None, "is_error": None, "terminate": False},
@@ -88,7 +123,7 @@ RESULTS = {
     "CompactionResult": {"summary": "", "first_kept_entry_id": None, "tokens_before": 0, "details": None},
 }
 
-# Parts of a message of a channel, by their type.
+# The parts of a channel message, by their type.
 PARTS = {
     "text": ("TextPart", {"content": ""}),
     "audio": ("AudioPart", {"audio": "", "mime_type": None}),
@@ -96,9 +131,45 @@ PARTS = {
     "file": ("FilePart", {"path": "", "mime_type": None}),
 }
 
-# Where Operator keeps its classes.
-TYPES = ("operator_use.program.hooks.types", "operator_use.hooks.types", "operator_use.bus.types")
-SERVICES = ("operator_use.program.hooks.service", "operator_use.hooks.service")
+# The other dataclasses that hooks import.
+RECORDS = {
+    "TreePreparation": {
+        "target_id": "",
+        "old_leaf_id": None,
+        "common_ancestor_id": None,
+        "entries_to_summarize": [],
+        "user_wants_summary": False,
+        "custom_instructions": None,
+        "replace_instructions": False,
+        "label": None,
+    },
+    "IncomingMessage": {
+        "channel": "",
+        "chat_id": "",
+        "parts": [],
+        "user_id": "",
+        "message_id": "",
+        "metadata": {},
+        "timestamp": datetime.datetime.now,
+    },
+    "OutgoingMessage": {
+        "channel": "",
+        "chat_id": "",
+        "parts": [],
+        "stream_phase": None,
+        "metadata": {},
+        "timestamp": datetime.datetime.now,
+    },
+}
+
+# The enumerations, whose members are strings. Each member has its value as its name, in the given case.
+ENUMS = {
+    "StreamPhase": (str.upper, ("start", "chunk", "end", "done", "error")),
+    "SubagentStatus": (str.lower, ("running", "completed", "failed", "cancelled")),
+}
+
+# The `__module__` of the classes.
+HOME = "operator_use.hooks.types"
 
 # Fields whose values are objects with attributes.
 OBJECTS = frozenset(
@@ -108,7 +179,7 @@ OBJECTS = frozenset(
 
 
 class Record(dict):
-    """An object of an event: its keys are attributes too, and what is not there is None as an attribute."""
+    """An object within an event. Its keys are also attributes, and a missing key is None as an attribute."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -128,14 +199,14 @@ def record(value):
 
 
 def set_known(self, name, value):
-    """Sets a field of a result. A name that is spelled wrong would be a result that says nothing; subclasses may have more."""
+    """Sets a field of a result. Rejects unknown names, because a misspelled name would have no effect. Subclasses may add fields."""
     if type(self).__name__ in RESULTS and name not in type(self).__dataclass_fields__:
         raise AttributeError(f"{type(self).__name__} has no field {name!r}{guess(name, type(self).__name__)}")
     object.__setattr__(self, name, value)
 
 
 def guess(name, result):
-    """Says which field of a result was meant, where one is near."""
+    """Returns a hint about the field that was probably meant, or a list of all fields."""
     import difflib
 
     near = difflib.get_close_matches(name, RESULTS[result], 1)
@@ -143,16 +214,17 @@ def guess(name, result):
 
 
 def made(name, values, kind=None):
-    """Makes a dataclass. One of a `kind` has it as `type`, which no argument sets."""
+    """Creates a dataclass. With `kind`, it has a field `type` with this value, which no argument sets."""
     entries = [] if kind is None else [("type", str, field(default=kind, init=False))]
     for key, default in values.items():
-        known = Any if default is None else type(default)
-        if isinstance(default, (list, dict)):
-            entries.append((key, known, field(default_factory=type(default))))
+        if callable(default):
+            entries.append((key, Any, field(default_factory=default)))
+        elif isinstance(default, (list, dict)):
+            entries.append((key, type(default), field(default_factory=type(default))))
         else:
-            entries.append((key, known, field(default=default)))
+            entries.append((key, Any if default is None else type(default), field(default=default)))
     made = make_dataclass(name, entries, namespace={"__setattr__": set_known} if name in RESULTS else {})
-    made.__module__ = TYPES[0]
+    made.__module__ = HOME
     return made
 
 
@@ -160,35 +232,67 @@ def class_of(event):
     return "".join(word.capitalize() for word in re.split("[_:]", event)) + "Event"
 
 
-class Types(types.ModuleType):
-    """A module whose classes are made when somebody asks for them: most files need one or two of sixty."""
-
-    def __getattr__(self, name):
-        made = named(name)
-        if made is None:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return made
+def text_from_parts(parts):
+    """Returns the text of a message: the text parts, one below the other."""
+    return "\n".join(part.content for part in parts if isinstance(part, named("TextPart")))
 
 
-_made = {"HookEvent": Any, "Record": Record}
+def media_paths_from_parts(parts):
+    """Returns the paths of the audio, image and file parts of a message, in order."""
+    paths = []
+    for part in parts:
+        if isinstance(part, named("AudioPart")):
+            paths.append(part.audio)
+        elif isinstance(part, named("FilePart")):
+            paths.append(part.path)
+        elif isinstance(part, named("ImagePart")):
+            paths.extend(part.paths or ())
+    return paths
+
+
+# Classes are created on first use, because most files need only a few of about seventy.
+_made = {}
 
 
 def named(name):
-    """Returns a class by its name, or None."""
+    """Returns the class or function of this name, or None."""
     if name not in _made:
-        for event, values in EVENTS.items():
-            if class_of(event) == name:
-                _made[name] = made(name, values, event)
-        for kind, (part, values) in PARTS.items():
-            if part == name:
-                _made[name] = made(name, {**values, "metadata": {}}, kind)
-        if name in RESULTS:
-            _made[name] = made(name, RESULTS[name])
-    return _made.get(name)
+        value = _make(name)
+        if value is None:
+            return None
+        _made[name] = value
+    return _made[name]
+
+
+def _make(name):
+    if name in _EVENT_CLASSES:
+        event = _EVENT_CLASSES[name]
+        return made(name, EVENTS[event], event)
+    if name in _PART_CLASSES:
+        kind = _PART_CLASSES[name]
+        return made(name, {**PARTS[kind][1], "metadata": {}}, kind)
+    for records in (RESULTS, RECORDS):
+        if name in records:
+            return made(name, records[name])
+    if name in ENUMS:
+        import enum
+
+        case, words = ENUMS[name]
+        kind = enum.Enum(name, {case(word): word for word in words}, module=HOME, type=str)
+        # As in `enum.StrEnum`, which Python has since version 3.11.
+        kind.__str__ = lambda member: member.value
+        kind.__format__ = lambda member, spec: format(member.value, spec)
+        return kind
+    if name == "HookEvent":
+        return Union[tuple(named(known) for known in _EVENT_CLASSES)]
+    if name == "ContentPart":
+        return Union[tuple(named(known) for known in _PART_CLASSES)]
+    others = (Hooks, text_from_parts, media_paths_from_parts)
+    return next((other for other in others if other.__name__ == name), None)
 
 
 def part(value):
-    """Returns a part as an object of its class. One of an unknown type stays a mapping."""
+    """Returns a part as an object of its class. A part of an unknown type stays a mapping."""
     if not isinstance(value, dict) or value.get("type") not in PARTS:
         return record(value)
     name, values = PARTS[value["type"]]
@@ -197,28 +301,48 @@ def part(value):
 
 
 def prepare(event):
-    """Returns the function that makes the object of an event out of what the host sends."""
+    """Returns the function that creates an event object from what the host sends."""
     known = EVENTS.get(event)
     if known is None:
         return record
     made = named(class_of(event))
-    objects = OBJECTS.intersection(known)
-    with_parts = "parts" in known
+    # How to convert the values that are not what the host sends.
+    convert = {key: record for key in OBJECTS.intersection(known)}
+    if "parts" in known:
+        convert["parts"] = lambda values: [part(value) for value in values]
+    convert.update(CONVERSIONS.get(event, {}))
 
     def make(sent):
         values = {key: sent[key] for key in known if key in sent}
-        for key in objects:
-            if key in values:
-                values[key] = record(values[key])
-        if with_parts and "parts" in values:
-            values["parts"] = [part(value) for value in values["parts"]]
+        for key in convert.keys() & values.keys():
+            values[key] = convert[key](values[key])
         return made(**values)
 
     return make
 
 
+def status(word):
+    """Returns the status of a subagent. A word that Operator does not know stays a string."""
+    try:
+        return named("SubagentStatus")(word)
+    except ValueError:
+        return word
+
+
+def preparation(sent):
+    """Returns the preparation of a move in the session tree."""
+    if not isinstance(sent, dict):
+        return sent
+    known = {key: record(sent[key]) for key in RECORDS["TreePreparation"] if sent.get(key) is not None}
+    return named("TreePreparation")(**known)
+
+
+# Fields whose values are objects of a class of Operator.
+CONVERSIONS = {"subagent_end": {"status": status}, "session_before_tree": {"preparation": preparation}}
+
+
 def plain(value):
-    """Returns a value as JSON has it."""
+    """Converts a value to plain JSON types."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, dict):
@@ -237,7 +361,7 @@ def plain(value):
 
 
 def judge(_, value):
-    """Returns the answer to the host for what a handler returned. An object of a subclass is one of its class."""
+    """Converts what a handler returned to the answer for the host. An object of a subclass counts as its base class."""
     if value is None:
         return None
     names = [kind.__name__ for kind in type(value).__mro__]
@@ -248,18 +372,36 @@ def judge(_, value):
     if all(known.get(key, default) == default for key, default in RESULTS[result].items()):
         others = [key for key in attributes(value) if key not in RESULTS[result]]
         if others:
-            raise AttributeError(f"the handler returned a {result} with {others[0]!r} alone{guess(others[0], result)}")
+            raise AttributeError(f"the handler returned a {result} that only sets {others[0]!r}{guess(others[0], result)}")
     return {"class": result, "fields": plain(known)}
 
 
 def attributes(value):
-    """Returns the names of the attributes that an object and its own classes have, without methods and private ones."""
+    """Returns the names of an object's public attributes, without methods. Includes attributes of its own classes."""
     names = dict(getattr(value, "__dict__", {}))
     for kind in type(value).__mro__[:-1]:
-        if kind.__module__ != TYPES[0]:
+        if kind.__module__ != HOME:
             names.update(vars(kind))
             names.update(dict.fromkeys(vars(kind).get("__slots__", ())))
     return [name for name, held in names.items() if not name.startswith("_") and not callable(held)]
+
+
+def event(name, fields):
+    """Creates an event for a test. Rejects fields that the event lacks."""
+    unknown = [key for key in fields if key not in EVENTS[name]]
+    if unknown:
+        known = ", ".join(EVENTS[name]) or "none"
+        raise TypeError(f"the event {name!r} has no field {unknown[0]!r}; its fields are: {known}")
+    return prepare(name)(fields)
+
+
+def effect(_, value):
+    """Returns what a handler returned, for a test. Rejects objects that the host would reject."""
+    answer = judge(None, value)
+    if answer is not None and answer["class"] not in RESULTS:
+        kind = answer["class"]
+        raise TypeError(f"the handler returned a {kind}, expected nothing or a result such as ToolCallEventResult")
+    return value
 
 
 def begin():
@@ -302,7 +444,7 @@ def shown(value):
 
 
 class Hooks:
-    """Operator's bus, for files that are tried out without a host."""
+    """Operator's event bus, for running a file without a host."""
 
     def __init__(self):
         self._handlers = {}
@@ -366,21 +508,27 @@ def _report(error):
     traceback.print_exception(type(error), error, error.__traceback__)
 
 
-def install():
-    """Makes Operator's modules importable. Nothing of an Operator that is installed is loaded."""
-    for name in (*TYPES, *SERVICES):
-        parts = name.split(".")
-        for depth in range(1, len(parts)):
-            package = ".".join(parts[:depth])
-            if not isinstance(sys.modules.get(package), Types):
-                sys.modules[package] = Types(package)
-                sys.modules[package].__path__ = []
-        module = Types(name)
-        if name in SERVICES:
-            module.Hooks = Hooks
-        sys.modules[name] = module
-    for name in ("operator_use.program.hooks", "operator_use.hooks"):
-        sys.modules[name].Hooks = Hooks
+def _names():
+    """Returns the names in each module, for the three places that the modules have had in Operator."""
+    hooks = ["HookEvent", "TreePreparation", "SubagentStatus", *_EVENT_CLASSES, *RESULTS]
+    bus = ["ContentPart", "IncomingMessage", "OutgoingMessage", "StreamPhase", *_PART_CLASSES]
+    bus += ["text_from_parts", "media_paths_from_parts"]
+    modules = {
+        "hooks.types": hooks,
+        "hooks.service": ["Hooks"],
+        "hooks": ["Hooks", *hooks],
+        "bus.types": bus,
+        "bus": bus,
+        "subagent.types": ["SubagentStatus"],
+    }
+    places = ("operator_use", "operator_use.program", "program")
+    return {f"{place}.{module}": names for place in places for module, names in modules.items()}
 
 
-install()
+_EVENT_CLASSES = {class_of(event): event for event in EVENTS}
+_PART_CLASSES = {name: kind for kind, (name, _) in PARTS.items()}
+
+
+def stand_ins(roots=()):
+    """Returns the finder of Operator's modules."""
+    return StandIns("Operator", _names(), named, roots)

@@ -1,7 +1,9 @@
-# The worker that runs hooks written in Python. It speaks the protocol of docs/worker-protocol.md over standard input and output.
+# The worker that runs hooks written in Python. It uses the protocol of
+# docs/reference/worker-protocol.md over standard input and output.
 #
-# Handlers that are plain functions run in the thread that reads, so that they cost no switch of threads. When one takes long, another
-# thread reads on. Coroutines run in an event loop of a thread of their own. What handlers print goes to standard error.
+# Handlers that are plain functions run in the reading thread, which avoids a thread switch per
+# event. If one takes long, another thread continues to read. Coroutines run in an event loop in a
+# separate thread. Everything that handlers print goes to standard error.
 
 import collections
 import inspect
@@ -13,36 +15,44 @@ import time
 import types
 
 VERSION = 1
-# How long an answer may wait for those behind it, in seconds.
+# How long an answer may be held back to be sent together with later answers, in seconds.
 PATIENCE = 0.001
-# How often it is looked whether a handler takes long, in seconds.
+# The interval at which the worker checks for slow handlers, in seconds.
 TICK = 0.01
-# How many looks without a call there are, until the next call.
-MOST_IDLE = 50
-# How many handlers may take long at once.
-MOST_SLOW = 64
+# The number of checks without a call after which checking pauses until the next call.
+MAX_IDLE = 50
+# The maximum number of slow handlers at the same time.
+MAX_SLOW = 64
 
-# Takes the value that begins at a place of a text. `json.loads` guesses the encoding and looks for blanks around, which takes as long again.
+# Parses the value that begins at a given position of a string. `json.loads` also guesses the encoding
+# and looks for surrounding white space, which doubles the time.
 value_at = json.JSONDecoder().scan_once
 to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
-# The module `tenterhook`, whose source stands before this one, as those of the other APIs do.
-api = types.ModuleType("tenterhook")
+def module_of(name, source):
+    """Creates a module from its source, which the host puts before this one."""
+    module = types.ModuleType(name)
+    # Dataclasses look up their module in `sys.modules` while they are created.
+    sys.modules[name] = module
+    exec(compile(source, f"<{name}>", "exec"), module.__dict__)
+    return module
+
+
+# The module `tenterhook`, which hooks import.
+api = module_of("tenterhook", API)
 api.__path__ = []
-exec(compile(API, "<tenterhook>", "exec"), api.__dict__)
-sys.modules["tenterhook"] = api
 
 
 class Refused(Exception):
-    """Says to the host why a call failed."""
+    """The reason why a call failed, which is reported to the host."""
 
 
 class Cancelled(BaseException):
-    """Is raised in a handler that the host does not wait for any more."""
+    """Raised in a handler whose answer the host no longer waits for."""
 
 
 class Wire:
-    """The two pipes of the protocol, apart from what handlers see as standard input and output."""
+    """The two pipes of the protocol. Handlers see other pipes as standard input and output."""
 
     def __init__(self):
         self.incoming = os.dup(0)
@@ -51,7 +61,7 @@ class Wire:
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
-        # What is printed is seen when it is printed.
+        # Output should appear when it is printed.
         sys.stdout.reconfigure(line_buffering=True)
         self.lock = threading.Lock()
         self.parts = []
@@ -59,7 +69,7 @@ class Wire:
             os.register_at_fork(after_in_child=self.forget)
 
     def forget(self):
-        """Takes the pipes from a process that a handler has forked: what it does there is no answer."""
+        """Closes the pipes in a process that a handler has forked, so that it cannot send answers."""
         os.close(self.incoming)
         os.close(self.outgoing)
         self.outgoing = None
@@ -74,7 +84,7 @@ class Wire:
                 data = data[written:]
 
     def read(self):
-        """Returns the lines that came, some at once; none when the host has closed the pipe."""
+        """Returns the lines that have arrived, at least one. Returns an empty list if the host closed the pipe."""
         while True:
             chunk = os.read(self.incoming, 1 << 16)
             if not chunk:
@@ -88,7 +98,7 @@ class Wire:
 
 
 def leave():
-    """Ends the worker and everything that handlers have started."""
+    """Ends the worker and every process that handlers have started."""
     try:
         os.killpg(0, 9)
     finally:
@@ -96,20 +106,20 @@ def leave():
 
 
 def watch(descriptor):
-    """Ends the worker when the host is gone, whatever a handler does at that time."""
+    """Ends the worker when the host has exited, whatever handlers are doing."""
     import select
 
     poll = select.poll()
     poll.register(descriptor, 0)
     while True:
         if any(flags & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, flags in poll.poll()):
-            # What was written before is read first.
+            # The reader needs time to read what the host wrote before it exited.
             time.sleep(0.5)
             leave()
 
 
 class Loop:
-    """An event loop in a thread of its own, started with the first coroutine."""
+    """An event loop in a separate thread, started by the first coroutine."""
 
     def __init__(self):
         self.loop = None
@@ -143,7 +153,7 @@ class Loop:
 
 
 def where(error, path):
-    """Says what went wrong, and on which line of the script where that is known."""
+    """Returns what went wrong, with the line of the script if it is known."""
     place = None
     trace = error.__traceback__
     while trace is not None:
@@ -158,7 +168,7 @@ def where(error, path):
 
 
 class Own:
-    """Our own API, in the form that the modules of the other APIs have."""
+    """Tenterhook's own API, with the same functions as the modules of the other APIs."""
 
     @staticmethod
     def begin():
@@ -171,17 +181,17 @@ class Own:
 
 
 def own_answer(_, effect):
-    """Returns what the host is told of what a handler of our own API returned."""
+    """Converts what a handler of Tenterhook's own API returned to the answer for the host."""
     if isinstance(effect, api.Effect):
         return {"effect": effect}
     if effect is None or isinstance(effect, dict):
         return effect
     kind = type(effect).__name__
-    raise TypeError(f"the handler returned a {kind}, expected nothing or what `deny()`, `patch()` and the like return")
+    raise TypeError(f"the handler returned a {kind}, expected nothing or what a function such as `deny()` or `patch()` returns")
 
 
 def api_of(kind):
-    """Returns the module of an API, which is loaded with the first script that is written for it."""
+    """Returns the module of an API. It is loaded with the first script that uses it."""
     if kind == "tenterhook":
         return Own
     source = APIS.get(kind)
@@ -190,38 +200,39 @@ def api_of(kind):
         raise Refused(f"this worker has no API `{kind}`, expected one of `{known}`")
     name = f"tenterhook._{kind}"
     if name not in sys.modules:
-        module = types.ModuleType(name)
-        # Classes of data look for their module while they are made.
-        sys.modules[name] = module
-        exec(compile(source, f"<{name}>", "exec"), module.__dict__)
+        if "tenterhook._standins" not in sys.modules:
+            module_of("tenterhook._standins", STAND_INS)
+        module = module_of(name, source)
         module._check_loading = check_loading
+        module.stand_ins().add_first()
     return sys.modules[name]
 
 
 LATE = "hooks must be registered while the script loads, not in a thread, task or handler that runs later"
 
-# The script that is being loaded, and those that are loaded, by their numbers.
+# The script that is being loaded, and the loaded scripts by their numbers.
 loading = None
 scripts = {}
 
 
 def late_scripts():
-    """Returns the loaded scripts on whose behalf a hook is being registered. None is that it is in time."""
+    """Returns the loaded scripts that may be registering a hook too late, or None if the hook is in time."""
     frame = sys._getframe(1)
     while frame is not None:
         names = frame.f_globals
         if loading is not None and names is loading.names:
             return None
         if str(names.get("__name__")).startswith("tenterhook_script_"):
-            # One that was loaded again or removed is not among them, and has nothing to fail.
+            # A script that was reloaded or removed is not in the list, and none of its hooks can
+            # fail.
             return [script for script in list(scripts.values()) if script.names is names]
         frame = frame.f_back
-    # Any of them may have started the thread.
+    # Any of the scripts may have started the thread.
     return None if loading is not None else list(scripts.values())
 
 
 def check_loading():
-    """Raises if a hook is registered too late. Its script fails from then on: it was meant to have a hook that it does not have."""
+    """Raises if a hook is registered too late. The hooks of its script fail from then on, because one of them is missing."""
     late = late_scripts()
     if late is None:
         return
@@ -231,13 +242,13 @@ def check_loading():
 
 
 class Script:
-    """One file, and the hooks that it registers."""
+    """One file and the hooks that it registers."""
 
     def __init__(self, number, path, kind):
         global loading
         self.api = api_of(kind)
         self.path = path
-        # Why its hooks fail, whatever they would answer.
+        # If set, the reason why all its hooks fail.
         self.problem = None
         module = types.ModuleType(f"tenterhook_script_{number}")
         module.__file__ = path
@@ -249,7 +260,8 @@ class Script:
             raise Refused(where(error, path)) from None
         self.api.begin()
         if folder not in sys.path:
-            # Behind what is installed: a script that is called `logging.py` is not what others import by that name.
+            # At the end of the path, so that a script called `logging.py` does not replace the
+            # module of that name for others.
             sys.path.append(folder)
         sys.modules[module.__name__] = module
         self.names = module.__dict__
@@ -257,6 +269,7 @@ class Script:
         try:
             execute(code, self.names)
             self.hooks = self.api.collect(module)
+            show_logs()
         except BaseException as error:
             getattr(self.api, "abandon", self.api.begin)()
             raise Refused(where(error, path)) from None
@@ -264,7 +277,7 @@ class Script:
             loading = None
 
     def forget(self):
-        """Takes back what the script has registered, where its API remembers that."""
+        """Removes what the script has registered, if its API keeps a registry."""
         forget = getattr(self.api, "forget", None)
         if forget:
             forget([hook["registered"] for hook in self.hooks])
@@ -274,15 +287,22 @@ class Script:
         return [{key: hook[key] for key in keys} for hook in self.hooks]
 
 
+def show_logs():
+    """Shows what scripts log from the level INFO upwards, unless a script has configured logging itself."""
+    logging = sys.modules.get("logging")
+    if logging is not None and not logging.root.handlers and logging.root.level == logging.WARNING:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s", stream=sys.stderr)
+
+
 def execute(code, names):
-    """Runs the code of a script. A coroutine that nothing awaits is an error: what it would register is missing."""
+    """Runs the code of a script. Raises if a coroutine was never awaited, because what it would register is missing."""
     import warnings
 
     with warnings.catch_warnings(record=True) as caught:
         exec(code, names)
     for warning in caught:
         if issubclass(warning.category, RuntimeWarning) and "was never awaited" in str(warning.message):
-            raise RuntimeError(f"{warning.message}, so what it registers is missing; run it with `asyncio.run(...)`")
+            raise RuntimeError(f"{warning.message}, so the hooks that it registers are missing; run it with `asyncio.run(...)`")
         warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
 
 
@@ -291,17 +311,20 @@ class Worker:
         self.wire = Wire()
         self.loop = Loop()
         self.lock = threading.Lock()
-        # What was read and not yet taken, and what was answered and not yet sent.
+        # Lines that were read and not yet handled, and answers that were not yet sent.
         self.lines = collections.deque()
         self.answers = []
         self.answered_at = 0.0
-        # The reader that reads, and its thread. One that was in a handler when another took over only brings its call to an end.
+        # The number of the active reader, and its thread. If a handler takes long, another reader
+        # takes over, and the first one only finishes its call.
         self.reader = 0
         self.thread = threading.get_ident()
-        # The call that the reader is in, and those that other readers were left with, by their numbers.
+        # The call that the active reader is in, and the slow calls of earlier readers with their
+        # threads.
         self.call = None
         self.slow = {}
-        # Whether the clock runs: the same as what it waits for, but cheap to ask.
+        # Whether the clock is running. Duplicates the state of `ticking`, because reading it is
+        # cheaper.
         self.is_ticking = False
         self.ticking = threading.Event()
         for work, arguments in ((watch, (self.wire.incoming,)), (self.tick, ())):
@@ -309,11 +332,11 @@ class Worker:
 
     def run(self):
         self.read(0)
-        # Another thread reads by now.
+        # Another thread is reading now.
         threading.Event().wait()
 
     def read(self, reader):
-        """Takes what comes, until another reader has taken over."""
+        """Handles incoming lines until another reader takes over."""
         self.thread = threading.get_ident()
         while True:
             while self.lines:
@@ -328,11 +351,11 @@ class Worker:
             self.lines.extend(lines)
 
     def take_one(self, reader, line):
-        """Takes one line; returns whether this is still the reader that reads."""
+        """Handles one line. Returns whether this is still the active reader."""
         answer = self.take(line)
         ready = None
         if self.wire.outgoing is None:
-            # The handler has forked, and this is the other one.
+            # The handler has forked, and this is the child process.
             os._exit(0)
         with self.lock:
             self.call = None
@@ -363,20 +386,20 @@ class Worker:
             self.wire.send(b"".join(answers))
 
     def leave_call(self, answer):
-        """Brings a call to its end whose thread reads no more."""
+        """Finishes a call whose thread is no longer the active reader."""
         me = threading.get_ident()
         while me in self.slow.values():
             try:
                 with self.lock:
                     self.slow = {number: thread for number, thread in self.slow.items() if thread != me}
             except Cancelled:
-                # It came to its end just now.
+                # The call has just finished.
                 pass
         if answer is not None:
             self.wire.send(answer)
 
     def tick(self):
-        """Lets another thread read on when a handler takes long."""
+        """Lets another thread continue to read if a handler takes long."""
         seen, idle = None, 0
         while True:
             self.ticking.wait()
@@ -387,7 +410,7 @@ class Worker:
                 call = None
             seen = call
             idle = 0 if self.call is not None else idle + 1
-            if idle > MOST_IDLE:
+            if idle > MAX_IDLE:
                 idle = 0
                 self.ticking.clear()
                 self.is_ticking = False
@@ -397,7 +420,7 @@ class Worker:
 
     def take_over(self, call):
         with self.lock:
-            if self.call != call or len(self.slow) >= MOST_SLOW:
+            if self.call != call or len(self.slow) >= MAX_SLOW:
                 return
             self.call = None
             self.slow[call] = self.thread
@@ -407,7 +430,7 @@ class Worker:
         threading.Thread(target=self.read, args=(reader,), daemon=True).start()
 
     def cancel(self, number):
-        """Ends a handler that nobody waits for. One that is deep in something else ends when it comes out of there."""
+        """Interrupts a handler that no one waits for. If it is blocked in native code, it ends when it returns from there."""
         self.loop.cancel(number)
         with self.lock:
             thread = self.slow.get(number)
@@ -422,7 +445,7 @@ class Worker:
         message, _ = value_at(line.decode(), 0)
         method, number = message.get("method"), message.get("id")
         if method == "event/handle":
-            # In this order, or the clock stops just before a handler that takes long.
+            # Set `call` first, or the clock could stop just before a handler that takes long.
             self.call = number
             if not self.is_ticking:
                 self.is_ticking = True
@@ -465,7 +488,7 @@ class Worker:
     def handle(self, number, params):
         script = scripts.get(params["script"])
         if script is None or params["hook"] >= len(script.hooks):
-            return failed(number, "there is no such hook")
+            return failed(number, "unknown hook")
         if script.problem is not None:
             return failed(number, script.problem)
         hook = script.hooks[params["hook"]]
@@ -481,7 +504,7 @@ class Worker:
 
     def await_one(self, number, script, hook, subject, awaitable):
         async def wait():
-            # What is raised is looked at here: the loop would end with a `SystemExit`.
+            # Catch everything here, because a `SystemExit` would end the event loop.
             try:
                 return judged(number, hook["judge"](subject, await awaitable))
             except BaseException as error:
@@ -519,7 +542,7 @@ def limit_memory(most):
         if hard == resource.RLIM_INFINITY or hard > most:
             resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     except (ImportError, ValueError, OSError):
-        # A system without the limit goes without.
+        # Some systems do not support the limit.
         pass
 
 

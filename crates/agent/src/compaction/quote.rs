@@ -1,4 +1,4 @@
-//! A conversation as one text, for a model that summarises it.
+//! Quotes a conversation as a single string, for the model that summarises it.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use tenterhook_process::cut;
 use tenterhook_protocol::{Message, Role};
 
 /// The longest quoted tool result or argument text, in bytes.
-const LONGEST_RESULT: usize = 2000;
+const MAX_RESULT: usize = 2000;
 
-/// The longest quotation where the context window is unknown, in bytes.
+/// The longest quotation if the context window is unknown, in bytes.
 const LONGEST: usize = 400_000;
 
 /// Bytes of quotation for each token of the context window: about half of the window.
 const BYTES_PER_TOKEN: u64 = 2;
 
-/// Quotes the conversation. One that would itself overflow loses its middle.
+/// Quotes the conversation. If the quotation would overflow the context window itself, its middle is omitted.
 pub(super) fn quote(messages: &[Message], window: Option<u64>) -> String {
     let parts: Vec<String> = messages.iter().map(quote_message).collect();
     let text = parts.join("\n\n");
@@ -28,7 +28,7 @@ fn quote_message(message: &Message) -> String {
     let mut lines = Vec::new();
     if !message.content.is_empty() {
         let text = if message.role == Role::Tool {
-            shortened(&message.content, LONGEST_RESULT)
+            shortened(&message.content, MAX_RESULT)
         } else {
             Cow::Borrowed(message.content.as_str())
         };
@@ -36,7 +36,7 @@ fn quote_message(message: &Message) -> String {
     }
     for call in &message.tool_calls {
         let arguments = call.arguments.to_string();
-        let arguments = shortened(&arguments, LONGEST_RESULT);
+        let arguments = shortened(&arguments, MAX_RESULT);
         lines.push(format!(
             "[{} calls `{}`] {arguments}",
             message.role, call.name
@@ -45,7 +45,7 @@ fn quote_message(message: &Message) -> String {
     lines.join("\n")
 }
 
-/// Cuts the middle out of a text that is longer than `room` bytes.
+/// Cuts the middle out of text that is longer than `room` bytes.
 fn shortened(text: &str, room: usize) -> Cow<'_, str> {
     cut::omit_middle(text, room / 4, room - room / 4)
 }
@@ -59,17 +59,10 @@ mod tests {
 
     #[test]
     fn a_conversation_is_quoted_with_its_calls() {
-        let call = ToolCall {
-            id: "1".into(),
-            name: "shell".to_owned(),
-            arguments: json!({"cmd": "ls"}),
-        };
+        let call = ToolCall::new("1", "shell", json!({"cmd": "ls"}));
         let messages = [
             Message::user("look"),
-            Message {
-                tool_calls: vec![call],
-                ..Message::assistant("")
-            },
+            Message::assistant("").with_tool_calls(vec![call]),
             Message::tool("1".into(), "xxx\n".repeat(1250), false),
         ];
         let text = quote(&messages, None);

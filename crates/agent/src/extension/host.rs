@@ -1,68 +1,45 @@
-//! The agent as its scripts see it: what they may ask the user, read of the session, and have done.
+//! The host through which scripts reach the current agent.
+//!
+//! What scripts can read and change is in [`script_view`](crate::script_view).
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
-use tenterhook_handlers::worker::{Host, NoHost, Refusal};
-use tenterhook_protocol::event::{
-    InputSource, ModelSelectSource, NotificationLevel, QueueKind, SessionEntry,
-};
-use tenterhook_protocol::{EntryId, JsonObject};
+use tenterhook_protocol::JsonObject;
+use tenterhook_protocol::event::SessionEntry;
+use tenterhook_runners::worker::{Host, NoHost, Refusal, ScriptAddition, ScriptServer};
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
-use super::wish::{Lead, PendingWish, Wish, Wishes};
-use crate::frontend::Frontend;
-use crate::life::{Identity, Setup, one_line};
-use crate::model::{Change, Chooser, InvalidThinkingLevel, ThinkingLevel};
-use crate::queue::AgentHandle;
-use crate::resource::Resources;
-use crate::session::{SessionView, estimate_tokens};
+use super::ForeignCommand;
+use super::session_request::{PendingRequest, SessionRequests};
+use crate::run_report::Prompt;
 
-/// The most prompts of scripts that wait for the agent.
-const MOST_PROMPTS: usize = 64;
+/// The maximum number of script prompts that may wait for the agent.
+const MAX_PROMPTS: usize = 64;
 
-/// What a script asks the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Question {
-    /// Yes or no; the answer is `yes` or `no`.
-    Confirm {
-        /// What it is about.
-        title: String,
-        /// The question.
-        message: String,
-    },
-    /// One of several; the answer is one of the options.
-    Select {
-        /// What it is about.
-        title: String,
-        /// What can be answered.
-        options: Vec<String>,
-    },
-    /// A text.
-    Input {
-        /// What it is about.
-        title: String,
-        /// What stands there before something is written.
-        placeholder: Option<String>,
-    },
-}
+/// One of the agent's tools that a script can replace: its name, and the arguments that the script can receive.
+pub type ReplacedTool = (&'static str, Vec<&'static str>);
 
-/// How scripts name and write what the agent has. The default is as the agent does.
+/// How scripts name the agent's tools and write its session entries. The default is the agent's own spelling.
 #[derive(Debug, Clone, Copy)]
 pub struct Spelling {
     /// Writes an entry of the session.
     pub entry: fn(&SessionEntry) -> Value,
-    /// Returns the name of a tool.
+    /// Translates the agent's name of a tool to the name that scripts use.
     pub tool: fn(&str) -> &str,
-    /// Returns the agent's name of a tool.
+    /// Translates the name that scripts use to the agent's name of the tool.
     pub own_tool: fn(&str) -> &str,
+    /// Returns the agent's tool that a script replaces when it registers a tool with this name, and the arguments of
+    /// the agent's tool that the script can receive.
+    pub replaced: fn(&str) -> Option<ReplacedTool>,
+    /// Translates the arguments of a call of the agent's tool for the script that replaces it. The last argument is the
+    /// schema of the script's tool.
+    pub replaced_input: fn(&str, &JsonObject, &Value) -> Result<JsonObject, String>,
 }
 
 impl Default for Spelling {
@@ -71,299 +48,208 @@ impl Default for Spelling {
             entry: |entry| json!(entry),
             tool: |name| name,
             own_tool: |name| name,
+            replaced: |_| None,
+            replaced_input: |_, input, _| Ok(input.clone()),
         }
     }
 }
 
-/// The agent as its scripts see it. Scripts are loaded before there is an agent; they are answered from
-/// [`AgentBuilder::build`](crate::AgentBuilder::build) on.
+/// The agent that is attached to a host.
+pub(crate) trait ScriptedAgent: Send + Sync + fmt::Debug {
+    /// Answers a request of a script.
+    fn serve<'a>(
+        &'a self,
+        host: &'a ScriptHost,
+        method: &'a str,
+        params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>>;
+
+    /// Shows a line that a script printed.
+    fn show_output(&self, worker: &str, line: &str);
+
+    /// Adds something that a script registers after it was loaded.
+    fn add(
+        &self,
+        host: &ScriptHost,
+        script: Arc<dyn ScriptServer>,
+        addition: ScriptAddition,
+    ) -> Result<(), Refusal>;
+}
+
+/// The host through which scripts reach the agent.
+///
+/// Scripts are loaded before there is an agent. Their requests are answered once an agent is built with this host as
+/// its [`scripts`](crate::AgentConfig::scripts).
 #[derive(Debug)]
 pub struct ScriptHost {
     has_ui: bool,
+    is_strict: bool,
     flags: JsonObject,
     spelling: Spelling,
-    view: Mutex<Option<Arc<View>>>,
-    /// What scripts want the agent to work on next.
-    prompts: Mutex<VecDeque<String>>,
-    /// What scripts want done with the session.
-    wishes: Wishes,
-    /// Told when a run is over.
+    agent: Mutex<Option<Arc<dyn ScriptedAgent>>>,
+    /// The commands of extensions, as scripts see them.
+    commands: Mutex<Vec<Value>>,
+    /// The script prompts that wait for the agent.
+    prompts: Mutex<VecDeque<Prompt>>,
+    /// The requests of scripts about the session.
+    session_requests: SessionRequests,
+    /// Notified when a script queues a prompt or requests the end of the program.
+    work: Notify,
+    /// Notified when a run is over.
     idle: Notify,
-    /// A script wants the program to end.
+    /// Whether a script has requested the end of the program.
     is_over: AtomicBool,
 }
 
 impl ScriptHost {
-    /// Makes the view of an agent that is still to come. `has_ui` says whether somebody sees what scripts show and answers what they
-    /// ask; `flags` are those that the user gave, by their names.
+    /// Creates the host for an agent that is built later. `has_ui` says whether someone sees the messages of scripts
+    /// and answers their questions. `flags` are the user's flags for scripts, by name.
     pub fn new(has_ui: bool, flags: JsonObject, spelling: Spelling) -> Self {
         Self {
             has_ui,
+            is_strict: false,
             flags,
             spelling,
-            view: Mutex::default(),
+            agent: Mutex::default(),
+            commands: Mutex::default(),
             prompts: Mutex::default(),
-            wishes: Wishes::default(),
+            session_requests: SessionRequests::default(),
+            work: Notify::new(),
             idle: Notify::new(),
             is_over: AtomicBool::new(false),
         }
     }
 
-    /// Returns what a script wants the agent to work on next, once.
-    pub fn take_prompt(&self) -> Option<String> {
+    /// Makes the gates of a script deny if the script failed when the session started.
+    #[must_use]
+    pub fn strict(self, is_strict: bool) -> Self {
+        Self { is_strict, ..self }
+    }
+
+    /// Sets the commands of extensions, which scripts can list.
+    pub fn list_commands(&self, commands: &[ForeignCommand]) {
+        // A command keeps its script loaded, and the script's worker has this host, so the commands are not kept.
+        *self.commands.lock() = commands.iter().map(listed).collect();
+    }
+
+    /// Returns the commands of extensions, in pi's format.
+    pub(crate) fn commands(&self) -> Vec<Value> {
+        self.commands.lock().clone()
+    }
+
+    /// Takes the next prompt of a script.
+    pub fn take_prompt(&self) -> Option<Prompt> {
         self.prompts().pop_front()
     }
 
-    /// Forgets what scripts want the agent to work on, and returns how many prompts that were.
+    /// Waits until a script's prompt is waiting, or a script has requested the end of the program. Call this while the
+    /// agent is idle, so that prompts do not wait for the user.
+    pub async fn has_work(&self) {
+        while self.prompts().is_empty() && !self.is_over() {
+            self.work.notified().await;
+        }
+    }
+
+    /// Drops the waiting script prompts, and returns how many there were.
     pub fn forget_prompts(&self) -> usize {
         self.prompts().drain(..).count()
     }
 
-    /// Returns what a script wants done with the session, once.
-    pub fn take_wish(&self) -> Option<PendingWish> {
-        self.wishes.take()
+    /// Takes the next session request of a script.
+    pub fn take_request(&self) -> Option<PendingRequest> {
+        self.session_requests.take()
     }
 
-    /// Waits for what a script wants done with the session. A command that asks meanwhile waits until that is done, so grant
-    /// wishes while a command runs, and wait for the next one after each of them.
-    pub async fn next_wish(&self) -> PendingWish {
-        self.wishes.next().await
+    /// Waits for the next session request of a script. A command that sends a request waits until the request is
+    /// done. Therefore, apply requests while a command runs, and call this again after each of them.
+    pub async fn next_request(&self) -> PendingRequest {
+        self.session_requests.next().await
     }
 
-    /// Says whether a script wants the program to end.
+    /// Returns whether a script has requested the end of the program.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn prompts(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn prompts(&self) -> MutexGuard<'_, VecDeque<Prompt>> {
+        self.prompts.lock()
     }
 
-    fn view(&self) -> MutexGuard<'_, Option<Arc<View>>> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    fn agent(&self) -> MutexGuard<'_, Option<Arc<dyn ScriptedAgent>>> {
+        self.agent.lock()
     }
 
-    /// Says that there is an agent now, until what is returned is dropped.
-    pub(crate) fn attach(self: &Arc<Self>, view: View) -> Attached {
-        *self.view() = Some(Arc::new(view));
-        Attached(Arc::clone(self))
+    /// Lets scripts reach `agent` from now on.
+    pub(crate) fn attach(&self, agent: Arc<dyn ScriptedAgent>) {
+        *self.agent() = Some(agent);
+    }
+
+    /// Detaches the agent, so that scripts cannot reach it any more.
+    pub(crate) fn detach(&self) {
+        *self.agent() = None;
+    }
+
+    /// Returns whether someone answers the questions of scripts.
+    pub(crate) fn has_user(&self) -> bool {
+        self.has_ui
+    }
+
+    /// Returns how scripts name the agent's tools and write its session entries.
+    pub(crate) fn spelling(&self) -> &Spelling {
+        &self.spelling
+    }
+
+    /// Returns the session requests of scripts.
+    pub(crate) fn requests(&self) -> &SessionRequests {
+        &self.session_requests
+    }
+
+    /// Queues a prompt of a script.
+    ///
+    /// # Errors
+    ///
+    /// Fails if too many prompts are waiting.
+    pub(crate) fn queue_prompt(&self, prompt: Prompt) -> Result<(), Refusal> {
+        let mut prompts = self.prompts();
+        if prompts.len() == MAX_PROMPTS {
+            return Err(Refusal::Failed(format!(
+                "too many prompts are waiting; the limit is {MAX_PROMPTS}"
+            )));
+        }
+        prompts.push_back(prompt);
+        drop(prompts);
+        self.work.notify_one();
+        Ok(())
+    }
+
+    /// Returns the notifier for the end of a run.
+    pub(crate) fn idle(&self) -> &Notify {
+        &self.idle
+    }
+
+    /// Records that a script has requested the end of the program.
+    pub(crate) fn end_program(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.work.notify_one();
     }
 
     async fn serve(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
-        let view = self.view().clone();
-        let Some(view) = view else {
-            return NoHost.answer(method, params).await;
-        };
-        match method {
-            "ui/notify" => {
-                let Notice { message, level } = read(params)?;
-                view.frontend.notification(level_of(&level), &message);
-                Ok(json!({}))
-            }
-            "ui/confirm" | "ui/select" | "ui/input" => self.ask(&view, method, params).await,
-            "session/read" => self.read(&view, params),
-            "session/send" => self.send(&view, params).await,
-            "session/append" => {
-                let Note { custom_type, data } = read(params)?;
-                view.session.note(&custom_type, &data);
-                Ok(json!({}))
-            }
-            "session/lead" => {
-                let lead: Lead = read(params)?;
-                if lead.what == "wait" {
-                    self.wait_for_idle(&view).await;
-                    return Ok(json!({}));
-                }
-                self.wishes.ask(lead.wish()?).await
-            }
-            "session/compact" => {
-                let Compaction {
-                    custom_instructions,
-                } = read(params)?;
-                self.wishes.ask(Wish::Compact(custom_instructions)).await
-            }
-            "session/set" => self.set(&view, params).await,
-            "session/stop" => self.stop(&view, params),
-            _ if method.starts_with("session/") => Err(Refusal::Failed(format!(
-                "this agent does not let scripts use `{method}`"
-            ))),
-            _ => Err(Refusal::NoMethod),
+        let agent = self.agent().clone();
+        match agent {
+            Some(agent) => agent.serve(self, method, params).await,
+            None => NoHost.answer(method, params).await,
         }
     }
+}
 
-    async fn ask(&self, view: &View, method: &str, params: &Value) -> Result<Value, Refusal> {
-        if !self.has_ui {
-            return Ok(json!({}));
-        }
-        let Asked {
-            title,
-            message,
-            options,
-            placeholder,
-        } = read(params)?;
-        let is_confirm = method == "ui/confirm";
-        let question = match method {
-            "ui/confirm" => Question::Confirm { title, message },
-            "ui/select" => Question::Select { title, options },
-            _ => Question::Input { title, placeholder },
-        };
-        let _one_at_a_time = view.setup.question.lock().await;
-        let answer = view.frontend.question(&question).await;
-        Ok(match answer {
-            None => json!({}),
-            Some(answer) if is_confirm => json!({ "answer": answer == "yes" }),
-            Some(answer) => json!({ "answer": answer }),
-        })
-    }
-
-    fn read(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
-        let Wanted { what } = read(params)?;
-        let keys = what.into_iter();
-        let known = keys.filter_map(|key| {
-            let value = self.known(view, &key)?;
-            Some((key, value))
-        });
-        Ok(Value::Object(known.collect()))
-    }
-
-    fn known(&self, view: &View, key: &str) -> Option<Value> {
-        let setup = &view.setup;
-        let tool = |name: &str| Value::from((self.spelling.tool)(name));
-        Some(match key {
-            "id" => json!(view.session.id()),
-            "entries" => view
-                .session
-                .with_entries(|entries| entries.iter().map(self.spelling.entry).collect::<Value>()),
-            "model" => {
-                let id = setup.selected().id();
-                let (provider, name) = id.split_once([':', '/']).unwrap_or(("", &id));
-                json!({ "id": name, "name": name, "provider": provider })
-            }
-            "thinking_level" => {
-                let level = setup.selected().thinking;
-                level.unwrap_or(ThinkingLevel::Off).as_str().into()
-            }
-            "system_prompt" => setup.system_prompt(&view.identity).into(),
-            "is_idle" => (!view.is_working()).into(),
-            "has_pending_messages" => (view.handle.waiting() > 0).into(),
-            "usage" => {
-                let tokens = view.session.with_entries(|entries| {
-                    estimate_tokens(entries.iter().filter_map(|entry| entry.message.as_ref()))
-                });
-                let window = setup.context_window();
-                json!({ "tokens": tokens, "contextWindow": window })
-            }
-            "all_tools" => {
-                let names = setup.toolbox.names();
-                let told = names.filter_map(|name| {
-                    let spec = setup.toolbox.spec(name)?;
-                    Some(json!({ "name": tool(name), "description": spec.description }))
-                });
-                told.collect()
-            }
-            "active_tools" => {
-                let names = setup.toolbox.names();
-                let active = names.filter(|name| setup.is_active(name));
-                active.map(tool).collect()
-            }
-            "name" => view.session.name().into(),
-            "commands" => commands(&setup.resources()),
-            _ => return None,
-        })
-    }
-
-    async fn send(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
-        let Sent {
-            content,
-            deliver_as,
-            trigger,
-        } = read(params)?;
-        let text = text_of(&content);
-        if !view.is_working() && trigger {
-            let mut prompts = self.prompts();
-            if prompts.len() == MOST_PROMPTS {
-                return Err(Refusal::Failed(format!(
-                    "{MOST_PROMPTS} prompts wait already"
-                )));
-            }
-            prompts.push_back(text);
-        } else {
-            let queue = if deliver_as == "followUp" {
-                QueueKind::FollowUp
-            } else {
-                QueueKind::Steering
-            };
-            let submitted = view
-                .handle
-                .submit(text, InputSource::Extension, queue)
-                .await;
-            submitted.map_err(|full| Refusal::Failed(full.to_string()))?;
-        }
-        Ok(json!({}))
-    }
-
-    async fn set(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
-        let keys = params.as_object().into_iter().flatten();
-        for (key, value) in keys {
-            match key.as_str() {
-                "active_tools" => {
-                    let names: Vec<String> = read(value)?;
-                    let own = |name: &String| (self.spelling.own_tool)(name).to_owned();
-                    view.setup.activate(names.iter().map(own).collect());
-                }
-                "model" => {
-                    let name = model_name(value)?;
-                    let source = ModelSelectSource::Set;
-                    let chosen = view.chooser().model(Some(&name), source).await;
-                    chosen.map_err(|error| Refusal::Failed(error.to_string()))?;
-                }
-                "thinking_level" => {
-                    let level: String = read(value)?;
-                    let level = level.parse();
-                    let level = level.map_err(|error: InvalidThinkingLevel| {
-                        Refusal::Failed(error.to_string())
-                    })?;
-                    view.chooser().thinking(level, true).await;
-                }
-                "name" => {
-                    let name = one_line(&read::<String>(value)?);
-                    if view.session.rename(&name) {
-                        view.handle.announce_name(name).await;
-                    }
-                }
-                "label" => {
-                    let Label { entry, label } = read(value)?;
-                    view.session.label(entry, label);
-                }
-                _ => {
-                    return Err(Refusal::Failed(format!(
-                        "this agent does not let scripts change `{key}`"
-                    )));
-                }
-            }
-        }
-        Ok(json!({}))
-    }
-
-    /// Waits until no run is under way.
-    async fn wait_for_idle(&self, view: &View) {
-        loop {
-            let idle = self.idle.notified();
-            if !view.is_working() {
-                return;
-            }
-            idle.await;
-        }
-    }
-
-    fn stop(&self, view: &View, params: &Value) -> Result<Value, Refusal> {
-        let Stop { what } = read(params)?;
-        if what == "program" {
-            self.is_over.store(true, Ordering::Relaxed);
-        }
-        view.stop();
-        Ok(json!({}))
-    }
+/// Describes a command in pi's format.
+fn listed(command: &ForeignCommand) -> Value {
+    json!({
+        "name": command.names.first(),
+        "description": command.description,
+        "source": "extension",
+        "path": command.path,
+    })
 }
 
 impl Host for ScriptHost {
@@ -371,14 +257,26 @@ impl Host for ScriptHost {
         self.has_ui
     }
 
+    fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
     fn flags(&self) -> JsonObject {
         self.flags.clone()
     }
 
-    fn said(&self, worker: &str, line: &str) {
-        let view = self.view().clone();
-        if let Some(view) = view {
-            view.frontend.script_output(worker, line);
+    fn on_output(&self, worker: &str, line: &str) {
+        let agent = self.agent().clone();
+        if let Some(agent) = agent {
+            agent.show_output(worker, line);
+        }
+    }
+
+    fn add(&self, script: Arc<dyn ScriptServer>, addition: ScriptAddition) -> Result<(), Refusal> {
+        let agent = self.agent().clone();
+        match agent {
+            Some(agent) => agent.add(self, script, addition),
+            None => NoHost.add(script, addition),
         }
     }
 
@@ -389,185 +287,4 @@ impl Host for ScriptHost {
     ) -> BoxFuture<'a, Result<Value, Refusal>> {
         Box::pin(self.serve(method, params))
     }
-}
-
-/// What scripts are answered from.
-pub(crate) struct View {
-    pub(crate) setup: Arc<Setup>,
-    pub(crate) identity: Identity,
-    pub(crate) handle: AgentHandle,
-    pub(crate) session: SessionView,
-    pub(crate) frontend: Arc<dyn Frontend>,
-    /// The run under way.
-    pub(crate) run: Mutex<Option<CancellationToken>>,
-}
-
-impl fmt::Debug for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("View")
-            .field("identity", &self.identity)
-            .finish_non_exhaustive()
-    }
-}
-
-impl View {
-    fn run(&self) -> MutexGuard<'_, Option<CancellationToken>> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_working(&self) -> bool {
-        self.run().is_some()
-    }
-
-    fn chooser(&self) -> Chooser<'_, impl FnMut(Change)> {
-        Chooser {
-            setup: &self.setup,
-            hooks: self.handle.hooks(),
-            note: |change| self.session.add(change),
-        }
-    }
-
-    fn stop(&self) {
-        if let Some(run) = &*self.run() {
-            run.cancel();
-        }
-    }
-}
-
-/// An agent that scripts may ask for as long as this is kept.
-#[derive(Debug)]
-pub(crate) struct Attached(Arc<ScriptHost>);
-
-impl Attached {
-    /// Notes that a run is under way, until what is returned is dropped.
-    pub(crate) fn working(&self, run: CancellationToken) -> Working<'_> {
-        if let Some(view) = &*self.0.view() {
-            *view.run() = Some(run);
-        }
-        Working(&self.0)
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        *self.0.view() = None;
-    }
-}
-
-/// A run that scripts may stop.
-pub(crate) struct Working<'a>(&'a ScriptHost);
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        if let Some(view) = &*self.0.view() {
-            *view.run() = None;
-        }
-        self.0.idle.notify_waiters();
-    }
-}
-
-/// Returns what a user can call beside commands, as pi tells it.
-fn commands(resources: &Resources) -> Value {
-    let templates = resources.templates().iter().map(|template| {
-        json!({ "name": template.name, "description": template.description, "source": "prompt" })
-    });
-    let skills = resources.skills().iter().map(|skill| {
-        let name = format!("skill:{}", skill.name);
-        json!({ "name": name, "description": skill.description, "source": "skill" })
-    });
-    templates.chain(skills).collect()
-}
-
-fn read<'a, T: Deserialize<'a>>(params: &'a Value) -> Result<T, Refusal> {
-    T::deserialize(params).map_err(|error| Refusal::Failed(error.to_string()))
-}
-
-#[derive(Deserialize)]
-struct Notice {
-    message: String,
-    #[serde(default)]
-    level: String,
-}
-
-#[derive(Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-struct Asked {
-    title: String,
-    message: String,
-    options: Vec<String>,
-    placeholder: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Wanted {
-    what: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Sent {
-    content: Value,
-    #[serde(default)]
-    deliver_as: String,
-    #[serde(default)]
-    trigger: bool,
-}
-
-#[derive(Deserialize)]
-struct Note {
-    custom_type: String,
-    #[serde(default)]
-    data: Value,
-}
-
-#[derive(Deserialize)]
-struct Compaction {
-    custom_instructions: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Label {
-    entry: EntryId,
-    label: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Stop {
-    what: String,
-}
-
-/// Returns the name of a model that a script means: a text, or `provider` and `id`.
-fn model_name(value: &Value) -> Result<String, Refusal> {
-    if let Value::String(name) = value {
-        return Ok(name.clone());
-    }
-    let part = |key: &str| value.get(key)?.as_str();
-    match (part("provider"), part("id")) {
-        (Some(provider), Some(id)) if !provider.is_empty() => Ok(format!("{provider}/{id}")),
-        (_, Some(id)) => Ok(id.to_owned()),
-        (_, None) => Err(Refusal::Failed(
-            "the model has no `id`, expected a name or an object with `provider` and `id`"
-                .to_owned(),
-        )),
-    }
-}
-
-fn level_of(word: &str) -> NotificationLevel {
-    match word {
-        "error" => NotificationLevel::Error,
-        "warning" => NotificationLevel::Warning,
-        _ => NotificationLevel::Info,
-    }
-}
-
-/// Returns the text of a message: a text, or blocks of which some are.
-fn text_of(content: &Value) -> String {
-    if let Value::String(text) = content {
-        return text.clone();
-    }
-    let blocks = content.as_array().into_iter().flatten();
-    let texts: Vec<&str> = blocks
-        .filter_map(|block| block.get("text")?.as_str())
-        .collect();
-    texts.join("\n")
 }

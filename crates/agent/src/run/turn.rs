@@ -1,94 +1,102 @@
-//! One turn: a model call and what it leads to.
+//! One turn: a model call and its tool calls.
 //!
 //! `turn_start` → `context` → `before_llm_call` → `tool_selection` → the model → `after_llm_call` →
-//! tool calls, or `stop` → `turn_end`, exactly once and with the reason.
+//! tool calls, or `stop` → `turn_end`. Every turn sends `turn_end` exactly once, with the reason.
 
 use jiff::Timestamp;
+use serde_json::json;
+use tenterhook_engine::tool_call::FinishedToolCall;
 use tenterhook_protocol::event::{
     AfterLlmCall, BeforeLlmCall, Context, NotificationLevel, Stop, ToolSelection, TurnEnd,
     TurnEndReason, TurnStart,
 };
-use tenterhook_protocol::{ContentBlock, Image, Message, Messages, Role, ToolCall, ToolResult};
+use tenterhook_protocol::{
+    ContentBlock, Image, Message, Messages, Role, ToolCall, ToolResult, message_extra,
+};
 
-use super::{Interrupt, Next, Run};
-use crate::agent::RunEnd;
-use crate::ask::{Answer, AskError, Asker};
-use crate::call::{Bench, Called};
-use crate::compaction::{CompactionError, Order};
-use crate::provider::{ModelErrorKind, ModelRequest, Purpose};
+use super::{AfterTurn, Run, RunInterrupt};
+use crate::compaction::{CompactionError, CompactionRequest};
+use crate::model_call::{ModelAnswer, ModelCall, ModelCallError};
+use crate::run_report::RunEnd;
 use crate::subagent::Delegation;
+use crate::tool_call::ToolCalls;
+use tenterhook_providers::{ModelRequest, ProviderErrorKind, Purpose};
 
-/// What a turn leaves for `turn_end`.
+/// The parts of `turn_end` that a turn collects.
 #[derive(Default)]
-struct Record {
+struct TurnRecord {
     message: Option<Message>,
     results: Vec<ToolResult>,
 }
 
 impl Run<'_> {
-    /// Answers from the cache, without a turn. `None` is a conversation that has no answer there.
-    pub(super) async fn replay(&mut self) -> Option<Result<Next, Interrupt>> {
-        let cache = self.life.setup.responses.as_ref()?;
-        let agent = &self.life.identity.name;
-        let text = cache.find(agent, &self.life.session.messages()).await?;
+    /// Answers from the cache, without a turn. Returns `None` if the cache has no answer for this conversation.
+    pub(super) async fn replay(&mut self) -> Option<Result<AfterTurn, RunInterrupt>> {
+        let cache = self.agent.state.config.responses.as_ref()?;
+        let agent = &self.agent.identity.name;
+        let text = cache.find(agent, &self.agent.session.messages()).await?;
         self.hooks.frontend().text_delta(agent, &text);
         let message = self.hooks.finish_message(Message::assistant(text)).await;
-        self.life.session.push(message.clone());
+        self.agent.session.push(message.clone());
         self.hooks.frontend().message(agent, &message);
         let spoken = self.finish_speaking(message.content).await;
         Some(spoken.map(|(_, next)| next))
     }
 
-    pub(super) async fn turn(&mut self) -> Next {
-        self.selected = self.life.setup.selected();
-        if self.life.identity.subagent().is_none() {
-            self.life.note_selection();
+    pub(super) async fn turn(&mut self) -> AfterTurn {
+        self.selected = self.agent.state.selected();
+        if self.agent.identity.subagent().is_none() {
+            self.agent.record_selection();
         }
-        let turn_index = self.tally.turns;
-        self.tally.turns += 1;
-        self.life.turns += 1;
-        let started = || TurnStart {
-            turn_index,
-            started_at_ms: Timestamp::now().as_millisecond(),
+        let turn_index = self.counts.turns;
+        self.counts.turns += 1;
+        self.agent.turns += 1;
+        let started = || {
+            TurnStart::new()
+                .with_turn_index(turn_index)
+                .with_started_at_ms(Timestamp::now().as_millisecond())
         };
         let outcome = self.hooks.fire(started).await;
-        let mut record = Record::default();
-        let (reason, next) = match self.work(outcome.context(), &mut record).await {
+        let mut record = TurnRecord::default();
+        let (reason, next) = match self.run_turn(outcome.context(), &mut record).await {
             Ok(done) => done,
             Err(interrupt) => self.interrupted(interrupt).await,
         };
-        let ended = || TurnEnd {
-            turn_index,
-            turn_number: self.life.turns,
-            response: record
-                .message
-                .as_ref()
-                .map(|message| message.content.clone())
-                .unwrap_or_default(),
-            message: record.message,
-            tool_results: record.results,
-            reason,
+        let ended = || {
+            TurnEnd::new()
+                .with_turn_index(turn_index)
+                .with_turn_number(self.agent.turns)
+                .with_response(
+                    record
+                        .message
+                        .as_ref()
+                        .map(|message| message.content.clone())
+                        .unwrap_or_default(),
+                )
+                .with_message(record.message)
+                .with_tool_results(record.results)
+                .with_reason(reason)
         };
-        self.hooks.tell(ended).await;
-        self.life.swap_context();
-        self.life.save().await;
+        self.hooks.announce(ended).await;
+        self.agent.apply_context_swap();
+        self.agent.save().await;
         next
     }
 
-    async fn work(
+    async fn run_turn(
         &mut self,
         context: &[String],
-        record: &mut Record,
-    ) -> Result<(TurnEndReason, Next), Interrupt> {
-        self.tally.iterations += 1;
+        record: &mut TurnRecord,
+    ) -> Result<(TurnEndReason, AfterTurn), RunInterrupt> {
+        self.counts.iterations += 1;
         let (request, offered) = self.assemble(context).await?;
         let answer = self.ask_model(&request).await?;
-        self.tally.has_overflowed = false;
+        self.counts.has_overflowed = false;
         let message = self.store_answer(answer).await;
         record.message = Some(message.clone());
         if self.cancel.is_cancelled() {
             self.answer_unrun_calls(&message).await;
-            return Err(Interrupt::Canceled);
+            return Err(RunInterrupt::Cancelled);
         }
         if message.tool_calls.is_empty() {
             self.finish_speaking(message.content).await
@@ -97,44 +105,42 @@ impl Run<'_> {
         }
     }
 
-    /// Says how the turn ended that something interrupted. A context that is too long is compacted once
-    /// and the turn tried again.
-    async fn interrupted(&mut self, mut interrupt: Interrupt) -> (TurnEndReason, Next) {
-        let is_overflow = matches!(&interrupt, Interrupt::Failed(error) if error.kind == ModelErrorKind::ContextOverflow);
-        if is_overflow && !std::mem::replace(&mut self.tally.has_overflowed, true) {
-            let order = Order::for_overflow();
-            match self.life.compact(&order, &self.hooks, self.cancel).await {
-                Ok(_) => return (TurnEndReason::Error, Next::Again),
-                Err(CompactionError::Canceled) => interrupt = Interrupt::Canceled,
+    /// Returns how an interrupted turn ended. If the context is too long, it is compacted once and the turn is
+    /// retried.
+    async fn interrupted(&mut self, mut interrupt: RunInterrupt) -> (TurnEndReason, AfterTurn) {
+        let is_overflow = matches!(&interrupt, RunInterrupt::Failed(error) if error.kind == ProviderErrorKind::ContextOverflow);
+        if is_overflow && !std::mem::replace(&mut self.counts.has_overflowed, true) {
+            let order = CompactionRequest::for_overflow();
+            match self.agent.compact(&order, &self.hooks, self.cancel).await {
+                Ok(_) => return (TurnEndReason::Error, AfterTurn::Again),
+                Err(CompactionError::Cancelled) => interrupt = RunInterrupt::Cancelled,
                 Err(_) => {}
             }
         }
         let reason = match &interrupt {
-            Interrupt::Canceled => TurnEndReason::Canceled,
-            Interrupt::Blocked { .. } => TurnEndReason::HookBlocked,
-            Interrupt::Failed(_) => TurnEndReason::Error,
+            RunInterrupt::Cancelled => TurnEndReason::Cancelled,
+            RunInterrupt::Blocked { .. } => TurnEndReason::HookBlocked,
+            RunInterrupt::Failed(_) => TurnEndReason::Error,
         };
-        let end = self.conclude(interrupt).await;
-        (reason, Next::End(end))
+        let end = self.report_interrupt(interrupt).await;
+        (reason, AfterTurn::End(end))
     }
 
-    /// Puts together what the model gets, and the names of the tools it is offered.
+    /// Returns the request for the model, and the names of the tools that it offers.
     async fn assemble(
         &mut self,
         turn_context: &[String],
-    ) -> Result<(ModelRequest, Vec<String>), Interrupt> {
+    ) -> Result<(ModelRequest, Vec<String>), RunInterrupt> {
         let mut messages = Vec::new();
         if !self.system_prompt.is_empty() {
             messages.push(Message::system(self.system_prompt.clone()));
         }
-        messages.extend(self.life.session.contexts());
+        messages.extend(self.agent.session.contexts());
         let transient = self.prompt_context.iter().chain(turn_context);
         messages.extend(transient.map(|text| Message::system(text.clone())));
-        messages.extend(self.life.session.conversation());
+        messages.extend(self.agent.session.conversation());
         let messages = Messages::from(messages);
-        let build = || Context {
-            messages: messages.clone(),
-        };
+        let build = || Context::new(messages.clone());
         let outcome = self.hooks.fire(build).await;
         self.check_cancelled()?;
         let messages = outcome
@@ -142,7 +148,7 @@ impl Run<'_> {
             .map_or(messages, |event| event.messages);
         let messages = self.before_model(messages).await?;
         let offered = self.select_tools().await?;
-        let toolbox = &self.life.setup.toolbox;
+        let toolbox = self.agent.state.toolbox();
         let request = ModelRequest {
             messages,
             tools: offered
@@ -150,17 +156,18 @@ impl Run<'_> {
                 .filter_map(|name| toolbox.spec(name))
                 .collect(),
             purpose: Purpose::Turn,
-            subagent: self.life.identity.subagent().map(str::to_owned),
+            subagent: self.agent.identity.subagent().map(str::to_owned),
             ..ModelRequest::default()
         };
         Ok((request, offered))
     }
 
-    async fn before_model(&self, messages: Messages) -> Result<Messages, Interrupt> {
-        let build = || BeforeLlmCall {
-            model_id: self.selected.id(),
-            iteration: self.tally.iterations,
-            messages: messages.clone(),
+    async fn before_model(&self, messages: Messages) -> Result<Messages, RunInterrupt> {
+        let build = || {
+            BeforeLlmCall::new()
+                .with_model_id(self.selected.id())
+                .with_iteration(self.counts.iterations)
+                .with_messages(messages.clone())
         };
         let outcome = self.hooks.fire(build).await;
         self.check(&outcome)?;
@@ -169,76 +176,98 @@ impl Run<'_> {
             .map_or(messages, |event| event.messages))
     }
 
-    async fn select_tools(&self) -> Result<Vec<String>, Interrupt> {
-        let build = || ToolSelection {
-            tools: self.tools.clone(),
-        };
+    /// Adds the tools that scripts have registered or activated since the last call of the model.
+    fn add_new_tools(&mut self) {
+        for name in self.agent.tool_names() {
+            if !self.known_tools.contains(&name) {
+                self.known_tools.push(name.clone());
+                self.tools.push(name);
+            }
+        }
+    }
+
+    async fn select_tools(&mut self) -> Result<Vec<String>, RunInterrupt> {
+        self.add_new_tools();
+        let build = || ToolSelection::new(self.tools.clone());
         let outcome = self.hooks.fire(build).await;
         self.check_cancelled()?;
         let mut tools = outcome
             .into_rewritten()
             .map_or_else(|| self.tools.clone(), |event| event.tools);
-        tools.retain(|name| self.life.may_use(name) && self.life.setup.toolbox.get(name).is_some());
+        let toolbox = self.agent.state.toolbox();
+        tools.retain(|name| self.agent.may_use(name) && toolbox.get(name).is_some());
         Ok(tools)
     }
 
-    async fn ask_model(&mut self, request: &ModelRequest) -> Result<Answer, Interrupt> {
-        let asker = Asker {
-            setup: &self.life.setup,
+    async fn ask_model(&mut self, request: &ModelRequest) -> Result<ModelAnswer, RunInterrupt> {
+        let call = ModelCall {
+            state: &self.agent.state,
             selected: &self.selected,
-            agent: &self.life.identity.name,
+            agent: &self.agent.identity.name,
             hooks: &self.hooks,
             cancel: self.cancel,
         };
-        let answer = asker.ask(request).await.map_err(|error| match error {
-            AskError::Canceled => Interrupt::Canceled,
-            AskError::Failed(error) => Interrupt::Failed(error),
+        let answer = call.ask(request).await.map_err(|error| match error {
+            ModelCallError::Cancelled => RunInterrupt::Cancelled,
+            ModelCallError::Failed(error) => RunInterrupt::Failed(error),
         })?;
-        let answered = || AfterLlmCall {
-            model_id: self.selected.id(),
-            response: answer.message.content.clone(),
-            last_user_message: self.last_user_message(),
-            usage: answer.usage,
-            cost: self.selected.cost(answer.usage.as_ref()),
+        let answered = || {
+            AfterLlmCall::new()
+                .with_model_id(self.selected.id())
+                .with_response(answer.message.content.clone())
+                .with_last_user_message(self.last_user_message())
+                .with_usage(answer.usage)
+                .with_cost(self.selected.cost(answer.usage.as_ref()))
         };
-        self.hooks.tell(answered).await;
+        self.hooks.announce(answered).await;
         Ok(answer)
     }
 
-    async fn store_answer(&mut self, answer: Answer) -> Message {
-        self.tally.charge(self.selected.cost(answer.usage.as_ref()));
+    async fn store_answer(&mut self, answer: ModelAnswer) -> Message {
+        let cost = self.selected.cost(answer.usage.as_ref());
+        self.counts.charge(cost);
         match answer.usage {
             Some(usage) => {
-                self.tally.add(&usage);
-                self.life.note_usage(usage);
+                self.counts.add(&usage);
+                self.agent.note_usage(usage);
             }
-            None => self.life.spend_estimate(&answer.message),
+            None => self.agent.spend_estimate(&answer.message),
         }
-        let message = self.hooks.finish_message(answer.message).await;
-        self.life.session.push(message.clone());
+        let mut message = answer
+            .message
+            .with_extra(message_extra::MODEL, self.selected.id());
+        if let Some(usage) = answer.usage {
+            message = message.with_extra(message_extra::USAGE, json!(usage));
+        }
+        if let Some(cost) = cost {
+            message = message.with_extra(message_extra::COST, cost);
+        }
+        let message = self.hooks.finish_message(message).await;
+        self.agent.session.push(message.clone());
         self.hooks
             .frontend()
-            .message(&self.life.identity.name, &message);
+            .message(&self.agent.identity.name, &message);
         message
     }
 
     fn last_user_message(&self) -> Option<String> {
-        self.life
+        self.agent
             .session
-            .last_of(Role::User)
+            .last_message_of(Role::User)
             .map(|message| message.content.clone())
     }
 
-    /// The model asked for no tool: hooks and queues say whether there is more to do.
+    /// Handles an answer without tool calls: stop hooks and queued messages decide whether there is more to do.
     async fn finish_speaking(
         &mut self,
         response: String,
-    ) -> Result<(TurnEndReason, Next), Interrupt> {
-        let build = || Stop {
-            messages: self.life.session.shared_messages(),
-            response,
-            last_user_message: self.last_user_message(),
-            stop_hook_active: self.tally.stop_hooks > 0,
+    ) -> Result<(TurnEndReason, AfterTurn), RunInterrupt> {
+        let build = || {
+            Stop::new()
+                .with_messages(self.agent.session.shared_messages())
+                .with_response(response)
+                .with_last_user_message(self.last_user_message())
+                .with_stop_hook_active(self.counts.stop_hooks > 0)
         };
         let outcome = self.hooks.fire(build).await;
         self.check_cancelled()?;
@@ -251,29 +280,29 @@ impl Run<'_> {
             for text in follow_ups {
                 self.record(Message::user(text)).await;
             }
-            return Ok((TurnEndReason::Continue, Next::Again));
+            return Ok((TurnEndReason::Continue, AfterTurn::Again));
         }
-        if self.take_steering().await? {
-            return Ok((TurnEndReason::Steered, Next::Again));
+        if self.record_steering().await? {
+            return Ok((TurnEndReason::Steered, AfterTurn::Again));
         }
-        if self.take_follow_up().await? {
-            return Ok((TurnEndReason::Continue, Next::Again));
+        if self.record_follow_up().await? {
+            return Ok((TurnEndReason::Continue, AfterTurn::Again));
         }
-        Ok((TurnEndReason::Normal, Next::End(RunEnd::Completed)))
+        Ok((TurnEndReason::Normal, AfterTurn::End(RunEnd::Completed)))
     }
 
-    /// Counts a wish of stop hooks to go on, unless there were too many in a row.
+    /// Counts a request of stop hooks to continue. Returns `false` if there were too many in a row.
     async fn may_stop_hooks_go_on(&mut self) -> bool {
-        let most = self.life.setup.limits.stop_hooks;
-        if self.tally.stop_hooks >= most {
+        let most = self.agent.state.config.limits.stop_hooks;
+        if self.counts.stop_hooks >= most {
             let text =
-                format!("stop hooks kept the agent going {most} times in a row; it stops now");
+                format!("stop hooks kept the agent going {most} times in a row, so it stops now");
             self.hooks
                 .notify(NotificationLevel::Warning, "stop_hook_cap", &text)
                 .await;
             return false;
         }
-        self.tally.stop_hooks += 1;
+        self.counts.stop_hooks += 1;
         true
     }
 
@@ -281,94 +310,100 @@ impl Run<'_> {
         &mut self,
         calls: &[ToolCall],
         offered: &[String],
-        record: &mut Record,
-    ) -> Result<(TurnEndReason, Next), Interrupt> {
+        record: &mut TurnRecord,
+    ) -> Result<(TurnEndReason, AfterTurn), RunInterrupt> {
         let called = self.call_tools(calls, offered).await;
         self.store_results(calls, &called).await;
-        let stop = called.iter().find_map(|called| called.stop.clone());
-        // One result that wants the end takes nothing from the model that the others have for it.
+        let stop = called.iter().find_map(|called| called.stop_run.clone());
+        // The run ends only if every result requests it. Otherwise the model would miss the other results.
         let terminates = called.iter().all(|called| called.result.terminate);
         record.results = called.into_iter().map(|called| called.result).collect();
         if self.cancel.is_cancelled() {
-            return Err(Interrupt::Canceled);
+            return Err(RunInterrupt::Cancelled);
         }
         if let Some(stop) = stop {
-            return Err(Interrupt::Blocked {
+            return Err(RunInterrupt::Blocked {
                 event: stop.event,
                 reason: stop.reason,
             });
         }
         if terminates {
-            return Ok((TurnEndReason::Normal, Next::End(RunEnd::Completed)));
+            return Ok((TurnEndReason::Normal, AfterTurn::End(RunEnd::Completed)));
         }
-        if let Some(tool) = self.find_loop(calls) {
-            let text = format!("the model repeated the same call of `{tool}`");
+        if let Some(tool) = self.find_repeated_call(calls) {
+            let text = format!("the model repeated the same call to `{tool}`");
             self.hooks.report_error("loop_detected", &text, false).await;
             return Ok((
                 TurnEndReason::LoopDetected,
-                Next::End(RunEnd::LoopDetected { tool }),
+                AfterTurn::End(RunEnd::LoopDetected { tool }),
             ));
         }
-        let is_steered = self.take_steering().await?;
+        let is_steered = self.record_steering().await?;
         let reason = if is_steered {
             TurnEndReason::Steered
         } else {
             TurnEndReason::Continue
         };
-        Ok((reason, Next::Again))
+        Ok((reason, AfterTurn::Again))
     }
 
-    async fn call_tools(&self, calls: &[ToolCall], offered: &[String]) -> Vec<Called> {
+    async fn call_tools(&self, calls: &[ToolCall], offered: &[String]) -> Vec<FinishedToolCall> {
         let delegation = Delegation {
-            setup: &self.life.setup,
-            parent: &self.life.identity,
+            state: &self.agent.state,
+            parent: &self.agent.identity,
             hooks: &self.hooks,
             cancel: self.cancel,
             tools: offered,
-            tasks: &self.life.tasks,
+            tasks: &self.agent.tasks,
         };
-        let bench = Bench {
-            setup: &self.life.setup,
-            agent: &self.life.identity.name,
+        let tool_calls = ToolCalls {
+            state: &self.agent.state,
+            agent: &self.agent.identity.name,
             hooks: &self.hooks,
             cancel: self.cancel,
             offered,
-            listens: self.life.identity.subagent().is_none(),
-            in_background: self.life.identity.in_background,
+            listens: self.agent.identity.subagent().is_none(),
+            in_background: self.agent.identity.in_background,
             delegate: &delegation,
+            restrictions: &self.agent.identity.restrictions,
         };
-        bench.call_all(calls).await
+        tool_calls.call_all(calls).await
     }
 
-    /// Answers the calls of a message that came too late, so that each call has its result.
+    /// Answers the tool calls of a message that arrived after a cancellation, so that each call has a result.
     async fn answer_unrun_calls(&mut self, message: &Message) {
         let called = self.call_tools(&message.tool_calls, &[]).await;
         self.store_results(&message.tool_calls, &called).await;
     }
 
-    async fn store_results(&mut self, calls: &[ToolCall], called: &[Called]) {
+    async fn store_results(&mut self, calls: &[ToolCall], called: &[FinishedToolCall]) {
         for (call, called) in calls.iter().zip(called) {
             let text = called.result.joined_text();
             let mut message = Message::tool(call.id.clone(), text, called.result.is_error);
             message.images = called.result.content.iter().filter_map(image_of).collect();
+            message.parts = called.result.content.iter().filter_map(opaque_of).collect();
+            message = message.with_extra(message_extra::TOOL_NAME, call.name.clone());
+            if let Some(details) = &called.result.details {
+                message = message.with_extra(message_extra::DETAILS, details.clone());
+            }
             self.record(message).await;
         }
-        for text in called.iter().flat_map(|called| &called.contexts) {
+        for text in called.iter().flat_map(|called| &called.context) {
             self.record(Message::system(text.clone())).await;
         }
     }
 
-    /// Returns the tool that was called too often in the same way.
-    fn find_loop(&mut self, calls: &[ToolCall]) -> Option<String> {
-        let most = self.life.setup.limits.repeated_calls;
-        let restrictions = &self.life.identity.restrictions;
+    /// Returns the tool that was called too often in a row with the same arguments.
+    fn find_repeated_call(&mut self, calls: &[ToolCall]) -> Option<String> {
+        let most = self.agent.state.config.limits.repeated_calls;
+        let restrictions = &self.agent.identity.restrictions;
         let most = restrictions.at_most(most, |one| one.repeated_calls);
-        let toolbox = &self.life.setup.toolbox;
+        let toolbox = self.agent.state.toolbox();
         let mut counted = calls.iter().filter(|call| {
             let tool = toolbox.get(&call.name);
             !tool.is_some_and(|tool| tool.may_repeat())
         });
-        let repeated = counted.find(|call| self.repeats.count(call) >= most)?;
+        let repeated = counted.find(|call| self.repeated_calls.count(call) >= most)?;
         Some(repeated.name.clone())
     }
 }
@@ -378,4 +413,11 @@ fn image_of(block: &ContentBlock) -> Option<Image> {
         ContentBlock::Image { image } => Some(image.clone()),
         ContentBlock::Text { .. } | _ => None,
     }
+}
+
+/// Returns a block that is neither text nor an image. Blocks that have text are left out, because the message already
+/// contains their text.
+fn opaque_of(block: &ContentBlock) -> Option<ContentBlock> {
+    let is_opaque = matches!(block, ContentBlock::Other(_)) && block.as_text().is_none();
+    is_opaque.then(|| block.clone())
 }

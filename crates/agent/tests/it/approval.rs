@@ -1,10 +1,10 @@
-//! The questions that the user is asked, and what the answers do.
+//! The questions to the user, and the effects of the answers.
 
 use serde_json::json;
-use tenterhook::Effect;
-use tenterhook::event::{PermissionRequest, PreToolUse};
 use tenterhook_agent::frontend::Approval;
-use tenterhook_agent::{CancellationToken, Permissions, RunEnd};
+use tenterhook_agent::{AgentConfig, CancellationToken, Permissions, RunEnd};
+use tenterhook_engine::Effect;
+use tenterhook_engine::event::{PermissionRequest, PreToolUse};
 
 use crate::stage::{Human, Stage, tool_texts};
 
@@ -94,8 +94,9 @@ async fn an_allowing_pre_tool_use_hook_skips_the_question_and_an_asking_one_rais
         .on(|_: &PreToolUse| Effect::<PreToolUse>::ask("a read, but of what?"));
     let script = "turns: [{tool_calls: [{name: list_directory}]}, {text: done}]";
     stage
-        .play_with(script, |builder| {
-            builder.permissions(Permissions::new().yes(true))
+        .play_with(script, |config| AgentConfig {
+            permissions: Permissions::new().yes(true),
+            ..config
         })
         .await;
     assert_eq!(
@@ -126,7 +127,10 @@ async fn arguments_changed_before_the_question_are_judged_again() {
     });
     let rules = Permissions::new().deny("shell(cmd=rm *)".parse().unwrap());
     let (agent, _) = stage
-        .play_with(TWICE, |builder| builder.permissions(rules))
+        .play_with(TWICE, |config| AgentConfig {
+            permissions: rules,
+            ..config
+        })
         .await;
     assert_eq!(
         tool_texts(&agent)[0],
@@ -142,18 +146,18 @@ async fn a_cancellation_during_the_question_is_no_denial() {
         gives_up: Some(cancel.clone()),
         ..Human::default()
     });
-    let mut agent = stage.builder(TWICE).build().unwrap();
+    let mut agent = stage.config(TWICE).build(stage.engine.clone()).unwrap();
     let report = agent.prompt("go", &cancel).await;
-    assert_eq!(report.end, RunEnd::Canceled);
+    assert_eq!(report.end, RunEnd::Cancelled);
     assert_eq!(
         stage.field("tool_approval_decision", "decision"),
-        ["canceled"]
+        ["cancelled"]
     );
     assert_eq!(
         stage.field("tool_approval_decision", "source"),
-        ["context_canceled"]
+        ["context_cancelled"]
     );
-    assert_eq!(stage.field("turn_end", "reason"), ["canceled"]);
+    assert_eq!(stage.field("turn_end", "reason"), ["cancelled"]);
     assert!(!stage.names().contains(&"permission_denied".to_owned()));
     assert_eq!(tool_texts(&agent), ["The tool call was cancelled."]);
 }
@@ -172,7 +176,10 @@ turns:
 ";
     let rules = Permissions::new().ask("write_file(path=secret*)".parse().unwrap());
     stage
-        .play_with(script, |builder| builder.permissions(rules))
+        .play_with(script, |config| AgentConfig {
+            permissions: rules,
+            ..config
+        })
         .await;
     assert_eq!(
         stage.field("tool_approval_decision", "source"),

@@ -1,23 +1,24 @@
-//! Tasks in the background: given, looked at, stopped, judged and ended.
+//! Background tasks: how they are given, viewed, stopped, judged and ended.
 
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tenterhook::event::{
+use tenterhook_agent::frontend::Approval;
+use tenterhook_agent::{
+    Agent, AgentConfig, AgentLimits, AgentSpec, CancellationToken, Permissions, RunEnd, Tool,
+    Toolbox,
+};
+use tenterhook_engine::event::{
     PostToolUse, PreToolUse, SessionEndReason, Stop, SubagentStatus, SubagentStop, ToolGuard,
 };
-use tenterhook::{Effect, JsonObject, ToolResult};
-use tenterhook_agent::frontend::Approval;
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
-use tenterhook_agent::{
-    Agent, AgentBuilder, AgentSpec, CancellationToken, Limits, Permissions, RunEnd, Tool, Toolbox,
-};
+use tenterhook_engine::{Effect, JsonObject, ToolResult};
+use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
 use tokio::sync::Notify;
 
 use crate::stage::{Stage, tool_texts};
 
-/// Waits until it is let go or cancelled.
+/// A tool that waits until the test releases it or it is cancelled.
 #[derive(Debug, Clone, Default)]
 struct Gate {
     begun: Arc<Notify>,
@@ -31,7 +32,7 @@ impl Gate {
     }
 }
 
-/// Counts a run for as long as it lives.
+/// Counts a run until it is dropped.
 struct Running(Arc<Mutex<u32>>);
 
 impl Drop for Running {
@@ -89,18 +90,20 @@ fn helper() -> AgentSpec {
     }
 }
 
-fn with_helper(builder: AgentBuilder) -> AgentBuilder {
-    builder
-        .agents([helper()])
-        .background(true)
-        .permissions(Permissions::new().yes(true))
+fn with_helper(config: AgentConfig) -> AgentConfig {
+    AgentConfig {
+        agents: vec![helper()],
+        has_background_tasks: true,
+        permissions: Permissions::new().yes(true),
+        ..config
+    }
 }
 
 fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
-/// Returns the id of the task that was given first.
+/// Returns the id of the first task.
 fn id(agent: &Agent) -> String {
     let given = tool_texts(agent).remove(0);
     given.split('`').nth(1).unwrap().to_owned()
@@ -118,7 +121,7 @@ fn script(then: &[&str], helper: &str) -> String {
     )
 }
 
-/// Writes the id of the task into calls that cannot know it.
+/// Writes the id of the task into scripted calls, which cannot know it.
 fn name_task(stage: &Stage) {
     let known: Arc<Mutex<String>> = Arc::default();
     let given = Arc::clone(&known);
@@ -148,9 +151,24 @@ const LIST: &str = "{name: list_background_agents}";
 
 fn build(stage: &Stage, script: &str, gate: &Gate) -> Agent {
     let toolbox = Toolbox::standard().with(gate.clone());
-    with_helper(stage.builder(script).toolbox(toolbox))
-        .build()
-        .unwrap()
+    with_helper(AgentConfig {
+        toolbox,
+        ..stage.config(script)
+    })
+    .build(stage.engine.clone())
+    .unwrap()
+}
+
+/// Replaces the seconds that a task has taken, because they depend on the load of the machine.
+fn without_seconds(text: &str) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    for position in 1..words.len() {
+        let digits = words[position - 1].trim_start_matches('(');
+        if words[position].starts_with('s') && digits.parse::<u64>().is_ok() {
+            words[position - 1] = words[position - 1].replace(digits, "_");
+        }
+    }
+    words.join(" ")
 }
 
 #[tokio::test]
@@ -169,15 +187,16 @@ async fn the_agent_goes_on_and_looks_at_the_answer_later() {
     agent.prompt("view", &never()).await;
     agent.prompt("list", &never()).await;
     let (id, texts) = (id(&agent), tool_texts(&agent));
+    let texts: Vec<String> = texts.iter().map(|text| without_seconds(text)).collect();
     assert_eq!(
         texts,
         [
             format!(
                 "The task runs in the background as `{id}`. `view_background_agent` shows its answer when there is one."
             ),
-            format!("{id} helper running 0 s: t"),
-            format!("The task `{id}` of agent `helper` is completed (0 s).\nit is done"),
-            format!("{id} helper completed 0 s: t"),
+            format!("{id} helper running _ s: t"),
+            format!("The task `{id}` of agent `helper` is completed (_ s).\nit is done"),
+            format!("{id} helper completed _ s: t"),
         ]
     );
     let stop = stage.only::<SubagentStop>();
@@ -212,7 +231,8 @@ async fn a_task_is_cancelled_by_whoever_ends_what_it_belongs_to() {
                 gate.begun.notified().await;
                 agent.prompt("stop", &never()).await;
                 assert!(
-                    tool_texts(&agent)[1].contains("is cancelled (0 s).\nthe task was cancelled")
+                    without_seconds(&tool_texts(&agent)[1])
+                        .contains("is cancelled (_ s).\nthe task was cancelled")
                 );
             }
             By::Session => {
@@ -234,7 +254,7 @@ async fn a_task_is_cancelled_by_whoever_ends_what_it_belongs_to() {
                         Effect::none()
                     })
                 });
-                assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+                assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
             }
             By::Drop => {
                 let ended = Arc::new(Notify::new());
@@ -292,15 +312,20 @@ async fn the_user_is_asked_for_a_task_in_the_background_only_while_a_run_goes_on
     let soon = Arc::clone(&asked_soon);
     stage
         .engine
-        .on(move |_: &tenterhook::event::PermissionRequest| soon.notify_one());
+        .on(move |_: &tenterhook_engine::event::PermissionRequest| soon.notify_one());
     let helper = "  - {for: helper, tool_calls: [{name: gate}]}\n  - {for: helper, tool_calls: [{name: shell, arguments: {cmd: touch made}}]}\n  - {for: helper, text: made}\n";
     let toolbox = Toolbox::standard().with(gate.clone());
-    let mut agent = with_helper(stage.builder(&script(&[VIEW], helper)).toolbox(toolbox))
-        .permissions(Permissions::new())
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        permissions: Permissions::new(),
+        ..with_helper(AgentConfig {
+            toolbox,
+            ..stage.config(&script(&[VIEW], helper))
+        })
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     agent.prompt("go", &never()).await;
-    // Until now it could not ask.
+    // It could not ask before.
     gate.open.notify_one();
     asked_soon.notified().await;
     assert!(stage.human.asked().is_empty());
@@ -317,23 +342,28 @@ async fn only_so_many_tasks_run_at_once_and_unknown_ones_are_named() {
     let script = format!(
         "turns:\n  - tool_calls: [{give}, {give}, {{name: view_background_agent, arguments: {{task_id: x}}}}]\n  - text: done\n{ASKS_GATE}"
     );
-    let limits = Limits {
+    let limits = AgentLimits {
         background_tasks: 1,
-        ..Limits::default()
+        ..AgentLimits::default()
     };
     let toolbox = Toolbox::standard().with(gate.clone());
-    let mut agent = with_helper(stage.builder(&script).toolbox(toolbox))
-        .limits(limits)
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        limits,
+        ..with_helper(AgentConfig {
+            toolbox,
+            ..stage.config(&script)
+        })
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     agent.prompt("go", &never()).await;
     let texts = tool_texts(&agent);
     assert_eq!(
         texts[1],
-        "1 background tasks run already, which is the limit; wait for one or stop one"
+        "the limit of 1 background tasks is reached; wait for one or stop one"
     );
     let expected = format!(
-        "there is no background task `x`, expected one of `{}`",
+        "unknown background task `x`, expected one of `{}`",
         id(&agent)
     );
     assert_eq!(texts[2], expected);

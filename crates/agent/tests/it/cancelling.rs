@@ -1,4 +1,5 @@
-//! A run that is cancelled at any place of a tool call: what began has its end, every call has a result, and nothing goes on.
+//! Cancels a run at every stage of a tool call: each started event has its end, every call has a result, and nothing
+//! continues to run.
 
 use std::fs;
 use std::path::Path;
@@ -6,18 +7,18 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future;
-use tenterhook::event::{
+use tenterhook_agent::frontend::Approval;
+use tenterhook_agent::{AgentConfig, AgentSpec, CancellationToken, Permissions, RunEnd, Toolbox};
+use tenterhook_engine::event::{
     PermissionRequest, PostToolUse, PreToolUse, ToolError, ToolExecutionUpdate, ToolGuard,
     ToolInputTransform, ToolResponseTransform,
 };
-use tenterhook::{Effect, Engine};
-use tenterhook_agent::frontend::Approval;
-use tenterhook_agent::tool::ToolRetry;
-use tenterhook_agent::{AgentSpec, CancellationToken, Permissions, RunEnd, Toolbox};
+use tenterhook_engine::{Effect, Engine};
+use tenterhook_tools::ToolRetry;
 
 use crate::stage::{Human, Stage, tool_texts};
 
-/// Runs until somebody ends it.
+/// A tool that runs until it is cancelled.
 const FOR_EVER: &str =
     "{name: shell, arguments: {cmd: 'echo $$ > pid; echo here; exec sleep 600'}}";
 
@@ -29,7 +30,7 @@ const TRANSFER: &str = "{name: transfer_task, arguments: {agent: helper, task: t
 
 const BACKGROUND: &str = "{name: run_background_agent, arguments: {agent: helper, task: t}}";
 
-/// Cancels the run at an event, then thinks for ever: for hooks that end with the run.
+/// Cancels the run at an event and then never answers, for hooks that are cancelled with the run.
 macro_rules! hangs {
     ($event:ident) => {
         |engine: &Engine, cancel: &CancellationToken| {
@@ -42,7 +43,7 @@ macro_rules! hangs {
     };
 }
 
-/// Cancels the run at an event and answers: for hooks that are heard to the end.
+/// Cancels the run at an event and answers, for hooks that run even after a cancellation.
 macro_rules! answers {
     ($event:ident) => {
         |engine: &Engine, cancel: &CancellationToken| {
@@ -52,7 +53,7 @@ macro_rules! answers {
     };
 }
 
-/// One place of a call, and how the run is cancelled there.
+/// A stage of a call, and how the run is cancelled there.
 struct Place {
     name: &'static str,
     call: &'static str,
@@ -97,7 +98,7 @@ fn count(stage: &Stage, name: &str) -> usize {
     stage.names().iter().filter(|heard| *heard == name).count()
 }
 
-/// Says whether the command that wrote its process id into a folder is still there.
+/// Returns whether the command that wrote its process id into a folder is still running.
 fn is_alive(folder: &Path) -> bool {
     let Ok(pid) = fs::read_to_string(folder.join("pid")) else {
         return false;
@@ -123,7 +124,7 @@ async fn a_cancellation_at_any_place_of_a_call_leaves_nothing_open() {
             ..Human::default()
         });
         cancels(&stage.engine, &cancel);
-        // What waits for a task in the background waits for its end; the other calls do not come to their turn.
+        // A call that waits for a background task waits for its end. The other calls never run.
         let script = format!(
             "turns:\n  - tool_calls: [{call}, {FOR_EVER}]\n  - {{for: helper, tool_calls: [{FOR_EVER}]}}\n"
         );
@@ -137,16 +138,17 @@ async fn a_cancellation_at_any_place_of_a_call_leaves_nothing_open() {
             name: "helper".to_owned(),
             ..AgentSpec::default()
         };
-        let mut agent = stage
-            .builder(&script)
-            .toolbox(Toolbox::standard().retry("shell", again))
-            .agents([helper])
-            .background(true)
-            .permissions(Permissions::new().yes(!asks))
-            .build()
-            .unwrap();
+        let mut agent = AgentConfig {
+            toolbox: Toolbox::standard().retry("shell", again),
+            agents: vec![helper],
+            has_background_tasks: true,
+            permissions: Permissions::new().yes(!asks),
+            ..stage.config(&script)
+        }
+        .build(stage.engine.clone())
+        .unwrap();
         let report = agent.prompt("go", &cancel).await;
-        assert_eq!(report.end, RunEnd::Canceled, "{name}");
+        assert_eq!(report.end, RunEnd::Cancelled, "{name}");
         assert_eq!(tool_texts(&agent).len(), 2, "{name}");
         assert!(!is_alive(stage.path()), "{name}");
         for (first, last) in [

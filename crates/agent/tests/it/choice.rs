@@ -1,12 +1,14 @@
-//! Several models: which of them answers, how much it thinks, and what of that a session keeps.
+//! Several models: which one is selected, how much it thinks, and what the session keeps of that.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tenterhook::event::{BeforeLlmCall, ModelSelect, SessionEndReason, ThinkingLevelSelect};
-use tenterhook_agent::provider::{Provider, Scripted};
-use tenterhook_agent::session::{MODEL_CHANGE, THINKING_LEVEL_CHANGE};
-use tenterhook_agent::{Agent, AgentBuilder, CancellationToken, Models, Sessions, ThinkingLevel};
+use tenterhook_agent::{
+    Agent, AgentConfig, CancellationToken, Models, SessionStore, ThinkingLevel,
+};
+use tenterhook_engine::event::{BeforeLlmCall, ModelSelect, SessionEndReason, ThinkingLevelSelect};
+use tenterhook_providers::{Provider, Scripted};
+use tenterhook_sessions::entry_kind::{MODEL_CHANGE, THINKING_LEVEL_CHANGE};
 
 use crate::remote::{finish, open, say};
 use crate::stage::Stage;
@@ -16,19 +18,24 @@ fn model(name: &str) -> Arc<dyn Provider> {
     Arc::new(Scripted::parse("play", &script).unwrap())
 }
 
-fn builder(stage: &Stage, others: &[&str]) -> AgentBuilder {
+fn config(stage: &Stage, others: &[&str]) -> AgentConfig {
     let others = others.iter().map(|name| ((*name).to_owned(), model(name)));
-    Agent::builder(stage.engine.clone())
-        .model(model("one"))
-        .model_name("one")
-        .models(Models::fixed(others))
-        .cwd(stage.path())
-        .frontend(Arc::clone(&stage.human) as _)
+    AgentConfig {
+        model: Some(model("one")),
+        model_name: Some("one".to_owned()),
+        models: Models::fixed(others),
+        cwd: stage.path().into(),
+        frontend: Arc::clone(&stage.human) as _,
+        ..AgentConfig::default()
+    }
 }
 
-fn stored(stage: &Stage, others: &[&str]) -> AgentBuilder {
-    let sessions = Sessions::of_project(&stage.path().join("data"), stage.path());
-    builder(stage, others).sessions(sessions)
+fn stored(stage: &Stage, others: &[&str]) -> AgentConfig {
+    let sessions = SessionStore::of_project(&stage.path().join("data"), stage.path());
+    AgentConfig {
+        sessions: Some(sessions),
+        ..config(stage, others)
+    }
 }
 
 async fn ask(agent: &mut Agent) -> String {
@@ -54,7 +61,9 @@ fn selected(model: &str, previous: &str, source: &str) -> Value {
 #[tokio::test]
 async fn another_model_answers_from_the_next_turn_on() {
     let stage = Stage::empty();
-    let mut agent = builder(&stage, &["two"]).build().unwrap();
+    let mut agent = config(&stage, &["two"])
+        .build(stage.engine.clone())
+        .unwrap();
     assert_eq!(ask(&mut agent).await, "I am one");
     assert!(agent.set_model("two").await.unwrap());
     assert_eq!(agent.model().to_string(), "scripted/two");
@@ -74,11 +83,11 @@ async fn another_model_answers_from_the_next_turn_on() {
     assert_eq!(notes, [json!({"model": "scripted/two", "name": "two"})]);
 }
 
-// P37: nothing is selected where nothing changes.
+// P37: a selection that does not change fires no event.
 #[tokio::test]
 async fn the_same_model_and_the_same_level_are_no_event() {
     let stage = Stage::empty();
-    let mut agent = builder(&stage, &[]).build().unwrap();
+    let mut agent = config(&stage, &[]).build(stage.engine.clone()).unwrap();
     assert!(!agent.set_model("one").await.unwrap());
     assert!(agent.set_thinking(ThinkingLevel::High).await);
     assert!(!agent.set_thinking(ThinkingLevel::High).await);
@@ -92,7 +101,9 @@ async fn the_same_model_and_the_same_level_are_no_event() {
 #[tokio::test]
 async fn the_listed_models_follow_each_other_in_a_ring() {
     let stage = Stage::empty();
-    let mut agent = builder(&stage, &["two", "three"]).build().unwrap();
+    let mut agent = config(&stage, &["two", "three"])
+        .build(stage.engine.clone())
+        .unwrap();
     assert_eq!(agent.models(), ["one", "two", "three"]);
     for _ in 0..3 {
         assert!(agent.next_model().await.unwrap());
@@ -108,13 +119,13 @@ async fn the_listed_models_follow_each_other_in_a_ring() {
 #[tokio::test]
 async fn a_choice_that_there_is_not_leaves_everything_as_it_was() {
     let stage = Stage::empty();
-    let mut agent = builder(&stage, &[]).build().unwrap();
+    let mut agent = config(&stage, &[]).build(stage.engine.clone()).unwrap();
     let error = agent.set_model("nine").await.unwrap_err().to_string();
-    assert_eq!(error, "there is no model `nine`, expected `one`");
+    assert_eq!(error, "unknown model `nine`, expected `one`");
     let error = agent.next_model().await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no other model: `one` is the only one that is listed"
+        "there is no other model: `one` is the only one in the list"
     );
     assert_eq!(agent.model().to_string(), "scripted/one");
     assert!(selections(&stage).is_empty() && agent.session().entries().is_empty());
@@ -123,7 +134,9 @@ async fn a_choice_that_there_is_not_leaves_everything_as_it_was() {
 #[tokio::test]
 async fn a_session_goes_on_with_the_model_and_the_level_that_it_was_led_with() {
     let stage = Stage::empty();
-    let mut agent = stored(&stage, &["two"]).build().unwrap();
+    let mut agent = stored(&stage, &["two"])
+        .build(stage.engine.clone())
+        .unwrap();
     agent.set_model("two").await.unwrap();
     agent.set_thinking(ThinkingLevel::Low).await;
     ask(&mut agent).await;
@@ -131,7 +144,9 @@ async fn a_session_goes_on_with_the_model_and_the_level_that_it_was_led_with() {
     agent.end_session(SessionEndReason::Quit).await;
 
     let before = selections(&stage).len();
-    let mut agent = stored(&stage, &["two"]).build().unwrap();
+    let mut agent = stored(&stage, &["two"])
+        .build(stage.engine.clone())
+        .unwrap();
     agent.resume(&id, &CancellationToken::new()).await.unwrap();
     let level = json!({"level": "low"});
     let restored = selections(&stage).split_off(before);
@@ -148,19 +163,23 @@ async fn a_session_goes_on_with_the_model_and_the_level_that_it_was_led_with() {
 #[tokio::test]
 async fn a_builder_may_keep_its_model_and_the_session_learns_of_it() {
     let stage = Stage::empty();
-    let folder = Sessions::of_project(&stage.path().join("data"), stage.path());
-    let mut agent = stored(&stage, &["two"]).build().unwrap();
+    let folder = SessionStore::of_project(&stage.path().join("data"), stage.path());
+    let mut agent = stored(&stage, &["two"])
+        .build(stage.engine.clone())
+        .unwrap();
     agent.set_model("two").await.unwrap();
     ask(&mut agent).await;
     let id = agent.session().id().clone();
     agent.end_session(SessionEndReason::Quit).await;
     let opened = folder.open(&id).unwrap().session;
     assert_eq!(opened.model().as_deref(), Some("two"));
-    let mut agent = stored(&stage, &["two"])
-        .session(opened)
-        .keep_model()
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        session: Some(opened),
+        keeps_model: true,
+        ..stored(&stage, &["two"])
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     assert_eq!(ask(&mut agent).await, "I am one");
     assert_eq!(agent.session().model().as_deref(), Some("one"));
 }
@@ -168,14 +187,16 @@ async fn a_builder_may_keep_its_model_and_the_session_learns_of_it() {
 #[tokio::test]
 async fn a_model_that_is_gone_is_named_and_the_session_goes_on() {
     let stage = Stage::empty();
-    let mut agent = stored(&stage, &["two"]).build().unwrap();
+    let mut agent = stored(&stage, &["two"])
+        .build(stage.engine.clone())
+        .unwrap();
     agent.set_model("two").await.unwrap();
     ask(&mut agent).await;
     let id = agent.session().id().clone();
     agent.end_session(SessionEndReason::Quit).await;
-    let mut agent = stored(&stage, &[]).build().unwrap();
+    let mut agent = stored(&stage, &[]).build(stage.engine.clone()).unwrap();
     agent.resume(&id, &CancellationToken::new()).await.unwrap();
-    let expected = "warning the session goes on with `scripted/one`, not with `scripted/two`: there is no model `two`, expected `one`";
+    let expected = "warning the session continues with `scripted/one` instead of `scripted/two`: unknown model `two`, expected `one`";
     assert!(stage.human.screen().contains(&expected.to_owned()));
     assert_eq!(ask(&mut agent).await, "I am one");
 }
@@ -183,7 +204,9 @@ async fn a_model_that_is_gone_is_named_and_the_session_goes_on() {
 #[tokio::test]
 async fn a_choice_goes_along_into_a_new_session_and_is_noted_there() {
     let stage = Stage::empty();
-    let mut agent = builder(&stage, &["two"]).build().unwrap();
+    let mut agent = config(&stage, &["two"])
+        .build(stage.engine.clone())
+        .unwrap();
     agent.set_model("two").await.unwrap();
     agent.new_session(&CancellationToken::new()).await.unwrap();
     assert_eq!(ask(&mut agent).await, "I am two");
@@ -223,7 +246,7 @@ async fn services_are_told_the_level_and_nothing_where_there_is_none() {
     }
 }
 
-// D-114: what is not priced has no cost, what is free has one of nothing.
+// D-114: a call without a known price has no cost, and a free call costs 0.
 #[tokio::test]
 async fn a_cost_is_told_where_the_price_is_known() {
     const TURNS: &str = "turns: [{text: hi, usage: {input_tokens: 1000, output_tokens: 500}}]";

@@ -1,11 +1,11 @@
-//! Commands that the user runs.
+//! Shell commands that the user runs.
 
-use tenterhook::event::{BashResult, MessageEnd, UserBash};
-use tenterhook::{Effect, Role};
 use tenterhook_agent::{
-    Agent, CancellationToken, Leaving, Moved, Permissions, UserCommand, UserCommandError,
-    UserCommandRun,
+    Agent, AgentConfig, CancellationToken, LeaveBranch, Permissions, SessionSwitched, UserCommand,
+    UserCommandError, UserCommandRun,
 };
+use tenterhook_engine::event::{BashResult, MessageEnd, UserBash};
+use tenterhook_engine::{Effect, Role};
 
 use crate::stage::Stage;
 
@@ -24,10 +24,13 @@ fn texts(agent: &Agent) -> Vec<String> {
 #[tokio::test]
 async fn a_command_of_the_user_goes_into_the_conversation_unless_it_is_excluded() {
     let stage = Stage::empty();
-    // Rules are for the model: they do not keep the user from anything.
+    // Rules are for the model. They do not restrict the user.
     let permissions = Permissions::new().deny("shell".parse().unwrap());
-    let builder = stage.builder(TALK).permissions(permissions);
-    let mut agent = builder.build().unwrap();
+    let config = AgentConfig {
+        permissions,
+        ..stage.config(TALK)
+    };
+    let mut agent = config.build(stage.engine.clone()).unwrap();
     let ran = run(&mut agent, "!echo out; echo err >&2; exit 3")
         .await
         .unwrap();
@@ -59,17 +62,19 @@ async fn a_command_of_the_user_goes_into_the_conversation_unless_it_is_excluded(
 #[tokio::test]
 async fn a_command_is_no_word_of_the_user() {
     let stage = Stage::empty();
-    let mut agent = stage.builder(TALK).build().unwrap();
+    let mut agent = stage.config(TALK).build(stage.engine.clone()).unwrap();
     run(&mut agent, "!echo out").await.unwrap();
     agent.prompt("go", &CancellationToken::new()).await;
     let cancel = CancellationToken::new();
-    let moved = agent.go_to(&"1".into(), Leaving::default(), &cancel).await;
-    assert_eq!(moved.unwrap(), Moved::default());
+    let moved = agent
+        .go_to(&"1".into(), LeaveBranch::default(), &cancel)
+        .await;
+    assert_eq!(moved.unwrap(), SessionSwitched::default());
     assert_eq!(texts(&agent).len(), 1);
     assert_eq!(agent.session().messages()[0].role, Role::User);
 }
 
-// P28: a hook gives the result itself, deals with the command, or has another one run; one that says nothing leaves it as it is.
+// P28: a hook supplies the result, handles the command, or replaces it. A hook without an effect changes nothing.
 #[tokio::test]
 async fn hooks_deal_with_a_command_give_its_result_or_change_it() {
     let supplied = || BashResult {
@@ -96,7 +101,7 @@ async fn hooks_deal_with_a_command_give_its_result_or_change_it() {
         for effect in effects {
             stage.engine.on(move |_: &UserBash| effect.clone());
         }
-        let mut agent = stage.builder(TALK).build().unwrap();
+        let mut agent = stage.config(TALK).build(stage.engine.clone()).unwrap();
         let done = run(&mut agent, &format!("!{line}")).await.unwrap();
         let output = done.result.as_ref().map(|result| result.output.as_str());
         assert_eq!((output, done.line.as_str()), (expected, ran));
@@ -115,7 +120,7 @@ async fn a_redactor_of_messages_sees_what_a_command_printed_before_it_is_stored(
         message.content = message.content.replace("canary", "***");
         Effect::<MessageEnd>::none().replace_message(message)
     });
-    let mut agent = stage.builder(TALK).build().unwrap();
+    let mut agent = stage.config(TALK).build(stage.engine.clone()).unwrap();
     run(&mut agent, "!echo canary").await.unwrap();
     let stored = texts(&agent).join("\n");
     assert!(
@@ -127,7 +132,7 @@ async fn a_redactor_of_messages_sees_what_a_command_printed_before_it_is_stored(
 #[tokio::test]
 async fn a_command_ends_with_its_cancellation_and_prints_no_more_than_is_kept() {
     let stage = Stage::empty();
-    let mut agent = stage.builder(TALK).build().unwrap();
+    let mut agent = stage.config(TALK).build(stage.engine.clone()).unwrap();
     assert!(matches!(
         run(&mut agent, "! ").await,
         Err(UserCommandError::Empty)

@@ -1,11 +1,11 @@
-//! Compaction: when it happens, who may stop it, and what it leaves.
+//! Compaction: when it happens, who may stop it, and what remains.
 
-use tenterhook::Effect;
-use tenterhook::event::{
+use tenterhook_agent::{AgentConfig, AgentLimits, CancellationToken, CompactionError, RunEnd};
+use tenterhook_engine::Effect;
+use tenterhook_engine::event::{
     AfterCompaction, BeforeCompaction, BeforeLlmCall, CompactionFailed, CompactionReason, Context,
     PreCompact,
 };
-use tenterhook_agent::{CancellationToken, CompactionError, Limits, RunEnd};
 
 use crate::stage::Stage;
 
@@ -29,7 +29,7 @@ fn texts(agent: &tenterhook_agent::Agent) -> Vec<String> {
 }
 
 async fn two_prompts(stage: &Stage, script: &str) -> tenterhook_agent::Agent {
-    let mut agent = stage.builder(script).build().unwrap();
+    let mut agent = stage.config(script).build(stage.engine.clone()).unwrap();
     for prompt in ["one", "two"] {
         assert_eq!(
             agent.prompt(prompt, &CancellationToken::new()).await.end,
@@ -124,7 +124,7 @@ async fn either_hook_may_stop_a_compaction_and_the_run_goes_on() {
         stage
             .human
             .screen()
-            .contains(&"warning a pre_compact hook stopped the compaction: not yet".to_owned())
+            .contains(&"warning a pre_compact hook blocked the compaction: not yet".to_owned())
     );
 
     let stage = Stage::empty();
@@ -154,12 +154,12 @@ turns:
   - text: done
   - summary: listed
 ";
-    let limits = Limits {
+    let limits = AgentLimits {
         compact_at: Some(5),
-        ..Limits::default()
+        ..AgentLimits::default()
     };
     let (agent, report) = stage
-        .play_with(script, |builder| builder.limits(limits))
+        .play_with(script, |config| AgentConfig { limits, ..config })
         .await;
     assert_eq!(report.end, RunEnd::Completed);
     assert_eq!(stage.field("pre_compact", "source"), ["tool_overflow"]);
@@ -186,7 +186,7 @@ async fn an_overflow_is_compacted_once_and_the_turn_tried_again() {
 
     let stage = Stage::empty();
     let script = "turns: [{text: hi}, {error: prompt is too long, repeat: true}, {summary: short}]";
-    let mut agent = stage.builder(script).build().unwrap();
+    let mut agent = stage.config(script).build(stage.engine.clone()).unwrap();
     agent.prompt("one", &CancellationToken::new()).await;
     let report = agent.prompt("two", &CancellationToken::new()).await;
     assert_eq!(
@@ -223,7 +223,10 @@ async fn the_user_may_compact_with_instructions() {
 #[tokio::test]
 async fn a_compaction_that_fails_leaves_the_conversation() {
     let stage = Stage::empty();
-    let mut agent = stage.builder("turns: [{text: hello}]").build().unwrap();
+    let mut agent = stage
+        .config("turns: [{text: hello}]")
+        .build(stage.engine.clone())
+        .unwrap();
     let cancel = CancellationToken::new();
     assert_eq!(
         agent.compact(None, &cancel).await.unwrap_err(),
@@ -251,7 +254,7 @@ async fn what_keeps_text_from_the_model_keeps_it_from_the_summary_too() {
         }
         Effect::<BeforeLlmCall>::none().replace_messages(messages)
     });
-    let mut agent = stage.builder(TALK).build().unwrap();
+    let mut agent = stage.config(TALK).build(stage.engine.clone()).unwrap();
     let cancel = CancellationToken::new();
     agent.prompt("my canary", &cancel).await;
     agent.compact(None, &cancel).await.unwrap();
@@ -269,7 +272,7 @@ async fn what_a_context_hook_keeps_from_the_model_is_not_in_the_summary_either()
         }
         Effect::<Context>::none().replace_messages(messages)
     });
-    let mut agent = stage.builder(TALK).build().unwrap();
+    let mut agent = stage.config(TALK).build(stage.engine.clone()).unwrap();
     let cancel = CancellationToken::new();
     agent.prompt("my canary", &cancel).await;
     agent.compact(None, &cancel).await.unwrap();
@@ -293,7 +296,7 @@ turns:
   - {text: d, usage: {input_tokens: 1010, output_tokens: 10}}
   - {text: e, usage: {input_tokens: 1020, output_tokens: 10}}
 ";
-    let mut agent = stage.builder(script).build().unwrap();
+    let mut agent = stage.config(script).build(stage.engine.clone()).unwrap();
     let mut asked = Vec::new();
     for prompt in ["1", "2", "3", "4", "5"] {
         agent.prompt(prompt, &CancellationToken::new()).await;
@@ -326,21 +329,26 @@ async fn a_cancellation_during_an_overflow_compaction_is_no_error() {
         Effect::none()
     });
     let script = "turns: [{text: hi}, {error: prompt is too long}, {summary: short}]";
-    let mut agent = stage.builder(script).build().unwrap();
+    let mut agent = stage.config(script).build(stage.engine.clone()).unwrap();
     agent.prompt("one", &CancellationToken::new()).await;
     let report = agent.prompt("two", &cancel).await;
-    assert_eq!(report.end, RunEnd::Canceled);
-    assert_eq!(stage.field("turn_end", "reason"), ["normal", "canceled"]);
+    assert_eq!(report.end, RunEnd::Cancelled);
+    assert_eq!(stage.field("turn_end", "reason"), ["normal", "cancelled"]);
     assert!(!stage.names().contains(&"agent_error".to_owned()));
 }
 
 #[tokio::test]
 async fn every_model_call_is_numbered_from_one() {
     let stage = Stage::empty();
-    let mut agent = stage.builder(TALK).build().unwrap();
+    let mut agent = stage.config(TALK).build(stage.engine.clone()).unwrap();
     agent.prompt("one", &CancellationToken::new()).await;
     let session = agent.session().clone();
-    let mut resumed = stage.builder(TALK).session(session).build().unwrap();
+    let mut resumed = AgentConfig {
+        session: Some(session),
+        ..stage.config(TALK)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     resumed
         .compact(None, &CancellationToken::new())
         .await

@@ -1,16 +1,16 @@
-//! What docker-agent's contract says of a run and no other test of this binary shows.
+//! The parts of docker-agent's contract for a run that no other test of this binary covers.
 
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{self, BoxFuture};
 use serde_json::{Value, json};
-use tenterhook::Effect;
-use tenterhook::event::{
+use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
+use tenterhook_agent::{AgentConfig, AgentSpec, CancellationToken, Permissions, RunEnd};
+use tenterhook_engine::Effect;
+use tenterhook_engine::event::{
     AfterLlmCall, BeforeLlmCall, PermissionRequest, PreToolUse, ToolGuard, ToolInputTransform,
     ToolResponseTransform, UserPromptSubmit,
 };
-use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
-use tenterhook_agent::{AgentSpec, CancellationToken, Permissions, RunEnd};
 
 use crate::stage::{Stage, tool_texts};
 
@@ -24,7 +24,7 @@ fn yes() -> Permissions {
     Permissions::new().yes(true)
 }
 
-/// Somebody who says yes and remembers what stood beside the question.
+/// A user who says yes and remembers the metadata of each question.
 #[derive(Default)]
 struct Reader {
     metadata: Mutex<Vec<Value>>,
@@ -42,13 +42,15 @@ impl Frontend for Reader {
     }
 }
 
-/// Plays a tool call before somebody who says yes, and returns what stood beside each question.
+/// Plays a tool call to a user who says yes, and returns the metadata of each question.
 async fn asked(stage: &Stage, permissions: Permissions) -> Vec<Value> {
     let reader = Arc::new(Reader::default());
     let frontend = Arc::clone(&reader) as Arc<dyn Frontend>;
     stage
-        .play_with(TOUCH, |builder| {
-            builder.permissions(permissions).frontend(frontend)
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions,
+            frontend,
+            ..config
         })
         .await;
     assert!(stage.path().join("made").exists());
@@ -73,7 +75,10 @@ async fn a_guard_that_allows_lets_run_what_yes_lets_run() {
         .engine
         .on(|_: &ToolGuard| Effect::<ToolGuard>::allow());
     stage
-        .play_with(TOUCH, |builder| builder.permissions(yes()))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert!(stage.path().join("made").exists());
     assert_eq!(
@@ -102,7 +107,7 @@ async fn a_question_carries_the_words_of_all_hooks_and_those_of_the_guard_count(
     assert_eq!(asked(&silent, Permissions::new()).await, [json!({})]);
 }
 
-/// Registers a hook that cancels the run and then thinks for ever.
+/// Registers a hook that cancels the run and then never answers.
 macro_rules! cancels {
     ($stage:expr, $event:ident, $cancel:expr) => {{
         let cancel = $cancel.clone();
@@ -130,17 +135,17 @@ async fn a_cancellation_during_any_gate_is_no_denial() {
             "pre_tool_use" => cancels!(stage, PreToolUse, cancel),
             _ => cancels!(stage, PermissionRequest, cancel),
         }
-        let mut agent = stage.builder(TOUCH).build().unwrap();
+        let mut agent = stage.config(TOUCH).build(stage.engine.clone()).unwrap();
         let report = agent.prompt("go", &cancel).await;
-        assert_eq!(report.end, RunEnd::Canceled, "{gate}");
+        assert_eq!(report.end, RunEnd::Cancelled, "{gate}");
         assert_eq!(
             stage.field("tool_approval_decision", "decision"),
-            ["canceled"],
+            ["cancelled"],
             "{gate}"
         );
         assert_eq!(
             stage.field("tool_approval_decision", "source"),
-            ["context_canceled"],
+            ["context_cancelled"],
             "{gate}"
         );
         assert!(!stage.names().contains(&"permission_denied".to_owned()));
@@ -164,8 +169,10 @@ turns:
         ..AgentSpec::default()
     };
     stage
-        .play_with(script, |builder| {
-            builder.agents([helper]).permissions(yes())
+        .play_with(script, |config| AgentConfig {
+            agents: vec![helper],
+            permissions: yes(),
+            ..config
         })
         .await;
     assert_eq!(stage.only::<UserPromptSubmit>().prompt, "go");
@@ -212,7 +219,10 @@ async fn a_result_that_no_hook_changes_arrives_as_it_is() {
         .on(|_: &ToolResponseTransform| Effect::<ToolResponseTransform>::none());
     let script = "turns: [{tool_calls: [{name: shell, arguments: {cmd: echo raw}}]}, {text: done}]";
     let (agent, _) = stage
-        .play_with(script, |builder| builder.permissions(yes()))
+        .play_with(script, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert_eq!(tool_texts(&agent), ["raw\n"]);
 }

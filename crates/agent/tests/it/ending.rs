@@ -1,18 +1,19 @@
-//! How turns and runs end, and what is fired then.
+//! How turns and runs end, and which events fire then.
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tenterhook::event::{
+use tenterhook_agent::{
+    Agent, AgentConfig, AgentLimits, BuildError, CancellationToken, Permissions, RetryPolicy,
+    RunEnd, Tool, Toolbox,
+};
+use tenterhook_engine::event::{
     AgentEnd, AgentError, BeforeLlmCall, MaxIterations, Notification, PostToolUse, PreToolUse,
     SessionEnd, SessionEndReason, SessionLimitResume, Stop, UserPromptSubmit,
 };
-use tenterhook::{Effect, JsonObject, ToolResult};
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
-use tenterhook_agent::{
-    Agent, BuildError, CancellationToken, Limits, Permissions, RetryPolicy, RunEnd, Tool, Toolbox,
-};
+use tenterhook_engine::{Effect, JsonObject, ToolResult};
+use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
 
 use crate::stage::{Human, Stage, tool_texts};
 
@@ -75,7 +76,10 @@ async fn a_busy_model_is_tried_again_a_bounded_number_of_times() {
     let script =
         "turns: [{error: busy, retryable: true}, {error: busy, retryable: true}, {text: here}]";
     let (_, report) = stage
-        .play_with(script, |builder| builder.retry(quick))
+        .play_with(script, |config| AgentConfig {
+            retry: quick,
+            ..config
+        })
         .await;
     assert_eq!(
         (report.end, report.response.as_str()),
@@ -109,7 +113,10 @@ async fn a_busy_model_is_tried_again_a_bounded_number_of_times() {
     let stage = Stage::empty();
     let script = "turns: [{error: busy, retryable: true, repeat: true}]";
     let (_, report) = stage
-        .play_with(script, |builder| builder.retry(quick))
+        .play_with(script, |config| AgentConfig {
+            retry: quick,
+            ..config
+        })
         .await;
     assert_eq!(
         report.end,
@@ -128,18 +135,23 @@ async fn a_cancellation_ends_the_pause_before_a_retry() {
     let token = cancel.clone();
     stage
         .engine
-        .on(move |_: &tenterhook::event::RetryStart| token.cancel());
+        .on(move |_: &tenterhook_engine::event::RetryStart| token.cancel());
     let slow = RetryPolicy {
         first_pause: Duration::from_mins(10),
         longest_pause: Duration::from_mins(10),
         ..RetryPolicy::default()
     };
     let script = "turns: [{error: busy, retryable: true, repeat: true}]";
-    let mut agent = stage.builder(script).retry(slow).build().unwrap();
-    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    let mut agent = AgentConfig {
+        retry: slow,
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
     assert_eq!(
         (reasons(&stage), count(&stage, "retry_end")),
-        (vec!["canceled".to_owned()], 1)
+        (vec!["cancelled".to_owned()], 1)
     );
 }
 
@@ -172,7 +184,10 @@ async fn a_refused_prompt_reaches_no_turn_and_no_later_model_call() {
             "secret" => Effect::block("contains a secret"),
             _ => Effect::none(),
         });
-    let mut agent = stage.builder("turns: [{text: hello}]").build().unwrap();
+    let mut agent = stage
+        .config("turns: [{text: hello}]")
+        .build(stage.engine.clone())
+        .unwrap();
     let report = agent.prompt("secret", &CancellationToken::new()).await;
     let expected = RunEnd::HookBlocked {
         event: "user_prompt_submit",
@@ -211,8 +226,9 @@ turns:
       - {name: shell, arguments: {cmd: touch two}}
 ";
     let (agent, report) = stage
-        .play_with(script, |builder| {
-            builder.permissions(Permissions::new().yes(true))
+        .play_with(script, |config| AgentConfig {
+            permissions: Permissions::new().yes(true),
+            ..config
         })
         .await;
     assert_eq!(
@@ -288,8 +304,9 @@ async fn results_end_the_run_well_if_all_of_the_message_want_it() {
         });
         let script = format!("turns: [{{text: bye, tool_calls: [{calls}]}}, {{text: more}}]");
         let (agent, report) = stage
-            .play_with(&script, |builder| {
-                builder.permissions(Permissions::new().yes(true))
+            .play_with(&script, |config| AgentConfig {
+                permissions: Permissions::new().yes(true),
+                ..config
             })
             .await;
         assert_eq!(
@@ -333,16 +350,16 @@ async fn the_fifth_same_call_in_a_row_is_a_loop() {
     assert_error_known(
         &stage,
         "loop_detected",
-        "the model repeated the same call of `list_directory`",
+        "the model repeated the same call to `list_directory`",
     );
 }
 
 #[tokio::test]
 async fn the_iteration_cap_is_announced_and_can_be_raised() {
-    let limits = Limits {
+    let limits = AgentLimits {
         max_iterations: 2,
         repeated_calls: 100,
-        ..Limits::default()
+        ..AgentLimits::default()
     };
     let human = Human {
         more_iterations: Some(1).into(),
@@ -350,7 +367,7 @@ async fn the_iteration_cap_is_announced_and_can_be_raised() {
     };
     let stage = Stage::with(human);
     let (_, report) = stage
-        .play_with(LOOK_FOR_EVER, |builder| builder.limits(limits))
+        .play_with(LOOK_FOR_EVER, |config| AgentConfig { limits, ..config })
         .await;
     assert_eq!(
         (report.end, report.turns),
@@ -424,7 +441,7 @@ async fn stop_hooks_keep_the_agent_going_until_the_cap() {
     assert_eq!(stage.only::<Notification>().kind, "stop_hook_cap");
 }
 
-/// Waits until it is cancelled.
+/// A tool that waits until it is cancelled.
 #[derive(Debug)]
 struct Patience {
     begun: CancellationToken,
@@ -477,13 +494,18 @@ async fn a_cancellation_ends_a_running_tool_and_all_that_began() {
         begun: begun.clone(),
     });
     let script = "turns: [{tool_calls: [{name: patience}]}]";
-    let mut agent = stage.builder(script).toolbox(toolbox).build().unwrap();
+    let mut agent = AgentConfig {
+        toolbox,
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let (report, ()) = tokio::join!(agent.prompt("go", &cancel), async {
         begun.cancelled().await;
         cancel.cancel();
     });
-    assert_eq!(report.end, RunEnd::Canceled);
-    assert_eq!(reasons(&stage), ["canceled"]);
+    assert_eq!(report.end, RunEnd::Cancelled);
+    assert_eq!(reasons(&stage), ["cancelled"]);
     assert_eq!(tool_texts(&agent), ["interrupted"]);
     assert_eq!(
         (
@@ -502,11 +524,12 @@ async fn a_cancelled_shell_command_dies_with_its_group() {
     let stage = Stage::empty();
     let cancel = CancellationToken::new();
     let script = "turns: [{tool_calls: [{name: shell, arguments: {cmd: 'mkfifo pipe; echo > begun; cat pipe & wait'}}]}]";
-    let mut agent = stage
-        .builder(script)
-        .permissions(Permissions::new().yes(true))
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        permissions: Permissions::new().yes(true),
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let begun = stage.path().join("begun");
     let (report, ()) = tokio::join!(agent.prompt("go", &cancel), async {
         while !begun.exists() {
@@ -514,7 +537,7 @@ async fn a_cancelled_shell_command_dies_with_its_group() {
         }
         cancel.cancel();
     });
-    assert_eq!(report.end, RunEnd::Canceled);
+    assert_eq!(report.end, RunEnd::Cancelled);
     assert_eq!(tool_texts(&agent), ["[cancelled]"]);
 }
 
@@ -523,8 +546,11 @@ async fn a_run_that_is_cancelled_before_it_begins_asks_no_model() {
     let stage = Stage::empty();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let mut agent = stage.builder("turns: [{text: never}]").build().unwrap();
-    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    let mut agent = stage
+        .config("turns: [{text: never}]")
+        .build(stage.engine.clone())
+        .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
     assert_eq!(
         (
             count(&stage, "turn_start"),
@@ -540,8 +566,8 @@ async fn a_run_that_is_cancelled_before_it_begins_asks_no_model() {
 async fn agent_end_carries_the_messages_of_its_own_run() {
     let stage = Stage::empty();
     let mut agent = stage
-        .builder("turns: [{text: one}, {text: two}]")
-        .build()
+        .config("turns: [{text: one}, {text: two}]")
+        .build(stage.engine.clone())
         .unwrap();
     for prompt in ["a", "b"] {
         agent.prompt(prompt, &CancellationToken::new()).await;
@@ -603,13 +629,13 @@ async fn a_tool_that_panics_is_an_error_result() {
     let toolbox = Toolbox::empty().with(Bomb);
     let script = "turns: [{tool_calls: [{name: bomb}]}, {text: ouch}]";
     let (agent, report) = stage
-        .play_with(script, |builder| builder.toolbox(toolbox))
+        .play_with(script, |config| AgentConfig { toolbox, ..config })
         .await;
     assert_eq!(report.end, RunEnd::Completed);
-    assert_eq!(tool_texts(&agent), ["the tool `bomb` broke"]);
+    assert_eq!(tool_texts(&agent), ["the tool `bomb` panicked"]);
     assert_eq!(
         stage.field("tool_error", "error"),
-        ["the tool `bomb` broke"]
+        ["the tool `bomb` panicked"]
     );
     assert_eq!(count(&stage, "tool_execution_end"), 1);
 }
@@ -617,24 +643,25 @@ async fn a_tool_that_panics_is_an_error_result() {
 #[test]
 fn limits_that_leave_no_room_are_refused() {
     let stage = Stage::empty();
-    let build = |limits: Limits| {
-        stage
-            .builder("turns: [{text: a}]")
-            .limits(limits)
-            .build()
-            .map(drop)
+    let build = |limits: AgentLimits| {
+        AgentConfig {
+            limits,
+            ..stage.config("turns: [{text: a}]")
+        }
+        .build(stage.engine.clone())
+        .map(drop)
     };
-    let no_calls = Limits {
+    let no_calls = AgentLimits {
         max_iterations: 0,
-        ..Limits::default()
+        ..AgentLimits::default()
     };
     assert_eq!(
         build(no_calls).unwrap_err().to_string(),
         "the limit `max_iterations` is 0, expected at least 1"
     );
-    let no_context = Limits {
+    let no_context = AgentLimits {
         compact_at: Some(0),
-        ..Limits::default()
+        ..AgentLimits::default()
     };
     assert_eq!(
         build(no_context),
@@ -650,11 +677,12 @@ fn an_agent_knows_its_name_and_its_useless_rules() {
     let rules = Permissions::new()
         .deny("shel".parse().unwrap())
         .deny("transfer_task".parse().unwrap());
-    let agent = stage
-        .builder("turns: [{text: a}]")
-        .permissions(rules)
-        .build()
-        .unwrap();
+    let agent = AgentConfig {
+        permissions: rules,
+        ..stage.config("turns: [{text: a}]")
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     assert_eq!(agent.name(), Agent::DEFAULT_NAME);
     let problems = agent.unmatched_rules();
     assert_eq!(problems.len(), 1);

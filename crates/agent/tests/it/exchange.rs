@@ -1,13 +1,13 @@
-//! What hooks see and change of the exchange between a model's provider and its service.
+//! What hooks see and change in the exchange between a model's provider and its service.
 
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use tenterhook::Effect;
-use tenterhook::event::{ProviderRequest, ProviderResponse, RetryStart};
-use tenterhook_agent::provider::{Endpoint, ModelChoice, Scripted};
-use tenterhook_agent::{Agent, CancellationToken, RunEnd};
+use tenterhook_agent::{Agent, AgentConfig, CancellationToken, RunEnd};
+use tenterhook_engine::Effect;
+use tenterhook_engine::event::{ProviderRequest, ProviderResponse, RetryStart};
+use tenterhook_providers::{Endpoint, ModelChoice, Scripted};
 
 use crate::remote::{Act, finish, open, say};
 use crate::stage::Stage;
@@ -111,7 +111,7 @@ async fn a_service_that_is_not_there_is_told_as_without_hooks() {
         if is_hooked {
             stage.engine.on(|_: &ProviderResponse| ());
         }
-        // Nobody listens on a port that was just given back.
+        // No program listens on a port that was just released.
         let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = Some(format!("http://{}/v1", taken.local_addr().unwrap()));
         drop(taken);
@@ -120,14 +120,16 @@ async fn a_service_that_is_not_there_is_told_as_without_hooks() {
             base_url,
             ..Endpoint::default()
         };
-        let mut agent = Agent::builder(stage.engine.clone())
-            .model(choice.open(endpoint).unwrap())
-            .retry(tenterhook_agent::RetryPolicy {
+        let mut agent = AgentConfig {
+            model: Some(choice.open(endpoint).unwrap()),
+            retry: tenterhook_agent::RetryPolicy {
                 attempts: 1,
                 ..tenterhook_agent::RetryPolicy::default()
-            })
-            .build()
-            .unwrap();
+            },
+            ..AgentConfig::default()
+        }
+        .build(stage.engine.clone())
+        .unwrap();
         let end = prompt(&mut agent).await.end;
         let RunEnd::Error { message } = end else {
             panic!("{end:?}");
@@ -157,7 +159,7 @@ async fn a_hook_that_is_at_work_when_the_run_is_cancelled_ends_with_it() {
         interrupt.cancel();
         Box::pin(std::future::pending::<Effect<ProviderRequest>>())
     });
-    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
     assert!(service.bodies().is_empty());
 }
 
@@ -211,10 +213,12 @@ async fn a_scripted_model_reads_what_hooks_made_of_its_request() {
     });
     let script = "turns: [{text: of main}, {for: helper, text: of helper}]";
     let script = Arc::new(Scripted::parse("play", script).unwrap());
-    let mut agent = Agent::builder(stage.engine.clone())
-        .model(Arc::clone(&script) as _)
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        model: Some(Arc::clone(&script) as _),
+        ..AgentConfig::default()
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     assert_eq!(prompt(&mut agent).await.response, "of helper");
     let seen = script.last_request().unwrap();
     assert_eq!(seen["messages"][0]["content"], "other");

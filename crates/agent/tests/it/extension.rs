@@ -1,48 +1,56 @@
-//! Extensions with an agent: their tools, their commands, and what they ask of it; with a real worker.
+//! Extensions with an agent and a real worker: their tools, their commands and their requests.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenterhook::event::{ToolExecutionUpdate, ToolInputTransform};
-use tenterhook::{Effect, HookId, HookSpec, JsonObject, Role};
 use tenterhook_agent::extension::{
-    CommandEnd, ForeignCommand, ForeignTool, Question, ScriptHost, Spelling,
+    CommandEnd, ForeignCommand, ForeignTool, ScriptHost, Spelling, add_script_tool,
 };
-use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
-use tenterhook_agent::provider::{Provider, Scripted};
-use tenterhook_agent::{Agent, CancellationToken, Models, Permissions, RunEnd, Toolbox};
-use tenterhook_dialects::pi::{self, Pi};
-use tenterhook_handlers::worker::{Lease, Registered, Script, Worker, WorkerHandler, node};
+use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend, ScriptQuestion};
+use tenterhook_agent::{AgentConfig, CancellationToken, Models, Permissions, RunEnd, Toolbox};
+use tenterhook_engine::event::{ToolExecutionUpdate, ToolInputTransform};
+use tenterhook_engine::{Effect, HookId, HookSpec, JsonObject, Role};
+use tenterhook_providers::{ExtensionProviders, ModelClients, Provider, Scripted};
+use tenterhook_runners::worker::{
+    Lease, Registered, Script, ScriptServer, Worker, WorkerHandler, node,
+};
+use tenterhook_systems::pi::{self, Pi};
 
 use futures_util::future::{self, BoxFuture};
 
 use crate::stage::{Stage, tool_texts};
 
-/// As pi has it.
+/// The spelling of pi.
 const SPELLING: Spelling = Spelling {
     entry: pi::entry,
     tool: pi::tool_name,
     own_tool: pi::own_tool_name,
+    replaced: pi::replaced_tool,
+    replaced_input: pi::replaced_input,
 };
 
 /// An extension in a worker, with its hooks in the engine.
-struct Loaded {
-    host: Arc<ScriptHost>,
+pub(crate) struct Loaded {
+    pub(crate) host: Arc<ScriptHost>,
     worker: Worker,
     lease: Lease,
     registered: Registered,
 }
 
 impl Loaded {
-    async fn new(stage: &Stage, has_ui: bool, text: &str) -> Self {
+    pub(crate) async fn new(stage: &Stage, has_ui: bool, text: &str) -> Self {
         let flags = JsonObject::from_iter([("loud".to_owned(), true.into())]);
         let host = Arc::new(ScriptHost::new(has_ui, flags, SPELLING));
         let path = stage.path().join("extension.ts");
         std::fs::write(&path, text).unwrap();
         let worker = node(stage.path()).hosted_by(Arc::clone(&host) as _);
-        let script = Script { path, api: "pi" };
+        let script = Script {
+            path,
+            api: "pi",
+            approved: None,
+        };
         let (_, registered) = worker.load(&script).await.unwrap();
         let lease = worker.expect(&script, registered.hooks.clone(), None).await;
         for (place, hook) in registered.hooks.iter().enumerate() {
@@ -70,25 +78,42 @@ impl Loaded {
         }
     }
 
-    fn toolbox(&self) -> Toolbox {
+    pub(crate) fn toolbox(&self) -> Toolbox {
         let tools = self.registered.tools.iter().cloned();
         tools.fold(Toolbox::standard(), |toolbox, tool| {
-            let (worker, lease) = (self.worker.clone(), self.lease.clone());
-            toolbox.with(ForeignTool::of_script(worker, lease, tool).unwrap())
+            let tool = ForeignTool::of_script(self.script(), tool).unwrap();
+            add_script_tool(toolbox, tool, &SPELLING)
         })
+    }
+
+    fn script(&self) -> Arc<dyn ScriptServer> {
+        self.worker.script(self.lease.clone())
+    }
+
+    /// Returns the models that the extension provides. `clients` knows the user's own.
+    pub(crate) fn providers(&self, clients: ModelClients) -> Arc<ExtensionProviders> {
+        let (worker, lease) = (self.worker.clone(), self.lease.clone());
+        let providers = self.registered.providers.clone();
+        let scripts = [(providers, worker, lease)];
+        Arc::new(ExtensionProviders::new(Arc::new(clients), scripts))
+    }
+
+    /// Returns the warnings of the extension.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.registered.warnings
     }
 
     fn commands(&self) -> Vec<ForeignCommand> {
         let commands = self.registered.commands.iter().cloned();
         commands
             .map(|command| {
-                ForeignCommand::of_script(self.worker.clone(), self.lease.clone(), command)
+                ForeignCommand::of_script(self.script(), command, Path::new("extension.ts"))
             })
             .collect()
     }
 }
 
-/// Somebody who answers what scripts ask.
+/// A user who answers the questions of scripts.
 struct Answers;
 
 impl Frontend for Answers {
@@ -100,11 +125,12 @@ impl Frontend for Answers {
         Box::pin(future::ready(Approval::AllowOnce))
     }
 
-    fn question<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<String>> {
+    fn question<'a>(&'a self, question: &'a ScriptQuestion) -> BoxFuture<'a, Option<String>> {
         let answer = match question {
-            Question::Confirm { .. } => "yes".to_owned(),
-            Question::Select { options, .. } => options[1].clone(),
-            Question::Input { title, .. } => format!("{title}!"),
+            ScriptQuestion::Confirm { .. } => "yes".to_owned(),
+            ScriptQuestion::Select { options, .. } => options[1].clone(),
+            ScriptQuestion::Input { title, .. } => format!("{title}!"),
+            ScriptQuestion::Editor { text, .. } => format!("{text}!"),
             _ => return Box::pin(future::ready(None)),
         };
         Box::pin(future::ready(Some(answer)))
@@ -141,11 +167,11 @@ turns:
 ";
     let permissions = Permissions::new().allow("greet".parse().unwrap());
     let (agent, report) = stage
-        .play_with(script, |builder| {
-            builder
-                .toolbox(loaded.toolbox())
-                .permissions(permissions)
-                .scripts(Arc::clone(&loaded.host))
+        .play_with(script, |config| AgentConfig {
+            toolbox: loaded.toolbox(),
+            permissions,
+            scripts: Some(Arc::clone(&loaded.host)),
+            ..config
         })
         .await;
     assert_eq!(report.end, RunEnd::Completed);
@@ -156,9 +182,12 @@ turns:
         "{texts:?}"
     );
     assert!(texts[2].contains("nobody is here"), "{texts:?}");
-    // What an extension brings is asked about like everything that may change something.
+    // A tool of an extension needs approval, like every tool that may change something.
     let (agent, _) = stage
-        .play_with(script, |builder| builder.toolbox(loaded.toolbox()))
+        .play_with(script, |config| AgentConfig {
+            toolbox: loaded.toolbox(),
+            ..config
+        })
         .await;
     assert!(
         tool_texts(&agent)[0].contains("approval"),
@@ -177,7 +206,10 @@ async fn arguments_that_a_hook_changed_are_checked_against_the_schema_too() {
     });
     let script = "turns: [{tool_calls: [{name: greet, arguments: {name: ada}}]}, {text: done}]";
     let (agent, _) = stage
-        .play_with(script, |builder| builder.toolbox(loaded.toolbox()))
+        .play_with(script, |config| AgentConfig {
+            toolbox: loaded.toolbox(),
+            ..config
+        })
         .await;
     assert_eq!(
         tool_texts(&agent),
@@ -194,10 +226,12 @@ async fn a_tool_whose_schema_is_none_is_not_made_and_says_why() {
     let text = GREETER.replace("type: \"string\"", "type: \"text\"");
     let loaded = Loaded::new(&stage, false, &text).await;
     let tool = loaded.registered.tools[0].clone();
-    let made = ForeignTool::of_script(loaded.worker.clone(), loaded.lease.clone(), tool);
+    let made = ForeignTool::of_script(loaded.script(), tool);
     let problem = made.map(drop).unwrap_err().to_string();
     assert!(
-        problem.starts_with("tool `greet` has a schema that is no JSON Schema of its own: at `/properties/name/type`: \"text\""),
+        problem.starts_with(
+            "tool `greet` has an invalid JSON Schema: at `/properties/name/type`: \"text\""
+        ),
         "{problem}"
     );
 }
@@ -225,9 +259,13 @@ async fn a_tool_of_an_extension_tells_what_it_has_so_far() {
     let loaded = Loaded::new(&stage, false, SLOW).await;
     let script = "turns: [{tool_calls: [{name: count}]}, {text: done}]";
     let (agent, _) = stage
-        .play_with(script, |builder| {
+        .play_with(script, |config| {
             let permissions = Permissions::new().yes(true);
-            builder.toolbox(loaded.toolbox()).permissions(permissions)
+            AgentConfig {
+                toolbox: loaded.toolbox(),
+                permissions,
+                ..config
+            }
         })
         .await;
     assert_eq!(tool_texts(&agent), ["two"]);
@@ -260,11 +298,12 @@ async fn extensions_keep_state_in_the_session_and_give_the_agent_more_to_do() {
     let stage = Stage::empty();
     let loaded = Loaded::new(&stage, false, STATEFUL).await;
     let script = "turns: [{text: one}, {text: two}, {text: three}, {text: four}]";
-    let mut agent = stage
-        .builder(script)
-        .scripts(Arc::clone(&loaded.host))
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        scripts: Some(Arc::clone(&loaded.host)),
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let cancel = CancellationToken::new();
     let report = agent.prompt("go", &cancel).await;
     assert_eq!((report.response.as_str(), report.turns), ("two", 2));
@@ -318,23 +357,25 @@ async fn commands_ask_the_user_and_start_the_agent() {
         "play",
         "turns: [{tool_calls: [{name: list_directory}]}, {text: two}]",
     );
-    let mut agent = Agent::builder(stage.engine.clone())
-        .model(Arc::new(model.unwrap()))
-        .frontend(Arc::new(Answers))
-        .scripts(Arc::clone(&loaded.host))
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        model: Some(Arc::new(model.unwrap())),
+        frontend: Arc::new(Answers),
+        scripts: Some(Arc::clone(&loaded.host)),
+        ..AgentConfig::default()
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let cancel = CancellationToken::new();
     let commands = loaded.commands();
     let at = (agent.session().id(), Path::new("/"));
     let end = commands[0].run("/plan all of it", at, &cancel).await;
     assert_eq!(end, Ok(CommandEnd::Done));
     let prompt = loaded.host.take_prompt();
-    assert_eq!(prompt.as_deref(), Some("all of it true b Name!"));
+    assert_eq!(prompt.unwrap().text, "all of it true b Name!");
     assert!(loaded.host.take_prompt().is_none());
-    // A run that a handler gives up ends as one that the user gave up.
+    // A run that a handler aborts ends like a run that the user cancels.
     let report = agent.prompt("go", &cancel).await;
-    assert_eq!(report.end, RunEnd::Canceled);
+    assert_eq!(report.end, RunEnd::Cancelled);
     assert!(!cancel.is_cancelled());
     let at = (agent.session().id(), Path::new("/"));
     assert_eq!(
@@ -365,14 +406,17 @@ export default function (pi: any) {
 }
 "#;
 
-// P16: whoever judges a call sees the message that asks for it, however slow others are.
+// P16: a hook that judges a call sees the message with the call, however slow other hooks are.
 #[tokio::test]
 async fn a_handler_of_tool_call_sees_the_message_that_asks_for_it() {
     let stage = Stage::empty();
     let loaded = Loaded::new(&stage, false, WITNESS).await;
     let script = "turns: [{tool_calls: [{id: c7, name: list_directory}]}, {text: done}]";
     stage
-        .play_with(script, |builder| builder.scripts(Arc::clone(&loaded.host)))
+        .play_with(script, |config| AgentConfig {
+            scripts: Some(Arc::clone(&loaded.host)),
+            ..config
+        })
         .await;
     let seen = std::fs::read_to_string(stage.path().join("seen")).unwrap();
     assert_eq!(seen, "assistant c7 c7\n");
@@ -388,21 +432,24 @@ export default function (pi: any) {
 }
 "#;
 
-// What a script says on behalf of the user is judged as everything that the user says.
+// A message that a script sends for the user is judged like the user's own messages.
 #[tokio::test]
 async fn messages_of_scripts_pass_the_gates_of_input() {
     let stage = Stage::empty();
-    stage.engine.on(|event: &tenterhook::event::UserInput| {
-        if event.text.contains("SECRET") {
-            Effect::<tenterhook::event::UserInput>::block("no secrets")
-        } else {
-            Effect::none()
-        }
-    });
+    stage
+        .engine
+        .on(|event: &tenterhook_engine::event::UserInput| {
+            if event.text.contains("SECRET") {
+                Effect::<tenterhook_engine::event::UserInput>::block("no secrets")
+            } else {
+                Effect::none()
+            }
+        });
     let loaded = Loaded::new(&stage, false, TALKS).await;
     let (agent, report) = stage
-        .play_with("turns: [{text: one}, {text: two}]", |builder| {
-            builder.scripts(Arc::clone(&loaded.host))
+        .play_with("turns: [{text: one}, {text: two}]", |config| AgentConfig {
+            scripts: Some(Arc::clone(&loaded.host)),
+            ..config
         })
         .await;
     assert_eq!(report.response, "two");
@@ -440,12 +487,13 @@ export default function (pi: any) {
     let two = "name: two\nturns: [{text: I am two}]";
     let two: Arc<dyn Provider> = Arc::new(Scripted::parse("play", two).unwrap());
     let script = "turns: [{tool_calls: [{name: list_directory, arguments: {path: .}}]}]";
-    let mut agent = stage
-        .builder(script)
-        .models(Models::fixed([("scripted/two".to_owned(), two)]))
-        .scripts(Arc::clone(&loaded.host))
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        models: Models::fixed([("scripted/two".to_owned(), two)]),
+        scripts: Some(Arc::clone(&loaded.host)),
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let report = agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(report.response, "I am two");
     let kinds = agent.session().entries().iter();

@@ -1,22 +1,22 @@
-//! What stops a tool call, in which order, and what a changed call goes through.
+//! What stops a tool call, in which order, and which checks a changed call passes.
 
 use std::fs;
 use std::sync::Arc;
 
 use futures_util::future::{self, BoxFuture};
 use serde_json::json;
-use tenterhook::event::{
+use tenterhook_agent::frontend::Approval;
+use tenterhook_agent::{AgentConfig, Permissions, RunEnd};
+use tenterhook_engine::event::{
     ApprovalSource, DenialSource, MessageEnd, PermissionRequest, PostToolUse, PreToolUse,
     ToolApprovalDecision, ToolExecutionStart, ToolGuard, ToolInputTransform, ToolResponseTransform,
 };
-use tenterhook::{
-    Answer, Call, CommandHandler, Effect, EventKind, Handler, HookSpec, JsonObject, OnError,
-    native_policy,
+use tenterhook_engine::{
+    Answer, AsyncHandler, Call, Effect, EventKind, HookSpec, JsonObject, OnError, native_policy,
 };
-use tenterhook_agent::frontend::Approval;
-use tenterhook_agent::{Permissions, RunEnd};
-use tenterhook_dialects::docker_agent::DockerAgent;
 use tenterhook_process::{Command, Program};
+use tenterhook_runners::CommandHandler;
+use tenterhook_systems::native::Native;
 
 use crate::stage::{Stage, tool_texts};
 
@@ -60,7 +60,10 @@ async fn a_denying_hook_keeps_the_tool_from_running_also_under_yes_and_an_allow_
             .engine
             .on(|_: &PreToolUse| Effect::<PreToolUse>::deny("no touching"));
         let (agent, _) = stage
-            .play_with(TOUCH, |builder| builder.permissions(permissions))
+            .play_with(TOUCH, |config| AgentConfig {
+                permissions,
+                ..config
+            })
             .await;
         assert!(!stage.path().join("made").exists());
         assert_eq!(
@@ -150,7 +153,10 @@ async fn a_deny_rule_ends_the_call_before_pre_tool_use_and_no_hook_lifts_it() {
         .on(|_: &PreToolUse| Effect::<PreToolUse>::allow());
     let rules = yes().deny("shell(cmd=touch *)".parse().unwrap());
     let (agent, _) = stage
-        .play_with(TOUCH, |builder| builder.permissions(rules))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: rules,
+            ..config
+        })
         .await;
     let expected =
         "The tool call was denied. Reason: the permission rule `shell(cmd=touch *)` denies it";
@@ -173,7 +179,7 @@ turns:
     assert_eq!(report.end, RunEnd::Completed);
     let texts = tool_texts(&agent);
     assert!(
-        texts[0].starts_with("There is no tool `fly`. The tools are: `shell`, `read_file`"),
+        texts[0].starts_with("Unknown tool `fly`. Available tools: `shell`, `read_file`"),
         "{}",
         texts[0]
     );
@@ -209,7 +215,7 @@ async fn arguments_that_are_no_object_are_not_hidden_from_hooks() {
     assert_eq!([json!(started), json!(answered)], [shown.clone(), shown]);
     assert_eq!(
         tool_texts(&agent),
-        ["The arguments of `shell` are no JSON object."]
+        ["The arguments of `shell` are not a JSON object."]
     );
 }
 
@@ -244,7 +250,10 @@ async fn changed_arguments_are_checked_against_the_tool_again() {
             .patch_input(json!({"force": true}).as_object().unwrap().clone())
     });
     let (agent, _) = stage
-        .play_with(TOUCH, |builder| builder.permissions(yes()))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert_eq!(
         tool_texts(&agent),
@@ -264,7 +273,10 @@ async fn rules_and_guards_judge_changed_arguments_once_more() {
         .on(|_: &PreToolUse| Effect::<PreToolUse>::allow().patch_input(cmd("rm made")));
     let rules = Permissions::new().deny("shell(cmd=rm *)".parse().unwrap());
     let (agent, _) = stage
-        .play_with(TOUCH, |builder| builder.permissions(rules))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: rules,
+            ..config
+        })
         .await;
     assert_eq!(
         tool_texts(&agent),
@@ -283,7 +295,10 @@ async fn rules_and_guards_judge_changed_arguments_once_more() {
         }
     });
     let (agent, _) = stage
-        .play_with(TOUCH, |builder| builder.permissions(yes()))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert_eq!(
         tool_texts(&agent),
@@ -322,7 +337,10 @@ async fn a_guard_that_asks_reaches_the_user_whatever_rules_yes_and_hooks_say() {
             .engine
             .on(|_: &PermissionRequest| Effect::<PermissionRequest>::allow());
         stage
-            .play_with(TOUCH, |builder| builder.permissions(permissions))
+            .play_with(TOUCH, |config| AgentConfig {
+                permissions,
+                ..config
+            })
             .await;
         assert_eq!(
             stage.human.asked(),
@@ -343,12 +361,15 @@ async fn a_guard_that_asks_denies_where_nobody_is_there() {
         .engine
         .on(|_: &ToolGuard| Effect::<ToolGuard>::ask("looks odd"));
     let (agent, _) = stage
-        .play_with(TOUCH, |builder| builder.permissions(yes()))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert_eq!(
         tool_texts(&agent),
         [
-            "The tool call was denied. Reason: it needs approval (looks odd) and nobody is there to give it"
+            "The tool call was denied. Reason: it needs approval (looks odd) and no one is there to give it"
         ]
     );
     assert_eq!(
@@ -365,7 +386,10 @@ async fn a_hook_that_panics_on_a_gate_denies() {
         .engine
         .on(|_: &PreToolUse| -> Effect<PreToolUse> { panic!("broken") });
     let (agent, _) = stage
-        .play_with(TOUCH, |builder| builder.permissions(yes()))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert!(
         tool_texts(&agent)[0].starts_with("The tool call was rejected by a pre_tool_use hook.")
@@ -388,12 +412,16 @@ turns:
   - {tool_calls: [{name: shell, arguments: {cmd: touch made}}], usage: {input_tokens: 90, output_tokens: 20}}
   - text: done
 ";
-    let limits = tenterhook_agent::Limits {
+    let limits = tenterhook_agent::AgentLimits {
         token_budget: Some(100),
         ..Default::default()
     };
     let (agent, _) = stage
-        .play_with(script, |builder| builder.permissions(yes()).limits(limits))
+        .play_with(script, |config| AgentConfig {
+            permissions: yes(),
+            limits,
+            ..config
+        })
         .await;
     let expected = "The tool call did not run: 110 tokens are used and the budget is 100. Answer with what you have.";
     assert_eq!(tool_texts(&agent), [expected]);
@@ -418,12 +446,16 @@ async fn a_summary_that_nobody_counted_is_charged_to_the_budget() {
         "turns:\n- {{text: hi, usage: {{input_tokens: 1, output_tokens: 1}}}}\n- {{summary: {}}}\n- {{tool_calls: [{{name: shell, arguments: {{cmd: touch made}}}}], usage: {{input_tokens: 1, output_tokens: 1}}}}\n- text: done\n",
         "x".repeat(4000)
     );
-    let limits = tenterhook_agent::Limits {
+    let limits = tenterhook_agent::AgentLimits {
         token_budget: Some(100),
         ..Default::default()
     };
-    let builder = stage.builder(&script).permissions(yes()).limits(limits);
-    let mut agent = builder.build().unwrap();
+    let config = AgentConfig {
+        permissions: yes(),
+        limits,
+        ..stage.config(&script)
+    };
+    let mut agent = config.build(stage.engine.clone()).unwrap();
     let cancel = tenterhook_agent::CancellationToken::new();
     agent.prompt("go", &cancel).await;
     agent.compact(None, &cancel).await.unwrap();
@@ -438,7 +470,10 @@ async fn sources_name_what_let_a_call_through() {
         let stage = Stage::empty();
         let script = format!("turns: [{{tool_calls: [{tool}]}}, {{text: done}}]");
         stage
-            .play_with(&script, |builder| builder.permissions(permissions))
+            .play_with(&script, |config| AgentConfig {
+                permissions,
+                ..config
+            })
             .await;
         stage.only::<ToolApprovalDecision>().source
     };
@@ -470,7 +505,10 @@ async fn an_allowing_pre_tool_use_hook_does_not_answer_an_ask_rule() {
         .on(|_: &PreToolUse| Effect::<PreToolUse>::allow());
     let rules = Permissions::new().ask("shell(cmd=touch *)".parse().unwrap());
     stage
-        .play_with(TOUCH, |builder| builder.permissions(rules))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: rules,
+            ..config
+        })
         .await;
     assert_eq!(
         stage.human.asked(),
@@ -496,7 +534,10 @@ async fn the_judgement_of_changed_arguments_approves_nothing() {
         let stage = Stage::attended([Approval::AllowOnce]);
         rewrite(&stage);
         stage
-            .play_with(TOUCH, |builder| builder.permissions(permissions))
+            .play_with(TOUCH, |config| AgentConfig {
+                permissions,
+                ..config
+            })
             .await;
         assert_eq!(stage.human.asked().len(), 1);
         assert!(stage.human.asked()[0].contains("touch other"));
@@ -506,7 +547,10 @@ async fn the_judgement_of_changed_arguments_approves_nothing() {
     rewrite(&stage);
     let rules = Permissions::new().allow("shell(cmd=touch made)".parse().unwrap());
     stage
-        .play_with(TOUCH, |builder| builder.permissions(rules))
+        .play_with(TOUCH, |config| AgentConfig {
+            permissions: rules,
+            ..config
+        })
         .await;
     assert_eq!(
         stage.human.asked().len(),
@@ -520,7 +564,10 @@ async fn who_denied_is_the_rule_only_where_there_is_one() {
     let denied_by = |permissions: Permissions| async move {
         let stage = Stage::empty();
         stage
-            .play_with(TOUCH, |builder| builder.permissions(permissions))
+            .play_with(TOUCH, |config| AgentConfig {
+                permissions,
+                ..config
+            })
             .await;
         stage.field("permission_denied", "by")
     };
@@ -529,18 +576,18 @@ async fn who_denied_is_the_rule_only_where_there_is_one() {
     assert_eq!(denied_by(asks).await, ["rule"]);
 }
 
-/// Makes a file, unless something stops it.
+/// Creates a file, unless a gate stops it.
 const MAKE: &str =
     "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch made}}]}, {text: done}]";
 
 fn asking(kind: EventKind) -> HookSpec {
     let line = r#"echo '{"decision":"ask","reason":"sure?"}'"#;
     let command = Command::new(Program::shell(line));
-    let handler = CommandHandler::new(command, line, DockerAgent::native());
+    let handler = CommandHandler::new(command, line, Native::new());
     HookSpec::new(kind, "asks", Arc::new(handler))
 }
 
-/// The arguments that run are those that the guards of `pre_tool_use` have seen.
+/// The tool runs with exactly the arguments that the guards of `pre_tool_use` have seen.
 #[cfg(unix)]
 #[tokio::test]
 async fn what_a_hook_of_permission_request_makes_of_a_call_is_judged_by_pre_tool_use() {
@@ -559,7 +606,10 @@ async fn what_a_hook_of_permission_request_makes_of_a_call_is_judged_by_pre_tool
     });
     let permissions = Permissions::new().ask("shell".parse().unwrap());
     stage
-        .play_with(MAKE, |builder| builder.permissions(permissions))
+        .play_with(MAKE, |config| AgentConfig {
+            permissions,
+            ..config
+        })
         .await;
     assert!(!stage.path().join("harmful").exists());
     assert!(!stage.path().join("made").exists());
@@ -582,13 +632,13 @@ async fn ask_never_rounds_down_to_allow() {
         EventKind::PermissionRequest,
     ] {
         for (number, permissions) in every.iter().enumerate() {
-            // `permission_request` fires only where the user would be asked.
+            // `permission_request` fires only if the user would be asked.
             let permissions = if kind == EventKind::PermissionRequest {
                 Permissions::new().ask(shell())
             } else {
                 permissions()
             };
-            // No one is there to be asked, and other hooks allow the call.
+            // No one can be asked, and other hooks allow the call.
             let stage = Stage::empty();
             stage.engine.register(asking(kind));
             stage
@@ -597,14 +647,17 @@ async fn ask_never_rounds_down_to_allow() {
             stage
                 .engine
                 .on(|_: &PreToolUse| Effect::<PreToolUse>::allow());
-            // It answers in the user's place what `pre_tool_use` asks, but not what a guard asks.
+            // It answers the question of `pre_tool_use` instead of the user, but not the question of a guard.
             if kind != EventKind::PreToolUse {
                 stage
                     .engine
                     .on(|_: &PermissionRequest| Effect::<PermissionRequest>::allow());
             }
             stage
-                .play_with(MAKE, |builder| builder.permissions(permissions))
+                .play_with(MAKE, |config| AgentConfig {
+                    permissions,
+                    ..config
+                })
                 .await;
             assert!(
                 !stage.path().join("made").exists(),
@@ -625,7 +678,10 @@ async fn ask_leaves_the_call_to_the_user_where_one_is_there() {
             let stage = Stage::attended([answer]);
             stage.engine.register(asking(kind));
             stage
-                .play_with(MAKE, |builder| builder.permissions(yes()))
+                .play_with(MAKE, |config| AgentConfig {
+                    permissions: yes(),
+                    ..config
+                })
                 .await;
             assert_eq!(
                 stage.human.asked(),
@@ -642,13 +698,18 @@ async fn gates_whose_hooks_were_cancelled_let_nothing_through() {
         let stage = Stage::empty();
         let cancel = tenterhook_agent::CancellationToken::new();
         let token = cancel.clone();
-        // Its policy lets a failure through; a cancelled hook has judged nothing all the same.
+        // Its policy lets failures through, but a cancelled hook has still judged nothing.
         stage.engine.register(HookSpec {
             policy: native_policy(kind.info(), Some(OnError::Ignore)),
             ..HookSpec::new(kind, "never", Arc::new(Never(token)))
         });
-        let mut agent = stage.builder(MAKE).permissions(yes()).build().unwrap();
-        assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+        let mut agent = AgentConfig {
+            permissions: yes(),
+            ..stage.config(MAKE)
+        }
+        .build(stage.engine.clone())
+        .unwrap();
+        assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
         assert!(!stage.path().join("made").exists(), "{kind:?}");
     }
 }
@@ -657,7 +718,7 @@ async fn gates_whose_hooks_were_cancelled_let_nothing_through() {
 #[derive(Debug)]
 struct Never(tenterhook_agent::CancellationToken);
 
-impl Handler for Never {
+impl AsyncHandler for Never {
     fn kind(&self) -> &'static str {
         "never"
     }

@@ -1,33 +1,36 @@
-//! The order of what a user says: hooks, then templates and skills, then the model.
+//! The path of a user's input: hooks, then templates and skills, then the model.
 
 use std::fs;
 #[cfg(unix)]
 use std::sync::Arc;
 
-use tenterhook::event::{
+use tenterhook_agent::resource::{ResourcePlace, ResourceSource};
+use tenterhook_agent::{
+    Agent, AgentConfig, CancellationToken, Prompt, ResourcePlaces, RunEnd, SubmitOutcome,
+};
+use tenterhook_engine::event::{
     BeforeAgentStart, BeforeLlmCall, DiscoverReason, InputSource, QueueKind, ResourcesDiscover,
     UserFollowupSubmit, UserInput, UserPromptSubmit,
 };
+use tenterhook_engine::{Effect, Role};
 #[cfg(unix)]
-use tenterhook::{CommandHandler, EventKind, HookSpec, Image};
-use tenterhook::{Effect, Role};
-use tenterhook_agent::resource::{Bringer, Place};
-use tenterhook_agent::{Agent, CancellationToken, Prompt, ResourcePlaces, RunEnd, Submitted};
-#[cfg(unix)]
-use tenterhook_dialects::docker_agent::DockerAgent;
+use tenterhook_engine::{EventKind, HookSpec, Image};
 #[cfg(unix)]
 use tenterhook_process::{Command, Program};
+use tenterhook_runners::CommandHandler;
+#[cfg(unix)]
+use tenterhook_systems::native::Native;
 
 use crate::stage::Stage;
 
 const TALK: &str = "turns: [{text: hello, repeat: true}]";
 
-/// Writes a template and a skill, and says where they are.
+/// Writes a template and a skill, and returns their places.
 fn places(stage: &Stage) -> ResourcePlaces {
     let place = |name: &str| {
-        vec![Place {
+        vec![ResourcePlace {
             path: stage.path().join(name),
-            bringer: Bringer::User,
+            source: ResourceSource::User,
         }]
     };
     let folder = stage.path().join("skills/pdf");
@@ -46,8 +49,11 @@ fn places(stage: &Stage) -> ResourcePlaces {
 }
 
 fn agent(stage: &Stage, script: &str) -> Agent {
-    let builder = stage.builder(script).resources(places(stage));
-    builder.build().unwrap()
+    let config = AgentConfig {
+        resources: places(stage),
+        ..stage.config(script)
+    };
+    config.build(stage.engine.clone()).unwrap()
 }
 
 async fn say(agent: &mut Agent, text: &str, source: InputSource) -> RunEnd {
@@ -64,7 +70,7 @@ async fn a_hook_that_removes_the_images_of_an_input_keeps_them_from_the_model() 
     let stage = Stage::empty();
     let answer = r#"echo '{"effect":{"rewrite":{"images":null}}}'"#;
     let command = Command::new(Program::shell(answer));
-    let handler = CommandHandler::new(command, answer, DockerAgent::native());
+    let handler = CommandHandler::new(command, answer, Native::new());
     stage.engine.register(HookSpec::new(
         EventKind::UserInput,
         "blind",
@@ -87,7 +93,7 @@ async fn a_hook_that_removes_the_images_of_an_input_keeps_them_from_the_model() 
     );
 }
 
-// P1 to P6 at the agent: what hooks make of an input is what is looked at for templates.
+// P1 to P6 in the agent: templates are looked up in the input after changes by hooks.
 #[tokio::test]
 async fn an_input_passes_its_hooks_before_templates_are_filled() {
     for (from, source, expected) in [
@@ -132,9 +138,16 @@ async fn an_input_that_a_hook_deals_with_fills_no_template() {
 async fn the_model_is_told_of_skills_if_it_can_read_them_and_gets_one_by_its_name() {
     for (tools, is_told) in [("read_file", true), ("shell", false)] {
         let stage = Stage::empty();
-        let builder = stage.builder(TALK).resources(places(&stage));
-        let builder = builder.tools([tools.to_owned()]).instruction("Be brief.");
-        let mut agent = builder.build().unwrap();
+        let config = AgentConfig {
+            resources: places(&stage),
+            ..stage.config(TALK)
+        };
+        let config = AgentConfig {
+            tools: Some(vec![tools.to_owned()]),
+            instruction: "Be brief.".to_owned(),
+            ..config
+        };
+        let mut agent = config.build(stage.engine.clone()).unwrap();
         say(&mut agent, "/skill:pdf a.pdf", InputSource::Interactive).await;
         let asked = stage.only::<BeforeLlmCall>().messages;
         assert_eq!(asked[0].role, Role::System);
@@ -184,7 +197,7 @@ async fn a_session_that_takes_the_place_of_another_looks_anew() {
     let stage = Stage::empty();
     let mut agent = agent(&stage, TALK);
     agent
-        .start_session(tenterhook::event::SessionSource::Startup)
+        .start_session(tenterhook_engine::event::SessionSource::Startup)
         .await;
     fs::write(stage.path().join("prompts/new.md"), "new").unwrap();
     assert_eq!(agent.resources().templates().len(), 1);
@@ -198,20 +211,20 @@ async fn what_is_said_to_an_agent_at_work_goes_the_same_way_and_waits() {
         (
             "/fix it",
             InputSource::Rpc,
-            Submitted::Queued,
+            SubmitOutcome::Queued,
             Some("Fix it with care."),
         ),
         (
             "/fix it",
             InputSource::Extension,
-            Submitted::Queued,
+            SubmitOutcome::Queued,
             Some("/fix it"),
         ),
-        ("mine", InputSource::Rpc, Submitted::Handled, None),
+        ("mine", InputSource::Rpc, SubmitOutcome::Handled, None),
         (
             "never",
             InputSource::Rpc,
-            Submitted::Refused {
+            SubmitOutcome::Refused {
                 reason: "not that".to_owned(),
             },
             None,
@@ -227,7 +240,7 @@ async fn what_is_said_to_an_agent_at_work_goes_the_same_way_and_waits() {
             });
         let mut agent = agent(&stage, TALK);
         agent
-            .start_session(tenterhook::event::SessionSource::Startup)
+            .start_session(tenterhook_engine::event::SessionSource::Startup)
             .await;
         let handle = agent.handle();
         let done = handle.submit(text, source, QueueKind::FollowUp).await;

@@ -1,14 +1,16 @@
 //! The order of events through whole runs.
 
-use tenterhook::event::{
-    AgentEnd, BeforeAgentStart, BeforeLlmCall, Context, MessageEnd, SessionEndReason,
-    SessionSource, SessionStart, ToolSelection, TurnStart, UserInput, UserPromptSubmit,
+use tenterhook_agent::{AgentConfig, CancellationToken, RunEnd};
+use tenterhook_builtins::ResponseCache;
+use tenterhook_builtins::builtin::{BuiltinConfig, builtin};
+use tenterhook_engine::event::{
+    AgentEnd, BeforeAgentStart, BeforeLlmCall, Context, MessageEnd, MessageUpdate,
+    SessionEndReason, SessionSource, SessionStart, ToolSelection, TurnStart, UserInput,
+    UserPromptSubmit,
 };
-use tenterhook::{Effect, EventKind, HookSpec, Message, Role};
-use tenterhook_agent::{CancellationToken, RunEnd};
-use tenterhook_dialects::docker_agent::DockerAgent;
-use tenterhook_handlers::builtin::{Setup, builtin};
-use tenterhook_handlers::{ResponseCache, Services};
+use tenterhook_engine::{Effect, EventKind, HookSpec, Message, Role, message_extra};
+use tenterhook_runners::Services;
+use tenterhook_systems::native::Native;
 
 use crate::stage::Stage;
 
@@ -76,6 +78,11 @@ async fn a_whole_session_fires_its_events_in_order() {
     assert_eq!(stage.field("turn_end", "reason"), ["continue", "normal"]);
 }
 
+/// Returns an answer of the scripted model as the session stores it.
+fn answer(text: &str) -> Message {
+    Message::assistant(text).with_extra(message_extra::MODEL, "scripted/play")
+}
+
 #[tokio::test]
 async fn each_message_starts_grows_and_ends() {
     let stage = Stage::empty();
@@ -92,10 +99,14 @@ async fn each_message_starts_grows_and_ends() {
         "message_start",
         "message_update",
         "message_update",
+        "message_update",
         "message_end",
     ];
     assert_eq!(names, expected);
-    assert_eq!(stage.field("message_update", "delta"), ["one ", "two"]);
+    assert_eq!(stage.field("message_update", "delta"), ["one ", "two", ""]);
+    let updates = stage.all::<MessageUpdate>().into_iter();
+    let parts: Vec<_> = updates.map(|update| update.extra["part"].clone()).collect();
+    assert_eq!(parts, ["text", "text", "end"]);
     assert_eq!(stage.human.screen(), ["text one ", "text two"]);
 }
 
@@ -111,11 +122,12 @@ async fn session_context_stays_and_turn_context_is_for_one_call() {
     stage
         .engine
         .on(|event: &UserPromptSubmit| Effect::none().context(format!("of {}", event.prompt)));
-    let mut agent = stage
-        .builder(&format!("{LIST_THEN_SAY}  - text: more\n"))
-        .instruction("base")
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        instruction: "base".to_owned(),
+        ..stage.config(&format!("{LIST_THEN_SAY}  - text: more\n"))
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     agent.start_session(SessionSource::Startup).await;
     for prompt in ["one", "two"] {
         agent.prompt(prompt, &CancellationToken::new()).await;
@@ -152,7 +164,12 @@ async fn a_resumed_session_goes_on_and_says_nothing_twice() {
         .on(|_: &SessionStart| Effect::none().context("rules"));
     let (agent, _) = stage.play(SAY).await;
     let session = agent.session().clone();
-    let mut resumed = stage.builder(SAY).session(session).build().unwrap();
+    let mut resumed = AgentConfig {
+        session: Some(session),
+        ..stage.config(SAY)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     resumed.start_session(SessionSource::Resume).await;
     resumed.prompt("and", &CancellationToken::new()).await;
     let texts: Vec<_> = resumed
@@ -177,7 +194,7 @@ async fn an_input_can_be_dealt_with_or_changed_by_a_hook() {
             "/help" => Effect::handled(),
             text => Effect::<UserInput>::none().replace_text(text.to_uppercase()),
         });
-    let mut agent = stage.builder(SAY).build().unwrap();
+    let mut agent = stage.config(SAY).build(stage.engine.clone()).unwrap();
     let cancel = CancellationToken::new();
     assert_eq!(agent.prompt("/help", &cancel).await.end, RunEnd::Handled);
     assert!(agent.session().entries().is_empty());
@@ -227,13 +244,16 @@ async fn messages_are_replaced_for_one_call_only() {
         Effect::<BeforeLlmCall>::none().replace_messages(messages)
     });
     let (agent, _) = stage
-        .play_with(SAY, |builder| builder.instruction("base"))
+        .play_with(SAY, |config| AgentConfig {
+            instruction: "base".to_owned(),
+            ..config
+        })
         .await;
     let sent = &stage.all::<BeforeLlmCall>()[0].messages;
     assert_eq!(**sent, [Message::system("base"), Message::user("last")]);
     assert_eq!(
         agent.session().messages(),
-        [Message::user("go"), Message::assistant("hello")]
+        [Message::user("go"), answer("hello")]
     );
 }
 
@@ -249,7 +269,7 @@ async fn a_message_is_stored_as_hooks_left_it_in_its_own_role() {
     let (agent, report) = stage.play(SAY).await;
     assert_eq!(
         agent.session().messages(),
-        [Message::user("go"), Message::assistant("redacted")]
+        [Message::user("go"), answer("redacted")]
     );
     assert_eq!(report.response, "redacted");
     assert_eq!(
@@ -265,13 +285,13 @@ async fn the_same_conversation_gets_the_kept_answer_without_a_turn() {
         data_dir: Some(stage.path().join("data")),
         ..Services::default()
     };
-    let setup = Setup {
+    let setup = BuiltinConfig {
         arguments: &[],
         env: &[],
         working_dir: None,
         services: &services,
         events: &[],
-        dialect: &DockerAgent::native(),
+        dialect: &Native::new(),
     };
     let handler = builtin("cache_response", &setup).unwrap();
     let registered = stage
@@ -284,7 +304,10 @@ async fn the_same_conversation_gets_the_kept_answer_without_a_turn() {
     ] {
         let responses = responses.clone();
         let (agent, report) = stage
-            .play_with(script, |builder| builder.responses(responses))
+            .play_with(script, |config| AgentConfig {
+                responses: Some(responses),
+                ..config
+            })
             .await;
         assert_eq!(report.response, expected);
         assert_eq!(agent.session().messages().last().unwrap().content, expected);

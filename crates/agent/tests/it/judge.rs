@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tenterhook_agent::provider::{Judges, Provider, Scripted};
-use tenterhook_handlers::model::{ModelClient, ModelQuestion, ReplySchema};
+use tenterhook_providers::{ModelClients, Provider, Scripted};
+use tenterhook_runners::model::{ModelClient, ModelQuestion, ReplySchema};
 
 use crate::remote::{Act, Service, finish, say};
 
@@ -27,9 +27,9 @@ fn question(model: &str) -> ModelQuestion {
     }
 }
 
-fn judges(url: &str) -> Judges {
+fn judges(url: &str) -> ModelClients {
     let url = url.to_owned();
-    Judges::new(Arc::default(), move |name| {
+    ModelClients::new(Arc::default(), move |name| {
         let is_key = name.ends_with("_KEY");
         Some(if is_key { "canary" } else { &url }.to_owned())
     })
@@ -135,7 +135,7 @@ async fn a_reply_that_is_long_or_broken_or_refused_is_an_error() {
         .await
         .unwrap_err()
         .to_string();
-    assert!(error.contains("`nothing` names no model"), "{error}");
+    assert!(error.contains("unknown model `nothing`"), "{error}");
 }
 
 #[tokio::test]

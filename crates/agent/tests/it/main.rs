@@ -1,4 +1,4 @@
-//! The agent seen from outside: scripted and served models, real tools, hooks in the engine.
+//! Tests the agent from outside, with scripted and served models, real tools, and hooks in the engine.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,13 +24,21 @@ mod gate;
 mod input;
 mod journey;
 mod judge;
+#[cfg(unix)]
+mod late_tool;
+#[cfg(unix)]
+mod message;
 mod progress;
 mod queue;
 mod recipe;
 mod remote;
+#[cfg(unix)]
+mod replacement;
 mod restriction;
 mod result;
 mod retry;
+#[cfg(unix)]
+mod script_model;
 mod stage;
 mod stored;
 mod subagent;

@@ -1,21 +1,21 @@
-//! What a tool has so far is told while it runs.
+//! Partial results of tools are reported while the tools run.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{self, BoxFuture};
 use tempfile::TempDir;
-use tenterhook::event::{
+use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
+use tenterhook_agent::{AgentConfig, CancellationToken, Permissions, RunEnd};
+use tenterhook_engine::event::{
     PostToolUse, PreToolUse, ToolExecutionEnd, ToolExecutionUpdate, ToolResponseTransform,
 };
-use tenterhook::{Effect, Engine, ToolCall, ToolResult};
-use tenterhook_agent::frontend::{Approval, ApprovalRequest, Frontend};
-use tenterhook_agent::provider::Scripted;
-use tenterhook_agent::{Agent, CancellationToken, Permissions, RunEnd};
+use tenterhook_engine::{Effect, Engine, ToolCall, ToolResult};
+use tenterhook_providers::Scripted;
 
 use crate::stage::Stage;
 
-/// Goes on when somebody has heard of the first line.
+/// A tool that continues when its first line has been received.
 const WAITS: &str = r#"
 turns:
   - tool_calls: [{name: shell, arguments: {cmd: "echo one; until test -e heard; do sleep 0.01; done; echo two"}}]
@@ -33,7 +33,10 @@ async fn a_command_tells_what_it_prints_before_it_ends() {
     });
     let permissions = Permissions::new().yes(true);
     stage
-        .play_with(WAITS, |builder| builder.permissions(permissions))
+        .play_with(WAITS, |config| AgentConfig {
+            permissions,
+            ..config
+        })
         .await;
     let updates = stage.all::<ToolExecutionUpdate>();
     assert_eq!(updates[0].partial_result, ToolResult::text("one\n"));
@@ -63,16 +66,17 @@ async fn a_cancelled_run_does_not_wait_for_who_hears_of_its_tools() {
         token.cancel();
         Box::pin(future::pending::<Effect<ToolExecutionUpdate>>())
     });
-    let mut agent = stage
-        .builder(WAITS)
-        .permissions(Permissions::new().yes(true))
-        .build()
-        .unwrap();
-    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    let mut agent = AgentConfig {
+        permissions: Permissions::new().yes(true),
+        ..stage.config(WAITS)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
     assert!(stage.only::<ToolExecutionEnd>().is_error);
 }
 
-/// Somebody who watches tools at work.
+/// A frontend that shows partial results.
 #[derive(Default)]
 struct Watcher(Mutex<Vec<String>>);
 
@@ -94,7 +98,7 @@ impl Frontend for Watcher {
     }
 }
 
-// E11: nothing is streamed of what a hook may yet change.
+// E11: text that a hook may still change is not streamed.
 #[tokio::test]
 async fn nobody_sees_what_a_hook_might_take_out_of_the_result() {
     #[expect(clippy::type_complexity, reason = "a row of a table")]
@@ -127,12 +131,14 @@ async fn nobody_sees_what_a_hook_might_take_out_of_the_result() {
         let watcher = Arc::new(Watcher::default());
         let script =
             "turns: [{tool_calls: [{name: shell, arguments: {cmd: echo one}}]}, {text: done}]";
-        let mut agent = Agent::builder(engine)
-            .model(Arc::new(Scripted::parse("play", script).unwrap()))
-            .cwd(dir.path())
-            .frontend(Arc::clone(&watcher) as Arc<dyn Frontend>)
-            .build()
-            .unwrap();
+        let mut agent = AgentConfig {
+            model: Some(Arc::new(Scripted::parse("play", script).unwrap())),
+            cwd: dir.path().into(),
+            frontend: Arc::clone(&watcher) as Arc<dyn Frontend>,
+            ..AgentConfig::default()
+        }
+        .build(engine)
+        .unwrap();
         agent.prompt("go", &CancellationToken::new()).await;
         let seen = watcher.0.lock().unwrap().clone();
         assert_eq!(seen == ["one\n"], is_seen, "{name}: {seen:?}");

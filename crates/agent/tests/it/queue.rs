@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tenterhook::Effect;
-use tenterhook::event::{PostToolUse, UserFollowupSubmit, UserSteeringSubmit};
-use tenterhook_agent::{AgentHandle, CancellationToken, Permissions, RunEnd};
+use tenterhook_agent::{AgentConfig, AgentHandle, CancellationToken, Permissions, RunEnd};
+use tenterhook_engine::Effect;
+use tenterhook_engine::event::{PostToolUse, UserFollowupSubmit, UserSteeringSubmit};
 
 use crate::stage::Stage;
 
@@ -36,7 +36,10 @@ async fn a_steering_message_is_heard_after_the_tools() {
             Effect::none()
         })
     });
-    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    let mut agent = stage
+        .config(LOOK_THEN_SAY)
+        .build(stage.engine.clone())
+        .unwrap();
     slot.set(agent.handle()).unwrap();
     let report = agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(report.end, RunEnd::Completed);
@@ -62,7 +65,10 @@ async fn a_steering_message_is_heard_after_the_tools() {
 #[tokio::test]
 async fn a_follow_up_waits_until_the_agent_is_done() {
     let stage = Stage::empty();
-    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    let mut agent = stage
+        .config(LOOK_THEN_SAY)
+        .build(stage.engine.clone())
+        .unwrap();
     agent.handle().follow_up("and then").await.unwrap();
     agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(
@@ -79,16 +85,25 @@ async fn a_follow_up_waits_until_the_agent_is_done() {
 #[tokio::test]
 async fn a_queue_has_an_end() {
     let stage = Stage::empty();
-    let agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    let agent = stage
+        .config(LOOK_THEN_SAY)
+        .build(stage.engine.clone())
+        .unwrap();
     let handle = agent.handle();
     for _ in 0..64 {
         handle.steer("more").await.unwrap();
         handle.follow_up("more").await.unwrap();
     }
     let full = handle.steer("more").await.unwrap_err().to_string();
-    assert_eq!(full, "64 messages of the queue `steering` wait already");
+    assert_eq!(
+        full,
+        "the queue `steering` is full: 64 messages are waiting"
+    );
     let full = handle.follow_up("more").await.unwrap_err().to_string();
-    assert_eq!(full, "64 messages of the queue `follow_up` wait already");
+    assert_eq!(
+        full,
+        "the queue `follow_up` is full: 64 messages are waiting"
+    );
     assert_eq!(handle.waiting(), 128);
     assert_eq!(stage.field("queue_update", "queue").len(), 128);
 }
@@ -100,7 +115,10 @@ async fn refused_messages_end_the_run_and_leave_the_session() {
     stage
         .engine
         .on(|_: &UserFollowupSubmit| Effect::<UserFollowupSubmit>::block("no more"));
-    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    let mut agent = stage
+        .config(LOOK_THEN_SAY)
+        .build(stage.engine.clone())
+        .unwrap();
     agent.handle().follow_up("and then").await.unwrap();
     let report = agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(
@@ -120,7 +138,10 @@ async fn refused_messages_end_the_run_and_leave_the_session() {
     stage
         .engine
         .on(|_: &UserSteeringSubmit| Effect::<UserSteeringSubmit>::block("no"));
-    let mut agent = stage.builder(LOOK_THEN_SAY).build().unwrap();
+    let mut agent = stage
+        .config(LOOK_THEN_SAY)
+        .build(stage.engine.clone())
+        .unwrap();
     agent.handle().steer("one").await.unwrap();
     agent.handle().steer("two").await.unwrap();
     let report = agent.prompt("go", &CancellationToken::new()).await;
@@ -146,11 +167,12 @@ turns:
   - text: heard
 ";
     let stage = Stage::empty();
-    let mut agent = stage
-        .builder(script)
-        .permissions(Permissions::new().yes(true))
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        permissions: Permissions::new().yes(true),
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let handle = agent.handle();
     stage.engine.on_async(move |event: &PostToolUse| {
         let handle = event
@@ -167,7 +189,7 @@ turns:
     });
     let report = agent.prompt("go", &CancellationToken::new()).await;
     assert_eq!(report.end, RunEnd::Completed);
-    let skipped = "The tool call was skipped because the user has said something.";
+    let skipped = "The tool call was skipped because the user sent a message.";
     assert_eq!(
         texts(&agent),
         ["go", "", "one\n", skipped, skipped, "stop that", "heard"]

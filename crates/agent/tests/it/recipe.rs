@@ -1,19 +1,21 @@
-//! Handlers of recipes at work on a conversation, and what else kodelet's document says of a host.
+//! Recipe handlers in a conversation, and further requirements of kodelet's document for a host.
 
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::ready;
-use tenterhook::event::{BeforeLlmCall, PostToolUse, PreToolUse, Stop, TurnEnd, UserPromptSubmit};
-use tenterhook::{Effect, EventKind, HookSpec, InvokedBy};
-use tenterhook_agent::{CancellationToken, ContextSwaps, RunEnd};
-use tenterhook_handlers::recipe::{
+use tenterhook_agent::{AgentConfig, CancellationToken, ContextSwaps, RunEnd};
+use tenterhook_engine::event::{
+    BeforeLlmCall, PostToolUse, PreToolUse, Stop, TurnEnd, UserPromptSubmit,
+};
+use tenterhook_engine::{Effect, EventKind, HookSpec, InvokedBy};
+use tenterhook_runners::recipe::{
     ContextSwapper, Handled, RecipeHandler, RecipeHook, SwapContext, Thread,
 };
 
 use crate::stage::Stage;
 
-/// Registers a recipe's handler as a recipe does: behind everything else.
+/// Registers a recipe's handler like a recipe does: after all other hooks.
 fn register(
     stage: &Stage,
     handler: impl RecipeHandler + 'static,
@@ -31,7 +33,7 @@ fn register(
     }
 }
 
-/// Returns what each model call was sent, as role and text, without the system prompt.
+/// Returns the messages of each model call, as role and text, without the system prompt.
 fn sent(stage: &Stage) -> Vec<Vec<String>> {
     let calls = stage.all::<BeforeLlmCall>().into_iter();
     calls
@@ -44,18 +46,19 @@ fn sent(stage: &Stage) -> Vec<Vec<String>> {
         .collect()
 }
 
-// K-H3: once is once, however often a turn ends.
+// K-H3: a handler with `once` runs only once, however often a turn ends.
 #[tokio::test]
 async fn a_swapped_context_is_all_that_the_model_gets_and_once_is_once() {
     let stage = Stage::empty();
     let swaps = Arc::new(ContextSwaps::default());
     register(&stage, SwapContext, Some(&swaps), true);
-    let mut agent = stage
-        .builder("turns: [{text: a summary}, {text: two}, {text: three}]")
-        .context_swaps(Arc::clone(&swaps))
-        .recipe("compact")
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        context_swaps: Some(Arc::clone(&swaps)),
+        recipe: Some("compact".to_owned()),
+        ..stage.config("turns: [{text: a summary}, {text: two}, {text: three}]")
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     for prompt in ["one", "more", "and more"] {
         agent.prompt(prompt, &CancellationToken::new()).await;
     }
@@ -72,14 +75,19 @@ async fn a_swapped_context_is_all_that_the_model_gets_and_once_is_once() {
     assert!(agent.context_tokens() < 100);
 }
 
-// K-H4: a turn without text is no turn of a recipe, and does not use up the one time.
+// K-H4: a turn without text does not count for a recipe, and does not use up `once`.
 #[tokio::test]
 async fn a_turn_of_tools_alone_does_not_use_up_once() {
     let stage = Stage::empty();
     let swaps = Arc::new(ContextSwaps::default());
     register(&stage, SwapContext, Some(&swaps), true);
     let script = "turns: [{tool_calls: [{name: list_directory, arguments: {path: .}}]}, {text: done}, {text: two}]";
-    let mut agent = stage.builder(script).context_swaps(swaps).build().unwrap();
+    let mut agent = AgentConfig {
+        context_swaps: Some(swaps),
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     for prompt in ["one", "more"] {
         agent.prompt(prompt, &CancellationToken::new()).await;
     }
@@ -88,7 +96,7 @@ async fn a_turn_of_tools_alone_does_not_use_up_once() {
     assert_eq!(sent[2], ["user: done", "user: more"]);
 }
 
-// K-H6, K-H7: a handler that fails is told, and the run goes on.
+// K-H6, K-H7: a handler that fails is reported, and the run continues.
 #[tokio::test]
 async fn a_thread_that_cannot_swap_says_so_and_goes_on() {
     let stage = Stage::empty();
@@ -101,14 +109,14 @@ async fn a_thread_that_cannot_swap_says_so_and_goes_on() {
         "{screen}"
     );
     assert_eq!(agent.session().messages().len(), 2);
-    // A session that no agent leads is none that could be swapped.
+    // The context of a session without an agent cannot be swapped.
     let error = ContextSwaps::default()
         .swap_context(&"s".into(), "x")
         .unwrap_err();
     assert_eq!(error, "thread does not support context swapping");
 }
 
-/// A handler that says what it sees before a tool runs.
+/// A handler that records its input before a tool runs.
 #[derive(Debug)]
 struct Looks;
 
@@ -135,7 +143,7 @@ impl RecipeHandler for Looks {
 const CALL: &str =
     "turns: [{tool_calls: [{name: list_directory, arguments: {path: a}}]}, {text: done}]";
 
-// K-H9, K-H10: a handler sees what the hooks before it made of the input, and nothing of what they block.
+// K-H9, K-H10: a handler sees the input after changes by earlier hooks, and does not see calls that they block.
 #[tokio::test]
 async fn a_handler_of_a_recipe_runs_behind_the_hooks() {
     let stage = Stage::empty();
@@ -161,7 +169,7 @@ async fn a_handler_of_a_recipe_runs_behind_the_hooks() {
     );
 }
 
-// K-H16: those who keep a record hear of a blocked call.
+// K-H16: observers receive blocked calls too.
 #[tokio::test]
 async fn a_blocked_call_is_heard_of_afterwards() {
     let stage = Stage::empty();
@@ -187,7 +195,7 @@ async fn a_blocked_message_is_not_stored() {
     assert!(screen.contains("message blocked by hook: r"), "{screen}");
 }
 
-// K-H18, K-H19: follow-ups are bounded, and no message of the user to be judged again.
+// K-H18, K-H19: follow-ups are bounded, and they are not judged again as messages of the user.
 #[tokio::test]
 async fn follow_ups_are_bounded_and_not_judged_as_messages_of_the_user() {
     let stage = Stage::empty();
@@ -200,12 +208,12 @@ async fn follow_ups_are_bounded_and_not_judged_as_messages_of_the_user() {
     stage.only::<UserPromptSubmit>();
 }
 
-// K-P13: turns are counted within a message of the user, and within the session beside that.
+// K-P13: turns are counted for each message of the user, and also for the session.
 #[tokio::test]
 async fn turns_are_counted_within_a_message() {
     let stage = Stage::empty();
     let script = "turns: [{tool_calls: [{name: list_directory, arguments: {path: .}}]}, {text: one}, {text: two}]";
-    let mut agent = stage.builder(script).build().unwrap();
+    let mut agent = stage.config(script).build(stage.engine.clone()).unwrap();
     for prompt in ["one", "two"] {
         agent.prompt(prompt, &CancellationToken::new()).await;
     }
@@ -217,7 +225,7 @@ async fn turns_are_counted_within_a_message() {
     assert_eq!(turns, [(0, 1), (1, 2), (0, 3)]);
 }
 
-// K-H12: a subagent's calls pass the same hooks, and say whose they are; a recipe's observers leave it alone.
+// K-H12: a subagent's calls pass the same hooks and name the subagent. A recipe's observers ignore them.
 #[tokio::test]
 async fn a_subagent_says_so_and_keeps_its_conversation() {
     let stage = Stage::empty();
@@ -236,15 +244,17 @@ async fn a_subagent_says_so_and_keeps_its_conversation() {
     let script = "turns: [{tool_calls: [{name: transfer_task, arguments: {agent: helper, task: look}}]}, \
                   {for: helper, text: looked}, {text: done}]";
     stage
-        .play_with(script, |builder| {
+        .play_with(script, |config| {
             let helper = tenterhook_agent::AgentSpec {
                 name: "helper".to_owned(),
                 ..tenterhook_agent::AgentSpec::default()
             };
-            builder
-                .agents([helper])
-                .context_swaps(swaps)
-                .recipe("compact")
+            AgentConfig {
+                agents: vec![helper],
+                context_swaps: Some(swaps),
+                recipe: Some("compact".to_owned()),
+                ..config
+            }
         })
         .await;
     let origins = origins.lock().unwrap();

@@ -1,4 +1,4 @@
-//! Models behind a service on loopback: streams, tool calls, retries, breaks.
+//! Models of a service on loopback: streams, tool calls, retries and broken connections.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,28 +12,28 @@ use axum::response::Response;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use tenterhook::event::MessageUpdate;
-use tenterhook_agent::provider::{
-    Endpoint, ModelChoice, ModelError, ModelEvent, ModelId, ModelRequest, Provider,
+use tenterhook_agent::{Agent, AgentConfig, CancellationToken, RetryPolicy, RunEnd};
+use tenterhook_engine::event::MessageUpdate;
+use tenterhook_providers::{
+    Endpoint, ModelChoice, ModelEvent, ModelId, ModelRequest, Provider, ProviderError,
 };
-use tenterhook_agent::{Agent, CancellationToken, RetryPolicy, RunEnd};
 use tokio::net::TcpListener;
 
 use crate::stage::{Stage, tool_texts};
 
-/// What the service does with one request.
+/// How the service answers one request.
 pub(crate) enum Act {
     Stream(Vec<String>),
-    /// The stream breaks off in the middle of the transfer, when these lines were shown.
+    /// The connection breaks in the middle of the transfer, after these lines.
     Break(Vec<String>),
-    /// The stream ends after these lines, but the answer does not.
+    /// The stream ends after these lines, although the answer is incomplete.
     Stop(Vec<String>),
     Status(StatusCode, &'static str, &'static str),
     /// A refusal with a cookie.
     Cookie,
-    /// The request is sent elsewhere.
+    /// A redirect to another address.
     Elsewhere(String),
-    /// Nothing comes for ever.
+    /// The service never answers.
     Hang,
 }
 
@@ -42,6 +42,7 @@ pub(crate) struct Service {
     acts: Arc<Mutex<VecDeque<Act>>>,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
     keys: Arc<Mutex<Vec<String>>>,
+    headers: Arc<Mutex<Vec<HeaderMap>>>,
     pub(crate) reached: CancellationToken,
     shown: CancellationToken,
 }
@@ -68,6 +69,20 @@ impl Service {
             .collect()
     }
 
+    /// Returns the values of a header, one for each request that has it.
+    pub(crate) fn headers(&self, name: &str) -> Vec<String> {
+        let requests = self.headers.lock().unwrap();
+        let values = requests.iter().filter_map(|headers| headers.get(name));
+        values
+            .map(|value| value.to_str().unwrap().to_owned())
+            .collect()
+    }
+
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|(path, _)| path.clone()).collect()
+    }
+
     pub(crate) fn keys(&self) -> Vec<String> {
         self.keys.lock().unwrap().clone()
     }
@@ -86,6 +101,7 @@ async fn answer(
         key.map(|key| key.to_str().unwrap().to_owned())
             .unwrap_or_default(),
     );
+    service.headers.lock().unwrap().push(headers.clone());
     let request = (
         uri.path().to_owned(),
         serde_json::from_slice(&body).unwrap(),
@@ -177,20 +193,22 @@ pub(crate) async fn open(
     let endpoint = Endpoint {
         base_url: Some(url),
         api_key: Some("canary".to_owned()),
-        header_timeout: None,
+        ..Endpoint::default()
     };
     let retry = RetryPolicy {
         first_pause: Duration::from_millis(1),
         ..RetryPolicy::default()
     };
     let provider = choice.open(endpoint).unwrap();
-    let agent = Agent::builder(stage.engine.clone())
-        .model(provider)
-        .cwd(stage.path())
-        .retry(retry)
-        .frontend(Arc::clone(&stage.human) as Arc<dyn tenterhook_agent::Frontend>)
-        .build()
-        .unwrap();
+    let agent = AgentConfig {
+        model: Some(provider),
+        cwd: stage.path().into(),
+        retry,
+        frontend: Arc::clone(&stage.human) as Arc<dyn tenterhook_agent::Frontend>,
+        ..AgentConfig::default()
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     (service, agent)
 }
 
@@ -258,7 +276,7 @@ async fn tool_calls_arrive_in_pieces_and_results_go_back() {
         tool_texts(&agent),
         [
             "[empty]",
-            "The arguments of `list_directory` are no JSON object."
+            "The arguments of `list_directory` are not a JSON object."
         ]
     );
     let messages = service.bodies()[1]["messages"].clone();
@@ -287,7 +305,7 @@ async fn a_busy_service_is_asked_again_after_the_wait_that_it_wants() {
     assert_eq!(service.bodies().len(), 2);
     let warning = "warning the model call failed (the model service answered with status 429: slow down); retry 1 of 2 in 0.0 s";
     assert_eq!(stage.human.screen()[0], warning);
-    assert_eq!(stage.all::<tenterhook::event::RetryEnd>().len(), 1);
+    assert_eq!(stage.all::<tenterhook_engine::event::RetryEnd>().len(), 1);
 }
 
 #[tokio::test]
@@ -407,8 +425,8 @@ async fn a_silent_service_is_left_when_the_run_is_cancelled() {
         service.reached.cancelled().await;
         cancel.cancel();
     });
-    assert_eq!(report.end, RunEnd::Canceled);
-    assert_eq!(stage.field("turn_end", "reason"), ["canceled"]);
+    assert_eq!(report.end, RunEnd::Cancelled);
+    assert_eq!(stage.field("turn_end", "reason"), ["cancelled"]);
 }
 
 #[tokio::test]
@@ -428,11 +446,13 @@ async fn a_service_that_is_not_there_is_an_error_that_names_it() {
         attempts: 1,
         ..RetryPolicy::default()
     };
-    let mut agent = Agent::builder(stage.engine.clone())
-        .model(provider)
-        .retry(retry)
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        model: Some(provider),
+        retry,
+        ..AgentConfig::default()
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let RunEnd::Error { message } = prompt(&mut agent).await.end else {
         panic!("no error")
     };
@@ -604,12 +624,14 @@ async fn a_service_that_accepts_and_never_answers_is_given_up() {
         first_pause: Duration::from_millis(1),
         ..RetryPolicy::default()
     };
-    let mut agent = Agent::builder(stage.engine.clone())
-        .model(provider)
-        .cwd(stage.path())
-        .retry(retry)
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        model: Some(provider),
+        cwd: stage.path().into(),
+        retry,
+        ..AgentConfig::default()
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let accept = async {
         let mut held = Vec::new();
         loop {
@@ -627,7 +649,7 @@ async fn a_service_that_accepts_and_never_answers_is_given_up() {
     assert_eq!(stage.field("retry_end", "error").len(), 1);
 }
 
-/// A service that never ends.
+/// A service whose answer never ends.
 #[derive(Debug)]
 struct Endless(ModelId);
 
@@ -636,7 +658,7 @@ impl Provider for Endless {
         &self.0
     }
 
-    fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+    fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ProviderError>> {
         let text = "x".repeat(1024 * 1024);
         stream::repeat_with(move || Ok(ModelEvent::Text(text.clone()))).boxed()
     }
@@ -645,13 +667,15 @@ impl Provider for Endless {
 #[tokio::test]
 async fn an_answer_that_does_not_end_is_given_up() {
     let stage = Stage::silent();
-    let mut agent = Agent::builder(stage.engine.clone())
-        .model(Arc::new(Endless(ModelId::new("endless", "m"))))
-        .cwd(stage.path())
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        model: Some(Arc::new(Endless(ModelId::new("endless", "m")))),
+        cwd: stage.path().into(),
+        ..AgentConfig::default()
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let RunEnd::Error { message } = prompt(&mut agent).await.end else {
         panic!("the run should have failed");
     };
-    assert_eq!(message, "the answer has more than 16777216 bytes");
+    assert_eq!(message, "the answer is longer than 16777216 bytes");
 }

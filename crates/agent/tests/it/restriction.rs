@@ -1,19 +1,22 @@
-//! What an agent may not do, and that nothing gives it back.
+//! Restrictions of an agent, and that nothing lifts them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tenterhook::event::{BeforeAgentStart, PreToolUse, ToolSelection};
-use tenterhook::{Effect, JsonObject, ToolResult};
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
 use tenterhook_agent::{
-    AgentRestrictions, AgentSpec, FolderRestriction, Permissions, RunEnd, Tool, Toolbox,
+    AgentConfig, AgentRestrictions, AgentSpec, FolderRestriction, Permissions, RunEnd, Tool,
+    Toolbox,
 };
+use tenterhook_engine::event::{BeforeAgentStart, PreToolUse, ToolSelection};
+use tenterhook_engine::{Effect, JsonObject, ToolResult};
+use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
 
 use crate::stage::{Stage, tool_texts};
 
-/// A tool that somebody else brings. It says `ran`.
+/// A tool of another crate. It returns `ran`.
 #[derive(Debug)]
 struct Brought {
     name: &'static str,
@@ -82,9 +85,16 @@ async fn a_readonly_agent_has_no_tool_of_others_that_may_change_something() {
   - text: done";
     let stage = Stage::empty();
     let (agent, _) = stage
-        .play_with(script, |builder| {
-            let builder = builder.toolbox(toolbox).permissions(yes());
-            builder.restrict("root", read_only())
+        .play_with(script, |config| {
+            let config = AgentConfig {
+                toolbox,
+                permissions: yes(),
+                ..config
+            };
+            AgentConfig {
+                restrictions: BTreeMap::from([("root".to_owned(), Arc::new(read_only()))]),
+                ..config
+            }
         })
         .await;
     assert_eq!(
@@ -110,8 +120,10 @@ async fn hooks_cannot_give_a_readonly_agent_its_tools_back() {
   - tool_calls: [{name: write_file, arguments: {path: made, content: a}}]
   - text: done";
     let (agent, _) = stage
-        .play_with(script, |builder| {
-            builder.permissions(yes()).restrict("root", read_only())
+        .play_with(script, |config| AgentConfig {
+            permissions: yes(),
+            restrictions: BTreeMap::from([("root".to_owned(), Arc::new(read_only()))]),
+            ..config
         })
         .await;
     assert_eq!(
@@ -140,14 +152,16 @@ async fn a_rewritten_path_is_held_to_the_folders_too() {
   - tool_calls: [{name: write_file, arguments: {path: inside/a, content: a}}]
   - text: done";
     let (agent, _) = stage
-        .play_with(script, |builder| {
-            builder.permissions(yes()).restrict(
-                "root",
-                AgentRestrictions {
+        .play_with(script, |config| AgentConfig {
+            permissions: yes(),
+            restrictions: BTreeMap::from([(
+                "root".to_owned(),
+                Arc::new(AgentRestrictions {
                     folders: vec![folders],
                     ..AgentRestrictions::default()
-                },
-            )
+                }),
+            )]),
+            ..config
         })
         .await;
     let texts = tool_texts(&agent);
@@ -164,7 +178,7 @@ async fn a_subagent_has_its_own_limit_of_model_calls() {
   - {for: helper, text: looked}
   - text: done";
     let (agent, report) = stage
-        .play_with(script, |builder| {
+        .play_with(script, |config| {
             let helper = AgentSpec {
                 name: "helper".to_owned(),
                 ..AgentSpec::default()
@@ -173,7 +187,11 @@ async fn a_subagent_has_its_own_limit_of_model_calls() {
                 max_iterations: Some(1),
                 ..AgentRestrictions::default()
             };
-            builder.agents([helper]).restrict("helper", limited)
+            AgentConfig {
+                agents: vec![helper],
+                restrictions: BTreeMap::from([("helper".to_owned(), Arc::new(limited))]),
+                ..config
+            }
         })
         .await;
     assert_eq!(report.end, RunEnd::Completed);

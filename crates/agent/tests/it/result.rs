@@ -1,16 +1,16 @@
-//! What becomes of a tool's result before anyone sees it, and calls beside each other.
+//! Changes to a tool's result before anyone sees it, and parallel calls.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tenterhook::event::{
+use tenterhook_agent::{AgentConfig, CancellationToken, Permissions, RunEnd, Tool, Toolbox};
+use tenterhook_engine::event::{
     AgentEnd, BeforeLlmCall, PostToolUse, PreToolUse, ToolExecutionEnd, ToolResponseTransform,
     TurnEnd,
 };
-use tenterhook::{ContentBlock, Effect, JsonObject, Role, ToolResult};
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
-use tenterhook_agent::{CancellationToken, Permissions, RunEnd, Tool, Toolbox};
+use tenterhook_engine::{ContentBlock, Effect, JsonObject, Role, ToolResult};
+use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
 use tokio::sync::Barrier;
 
 use crate::stage::{Stage, tool_texts};
@@ -29,7 +29,10 @@ async fn a_redaction_reaches_model_session_and_screen_alike() {
         Effect::none().replace_response(event.tool_response.replace("canary", "***"))
     });
     let (agent, _) = stage
-        .play_with(PRINT, |builder| builder.permissions(yes()))
+        .play_with(PRINT, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     let model = format!("{:?}", stage.all::<BeforeLlmCall>()[1].messages.last());
     let session = serde_json::to_string(
@@ -84,7 +87,10 @@ async fn post_tool_use_patches_are_the_last_word() {
             .context("by the way")
     });
     let (agent, _) = stage
-        .play_with(PRINT, |builder| builder.permissions(yes()))
+        .play_with(PRINT, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert_eq!(tool_texts(&agent), ["better"]);
     assert!(stage.only::<ToolExecutionEnd>().is_error);
@@ -103,7 +109,10 @@ async fn a_failed_tool_is_heard_of_by_both_events() {
     let stage = Stage::empty();
     let script = "turns: [{tool_calls: [{name: shell, arguments: {cmd: exit 3}}]}, {text: done}]";
     stage
-        .play_with(script, |builder| builder.permissions(yes()))
+        .play_with(script, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     let names = stage.names();
     let at = names.iter().position(|name| name == "tool_error").unwrap();
@@ -120,7 +129,7 @@ async fn a_failed_tool_is_heard_of_by_both_events() {
     assert!(!stage.only::<PostToolUse>().blocked);
 }
 
-/// Ends only when as many calls as the barrier counts run at once.
+/// Ends only when as many calls as the barrier expects run in parallel.
 #[derive(Debug)]
 struct Together {
     barrier: Arc<Barrier>,
@@ -181,8 +190,9 @@ async fn harmless_calls_run_beside_each_other_and_results_keep_their_order() {
         is_read_only: true,
     };
     let (agent, report) = stage
-        .play_with(THREE, |builder| {
-            builder.toolbox(Toolbox::empty().with(tool))
+        .play_with(THREE, |config| AgentConfig {
+            toolbox: Toolbox::empty().with(tool),
+            ..config
         })
         .await;
     assert_eq!(report.end, RunEnd::Completed);
@@ -197,10 +207,10 @@ async fn other_calls_run_one_after_another() {
         is_read_only: false,
     };
     let (agent, _) = stage
-        .play_with(THREE, |builder| {
-            builder
-                .permissions(yes())
-                .toolbox(Toolbox::empty().with(tool))
+        .play_with(THREE, |config| AgentConfig {
+            permissions: yes(),
+            toolbox: Toolbox::empty().with(tool),
+            ..config
         })
         .await;
     assert_eq!(tool_texts(&agent), ["1", "2", "3"]);
@@ -231,7 +241,10 @@ turns:
   - text: done
 ";
     let (agent, _) = stage
-        .play_with(script, |builder| builder.permissions(yes()))
+        .play_with(script, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     let expected = [
         "Wrote 7 bytes to `notes/a.txt`.",
@@ -262,7 +275,10 @@ turns:
         .engine
         .on(|_: &PostToolUse| Effect::<PostToolUse>::none().stop_run("enough"));
     let (agent, _) = stage
-        .play_with(script, |builder| builder.permissions(yes()))
+        .play_with(script, |config| AgentConfig {
+            permissions: yes(),
+            ..config
+        })
         .await;
     assert_eq!(tool_texts(&agent), ["***", "***"]);
 
@@ -274,7 +290,12 @@ turns:
         token.cancel();
         Effect::none()
     });
-    let mut agent = stage.builder(script).permissions(yes()).build().unwrap();
+    let mut agent = AgentConfig {
+        permissions: yes(),
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     agent.prompt("go", &cancel).await;
     assert_eq!(tool_texts(&agent), ["***", "***"]);
     assert_eq!(stage.all::<PostToolUse>().len(), 0);

@@ -1,4 +1,4 @@
-//! Tools that are run again after a failure: what hooks hear of each run, and who may say no to it.
+//! Tools that are retried after a failure: the events of each attempt, and who may deny it.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use futures_util::future::{self, BoxFuture};
 use serde_json::{Value, json};
-use tenterhook::event::{
+use tenterhook_agent::frontend::Approval;
+use tenterhook_agent::{AgentConfig, CancellationToken, Permissions, RunEnd, Tool, Toolbox};
+use tenterhook_engine::event::{
     PermissionRequest, PostToolUse, PreToolUse, ToolError, ToolGuard, ToolInputTransform,
 };
-use tenterhook::{Effect, JsonObject, ToolResult};
-use tenterhook_agent::frontend::Approval;
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure, ToolRetry};
-use tenterhook_agent::{CancellationToken, Permissions, RunEnd, Tool, Toolbox};
+use tenterhook_engine::{Effect, JsonObject, ToolResult};
+use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure, ToolRetry};
 
 use crate::stage::{Stage, tool_texts};
 
 const CALL: &str = "turns: [{tool_calls: [{name: flaky, arguments: {n: 1}}]}, {text: done}]";
 
-/// What one run of the tool comes to.
+/// The result of one run of the tool.
 #[derive(Debug, Clone, Copy)]
 enum Run {
     Raises(&'static str),
@@ -28,7 +28,7 @@ enum Run {
     Succeeds,
 }
 
-/// Does what it is told to, run after run.
+/// A tool with a prepared result for each run.
 #[derive(Debug, Clone)]
 struct Flaky {
     runs: &'static [Run],
@@ -112,11 +112,11 @@ fn toolbox(tool: &Flaky) -> Toolbox {
     Toolbox::empty().with(tool.clone())
 }
 
-/// What comes of the runs of one call.
+/// The result of all runs of one call.
 struct Case {
     name: &'static str,
     runs: &'static [Run],
-    /// What each failure says of another attempt.
+    /// For each failure, whether another attempt follows.
     will_retry: &'static [bool],
     /// The last attempt, and whether it failed.
     last: (u32, bool),
@@ -155,8 +155,10 @@ async fn each_attempt_is_judged_and_each_failure_told() {
         let stage = Stage::empty();
         let tool = Flaky::new(case.runs);
         let (agent, _) = stage
-            .play_with(CALL, |builder| {
-                builder.toolbox(toolbox(&tool)).permissions(yes())
+            .play_with(CALL, |config| AgentConfig {
+                toolbox: toolbox(&tool),
+                permissions: yes(),
+                ..config
             })
             .await;
         let judged = stage.all::<PreToolUse>();
@@ -209,7 +211,11 @@ async fn a_tool_that_says_nothing_is_run_once_and_a_toolbox_may_say_otherwise() 
             toolbox = toolbox.retry("flaky", set);
         }
         stage
-            .play_with(CALL, |builder| builder.toolbox(toolbox).permissions(yes()))
+            .play_with(CALL, |config| AgentConfig {
+                toolbox,
+                permissions: yes(),
+                ..config
+            })
             .await;
         assert_eq!(tool.runs(), runs);
     }
@@ -220,12 +226,15 @@ async fn the_user_is_asked_once_for_the_same_arguments() {
     const RUNS: &[Run] = &[Run::Raises("busy"), Run::Raises("busy"), Run::Succeeds];
     let stage = Stage::attended([Approval::AllowOnce]);
     let tool = Flaky::new(RUNS);
-    // A guard that asks at every attempt is answered too.
+    // A guard that asks at every attempt gets an answer each time.
     stage
         .engine
         .on(|_: &ToolGuard| Effect::<ToolGuard>::ask("sure?"));
     stage
-        .play_with(CALL, |builder| builder.toolbox(toolbox(&tool)))
+        .play_with(CALL, |config| AgentConfig {
+            toolbox: toolbox(&tool),
+            ..config
+        })
         .await;
     assert_eq!((stage.human.asked().len(), tool.runs()), (1, 3));
     assert_eq!(stage.all::<PermissionRequest>().len(), 1);
@@ -237,7 +246,10 @@ async fn the_user_is_asked_once_for_the_same_arguments() {
         Effect::<PreToolUse>::none().patch_input(json!({"n": number}).as_object().unwrap().clone())
     });
     stage
-        .play_with(CALL, |builder| builder.toolbox(toolbox(&tool)))
+        .play_with(CALL, |config| AgentConfig {
+            toolbox: toolbox(&tool),
+            ..config
+        })
         .await;
     assert_eq!(
         stage.human.asked(),
@@ -259,15 +271,17 @@ async fn a_gate_may_refuse_a_later_attempt_and_the_model_knows_that_the_tool_ran
         }
     });
     let (agent, _) = stage
-        .play_with(CALL, |builder| {
-            builder.toolbox(toolbox(&tool)).permissions(yes())
+        .play_with(CALL, |config| AgentConfig {
+            toolbox: toolbox(&tool),
+            permissions: yes(),
+            ..config
         })
         .await;
     assert_eq!(tool.runs(), 1);
     assert_eq!(
         tool_texts(&agent),
         [
-            "The tool call was rejected by a pre_tool_use hook. Reason: once is enough\nIt had run before: attempt 1 failed: busy"
+            "The tool call was rejected by a pre_tool_use hook. Reason: once is enough\nThe tool has already run: attempt 1 failed: busy"
         ]
     );
     let post = stage.only::<PostToolUse>();
@@ -282,8 +296,10 @@ async fn a_hook_that_ends_the_run_ends_the_attempts() {
         .engine
         .on(|_: &PreToolUse| Effect::none().stop_run("enough"));
     stage
-        .play_with(CALL, |builder| {
-            builder.toolbox(toolbox(&tool)).permissions(yes())
+        .play_with(CALL, |config| AgentConfig {
+            toolbox: toolbox(&tool),
+            permissions: yes(),
+            ..config
         })
         .await;
     assert_eq!(tool.runs(), 1);
@@ -305,13 +321,14 @@ async fn a_cancellation_ends_the_pause_at_once() {
         },
         ..Flaky::new(&[Run::Raises("busy"), Run::Succeeds])
     };
-    let mut agent = stage
-        .builder(CALL)
-        .toolbox(toolbox(&tool))
-        .permissions(yes())
-        .build()
-        .unwrap();
-    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    let mut agent = AgentConfig {
+        toolbox: toolbox(&tool),
+        permissions: yes(),
+        ..stage.config(CALL)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
     assert_eq!(
         (tool.runs(), tool_texts(&agent)),
         (1, vec!["busy".to_owned()])
@@ -332,17 +349,18 @@ async fn a_cancellation_at_the_gates_of_a_later_attempt_does_not_hide_that_the_t
         Effect::none()
     });
     let tool = Flaky::new(&[Run::Raises("busy"), Run::Succeeds]);
-    let mut agent = stage
-        .builder(CALL)
-        .toolbox(toolbox(&tool))
-        .permissions(yes())
-        .build()
-        .unwrap();
-    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    let mut agent = AgentConfig {
+        toolbox: toolbox(&tool),
+        permissions: yes(),
+        ..stage.config(CALL)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
     assert_eq!(tool.runs(), 1);
     assert_eq!(
         tool_texts(&agent),
-        ["The tool call was cancelled.\nIt had run before: attempt 1 failed: busy"]
+        ["The tool call was cancelled.\nThe tool has already run: attempt 1 failed: busy"]
     );
     let post = stage.only::<PostToolUse>();
     assert_eq!((post.attempt, post.blocked), (2, true));

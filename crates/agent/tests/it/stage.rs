@@ -1,4 +1,4 @@
-//! A place to play: an engine that records what it hears, a folder, and somebody at the screen.
+//! The test stage: an engine that records events, a folder, and a simulated user.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::{self, BoxFuture};
 use serde_json::Value;
 use tempfile::TempDir;
-use tenterhook::event::NotificationLevel;
-use tenterhook::{Engine, Event, ToolCall, ToolResult};
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, Frontend, HookFailure};
-use tenterhook_agent::provider::Scripted;
-use tenterhook_agent::{Agent, AgentBuilder, CancellationToken, RunReport};
+use tenterhook_agent::{Agent, AgentConfig, CancellationToken, RunReport};
+use tenterhook_engine::event::NotificationLevel;
+use tenterhook_engine::{Engine, Event, Message, ToolCall, ToolResult, message_extra};
+use tenterhook_providers::Scripted;
 
-/// One event as the engine let it go.
+/// One event after its hooks have run.
 #[derive(Debug, Clone)]
 pub(crate) struct Heard {
     pub(crate) name: String,
@@ -22,7 +22,7 @@ pub(crate) struct Heard {
     pub(crate) payload: Value,
 }
 
-/// Engine, folder and human of one test.
+/// The engine, folder and simulated user of one test.
 pub(crate) struct Stage {
     pub(crate) engine: Engine,
     pub(crate) human: Arc<Human>,
@@ -31,12 +31,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Nobody sits at the screen.
+    /// Without a user.
     pub(crate) fn empty() -> Self {
         Self::with(Human::default())
     }
 
-    /// Somebody gives these answers, in order.
+    /// With a user who gives these answers, in order.
     pub(crate) fn attended(answers: impl IntoIterator<Item = Approval>) -> Self {
         Self::with(Human {
             is_there: true,
@@ -45,7 +45,7 @@ impl Stage {
         })
     }
 
-    /// Nobody hears anything but the hooks of the test.
+    /// Without the recording hook, so that only the hooks of the test receive events.
     pub(crate) fn silent() -> Self {
         Self {
             engine: Engine::new(),
@@ -81,26 +81,30 @@ impl Stage {
     }
 
     /// Starts an agent that plays `script` in the folder.
-    pub(crate) fn builder(&self, script: &str) -> AgentBuilder {
+    pub(crate) fn config(&self, script: &str) -> AgentConfig {
         let script = Scripted::parse("play", script).unwrap();
-        Agent::builder(self.engine.clone())
-            .model(Arc::new(script))
-            .cwd(self.path())
-            .frontend(Arc::clone(&self.human) as Arc<dyn Frontend>)
+        AgentConfig {
+            model: Some(Arc::new(script)),
+            cwd: self.path().into(),
+            frontend: Arc::clone(&self.human) as Arc<dyn Frontend>,
+            ..AgentConfig::default()
+        }
     }
 
-    /// Plays `script` to a prompt of `go`.
+    /// Plays `script` on the prompt `go`.
     pub(crate) async fn play(&self, script: &str) -> (Agent, RunReport) {
-        self.play_with(script, |builder| builder).await
+        self.play_with(script, |config| config).await
     }
 
-    /// Plays `script` to a prompt of `go` with another agent than the usual one.
+    /// Plays `script` on the prompt `go`, with a different agent.
     pub(crate) async fn play_with(
         &self,
         script: &str,
-        change: impl FnOnce(AgentBuilder) -> AgentBuilder,
+        change: impl FnOnce(AgentConfig) -> AgentConfig,
     ) -> (Agent, RunReport) {
-        let mut agent = change(self.builder(script)).build().unwrap();
+        let mut agent = change(self.config(script))
+            .build(self.engine.clone())
+            .unwrap();
         let report = agent.prompt("go", &CancellationToken::new()).await;
         (agent, report)
     }
@@ -110,7 +114,7 @@ impl Stage {
         self.heard.lock().unwrap().clone()
     }
 
-    /// Returns the names of the events in order, those of growing messages left out.
+    /// Returns the names of the events in order, without updates of growing messages.
     pub(crate) fn names(&self) -> Vec<String> {
         let is_wanted = |event: &Heard| !event.name.starts_with("message_");
         self.heard()
@@ -120,7 +124,7 @@ impl Stage {
             .collect()
     }
 
-    /// Returns the payloads of all events of that kind.
+    /// Returns the payloads of all events of this kind.
     pub(crate) fn all<E: Event>(&self) -> Vec<E> {
         let events = self
             .heard()
@@ -131,7 +135,7 @@ impl Stage {
             .collect()
     }
 
-    /// Returns the payload of the only event of that kind.
+    /// Returns the payload of the only event of this kind.
     #[track_caller]
     pub(crate) fn only<E: Event>(&self) -> E {
         let mut all = self.all::<E>();
@@ -139,7 +143,7 @@ impl Stage {
         all.remove(0)
     }
 
-    /// Returns one field of all events of that name, as text.
+    /// Returns one field of all events of this name, as text.
     pub(crate) fn field(&self, name: &str, field: &str) -> Vec<String> {
         let events = self.heard().into_iter().filter(|event| event.name == name);
         events
@@ -148,7 +152,7 @@ impl Stage {
     }
 }
 
-/// Returns the texts of the tool results that the session holds.
+/// Returns the texts of the tool results in the session.
 pub(crate) fn tool_texts(agent: &Agent) -> Vec<String> {
     let messages = agent.session().messages().into_iter();
     messages
@@ -157,13 +161,13 @@ pub(crate) fn tool_texts(agent: &Agent) -> Vec<String> {
         .collect()
 }
 
-/// Somebody, or nobody, at the screen.
+/// The frontend of a simulated user, or of no user.
 #[derive(Default)]
 pub(crate) struct Human {
     pub(crate) is_there: bool,
     pub(crate) answers: Mutex<VecDeque<Approval>>,
     pub(crate) more_iterations: Mutex<Option<u32>>,
-    /// Cancelled instead of an answer, when there is none left.
+    /// Cancelled when no answer is left.
     pub(crate) gives_up: Option<CancellationToken>,
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) screen: Mutex<Vec<String>>,
@@ -174,12 +178,12 @@ impl Human {
         self.screen.lock().unwrap().push(line);
     }
 
-    /// Returns what was shown.
+    /// Returns the shown lines.
     pub(crate) fn screen(&self) -> Vec<String> {
         self.screen.lock().unwrap().clone()
     }
 
-    /// Returns the questions that were asked: the tool, its input, and why.
+    /// Returns the questions: the tool, its input and the reason.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
@@ -188,6 +192,15 @@ impl Human {
 impl Frontend for Human {
     fn text_delta(&self, _agent: &str, text: &str) {
         self.see(format!("text {text}"));
+    }
+
+    fn extension_message(&self, _agent: &str, message: &Message) {
+        let name = &message.extra[message_extra::CUSTOM_TYPE];
+        self.see(format!(
+            "message {} {}",
+            name.as_str().unwrap(),
+            message.content
+        ));
     }
 
     fn tool_start(&self, _agent: &str, call: &ToolCall) {

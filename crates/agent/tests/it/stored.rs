@@ -1,32 +1,38 @@
-//! Sessions that are stored, gone on with, forked, and moved in.
+//! Sessions that are stored, resumed and forked, and switches between branches.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tenterhook::event::{
+use tenterhook_agent::frontend::Approval;
+use tenterhook_agent::{
+    Agent, AgentConfig, CancellationToken, LeaveBranch, SessionStore, SessionSwitchError,
+    SessionSwitched,
+};
+use tenterhook_engine::event::{
     BeforeLlmCall, SessionBeforeFork, SessionBeforeSwitch, SessionBeforeTree,
     SessionDirectoryResolve, SessionEndReason, SessionSource, SessionStart, SessionTree, TurnEnd,
     UserPromptSubmit,
 };
-use tenterhook::{Effect, EntryId, SessionId};
-use tenterhook_agent::frontend::Approval;
-use tenterhook_agent::session::SessionError;
-use tenterhook_agent::{Agent, CancellationToken, Leaving, Moved, PassageError, Sessions};
+use tenterhook_engine::{Effect, EntryId, SessionId};
+use tenterhook_sessions::SessionError;
 
 use crate::stage::Stage;
 
 const TALK: &str = "turns: [{text: hello, repeat: true}]";
 
-fn sessions(stage: &Stage) -> Sessions {
-    Sessions::of_project(&stage.path().join("data"), stage.path())
+fn sessions(stage: &Stage) -> SessionStore {
+    SessionStore::of_project(&stage.path().join("data"), stage.path())
 }
 
-/// Starts an agent whose session is stored, and says something to it.
+/// Starts an agent whose session is stored, and prompts it.
 async fn stored(stage: &Stage) -> Agent {
-    let builder = stage.builder(TALK).sessions(sessions(stage));
-    let mut agent = builder.build().unwrap();
+    let config = AgentConfig {
+        sessions: Some(sessions(stage)),
+        ..stage.config(TALK)
+    };
+    let mut agent = config.build(stage.engine.clone()).unwrap();
     say(&mut agent, "one").await;
     agent
 }
@@ -40,7 +46,7 @@ fn texts(agent: &Agent) -> Vec<String> {
     messages.map(|message| message.content).collect()
 }
 
-/// Returns every file of stored sessions with what it has.
+/// Returns every session file with its contents.
 fn files(stage: &Stage) -> Vec<(PathBuf, Vec<u8>)> {
     let Ok(entries) = fs::read_dir(sessions(stage).folder()) else {
         return Vec::new();
@@ -53,7 +59,7 @@ fn files(stage: &Stage) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// Returns the events of sessions since `from`, with what they say.
+/// Returns the session events since `from`, with their key fields.
 fn passages(stage: &Stage, from: usize) -> Vec<String> {
     let heard = stage.heard();
     let events = heard.iter().skip(from);
@@ -71,7 +77,7 @@ fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
-// O20: whoever waits for what is stored, and for the agent to be done, is told.
+// O20: events report that entries are stored, and that the agent has finished.
 #[tokio::test]
 async fn what_a_turn_made_is_stored_when_save_point_says_so() {
     let stage = Stage::empty();
@@ -114,8 +120,16 @@ async fn an_opened_session_goes_on_and_is_written_on() {
     let id = agent.session().id().clone();
     agent.end_session(SessionEndReason::Quit).await;
     let opened = sessions(&stage).open(&id).unwrap();
-    let builder = stage.builder(TALK).sessions(sessions(&stage));
-    let mut resumed = builder.session(opened.session).build().unwrap();
+    let config = AgentConfig {
+        sessions: Some(sessions(&stage)),
+        ..stage.config(TALK)
+    };
+    let mut resumed = AgentConfig {
+        session: Some(opened.session),
+        ..config
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     resumed.start_session(SessionSource::Resume).await;
     say(&mut resumed, "two").await;
     assert_eq!(texts(&resumed), ["rules", "one", "hello", "two", "hello"]);
@@ -203,7 +217,10 @@ async fn a_fork_goes_on_before_words_of_the_user_and_after_anything_else() {
         ]
     );
     let moved = agent.fork(&"2".into(), &never()).await.unwrap();
-    assert_eq!((moved, texts(&agent).len()), (Moved::default(), 2));
+    assert_eq!(
+        (moved, texts(&agent).len()),
+        (SessionSwitched::default(), 2)
+    );
     let new = files(&stage);
     assert_eq!(new.len(), 3);
     assert!(new.contains(&old[0]));
@@ -227,7 +244,7 @@ async fn the_conversation_goes_on_at_another_entry_and_the_branch_that_is_left_s
     say(&mut agent, "two").await;
     let from = stage.heard().len();
     let moved = agent
-        .go_to(&"3".into(), Leaving::default(), &never())
+        .go_to(&"3".into(), LeaveBranch::default(), &never())
         .await
         .unwrap();
     assert_eq!(moved.words.as_deref(), Some("two"));
@@ -256,7 +273,7 @@ async fn the_conversation_goes_on_at_another_entry_and_the_branch_that_is_left_s
     let read = sessions(&stage).read(agent.session().id()).unwrap();
     assert_eq!(&read.session, agent.session());
     agent
-        .go_to(&"4".into(), Leaving::default(), &never())
+        .go_to(&"4".into(), LeaveBranch::default(), &never())
         .await
         .unwrap();
     assert_eq!(texts(&agent), ["one", "hello", "two", "hello"]);
@@ -267,19 +284,22 @@ async fn a_branch_that_is_left_is_summarised_where_the_user_wants_it() {
     let stage = Stage::empty();
     let script =
         "turns: [{text: hello}, {text: bye}, {summary: They said bye.}, {text: hello again}]";
-    let builder = stage.builder(script).sessions(sessions(&stage));
-    let mut agent = builder.build().unwrap();
+    let config = AgentConfig {
+        sessions: Some(sessions(&stage)),
+        ..stage.config(script)
+    };
+    let mut agent = config.build(stage.engine.clone()).unwrap();
     say(&mut agent, "one").await;
     say(&mut agent, "two").await;
     let entry = EntryId::from("2");
     agent
-        .go_to(&entry, Leaving::summarised(), &never())
+        .go_to(&entry, LeaveBranch::summarised(), &never())
         .await
         .unwrap();
     let told = texts(&agent);
     assert_eq!(told.len(), 3);
     assert!(
-        told[2].ends_with("This is a summary of it:\n\nThey said bye."),
+        told[2].ends_with("This is a summary of that part:\n\nThey said bye."),
         "{told:?}"
     );
     let moved: SessionTree = stage.only();
@@ -303,7 +323,7 @@ async fn a_branch_that_is_left_is_summarised_where_the_user_wants_it() {
 
 #[tokio::test]
 async fn a_hooks_summary_of_a_branch_counts_if_the_user_wants_one() {
-    for (leaving, expected) in [(Leaving::default(), 2), (Leaving::summarised(), 3)] {
+    for (leaving, expected) in [(LeaveBranch::default(), 2), (LeaveBranch::summarised(), 3)] {
         let stage = Stage::empty();
         stage.engine.on(|_: &SessionBeforeTree| {
             Effect::<SessionBeforeTree>::supply(&"They said bye.".to_owned())
@@ -322,15 +342,21 @@ async fn a_hooks_summary_of_a_branch_counts_if_the_user_wants_one() {
 async fn a_summary_that_cannot_be_made_leaves_everything_as_it_was() {
     let stage = Stage::empty();
     let script = "turns: [{text: hello}, {text: bye}, {error: the service is gone}]";
-    let builder = stage.builder(script).sessions(sessions(&stage));
-    let mut agent = builder.build().unwrap();
+    let config = AgentConfig {
+        sessions: Some(sessions(&stage)),
+        ..stage.config(script)
+    };
+    let mut agent = config.build(stage.engine.clone()).unwrap();
     say(&mut agent, "one").await;
     say(&mut agent, "two").await;
     let (before, session) = (files(&stage), agent.session().clone());
     let done = agent
-        .go_to(&"2".into(), Leaving::summarised(), &never())
+        .go_to(&"2".into(), LeaveBranch::summarised(), &never())
         .await;
-    assert!(matches!(done, Err(PassageError::Summary(_))), "{done:?}");
+    assert!(
+        matches!(done, Err(SessionSwitchError::Summary(_))),
+        "{done:?}"
+    );
     assert_eq!((files(&stage), agent.session()), (before, &session));
 }
 
@@ -342,7 +368,7 @@ async fn a_hook_labels_the_entry_that_the_user_goes_to() {
         .on(|_: &SessionBeforeTree| Effect::none().label(Some("start".to_owned())));
     let mut agent = stored(&stage).await;
     agent
-        .go_to(&"1".into(), Leaving::default(), &never())
+        .go_to(&"1".into(), LeaveBranch::default(), &never())
         .await
         .unwrap();
     let read = sessions(&stage).read(agent.session().id()).unwrap();
@@ -354,14 +380,14 @@ async fn the_user_says_what_a_summary_of_a_branch_looks_at_and_labels_it() {
     for (replaces, is_usual) in [(false, true), (true, false)] {
         let stage = Stage::empty();
         let script = "turns: [{text: hello}, {text: bye}, {summary: They said bye.}]";
-        let mut agent = stage.builder(script).build().unwrap();
+        let mut agent = stage.config(script).build(stage.engine.clone()).unwrap();
         say(&mut agent, "one").await;
         say(&mut agent, "two").await;
-        let leaving = Leaving {
+        let leaving = LeaveBranch {
             instructions: Some("Only names.".to_owned()),
             replaces_instructions: replaces,
             label: Some("names".to_owned()),
-            ..Leaving::summarised()
+            ..LeaveBranch::summarised()
         };
         agent.go_to(&"2".into(), leaving, &never()).await.unwrap();
         let preparation = stage.only::<SessionBeforeTree>().preparation;
@@ -383,7 +409,7 @@ async fn the_user_says_what_a_summary_of_a_branch_looks_at_and_labels_it() {
     }
 }
 
-// P35: an aborted move is no move.
+// P35: a cancelled switch changes nothing.
 #[tokio::test]
 async fn a_move_in_the_tree_that_is_cancelled_leaves_everything_as_it_was() {
     let stage = Stage::empty();
@@ -397,22 +423,25 @@ async fn a_move_in_the_tree_that_is_cancelled_leaves_everything_as_it_was() {
     });
     let (before, session) = (files(&stage), agent.session().clone());
     let done = agent
-        .go_to(&"2".into(), Leaving::summarised(), &cancel)
+        .go_to(&"2".into(), LeaveBranch::summarised(), &cancel)
         .await;
-    assert!(matches!(done, Err(PassageError::Canceled)), "{done:?}");
+    assert!(
+        matches!(done, Err(SessionSwitchError::Cancelled)),
+        "{done:?}"
+    );
     assert_eq!((files(&stage), agent.session()), (before, &session));
     assert!(stage.all::<SessionTree>().is_empty());
 }
 
-// P35: who goes to where the conversation is goes nowhere.
+// P35: a switch to the current entry changes nothing.
 #[tokio::test]
 async fn a_move_to_the_leaf_asks_no_hook() {
     let stage = Stage::empty();
     let mut agent = stored(&stage).await;
     let moved = agent
-        .go_to(&"2".into(), Leaving::summarised(), &never())
+        .go_to(&"2".into(), LeaveBranch::summarised(), &never())
         .await;
-    assert_eq!(moved.unwrap(), Moved::default());
+    assert_eq!(moved.unwrap(), SessionSwitched::default());
     assert!(stage.all::<SessionBeforeTree>().is_empty());
 }
 
@@ -420,20 +449,20 @@ async fn a_move_to_the_leaf_asks_no_hook() {
 async fn a_summary_of_a_branch_is_no_word_of_the_user() {
     let stage = Stage::empty();
     let script = "turns: [{text: hello}, {text: bye}, {summary: They said bye.}, {text: so}]";
-    let mut agent = stage.builder(script).build().unwrap();
+    let mut agent = stage.config(script).build(stage.engine.clone()).unwrap();
     say(&mut agent, "one").await;
     say(&mut agent, "two").await;
     agent
-        .go_to(&"2".into(), Leaving::summarised(), &never())
+        .go_to(&"2".into(), LeaveBranch::summarised(), &never())
         .await
         .unwrap();
     let summary = agent.session().leaf().unwrap().clone();
     say(&mut agent, "three").await;
     let moved = agent
-        .go_to(&summary, Leaving::default(), &never())
+        .go_to(&summary, LeaveBranch::default(), &never())
         .await
         .unwrap();
-    assert_eq!(moved, Moved::default());
+    assert_eq!(moved, SessionSwitched::default());
     assert_eq!(agent.session().leaf(), Some(&summary));
 }
 
@@ -454,7 +483,7 @@ async fn what_the_user_said_is_on_the_disk_before_a_model_is_asked() {
     agent.handle().steer("and two").await.unwrap();
     say(&mut agent, "two").await;
     assert_eq!(*counts.lock().unwrap(), [1, 4]);
-    // What is stored ahead is no turn's end.
+    // Entries that are stored before a model call do not count as the end of a turn.
     assert_eq!(stage.field("save_point", "x").len(), 2);
 }
 
@@ -476,10 +505,10 @@ async fn a_session_has_a_name_that_hooks_are_told_and_lists_show() {
     agent.name_session(" the \u{1b}parser\n").await;
     agent.name_session("the parser").await;
     assert_eq!(stage.field("session_info_change", "name"), ["the parser"]);
-    let listed = sessions(&stage).list().unwrap().remove(0).about.unwrap();
+    let listed = sessions(&stage).list().unwrap().remove(0).overview.unwrap();
     assert_eq!(listed.name.as_deref(), Some("the parser"));
     agent
-        .go_to(&"1".into(), Leaving::default(), &never())
+        .go_to(&"1".into(), LeaveBranch::default(), &never())
         .await
         .unwrap();
     assert_eq!(agent.session().name(), Some("the parser"));
@@ -499,11 +528,14 @@ async fn hooks_say_where_sessions_are_stored() {
         Effect::none().replace_directory("elsewhere".into())
     });
     let default = sessions(&stage).in_folder(stage.path().join("sessions/x"));
-    let builder = stage.builder(TALK).sessions(default);
-    let builder = builder.resolve_sessions().await;
+    let config = AgentConfig {
+        sessions: Some(default),
+        ..stage.config(TALK)
+    };
+    let config = config.resolve_sessions(&stage.engine).await;
     let folder = stage.path().join("elsewhere");
-    assert_eq!(builder.stored_sessions().unwrap().folder(), folder);
-    let mut agent = builder.build().unwrap();
+    assert_eq!(config.sessions.as_ref().unwrap().folder(), folder);
+    let mut agent = config.build(stage.engine.clone()).unwrap();
     say(&mut agent, "one").await;
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     let resolved = &stage.heard()[0];
@@ -511,8 +543,8 @@ async fn hooks_say_where_sessions_are_stored() {
     assert_eq!(resolved.session, agent.session().id().as_str());
 
     let stage = Stage::empty();
-    let builder = stage.builder(TALK).resolve_sessions().await;
-    assert!(builder.stored_sessions().is_none());
+    let config = stage.config(TALK).resolve_sessions(&stage.engine).await;
+    assert!(config.sessions.is_none());
     assert!(stage.heard().is_empty());
 }
 
@@ -538,7 +570,7 @@ async fn a_reload_ends_the_session_for_the_old_hooks_and_starts_it_for_the_new_o
     assert_eq!(texts(&agent), ["new rules", "one", "hello"]);
 }
 
-// O26: a resumption that is vetoed ends no session.
+// O26: a blocked switch to another session does not end the current one.
 #[tokio::test]
 async fn what_a_hook_blocks_leaves_everything_as_it_was() {
     let stage = Stage::empty();
@@ -558,12 +590,12 @@ async fn what_a_hook_blocks_leaves_everything_as_it_was() {
         agent.resume(&other, &never).await.unwrap_err(),
         agent.fork(&"1".into(), &never).await.unwrap_err(),
         agent
-            .go_to(&"1".into(), Leaving::default(), &never)
+            .go_to(&"1".into(), LeaveBranch::default(), &never)
             .await
             .unwrap_err(),
     ];
     for (refusal, event) in refusals.iter().zip(["switch", "switch", "fork", "tree"]) {
-        let expected = format!("a session_before_{event} hook does not want it: stay");
+        let expected = format!("a session_before_{event} hook blocked it: stay");
         assert_eq!(refusal.to_string(), expected);
     }
     assert_eq!(passages(&stage, from).len(), 4);
@@ -575,7 +607,7 @@ async fn what_the_user_allowed_for_a_session_is_asked_again_in_the_next() {
     let stage = Stage::attended([Approval::AllowSession, Approval::AllowSession]);
     let call = "{tool_calls: [{name: shell, arguments: {cmd: echo hi}}]}, {text: done}";
     let script = format!("turns: [{call}, {call}, {call}]");
-    let mut agent = stage.builder(&script).build().unwrap();
+    let mut agent = stage.config(&script).build(stage.engine.clone()).unwrap();
     say(&mut agent, "one").await;
     say(&mut agent, "two").await;
     assert_eq!(stage.human.asked().len(), 1);
@@ -594,7 +626,7 @@ async fn a_passage_to_what_is_not_there_asks_no_hook() {
     for (error, expected) in [
         (
             agent.resume(&current, &never).await.unwrap_err(),
-            "is the session that is led already",
+            "is already the current session",
         ),
         (
             agent.resume(&"x".into(), &never).await.unwrap_err(),
@@ -606,7 +638,7 @@ async fn a_passage_to_what_is_not_there_asks_no_hook() {
         ),
         (
             agent
-                .go_to(&"9".into(), Leaving::default(), &never)
+                .go_to(&"9".into(), LeaveBranch::default(), &never)
                 .await
                 .unwrap_err(),
             "the session has no entry `9`",
@@ -616,10 +648,10 @@ async fn a_passage_to_what_is_not_there_asks_no_hook() {
     }
     assert_eq!(
         agent
-            .go_to(&"2".into(), Leaving::default(), &never)
+            .go_to(&"2".into(), LeaveBranch::default(), &never)
             .await
             .unwrap(),
-        Moved::default()
+        SessionSwitched::default()
     );
     assert!(passages(&stage, from).is_empty());
 }
@@ -633,7 +665,7 @@ async fn a_session_that_another_agent_leads_is_not_gone_on_with() {
     let error = second.resume(first.session().id(), &never()).await;
     assert!(matches!(
         error,
-        Err(PassageError::Session(SessionError::InUse { .. }))
+        Err(SessionSwitchError::Session(SessionError::InUse { .. }))
     ));
     assert_eq!(second.session().id(), &own);
     drop(first);
@@ -642,14 +674,14 @@ async fn a_session_that_another_agent_leads_is_not_gone_on_with() {
 #[tokio::test]
 async fn a_session_that_cannot_be_stored_goes_on_and_the_user_is_told_once() {
     let stage = Stage::empty();
-    // Where the folder should be stands a file.
+    // A file exists where the folder should be.
     fs::write(stage.path().join("data"), "").unwrap();
     let mut agent = stored(&stage).await;
     say(&mut agent, "two").await;
     assert_eq!(texts(&agent).len(), 4);
     let told = stage.field("notification", "message");
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("the session is not stored: cannot use `"));
+    assert!(told[0].starts_with("cannot store the session: cannot use `"));
     assert!(!stage.names().contains(&"save_point".to_owned()));
     fs::remove_file(stage.path().join("data")).unwrap();
     say(&mut agent, "three").await;

@@ -1,19 +1,19 @@
-//! Tasks given to other agents, and the gates that they cannot leave behind.
+//! Tasks for other agents, and the gates that apply to them too.
 
 use std::time::Duration;
 
 use futures_util::future::{self, BoxFuture};
 use serde_json::{Value, json};
-use tenterhook::event::{
+use tenterhook_agent::{
+    AgentConfig, AgentLimits, AgentSpec, BuildError, CancellationToken, Permissions, RunEnd, Tool,
+    Toolbox,
+};
+use tenterhook_engine::event::{
     AgentSwitch, BeforeAgentStart, PreToolUse, SessionEnd, SubagentStart, SubagentStatus,
     SubagentStop, ToolGuard, ToolResponseTransform, ToolSelection,
 };
-use tenterhook::{Effect, JsonObject, ToolResult};
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
-use tenterhook_agent::{
-    AgentBuilder, AgentSpec, BuildError, CancellationToken, Limits, Permissions, RunEnd, Tool,
-    Toolbox,
-};
+use tenterhook_engine::{Effect, JsonObject, ToolResult};
+use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
 
 use crate::stage::{Stage, tool_texts};
 
@@ -41,8 +41,10 @@ fn yes() -> Permissions {
 async fn a_task_is_a_session_of_its_own_and_the_parent_hears_of_it() {
     let stage = Stage::empty();
     let (agent, report) = stage
-        .play_with(DELEGATE, |builder| {
-            builder.agents([helper()]).permissions(yes())
+        .play_with(DELEGATE, |config| AgentConfig {
+            agents: vec![helper()],
+            permissions: yes(),
+            ..config
         })
         .await;
     assert_eq!(
@@ -107,8 +109,10 @@ async fn a_guard_cannot_be_escaped_by_delegating() {
             _ => Effect::none(),
         });
     stage
-        .play_with(DELEGATE, |builder| {
-            builder.agents([helper()]).permissions(yes())
+        .play_with(DELEGATE, |config| AgentConfig {
+            agents: vec![helper()],
+            permissions: yes(),
+            ..config
         })
         .await;
     assert!(!stage.path().join("made").exists());
@@ -120,8 +124,10 @@ async fn a_guard_cannot_be_escaped_by_delegating() {
     let stage = Stage::empty();
     let rules = yes().deny("shell".parse().unwrap());
     stage
-        .play_with(DELEGATE, |builder| {
-            builder.agents([helper()]).permissions(rules)
+        .play_with(DELEGATE, |config| AgentConfig {
+            agents: vec![helper()],
+            permissions: rules,
+            ..config
         })
         .await;
     assert!(!stage.path().join("made").exists());
@@ -137,7 +143,10 @@ async fn a_task_passes_the_gates_like_any_other_call() {
             _ => Effect::none(),
         });
     let (agent, _) = stage
-        .play_with(DELEGATE, |builder| builder.agents([helper()]))
+        .play_with(DELEGATE, |config| AgentConfig {
+            agents: vec![helper()],
+            ..config
+        })
         .await;
     assert_eq!(
         tool_texts(&agent),
@@ -156,7 +165,10 @@ turns:
   - {for: helper, error: broken}
 ";
     let (agent, report) = stage
-        .play_with(script, |builder| builder.agents([helper()]))
+        .play_with(script, |config| AgentConfig {
+            agents: vec![helper()],
+            ..config
+        })
         .await;
     assert_eq!(report.end, RunEnd::Completed);
     assert_eq!(
@@ -177,18 +189,22 @@ async fn a_cancellation_reaches_the_subagent() {
             token.cancel();
         }
     });
-    let mut agent = stage
-        .builder(DELEGATE)
-        .agents([helper()])
-        .permissions(yes())
-        .build()
-        .unwrap();
-    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Canceled);
+    let mut agent = AgentConfig {
+        agents: vec![helper()],
+        permissions: yes(),
+        ..stage.config(DELEGATE)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
+    assert_eq!(agent.prompt("go", &cancel).await.end, RunEnd::Cancelled);
     assert_eq!(
         stage.only::<SubagentStop>().status,
         SubagentStatus::Cancelled
     );
-    assert_eq!(stage.field("turn_end", "reason"), ["canceled", "canceled"]);
+    assert_eq!(
+        stage.field("turn_end", "reason"),
+        ["cancelled", "cancelled"]
+    );
     assert!(!stage.path().join("made").exists());
 }
 
@@ -202,12 +218,16 @@ turns:
   - {for: helper, tool_calls: [{name: transfer_task, arguments: {agent: helper, task: t}}]}
   - {for: helper, text: alone then}
 ";
-    let limits = Limits {
+    let limits = AgentLimits {
         task_depth: 1,
-        ..Limits::default()
+        ..AgentLimits::default()
     };
     stage
-        .play_with(script, |builder| builder.agents([helper()]).limits(limits))
+        .play_with(script, |config| AgentConfig {
+            agents: vec![helper()],
+            limits,
+            ..config
+        })
         .await;
     assert_eq!(stage.all::<SubagentStart>().len(), 1);
     assert_eq!(
@@ -221,8 +241,10 @@ turns:
         ..helper()
     };
     stage
-        .play_with(DELEGATE, |builder| {
-            builder.agents([reader]).permissions(yes())
+        .play_with(DELEGATE, |config| AgentConfig {
+            agents: vec![reader],
+            permissions: yes(),
+            ..config
         })
         .await;
     assert!(!stage.path().join("made").exists());
@@ -238,11 +260,12 @@ turns:
 async fn agents_that_make_no_sense_are_refused() {
     let stage = Stage::empty();
     let build = |agents: Vec<AgentSpec>| {
-        stage
-            .builder("turns: [{text: a}]")
-            .agents(agents)
-            .build()
-            .map(drop)
+        AgentConfig {
+            agents: agents.into_iter().collect(),
+            ..stage.config("turns: [{text: a}]")
+        }
+        .build(stage.engine.clone())
+        .map(drop)
     };
     assert_eq!(
         build(vec![helper(), helper()]),
@@ -256,17 +279,21 @@ async fn agents_that_make_no_sense_are_refused() {
     };
     let error = build(vec![fly]).unwrap_err().to_string();
     assert!(
-        error.starts_with("agent `helper`: there is no tool `fly`, expected some of `shell`"),
+        error.starts_with("agent `helper`: unknown tool `fly`, available: `shell`"),
         "{error}"
     );
 }
 
 #[tokio::test]
 async fn a_subagent_has_no_tool_that_its_parent_lacks() {
-    let offered_to_helper = |stage: Stage, change: fn(AgentBuilder) -> AgentBuilder| async move {
+    let offered_to_helper = |stage: Stage, change: fn(AgentConfig) -> AgentConfig| async move {
         stage
-            .play_with(DELEGATE, |builder| {
-                change(builder.agents([helper()]).permissions(yes()))
+            .play_with(DELEGATE, |config| {
+                change(AgentConfig {
+                    agents: vec![helper()],
+                    permissions: yes(),
+                    ..config
+                })
             })
             .await;
         assert!(!stage.path().join("made").exists());
@@ -282,19 +309,22 @@ async fn a_subagent_has_no_tool_that_its_parent_lacks() {
             .collect::<Vec<_>>()
     };
 
-    let limited = offered_to_helper(Stage::empty(), |builder| {
-        builder.tools(["read_file".to_owned(), "transfer_task".to_owned()])
+    let limited = offered_to_helper(Stage::empty(), |config| AgentConfig {
+        tools: Some(vec!["read_file".to_owned(), "transfer_task".to_owned()]),
+        ..config
     });
     assert_eq!(limited.await, json!(["read_file", "transfer_task"]));
 
-    let explicit = offered_to_helper(Stage::empty(), |builder| {
+    let explicit = offered_to_helper(Stage::empty(), |config| {
         let maker = AgentSpec {
             name: "maker".to_owned(),
             ..AgentSpec::default()
         };
-        builder
-            .tools(["search".to_owned(), "transfer_task".to_owned()])
-            .agents([maker])
+        AgentConfig {
+            tools: Some(vec!["search".to_owned(), "transfer_task".to_owned()]),
+            agents: vec![helper(), maker],
+            ..config
+        }
     });
     assert_eq!(explicit.await, json!(["search", "transfer_task"]));
 
@@ -308,7 +338,7 @@ async fn a_subagent_has_no_tool_that_its_parent_lacks() {
         }
     });
     assert_eq!(
-        offered_to_helper(stage, |builder| builder).await,
+        offered_to_helper(stage, |config| config).await,
         json!(["list_directory", "transfer_task"])
     );
 
@@ -320,11 +350,11 @@ async fn a_subagent_has_no_tool_that_its_parent_lacks() {
             Effect::none()
         }
     });
-    let offered = offered_to_helper(stage, |builder| builder).await;
+    let offered = offered_to_helper(stage, |config| config).await;
     assert!(!offered.as_array().unwrap().contains(&json!("shell")));
 }
 
-/// Never ends, whatever happens.
+/// A tool that never ends.
 #[derive(Debug)]
 struct Stubborn {
     begun: CancellationToken,
@@ -368,7 +398,7 @@ impl Tool for Stubborn {
 #[tokio::test]
 async fn a_subagent_closes_what_it_began_also_when_its_tool_has_to_be_dropped() {
     let stage = Stage::empty();
-    // Longer than the grace of the parent's call, which began at the same time as that of the tool.
+    // Longer than the grace period of the parent's call, which began at the same time as the tool's.
     stage.engine.on_async(|_: &ToolResponseTransform| {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(60)).await;
@@ -381,24 +411,25 @@ turns:
   - tool_calls: [{name: transfer_task, arguments: {agent: helper, task: t}}]
   - {for: helper, tool_calls: [{name: stubborn}]}
 ";
-    let limits = Limits {
+    let limits = AgentLimits {
         grace: Duration::from_millis(20),
-        ..Limits::default()
+        ..AgentLimits::default()
     };
-    let mut agent = stage
-        .builder(script)
-        .toolbox(Toolbox::empty().with(Stubborn {
+    let mut agent = AgentConfig {
+        toolbox: Toolbox::empty().with(Stubborn {
             begun: begun.clone(),
-        }))
-        .agents([helper()])
-        .limits(limits)
-        .build()
-        .unwrap();
+        }),
+        agents: vec![helper()],
+        limits,
+        ..stage.config(script)
+    }
+    .build(stage.engine.clone())
+    .unwrap();
     let (report, ()) = tokio::join!(agent.prompt("go", &cancel), async {
         begun.cancelled().await;
         cancel.cancel();
     });
-    assert_eq!(report.end, RunEnd::Canceled);
+    assert_eq!(report.end, RunEnd::Cancelled);
     let names = stage.names();
     for (first, last, times) in [
         ("tool_execution_start", "tool_execution_end", 2),

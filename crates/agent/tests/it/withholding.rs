@@ -1,4 +1,4 @@
-//! A redactor that crashes keeps the secret from everyone: the model, the session's file, the screen and the journal.
+//! If a redactor crashes, no one gets the secret: not the model, the session file, the screen or the journal.
 
 use std::fs;
 use std::path::Path;
@@ -7,24 +7,25 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::{self, BoxFuture};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenterhook::event::{NotificationLevel, SessionEndReason};
-use tenterhook::{
-    CommandHandler, ContentBlock, Engine, EventKind, Handler, HookSpec, Image, JsonObject,
-    MemoryJournal, Message, OnError, ToolCall, ToolResult, native_policy,
-};
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, Frontend, HookFailure};
-use tenterhook_agent::provider::Scripted;
-use tenterhook_agent::tool::{InvalidInput, ToolContext, ToolFailure};
-use tenterhook_agent::{Agent, CancellationToken, RunEnd, Sessions, Tool, Toolbox};
-use tenterhook_dialects::docker_agent::DockerAgent;
-use tenterhook_handlers::worker::{Script, WorkerHandler, python};
+use tenterhook_agent::{AgentConfig, CancellationToken, RunEnd, SessionStore, Tool, Toolbox};
+use tenterhook_engine::event::{NotificationLevel, SessionEndReason};
+use tenterhook_engine::{
+    AsyncHandler, ContentBlock, Engine, EventKind, HookSpec, Image, JsonObject, MemoryJournal,
+    Message, OnError, ToolCall, ToolResult, native_policy,
+};
 use tenterhook_process::{Command, Program};
+use tenterhook_providers::Scripted;
+use tenterhook_runners::CommandHandler;
+use tenterhook_runners::worker::{Script, WorkerHandler, python};
+use tenterhook_systems::native::Native;
+use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
 
 const SECRET: &str = "hunter2";
 
 const PLAY: &str = "turns: [{tool_calls: [{name: leaky}]}, {text: done, repeat: true}]";
 
-/// Crashes on what it should redact, and quotes it.
+/// A redactor that crashes on the text that it should redact, and quotes the text.
 const COMMAND: &str =
     r#"event=$(cat); case $event in *hunter2*) echo "cannot redact $event" >&2; exit 1;; esac"#;
 
@@ -37,7 +38,7 @@ def redact(event):
         raise ValueError('cannot redact ' + repr(event))
 ";
 
-/// Returns the secret in every place that a result has, and while it runs.
+/// A tool that returns the secret in every part of a result, and in partial results.
 #[derive(Debug, Clone, Copy)]
 struct Leaky {
     fails: bool,
@@ -74,15 +75,13 @@ impl Tool for Leaky {
         context: ToolContext<'a>,
     ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
         context.progress.report(ToolResult::text(SECRET));
-        let image = Image {
-            media_type: "image/png".to_owned(),
-            data: SECRET.to_owned(),
-        };
-        let result = ToolResult {
-            content: vec![ContentBlock::text(SECRET), ContentBlock::Image { image }],
-            details: json!({ "stdout": SECRET }).as_object().cloned(),
-            ..ToolResult::default()
-        };
+        let image = Image::new("image/png", SECRET.to_owned());
+        let result = ToolResult::default()
+            .with_content(vec![
+                ContentBlock::text(SECRET),
+                ContentBlock::Image { image },
+            ])
+            .with_details(json!({ "stdout": SECRET }).as_object().cloned());
         Box::pin(future::ready(if self.fails {
             Err(ToolFailure::with_result(result))
         } else {
@@ -91,7 +90,7 @@ impl Tool for Leaky {
     }
 }
 
-/// Writes down everything that is shown.
+/// A frontend that records everything that is shown.
 #[derive(Default)]
 struct Screen(Mutex<String>);
 
@@ -153,7 +152,7 @@ impl Frontend for Screen {
     }
 }
 
-/// What everyone got to see of a run.
+/// The texts that each party saw of a run.
 struct Seen {
     end: RunEnd,
     model: String,
@@ -162,10 +161,10 @@ struct Seen {
     journal: String,
 }
 
-async fn crashing(dir: &Path, event: &str, is_python: bool) -> Arc<dyn Handler> {
+async fn crashing(dir: &Path, event: &str, is_python: bool) -> Arc<dyn AsyncHandler> {
     if !is_python {
         let command = Command::new(Program::shell(COMMAND));
-        let handler = CommandHandler::new(command, COMMAND, DockerAgent::native());
+        let handler = CommandHandler::new(command, COMMAND, Native::new());
         return Arc::new(handler);
     }
     let path = dir.join("redact.py");
@@ -174,9 +173,10 @@ async fn crashing(dir: &Path, event: &str, is_python: bool) -> Arc<dyn Handler> 
     let script = Script {
         path,
         api: "tenterhook",
+        approved: None,
     };
     worker.load(&script).await.unwrap();
-    let handler = WorkerHandler::new(worker, (0, 0), DockerAgent::native(), "redact");
+    let handler = WorkerHandler::new(worker, (0, 0), Native::new(), "redact");
     Arc::new(handler)
 }
 
@@ -196,19 +196,21 @@ async fn play(kind: EventKind, (is_python, fails): (bool, bool)) -> Seen {
     });
     let model = Arc::new(Scripted::parse("play", PLAY).unwrap());
     let screen = Arc::new(Screen::default());
-    let sessions = Sessions::of_project(&dir.path().join("data"), dir.path());
+    let sessions = SessionStore::of_project(&dir.path().join("data"), dir.path());
     let folder = sessions.folder().to_owned();
-    let mut agent = Agent::builder(engine)
-        .model(Arc::clone(&model) as _)
-        .cwd(dir.path())
-        .frontend(Arc::clone(&screen) as Arc<dyn Frontend>)
-        .sessions(sessions)
-        .toolbox(Toolbox::empty().with(Leaky { fails }))
-        .build()
-        .unwrap();
+    let mut agent = AgentConfig {
+        model: Some(Arc::clone(&model) as _),
+        cwd: dir.path().into(),
+        frontend: Arc::clone(&screen) as Arc<dyn Frontend>,
+        sessions: Some(sessions),
+        toolbox: Toolbox::empty().with(Leaky { fails }),
+        ..AgentConfig::default()
+    }
+    .build(engine)
+    .unwrap();
     let never = CancellationToken::new();
     let end = agent.prompt("go", &never).await.end;
-    // What a run that ended early has left goes to the model with the next prompt.
+    // The entries of a run that ended early go to the model with the next prompt.
     agent.prompt("and?", &never).await;
     agent.end_session(SessionEndReason::Quit).await;
     let files = fs::read_dir(folder).unwrap();
@@ -283,7 +285,7 @@ async fn a_redactor_of_requests_that_crashes_keeps_them_from_model_and_journal()
             assert!(!seen.journal.contains(SECRET), "{kind:?}: {}", seen.journal);
             match notice {
                 Some(notice) => assert!(seen.model.contains(notice), "{kind:?}: {}", seen.model),
-                // The last request that went out is the one that asked for the tool.
+                // The last request that was sent is the one that led to the tool call.
                 None => assert!(!seen.model.contains("\"tool\""), "{kind:?}: {}", seen.model),
             }
             let has_ended = seen.end == RunEnd::Completed;

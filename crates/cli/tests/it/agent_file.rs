@@ -1,4 +1,4 @@
-//! `tenterhook run`: what an agent file forbids its agents, they cannot do, whatever rules and `--yes` say.
+//! `tenterhook run`: agents cannot do what their agent file forbids, whatever rules and `--yes` say.
 
 use crate::stage::{Ran, Test};
 
@@ -205,7 +205,7 @@ fn a_repeated_call_ends_the_run_where_the_file_says() {
     assert_ne!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
     let all = format!("{}{}", ran.stdout, ran.stderr);
     assert!(
-        all.contains("repeated the same call of `read_file`"),
+        all.contains("repeated the same call to `read_file`"),
         "{all}"
     );
     let ran = run("agents: {root: {}}", &script);
@@ -241,7 +241,7 @@ fn a_misspelt_permission_does_not_run() {
     assert!(!ran.path("work/ran").exists());
 }
 
-/// A rule for a tool that is here, under a name or with an argument that it does not have here.
+/// A rule for a tool that exists here, but under another name or without that argument.
 #[test]
 fn a_deny_rule_that_misses_its_tool_does_not_run() {
     for rule in [

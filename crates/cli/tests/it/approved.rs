@@ -1,11 +1,12 @@
 //! Attacks on approved hooks: an agent changes or removes what guards it, and a new session begins.
 //!
-//! After each attack the guard has to stop what it stopped before, and nothing else: it is the approved version that runs.
+//! After each attack, the guard must stop the same calls as before and no others, because its approved version runs.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -105,10 +106,10 @@ def guard(ctx):
     open('RAN', 'a').write('approved\\n')
 ";
 
-/// A project of one system whose guard was approved.
+/// A project of one hook system with an approved guard.
 struct Fortress {
     files: Vec<File>,
-    /// Its guard can deny.
+    /// Whether its guard can deny.
     denies: bool,
     /// The last call in its folders.
     last: Option<Ran>,
@@ -129,12 +130,12 @@ impl Fortress {
         this
     }
 
-    /// Makes one with a hook file, whose guard runs a shell script.
+    /// Creates a project with a hook file whose guard runs a shell script.
     fn of_hook_file() -> Self {
         Self::new(&HOOK_FILE)
     }
 
-    /// Writes the files as they are approved.
+    /// Writes the files in their approved version.
     fn build(&self) {
         for (path, text, mode) in &self.files {
             let path = self.path(path);
@@ -161,7 +162,7 @@ impl Fortress {
         last.again(args.iter().copied()).stdin(stdin).run()
     }
 
-    /// Fires a call of the shell tool in a folder below the project.
+    /// Fires a call of the shell tool in a subfolder of the project.
     fn fire(&mut self, below: &str, command: &str, flags: &[&str]) -> (i32, String) {
         let cwd = self.path(below).canonicalize().unwrap();
         let event = json!({"tool_name": "shell", "tool_input": {"cmd": command}, "cwd": cwd});
@@ -182,7 +183,7 @@ impl Fortress {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Makes sure that a new session in a folder below the project is guarded by the approved version.
+    /// Asserts that the approved version guards a new session in a subfolder of the project.
     fn holds(&mut self, below: &str) {
         for flags in [&[][..], &["--deny-untrusted"]] {
             self.taken_marks();
@@ -196,7 +197,7 @@ impl Fortress {
         }
     }
 
-    /// Makes sure that a new session denies every call, with this reason, and runs nothing.
+    /// Asserts that a new session denies every call with this reason, and runs nothing.
     fn denies_all(&mut self, below: &str, reason: &str) {
         for flags in [&[][..], &["--deny-untrusted"]] {
             self.taken_marks();
@@ -215,7 +216,7 @@ impl Fortress {
     }
 }
 
-/// Makes a folder a repository with one commit.
+/// Turns a folder into a repository with one commit.
 pub(crate) fn commit(dir: &Path) {
     git(dir, &["init", "--quiet"]);
     git(dir, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
@@ -297,7 +298,7 @@ fn moving_the_repository_away_makes_the_guard_deny() {
     fortress.holds("");
     fs::rename(fortress.path(".git"), fortress.path("x")).unwrap();
     fortress.denies_all("", "there is no repository here now");
-    // Another repository in its place is not the one that was approved either.
+    // A different repository in the same folder is not the approved one either.
     let dir = fortress.path("");
     git(&dir, &["init", "--quiet"]);
     let another = ["commit", "--quiet", "--allow-empty", "-m", "another first"];
@@ -305,6 +306,23 @@ fn moving_the_repository_away_makes_the_guard_deny() {
     fortress.denies_all("", "does not have that commit");
     fs::remove_dir_all(fortress.path(".git")).unwrap();
     fs::rename(fortress.path("x"), fortress.path(".git")).unwrap();
+    fortress.holds("");
+}
+
+#[test]
+fn the_first_commit_of_a_repository_keeps_its_approvals_in_force() {
+    let mut fortress = Fortress::new(&HOOK_FILE[..0]);
+    fortress.files = HOOK_FILE.to_vec();
+    fortress.denies = true;
+    fortress.build();
+    let dir = fortress.path("");
+    git(&dir, &["init", "--quiet"]);
+    let ran = fortress.call(&["trust", "--all"], "");
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    fortress.last = Some(ran);
+    fortress.holds("");
+    git(&dir, &["add", ".tenterhook"]);
+    git(&dir, &["commit", "--quiet", "-m", "first"]);
     fortress.holds("");
 }
 
@@ -328,7 +346,7 @@ fn editing_the_hook_file_of_a_guard_changes_nothing() {
         String::new(),
     ] {
         fs::write(fortress.path(".tenterhook/hooks.yaml"), &text).unwrap();
-        // The new gate `other` is untrusted, so it denies where that is wanted.
+        // The new gate `other` is untrusted, so it denies if the options request that.
         if text.contains("other") {
             let (status, said) = fortress.fire("", "rm -rf x", &[]);
             assert_eq!(status, 2, "{said}");
@@ -391,20 +409,32 @@ fn all_systems() -> Vec<(File, &'static str)> {
     ]
 }
 
+/// Runs an attack on all systems in parallel. Each has its own project and processes, and most of the time is spent
+/// waiting for interpreters to start.
+fn attack_all_systems(attack: impl Fn(File, &str) + Sync) {
+    thread::scope(|scope| {
+        for (file, folder) in all_systems() {
+            let attack = &attack;
+            // A failed attack makes the scope fail, with a message that names the files.
+            scope.spawn(move || attack(file, folder));
+        }
+    });
+}
+
 #[test]
 fn removing_the_folder_of_any_system_removes_no_guard() {
-    for (file, folder) in all_systems() {
+    attack_all_systems(|file, folder| {
         let mut fortress = Fortress::new(&[file]);
         fs::remove_dir_all(fortress.path(folder)).unwrap();
         fortress.holds("");
         fs::write(fortress.path(folder), "a file in its place").unwrap();
         fortress.holds("");
-    }
+    });
 }
 
 #[test]
 fn editing_a_guard_of_any_system_changes_nothing() {
-    for (file, _) in all_systems() {
+    attack_all_systems(|file, _| {
         let mut fortress = Fortress::new(&[file]);
         let text = fortress.text(file.1);
         let evil = text.replace("approved", "evil").replace("says no", "");
@@ -414,7 +444,7 @@ fn editing_a_guard_of_any_system_changes_nothing() {
         }
         fs::remove_file(fortress.path(file.0)).unwrap();
         fortress.holds("");
-    }
+    });
 }
 
 #[test]
@@ -428,7 +458,7 @@ fn commands_say_that_the_approved_version_is_in_force() {
     let shown = fortress.call(&["trust", "--show"], "");
     let text = &shown.stdout;
     assert!(
-        text.contains("not in the project, the approved version is in force"),
+        text.contains("not in the project; the approved version is in force"),
         "{text}"
     );
     assert!(text.contains("command: sh .tenterhook/guard.sh"), "{text}");
@@ -441,7 +471,7 @@ fn commands_say_that_the_approved_version_is_in_force() {
     assert_eq!(list.json()["withheld"], json!([]));
     assert!(
         list.stderr
-            .contains("1 hook is in force as it was approved"),
+            .contains("1 approved hook differs from the project"),
         "{}",
         list.stderr
     );
@@ -491,7 +521,7 @@ fn a_second_copy_of_an_approved_repository_denies_until_that_is_settled() {
     assert!(copied.unwrap().success());
     fortress.denies_all("../copy", "is another folder");
     fortress.holds("");
-    // The copy is accepted as it was approved, whatever is in it now.
+    // Accepting uses the approved version of the copy, whatever the copy contains now.
     fs::remove_dir_all(to.join(".tenterhook")).unwrap();
     let accepted = fortress.call_in("../copy", &["trust", "--accept"]);
     assert_eq!(accepted, "Accepted 1 approval here.\n");
@@ -500,12 +530,12 @@ fn a_second_copy_of_an_approved_repository_denies_until_that_is_settled() {
     assert!(
         fortress
             .call_in("../copy", &["trust", "--accept"])
-            .contains("no approval here is for another folder"),
+            .contains("no approval to accept: none was given in another folder"),
     );
 }
 
 impl Fortress {
-    /// Calls the program in a folder below the project, and returns what it says.
+    /// Runs the program in a subfolder of the project, and returns its output.
     fn call_in(&self, below: &str, args: &[&str]) -> String {
         self.call_with(below, args, &[])
     }
@@ -560,7 +590,7 @@ fn a_repository_with_programs_of_its_own_starts_none_of_them_when_it_is_looked_a
     // A commit that is missing is not fetched.
     fs::remove_dir_all(fortress.path(".git/objects")).unwrap();
     fs::create_dir_all(fortress.path(".git/objects")).unwrap();
-    fortress.denies_all("", "does not fit");
+    fortress.denies_all("", "does not apply");
 }
 
 #[test]
@@ -577,7 +607,7 @@ fn a_link_instead_of_the_project_leads_away_from_no_guard() {
         assert_eq!(ran.status, 2, "{}", ran.stderr);
         assert!(ran.stderr.contains("is another folder"), "{}", ran.stderr);
         fortress.last = Some(ran);
-        // A shell that went there by the link says so.
+        // A shell that entered the folder through the link names the link in `PWD`.
         let ran = fortress.call_in("", &[&["list", "--json"], flags].concat());
         assert!(!ran.contains("is another folder"), "{ran}");
         let named = project.to_str().unwrap();
@@ -590,7 +620,7 @@ fn a_link_instead_of_the_project_leads_away_from_no_guard() {
 const NO_HOOKS: &str = "hooks: []\n";
 
 impl Fortress {
-    /// Makes sure that the guard stops a call with these options.
+    /// Asserts that the guard stops a call with these options.
     fn stops_with(&mut self, flags: &[&str]) {
         self.taken_marks();
         let (status, said) = self.fire("", "rm -rf x", flags);
@@ -694,7 +724,7 @@ fn a_link_instead_of_a_folder_of_the_project_leads_away_from_no_guard() {
     assert_eq!(ran.status, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("is another folder"), "{}", ran.stderr);
     fortress.last = Some(ran);
-    // Whoever put the link there can say so.
+    // The user who put the link there can accept it.
     let named = named.to_str().unwrap();
     let accepted = fortress.call_with("sub", &["trust", "--accept"], &[("PWD", named)]);
     assert_eq!(accepted, "Accepted 1 approval here.\n");
@@ -738,7 +768,7 @@ fn a_program_in_a_folder_of_the_project_on_the_search_path_takes_no_place_in_a_g
     }
 }
 
-/// Entries of a hook file, each of which needs the one before it to run first.
+/// Entries of a hook file that only work in this order.
 const ENTRIES: [&str; 2] = [
     "  - name: rewriter\n    event: pre_tool_use\n    command: sh .tenterhook/rewriter.sh\n",
     "  - name: guard\n    event: pre_tool_use\n    command: sh .tenterhook/guard.sh\n",
@@ -754,7 +784,7 @@ fn moving_approved_hooks_in_their_file_does_not_change_the_order_in_which_they_r
     fs::write(fortress.path(".tenterhook/rewriter.sh"), answer).unwrap();
     fs::write(&hooks, file(&ENTRIES)).unwrap();
     let said = fortress.call_in("", &["trust", "--all"]);
-    assert!(said.contains("2 hooks approved"), "{said}");
+    assert!(said.contains("Approved 2 hooks"), "{said}");
     let new = "  - name: new\n    event: pre_tool_use\n    command: 'true'\n";
     for attack in [
         file(&[guard, rewriter]),
@@ -768,12 +798,12 @@ fn moving_approved_hooks_in_their_file_does_not_change_the_order_in_which_they_r
     }
     // Approving another hook of the file does not approve the order.
     let said = fortress.call_in("", &["trust", "new"]);
-    assert!(said.contains("1 hook approved"), "{said}");
+    assert!(said.contains("Approved 1 hook"), "{said}");
     let (status, said) = fortress.fire("", "ls", &[]);
     assert_eq!(status, 2, "{said}");
     assert!(said.contains("moved in its file"), "{said}");
     let said = fortress.call_in("", &["trust", "--all"]);
-    assert!(said.contains("2 hooks approved"), "{said}");
+    assert!(said.contains("Approved 2 hooks"), "{said}");
     let (status, said) = fortress.fire("", "ls", &[]);
     assert_eq!(status, 0, "{said}");
     assert!(!said.contains("moved in its file"), "{said}");
@@ -791,5 +821,5 @@ fn a_file_whose_name_is_not_utf_8_is_named_when_it_cannot_be_approved() {
     assert!(said.contains("its name is not UTF-8"), "{said}");
     fortress.stops_with(&[]);
     let said = fortress.call_in("", &["trust", "--revoke", KODELET.0]);
-    assert!(said.contains("1 approval taken back"), "{said}");
+    assert!(said.contains("Revoked 1 approval"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! What an agent's shell tries to do to the hooks that guard it.
+//! An agent's shell tries to change the hooks that guard it.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::stage::{Ran, Test, eventually};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tenterhook");
 
-/// A project with an approved hook and one that is not approved, and a user with a source of hooks and one that is disabled.
+/// A project with an approved hook and an unapproved one, and a user with a source of hooks and a disabled one.
 fn approved() -> Ran {
     let hooks = "hooks:
   - {name: one, event: post_tool_use, command: ./.tenterhook/log.sh one}
@@ -32,14 +32,14 @@ fn approved() -> Ran {
     ran
 }
 
-/// Returns what is approved and disabled.
+/// Returns the approved hooks and the disabled sources.
 fn store(ran: &Ran) -> [String; 2] {
     let data = ran.path("home/.local/share/tenterhook");
     let read = |path| fs::read_to_string(data.join(path)).unwrap();
     [read("trust/trust.json"), read("disabled.json")]
 }
 
-/// Has the agent's shell try every way to change that, behind `before`.
+/// Lets the agent's shell try every way to change them, after running `before`.
 fn try_all(before: &str) {
     let ran = approved();
     let stored = store(&ran);

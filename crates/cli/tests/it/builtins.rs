@@ -1,18 +1,18 @@
-//! `docs/builtins.md`: every built-in has its section, and the examples do what the page says.
+//! `docs/reference/builtins.md`: every built-in has a section, and the examples work as described.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use tenterhook_handlers::builtin::BUILTINS;
+use tenterhook_builtins::builtin::BUILTINS;
 
 use crate::stage::Test;
 
-const PAGE: &str = include_str!("../../../../docs/builtins.md");
+const PAGE: &str = include_str!("../../../../docs/reference/builtins.md");
 
 /// The section of a built-in.
 struct Section {
     name: &'static str,
-    /// The fenced blocks in order: what they are of, and their text.
+    /// The fenced blocks in order: their languages and texts.
     blocks: Vec<(&'static str, &'static str)>,
 }
 

@@ -9,7 +9,7 @@ use crate::stage::{Ran, Test};
 
 const HOOKS: usize = 1000;
 
-/// Fires a tool call at guards of which each writes down that it ran; one may deny.
+/// Fires a tool call at guards that each record their run. One of them may deny.
 fn fire(denier: Option<usize>) -> Ran {
     let mut hooks = "defaults: {timeout: 300}\nhooks:\n".to_owned();
     for number in 0..HOOKS {

@@ -1,4 +1,4 @@
-//! The call itself: help, version, mistakes.
+//! The command line itself: help, version and usage errors.
 
 use crate::stage::Test;
 
@@ -61,11 +61,11 @@ fn a_wrong_call_says_what_is_wrong_and_exits_with_64() {
         ),
         (
             &["run", "hi", "--model", "gpt"],
-            "`gpt` names no model: expected `scripted:FILE` or one of `openai`, `anthropic`, `gemini`, `ollama` followed by `:MODEL`",
+            "unknown model `gpt`: expected `scripted:FILE` or one of `openai`, `anthropic`, `gemini`, `ollama` followed by `:MODEL`",
         ),
         (
             &["run", "hi", "--allow", "shell("],
-            "`shell(` is no permission rule: expected `TOOL` or `TOOL(ARGUMENT=PATTERN)`",
+            "`shell(` is not a permission rule; expected `TOOL` or `TOOL(ARGUMENT=PATTERN)`",
         ),
         (
             &["run", "hi", "--max-iterations", "0"],
@@ -104,7 +104,7 @@ fn a_wrong_call_says_what_is_wrong_and_exits_with_64() {
                 "--base-url",
                 "http://a",
             ],
-            "`--base-url` has no meaning for a scripted model",
+            "`--base-url` does not apply to a scripted model",
         ),
     ];
     for (args, part) in cases {

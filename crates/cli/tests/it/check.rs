@@ -35,15 +35,15 @@ error: unknown event `on_error`
   |            ^^^^^^^^ did you mean `agent_error`?
   |
   = note: allowed: an event of the catalogue, or `x-<vendor>.<name>`
-  = help: `on_error` is docker-agent's name of the event
+  = help: `on_error` is docker-agent's name for the event
 
-error: `timeout` cannot be the text `soon`
+error: `timeout` cannot be the string `soon`
  --> bad.yaml:6:14
   |
 6 |     timeout: soon
   |              ^^^^
   |
-  = note: allowed: seconds (`10`, `0.5`) or a text with a unit (`500ms`, `2s`, `1m`), more than 0 and at most 10 minutes
+  = note: allowed: seconds (`10`, `0.5`) or a number with a unit (`500ms`, `2s`, `1m`), more than 0 and at most 10 minutes
 
 error: 3 problems in `bad.yaml`
 ";
@@ -51,12 +51,109 @@ error: 3 problems in `bad.yaml`
 #[test]
 fn good_files_are_counted() {
     let ran = Test::new()
-        .args(["check", "good.yaml", "empty.toml"])
+        .args(["check", "good.yaml"])
         .file("good.yaml", GOOD)
-        .file("empty.toml", "version = 1\n")
         .run();
-    let expected = "ok: `good.yaml`, `empty.toml`: 3 hooks for 2 events, no problems.\n";
+    let expected = "ok: `good.yaml`: 3 hooks for 2 events, no problems.\n";
     assert_eq!(ran.all(), (expected, "", 0));
+}
+
+#[test]
+fn a_file_without_hooks_is_worth_a_warning() {
+    for text in ["", "version: 1\n", "hooks: []\n", "# later\n"] {
+        let test = Test::new().file("good.yaml", GOOD).file("empty.yaml", text);
+        let ran = test.args(["check", "good.yaml", "empty.yaml"]).run();
+        let expected = "ok: `good.yaml`, `empty.yaml`: 3 hooks for 2 events, 1 warning.\n";
+        let warning = "warning: `empty.yaml` has no hooks\n";
+        assert_eq!(ran.all(), (expected, warning, 0), "{text:?}");
+    }
+}
+
+const SCRIPT: &str = "\
+from tenterhook import deny, on
+@on('pre_tool_use', matcher='shell')
+def guard(event):
+    return deny('not today')
+";
+
+const MODULE: &str = "import {on} from 'tenterhook'\non('stop', () => {})\n";
+
+#[test]
+fn a_named_script_is_checked_as_a_script() {
+    let ran = Test::new()
+        .args(["check", "guard.py", "stop.mjs", "good.yaml"])
+        .file("guard.py", SCRIPT)
+        .file("stop.mjs", MODULE)
+        .file("good.yaml", GOOD)
+        .run();
+    let expected = "ok: `guard.py`, `stop.mjs`, `good.yaml`: 5 hooks for 2 events, no problems.\n";
+    assert_eq!(ran.all(), (expected, "", 0));
+    let ran = Test::new()
+        .args(["check", "guard.py", "gone.ts"])
+        .file("guard.py", "import no_such_module\n")
+        .run();
+    assert_eq!(ran.status, 3, "{}", ran.stdout);
+    for expected in [
+        "No module named 'no_such_module'",
+        "guard.py:1:1",
+        "the file does not exist",
+        "gone.ts",
+    ] {
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_script_that_is_named_with_the_option_for_hook_files_guards() {
+    let call = ["--tool", "shell", "--arg", "cmd=ls", "--no-journal"];
+    let fire = ["fire", "pre_tool_use", "--hooks", "guard.py"];
+    let args = || fire.iter().chain(&call).copied();
+    let ran = Test::new().args(args()).file("guard.py", SCRIPT).run();
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("not today"), "{}", ran.stderr);
+    // A script that is named and in a folder of the project is loaded once, and needs no approval.
+    let path = ".tenterhook/hooks/guard.py";
+    let ran = Test::new()
+        .args(["list", "--hooks", path])
+        .file(path, SCRIPT)
+        .run();
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+    assert!(
+        ran.stdout.ends_with("1 hook for 1 event.\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn the_working_directory_can_be_checked_by_name_and_another_folder_names_the_next_step() {
+    let test = Test::new().file(".tenterhook/hooks.yaml", "hooks: []\n");
+    std::fs::create_dir(test.work().join("sub")).unwrap();
+    let ran = test.args(["check", "."]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("hooks.yaml`: 0 hooks"),
+        "{}",
+        ran.stdout
+    );
+    let ran = ran.again(["check", "sub"]).run();
+    let expected = "\
+error: `sub` is a folder, expected a hook file or a script
+hint: to check all hooks that are in force there, run `cd 'sub' && tenterhook check`
+";
+    assert_eq!(ran.refusal(), (expected, 64));
+}
+
+#[test]
+fn unapproved_scripts_are_counted_because_they_are_not_checked() {
+    let test = Test::new().file(".tenterhook/hooks/guard.py", "import no_such_module\n");
+    let ran = test.args(["check"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let expected = "no problems; 1 file was not checked, because it is not approved.\n";
+    assert!(ran.stdout.ends_with(expected), "{}", ran.stdout);
+    let unchecked = &ran.again(["check", "--json"]).run().json()["unchecked"];
+    let path = unchecked[0].as_str().unwrap();
+    assert!(path.ends_with(".tenterhook/hooks/guard.py"), "{unchecked}");
 }
 
 #[test]
@@ -87,7 +184,7 @@ fn problems_in_json_have_place_message_and_what_is_allowed() {
             "hooks:\n  - {event: stop, comand: cat, command: cat}\n",
         )
         .run();
-    let allowed = "`name`, `event`, `matcher`, `command`, `argv`, `builtin`, `http`, `model`, `args`, `prompt`, `schema`, `headers`, `allow_private`, `prewarm`, `answer`, `python`, `shell`, `timeout`, `working_dir`, \
+    let allowed = "`name`, `event`, `matcher`, `command`, `argv`, `builtin`, `http`, `model`, `args`, `prompt`, `schema`, `headers`, `allow_private`, `prewarm`, `python`, `shell`, `timeout`, `working_dir`, \
                    `env`, `on_error`, `phase`, `priority`, `strict_output` or `agent`";
     let expected = json!({
         "ok": false,
@@ -105,6 +202,7 @@ fn problems_in_json_have_place_message_and_what_is_allowed() {
         }],
         "warnings": [],
         "never_fired": [],
+        "unchecked": [],
     });
     let mut report = ran.json();
     let broken = report.as_object_mut().unwrap().remove("broken").unwrap();
@@ -171,7 +269,7 @@ error: unknown event `agent_error`
   |       ^^^^^^^^^^^ did you mean `on_error`?
   |
   = note: allowed: an event of docker-agent
-  = help: docker-agent's name of `agent_error`
+  = help: docker-agent's name for `agent_error`
 
 error: 1 problem in `agent.yaml`
 ";
@@ -194,7 +292,7 @@ fn an_event_that_the_agent_never_fires_is_worth_a_warning() {
         test(&[]).all(),
         (
             "ok: `hooks.yaml`: 3 hooks for 2 events, 1 warning.\n",
-            "warning: `tenterhook run` never fires `file_change`; its hooks wait for a program that does\n",
+            "warning: `tenterhook run` never fires `file_change`; its hooks run only in a program that does\n",
             0
         )
     );
@@ -214,7 +312,7 @@ fn a_file_that_is_named_twice_is_loaded_once() {
         ran.all(),
         (
             "ok: `a.yaml`, `./a.yaml`: 1 hook for 1 event, no problems.\n",
-            "warning: `./a.yaml` is named more than once; it is loaded once\n",
+            "warning: `./a.yaml` is given more than once; it is loaded once\n",
             0
         )
     );

@@ -1,4 +1,4 @@
-//! A program that leads the conversation over JSON-RPC.
+//! A program that controls the conversation over JSON-RPC.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{ChildStdin, ChildStdout};
@@ -40,7 +40,7 @@ impl Client {
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
-    /// Reads until a message is meant.
+    /// Reads messages until one matches.
     pub(crate) fn until(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
@@ -63,12 +63,12 @@ impl Client {
         self.until(is_event)["params"].clone()
     }
 
-    /// Says that nothing more comes, and waits for the end.
+    /// Closes stdin and waits for the program to end.
     pub(crate) fn end(self) -> Ran {
         self.end_after(|_| {})
     }
 
-    /// Says that nothing more comes, shows what does come, and waits for the end.
+    /// Closes stdin, passes on the remaining messages, and waits for the program to end.
     pub(crate) fn end_after(mut self, mut show: impl FnMut(Value)) -> Ran {
         drop(self.stdin.take());
         let mut line = String::new();

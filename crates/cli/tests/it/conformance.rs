@@ -1,10 +1,10 @@
-//! The page of the systems' cases names every case once, says what happens here, and names tests that exist.
+//! The conformance page lists every case once, says how it behaves here, and names tests that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The cases that there are: how they are called, and how many there are of the kind.
+/// The kinds of cases: the prefix of their names, and their number.
 const CASES: [(&str, u32); 11] = [
     ("D-", 119),
     ("K-P", 13),
@@ -19,7 +19,7 @@ const CASES: [(&str, u32); 11] = [
     ("P", 37),
 ];
 
-/// How a row may say what happens here, and what the print-out calls it.
+/// The verdicts that a row may have, with their names in the printed summary.
 const VERDICTS: [(&str, &str); 4] = [
     ("same", "same"),
     ("differs: ", "differs"),
@@ -29,10 +29,10 @@ const VERDICTS: [(&str, &str); 4] = [
 
 /// A row of a table of the page.
 struct Row {
-    /// The name of the case; the rows of other tables have none.
+    /// The name of the case. Rows of other tables have none.
     case: Option<String>,
     verdict: &'static str,
-    /// Crate and function of each test.
+    /// The crate and the function of each test.
     tests: Vec<(String, String)>,
 }
 
@@ -41,7 +41,7 @@ fn repository() -> PathBuf {
 }
 
 fn rows() -> Vec<Row> {
-    let page = fs::read_to_string(repository().join("docs/conformance.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/reference/conformance.md")).unwrap();
     let is_row = |line: &&str| line.starts_with('|') && !line.starts_with("|--");
     let tables = page.lines().filter(is_row);
     tables.filter_map(row).collect()
@@ -77,7 +77,7 @@ fn row(line: &str) -> Option<Row> {
     })
 }
 
-/// Returns the test functions below a folder.
+/// Returns the test functions in a folder and its subfolders.
 fn tests_of(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {

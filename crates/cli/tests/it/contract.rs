@@ -14,7 +14,7 @@ fn sh(line: &str) -> Value {
     json!({"type": "command", "command": line})
 }
 
-/// A hook of every tool that prints a permission.
+/// A hook for every tool that prints a permission.
 fn permits(permission: &str) -> Value {
     let answer = json!({"hook_specific_output": {
         "permission_decision": permission,
@@ -23,14 +23,14 @@ fn permits(permission: &str) -> Value {
     json!([{"hooks": [sh(&format!("touch asked; printf '%s' '{answer}'"))]}])
 }
 
-/// The same in the lane that `--yes` does not skip.
+/// The same hook, with the key that lets it run before `--yes` counts.
 fn preempts(permission: &str) -> Value {
     let mut entries = permits(permission);
     entries[0]["preempt_yolo"] = json!(true);
     entries
 }
 
-/// Runs the agent of an agent file with these hooks, and others that write what they hear into logs.
+/// Runs the agent of an agent file with these hooks, and with hooks that log their events.
 fn run(script: &str, hooks: &Value, args: &[&str]) -> Ran {
     let log = |event: &str| sh(&format!("cat >> {event}.log; echo >> {event}.log"));
     let mut all = json!({
@@ -51,7 +51,7 @@ fn run(script: &str, hooks: &Value, args: &[&str]) -> Ran {
         .run()
 }
 
-/// Returns whether the tool ran, what decided, and what the model got.
+/// Returns whether the tool ran, what decided the call, and the result for the model.
 fn came_of(ran: &Ran) -> (bool, String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let made = ran.path("work").join("made").exists();

@@ -24,9 +24,9 @@ Now I clean up.
     post_tool_use   audit           no opinion [TIME]
 Perhaps as root?
 ● shell sudo rm -r precious
-    pre_tool_use    guard           deny [TIME]  nobody becomes root in this session
+    pre_tool_use    guard           deny [TIME]  root is not allowed in this session
     pre_tool_use    readable-ls     not run               `guard` ended the dispatch
-  denied by hook `guard` (pre_tool_use): nobody becomes root in this session
+  denied by hook `guard` (pre_tool_use): root is not allowed in this session
     post_tool_use   audit           no opinion [TIME]
 Then let me see what is here.
 ● shell ls

@@ -1,10 +1,11 @@
-//! Extensions of kodelet as a user meets them: `list`, `explain` and `run`.
+//! Extensions of kodelet as a user sees them: `list`, `explain` and `run`.
 
 use serde_json::{Value, json};
 
 use crate::stage::{Test, json_lines};
+use crate::terminal::{Sitting, run};
 
-/// An extension that blocks `sudo`, redacts results, and writes down what it is told.
+/// An extension that blocks `sudo`, redacts results, and logs its events.
 const GUARD: &str = "#!/usr/bin/env python3
 import json, os, sys
 
@@ -73,7 +74,7 @@ fn an_extension_is_listed_and_explained() {
     }
 }
 
-// E19: a blocked call has a result too, and the extension hears of it.
+// E19: a blocked call has a result too, and the extension receives it.
 #[test]
 fn a_run_asks_one_process_for_everything_that_happens() {
     let ran = guarded()
@@ -185,14 +186,14 @@ fn tools_and_commands_of_an_extension_are_those_of_the_agent() {
         );
     }
     let refused =
-        "command `/odd`: it answered the action `dance`, expected `pass`, `respond` or `runAgent`";
+        "command `/odd`: unknown action `dance`, expected `pass`, `respond` or `runAgent`";
     assert!(ran.stderr.contains(refused), "{}", ran.stderr);
     let prompts = ran.lines("prompts");
     let prompts: Vec<&Value> = prompts.iter().map(|event| &event["prompt"]).collect();
     assert_eq!(prompts, ["a plan", "/skip this"]);
 }
 
-/// An extension whose tool says what it has so far, and what it is answered.
+/// An extension whose tool sends partial results and logs the answers.
 const TELLER: &str = "#!/usr/bin/env python3
 import json, sys
 
@@ -261,8 +262,100 @@ fn a_tool_whose_schema_is_none_is_left_out_with_a_warning() {
         ran.stderr
     );
     assert!(
-        ran.stdout.contains("There is no tool `broken`") && ran.stdout.contains("`weather`"),
+        ran.stdout.contains("Unknown tool `broken`") && ran.stdout.contains("`weather`"),
         "{}",
         ran.stdout
     );
+}
+
+/// An extension that asks the user about each call and runs it only after a yes.
+const ASKER: &str = "#!/usr/bin/env python3
+import json, os, sys
+
+def hear():
+    head = sys.stdin.buffer.readline()
+    if not head:
+        sys.exit(0)
+    sys.stdin.buffer.readline()
+    return json.loads(sys.stdin.buffer.read(int(head.split(b':')[1])))
+
+def send(message):
+    body = json.dumps({'jsonrpc': '2.0', **message}).encode()
+    sys.stdout.buffer.write(b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body)
+    sys.stdout.buffer.flush()
+
+def ask(method, call, params):
+    send({'id': 1, 'parentId': call, 'method': 'kodelet.ui.' + method, 'params': params})
+    return hear()['result']
+
+log = open(os.path.join(os.environ['KODELET_EXTENSION_WORKSPACE_CWD'], 'said'), 'a')
+while True:
+    message = hear()
+    if message['method'] == 'extension.initialize':
+        result = {'name': 'asker', 'subscriptions': [{'event': 'tool.call'}]}
+    elif message['method'] == 'extension.event.handle':
+        command = message['params']['payload']['tool']['input']['command']
+        said = [
+            ask('notify', message['id'], {'title': 'Asker', 'message': 'a call'}),
+            ask('confirm', message['id'], {'title': 'Run this?', 'message': command}),
+            ask('select', message['id'], {'title': 'Where?', 'options': ['here', 'there']}),
+            ask('input', message['id'], {'title': 'Why?', 'defaultValue': 'because'}),
+            ask('surface.open', message['id'], {'id': 'game'}),
+        ]
+        print(json.dumps(said), file=log, flush=True)
+        result = None if said[1].get('confirmed') else {'block': {'reason': 'not confirmed'}}
+    else:
+        continue
+    send({'id': message['id'], 'result': result})
+";
+
+const TOUCH: &str =
+    "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch made}}]}, {text: done}]";
+
+fn asking() -> Test {
+    run()
+        .executable(
+            "../home/.kodelet/extensions/asker/kodelet-extension-asker",
+            ASKER,
+        )
+        .args(["--yes"])
+        .script(TOUCH)
+}
+
+#[test]
+fn an_extension_asks_the_user_at_the_terminal() {
+    let sitting = Sitting::start(asking());
+    sitting.until_prompt("");
+    sitting.press("go\r");
+    sitting.answer("[y]es or [n]o:", "y\r");
+    sitting.answer("which one? Enter for none:", "2\r");
+    sitting.answer("answer:", "\r");
+    let screen = sitting.until(|screen| screen.ends_with("done\n>"));
+    assert!(screen.contains("Asker: a call"), "{screen}");
+    assert!(screen.contains("? Run this?: touch made"), "{screen}");
+    sitting.press("\u{4}");
+    let (_, status, folder) = sitting.end();
+    assert_eq!(status, 0);
+    let said = std::fs::read_to_string(folder.path().join("work/said")).unwrap();
+    let expected = json!([
+        {"status": "submitted"},
+        {"status": "submitted", "value": "true", "confirmed": true},
+        {"status": "submitted", "value": "there"},
+        {"status": "submitted", "value": "because"},
+        {"accepted": false, "reason": "it cannot be shown"},
+    ]);
+    assert_eq!(json_lines(&said), [expected]);
+    assert!(folder.path().join("work/made").exists());
+}
+
+#[test]
+fn without_a_terminal_an_extension_learns_that_no_one_can_be_asked() {
+    let ran = asking().args(["go"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let said = ran.lines("said");
+    for answer in &said[0].as_array().unwrap()[..4] {
+        assert_eq!(answer["status"], "unavailable", "{said:?}");
+    }
+    assert!(ran.stdout.contains("not confirmed"), "{}", ran.stdout);
+    assert!(!ran.path("work/made").exists());
 }

@@ -6,7 +6,7 @@ use crate::stage::{Ran, Test};
 
 /// A way in which a hook can break.
 struct Fault<'a> {
-    /// What the hook runs, as YAML.
+    /// The hook's handler, as YAML.
     action: &'a str,
     status: &'a str,
     cause: &'a str,
@@ -36,7 +36,7 @@ const FAULTS: [Fault<'static>; 5] = [
     Fault {
         action: r#"command: echo '{"decision":"dney"}'"#,
         status: "failed",
-        cause: "invalid hook output: `decision` is `dney`; allowed are `allow`, `ask`, `deny`, `block`",
+        cause: "invalid hook output: `decision` is `dney`, expected `allow`, `ask`, `deny` or `block`",
     },
 ];
 
@@ -54,7 +54,7 @@ fn fire(fault: &Fault<'_>, policy: &str, args: &[&str]) -> Ran {
         .run()
 }
 
-/// Returns the record of the hook's run, without what differs from run to run.
+/// Returns the journal record of the hook's run, without fields that differ from run to run.
 fn run_record(ran: &Ran) -> Value {
     let mut record = ran.lines("journal.jsonl").remove(0);
     assert!(record["duration_ms"].as_f64().unwrap() > 0.0);

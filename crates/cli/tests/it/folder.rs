@@ -1,4 +1,4 @@
-//! Folders of executables as a user meets them: `list`, `run` and `explain`.
+//! Folders of executables as a user sees them: `list`, `run` and `explain`.
 
 use std::fs;
 use std::process::Command;
@@ -38,7 +38,7 @@ if (process.argv[2] === 'hook') {
 }
 ";
 
-/// A program of no interpreter.
+/// A program without an interpreter.
 const COMPILED: &str = r#"
 use std::io::Read;
 fn main() {
@@ -52,7 +52,7 @@ fn main() {
 }
 "#;
 
-/// Makes a user whose global folder has a hook in each of four languages.
+/// Creates a user whose global folder has a hook in each of four languages.
 fn four_languages() -> Test {
     let test = Test::new()
         .executable("../home/.kodelet/hooks/in-sh", SH)
@@ -99,7 +99,7 @@ fn executables_of_a_folder_are_listed() {
     }
 }
 
-// K-H21: a result that a hook changes is what the model, the session and the screen get.
+// K-H21: the model, the session and the screen get the result as a hook changed it.
 #[test]
 fn executables_of_a_folder_run_in_a_session() {
     let ran = four_languages()
@@ -137,7 +137,7 @@ fn the_same_start_asks_no_executable_again() {
     );
 }
 
-/// Makes folders with one executable for each reason to run or not to run.
+/// Creates folders with one executable for each reason to run or not to run.
 fn folders_of_every_kind() -> Test {
     let hook = |event: &str| format!("#!/bin/sh\n[ \"$1\" = hook ] && echo {event}\n");
     let test = Test::new()
@@ -186,7 +186,7 @@ fn explain_says_of_every_file_why_it_runs_or_not() {
         "-  shells       its matcher `shell` does not match `read_file`",
         "-  README.md    not executable",
         "-  guard        untrusted: never approved in this project",
-        "-  broken       broken: run with the argument `hook`, it ended with exit status 3: oh no",
+        "-  broken       broken: the executable was called with `hook` to print the name of its event, but it ended with exit status 3: oh no",
         "-  late         shadowed by [DIR]/work/.kodelet/hooks/late",
         "-  off.disable  disabled by its name",
         "-  other        runs for turn_end, not for this event",
@@ -225,7 +225,7 @@ fn explain_shows_under_which_name_a_hook_sees_the_tool() {
             &"file_read".into()
         ]
     );
-    // A tool is known by every system's name.
+    // A tool is known under the name of every system.
     let ran = ran
         .again([
             "explain",
@@ -253,11 +253,11 @@ fn explain_refuses_what_no_matcher_looks_at() {
     for (args, message) in [
         (
             ["explain", "turn_start", "--tool", "bash"],
-            "`turn_start` is no event of a tool",
+            "`turn_start` is not a tool event",
         ),
         (
             ["explain", "turn_start", "--subject", "x"],
-            "matchers of `turn_start` have nothing to look at",
+            "`turn_start` has no subject for matchers",
         ),
     ] {
         let ran = Test::new().args(args).run();

@@ -1,5 +1,5 @@
-//! `tenterhook fire` on gate events: other agents run the tool on any exit status but 2, so nothing that goes wrong may
-//! exit with another one.
+//! `tenterhook fire` on gate events: other agents run the tool on any exit status except 2, so every failure must
+//! exit with 2.
 
 use serde_json::Value;
 
@@ -18,13 +18,13 @@ fn gate(args: &[&str]) -> Test {
         .args(args.iter().copied())
 }
 
-/// Asserts that the host of a gate learns not to run the tool, and why.
+/// Asserts that the exit status tells the host not to run the tool, and that stderr says why.
 fn assert_stops(ran: &Ran, reason: &str) {
     assert_eq!(ran.status, 2, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains(reason), "`{reason}` in {}", ran.stderr);
 }
 
-/// Runs a call again with `--json` and asserts that its report says that it failed.
+/// Runs a call again with `--json`, and asserts that its report says that the call failed.
 fn assert_reports(test: Test, message: &str) {
     let ran = test.args(["--json"]).run();
     assert_stops(&ran, message);
@@ -104,11 +104,11 @@ fn fire_of_a_gate_exits_2_when_the_input_is_invalid() {
         ("{}", "missing field `tool_name`"),
         (
             r#"{"tool_name": "shell", "tool_input": {"cmd": "sudo x", "cmd": "ls"}}"#,
-            "the key `cmd` is there twice",
+            "the key `cmd` appears twice",
         ),
         (
             r#"{"tool_name": "shell", "tool_name": "read_file", "tool_input": {}}"#,
-            "the key `tool_name` is there twice",
+            "the key `tool_name` appears twice",
         ),
         (r#"{"tool_nme": "shell"}"#, "unknown field `tool_nme`"),
         (r#"{"tool_name": "shell", "tool_input": 5}"#, "`tool_input`"),

@@ -1,4 +1,4 @@
-//! HTTP hooks from a file to a service on loopback and back.
+//! HTTP hooks of a file, with a service on loopback.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -56,7 +56,7 @@ fn fire(url: &str) -> Ran {
         .run()
 }
 
-/// Everything that a run wrote below its folders, but the hook file.
+/// Everything that a run wrote into its folders, except the hook file.
 fn written(ran: &Ran) -> String {
     let mut text = format!("{}{}", ran.stdout, ran.stderr);
     let mut folders = vec![ran.path("state"), ran.path("home"), ran.path("tmp")];

@@ -1,9 +1,9 @@
-//! `tenterhook fire` with what it cannot take: the whole message and the exit status.
+//! `tenterhook fire` with invalid input: the complete message and the exit status.
 
 use crate::stage::Test;
 
-/// The error of a key that no form has.
-const FORMS: &str = ", or the input of a hook: native (`hook_event_name` and `event_id`), docker-agent (`hook_event_name` without \
+/// The part of an error that lists all forms.
+const FORMS: &str = ", or an event in the form of a hook system: native (`hook_event_name` and `event_id`), docker-agent (`hook_event_name` without \
                      `event_id`), kodelet (`event` and `conv_id`), kodelet-extension (`event` and `context` and `payload`), \
                      operator (`type`), morphix (`hook_point`), pi (`type`)";
 
@@ -50,7 +50,7 @@ fn an_event_that_is_like_none_comes_with_the_rule_for_names_of_ones_own() {
     assert_eq!(
         refusal_of_event("zzz"),
         (
-            "error: unknown event `zzz`\nhint: user-defined events are named `x-<vendor>.<name>`\n"
+            "error: unknown event `zzz`\nhint: `tenterhook events` lists all events; your own are named `x-<vendor>.<name>`\n"
                 .to_owned(),
             2
         )
@@ -58,8 +58,8 @@ fn an_event_that_is_like_none_comes_with_the_rule_for_names_of_ones_own() {
     assert_eq!(
         refusal_of_event("x-acme"),
         (
-            "error: `x-acme` is no name of a user-defined event: expected `x-<vendor>.<name>`, each part of the \
-             characters a-z, 0-9, `_`, `-`\nhint: user-defined events are named `x-<vendor>.<name>`\n"
+            "error: invalid event name `x-acme`: expected `x-<vendor>.<name>`, with only a-z, 0-9, `_` and `-` \
+             in each part\nhint: `tenterhook events` lists all events; your own are named `x-<vendor>.<name>`\n"
                 .to_owned(),
             2
         )
@@ -84,7 +84,7 @@ fn an_input_that_is_no_json_object_is_refused() {
         ),
     ] {
         let expected = format!(
-            "error: `event.json` is not a JSON object\n  caused by: {cause}\nhint: give the event's payload as an \
+            "error: `event.json` is not a JSON object\n  caused by: {cause}\nhint: pass the event's payload as an \
              object, such as `{{\"tool_name\": \"shell\"}}`\n"
         );
         assert_eq!(refusal_of_input(text), (expected, 2));
@@ -93,7 +93,8 @@ fn an_input_that_is_no_json_object_is_refused() {
 
 #[test]
 fn an_input_that_is_no_such_event_is_refused_with_the_fields_it_has() {
-    let fields = "`tool_use_id`, `tool_name`, `tool_input`, `role`, `attempt`, `tool_category`";
+    let fields =
+        "`tool_use_id`, `tool_name`, `tool_input`, `role`, `attempt`, `tool_category`, `extra`";
     let unknown = format!("unknown field `tool_inptu`, expected one of {fields}");
     for (text, cause) in [
         (
@@ -157,7 +158,7 @@ fn a_hook_file_that_does_not_exist_is_refused() {
     let expected = "\
 error: cannot read the hook file `missing.yaml`
   caused by: No such file or directory (os error 2)
-hint: fix `missing.yaml`, or leave it out of the call
+hint: fix `missing.yaml`, or remove it from the command line
 ";
     assert_eq!(ran.refusal(), (expected, 3));
 }
@@ -189,7 +190,7 @@ fn an_object_in_the_place_of_a_file_comes_with_the_way_to_give_it() {
     let (message, status) = ran.refusal();
     assert!(
         message.ends_with(
-            "hint: `--input` names a file; give the object on standard input with `--input -`\n"
+            "hint: `--input` takes a file name; to pass the object on stdin, use `--input -`\n"
         ),
         "{message}"
     );
@@ -201,8 +202,8 @@ fn a_field_that_is_missing_for_want_of_an_input_comes_with_the_way_to_give_one()
     assert_eq!(
         refusal_of_event("pre_tool_use"),
         (
-            "error: the input is not a `pre_tool_use` event\n  caused by: missing field `tool_name`\nhint: give the \
-             event's payload with `--input FILE`, or `--input -` for standard input; `--example` prints one\n"
+            "error: the input is not a `pre_tool_use` event\n  caused by: missing field `tool_name`\nhint: pass the \
+             event's payload with `--input FILE`, or on stdin with `--input -`; `--example` prints an example\n"
                 .to_owned(),
             2
         )

@@ -36,7 +36,7 @@ turns:
         eventually(|| (!is_alive(pid)).then_some(()));
     }
     let turn_end: Value = serde_json::from_str(&ran.file("turn_end.json")).unwrap();
-    assert_eq!(turn_end["reason"], "canceled");
+    assert_eq!(turn_end["reason"], "cancelled");
     let session_end: Value = serde_json::from_str(&ran.file("session_end.json")).unwrap();
     assert_eq!(session_end["hook_event_name"], "session_end");
 }
@@ -54,10 +54,27 @@ fn an_interrupt_ends_a_hook_that_is_being_waited_for() {
     let pid = running.line_of("hook.pid");
     running.interrupt();
     let ran = running.finish();
-    assert_eq!(ran.json()["end"], "canceled");
+    assert_eq!(ran.json()["end"], "cancelled");
     assert_eq!(ran.status, 130);
     eventually(|| (!is_alive(&pid)).then_some(()));
     assert!(ran.file("session_end.json").contains("session_end"));
+}
+
+#[test]
+fn an_interrupt_ends_the_command_of_a_recipe() {
+    let recipe = "Look. {{bash \"sh\" \"-c\" \"echo $$ > recipe.pid; exec sleep 300\"}}\n";
+    let running = Test::new()
+        .file("look.md", recipe)
+        .args(["run", "--recipe", "./look.md", "--recipe-commands"])
+        .args(["--no-journal"])
+        .script("turns: [{text: never}]")
+        .start();
+    let pid = running.line_of("recipe.pid");
+    running.interrupt();
+    let ran = running.finish();
+    assert_eq!(ran.status, 130, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stdout, "");
+    eventually(|| (!is_alive(&pid)).then_some(()));
 }
 
 #[test]
@@ -131,7 +148,7 @@ fn prompts_behind_an_interrupted_one_are_not_asked() {
     let ran = running.finish();
     let report = ran.json();
     assert_eq!(report["runs"].as_array().unwrap().len(), 1);
-    assert_eq!(report["end"], "canceled");
+    assert_eq!(report["end"], "cancelled");
     assert_eq!(ran.status, 130);
 }
 
@@ -159,7 +176,7 @@ fn a_signal_ends_the_wait_for_an_input() {
     let (running, stdin) = Test::new()
         .args(["fire", "stop", "--no-journal", "--input", "-"])
         .start_with_open_stdin();
-    // A signal before the program listens ends it as well, with a status of the system's.
+    // A signal before the program listens also ends it, with the system's status.
     std::thread::sleep(std::time::Duration::from_millis(500));
     running.interrupt();
     let ran = running.finish();

@@ -1,12 +1,12 @@
-//! After `kill -9` of the program nothing that it started is alive.
+//! After `kill -9` of the program, no process that it started is alive.
 
 use std::fs;
 use std::process::Command;
 
 use crate::stage::{Running, Test, eventually, is_alive};
 
-/// A shell line that writes its process id and that of a child in the background to `NAME.pid` and `NAME-child.pid`, and
-/// then runs for a long time and ignores SIGTERM.
+/// A shell line that writes its process id to `NAME.pid` and the id of a background child to `NAME-child.pid`. Then
+/// it runs for a long time and ignores SIGTERM.
 fn endless(name: &str) -> String {
     format!(
         "trap '' TERM; sleep 300 & echo $! > {name}-child.pid; echo $$ > {name}.pid; while :; do sleep 300; done"
@@ -28,8 +28,8 @@ fn run_of(lines: &[&str]) -> Test {
         .script(&format!("turns:\n{}  - text: never\n", calls.concat()))
 }
 
-/// Waits until every file has the id of a process that is alive, kills the program and waits until those processes
-/// and the guard of the program are gone.
+/// Waits until every file has the id of a live process. Then kills the program, and waits until those processes and
+/// the program's guard process are gone.
 fn kill_and_watch(running: Running, names: &[&str]) {
     let mut pids: Vec<String> = names
         .iter()
@@ -45,7 +45,7 @@ fn kill_and_watch(running: Running, names: &[&str]) {
     for pid in &pids {
         eventually(|| (!is_alive(pid)).then_some(()));
     }
-    // Nothing holds its outputs open either, so this ends.
+    // No process holds its outputs open either, so this ends.
     assert_eq!(running.finish().status, -1);
 }
 
@@ -122,7 +122,7 @@ fn the_guard_is_gone_before_the_program_is() {
     let guard = guard_of(&running);
     fs::write(running.work().join("go"), "").unwrap();
     assert_eq!(running.finish().status, 0);
-    // Nothing is waited for here: what is left now is left to the first process, which may not reap it.
+    // Nothing waits here for the remaining processes. They belong to the init process now, which may not reap them.
     assert!(!fs::exists(format!("/proc/{guard}")).unwrap());
     assert!(!is_alive(&tool));
 }
@@ -188,7 +188,7 @@ fn after_kill_9_no_script_of_a_fork_server_is_alive() {
 
 #[test]
 fn after_kill_9_no_prewarmed_command_is_alive() {
-    // Waits for its event at the end, so each instance ends when it gets one.
+    // The hook reads its event at the end, so each instance ends when it gets an event.
     let hook = "trap '' TERM; sleep 300 > /dev/null 2>&1 & echo $! > hook-child.pid; echo $$ > hook.pid; \
                 cat > /dev/null";
     let running = run_of(&["echo $$ > tool.pid; sleep 600; true"])
@@ -234,7 +234,7 @@ while True:
 
 #[test]
 fn without_a_guard_process_no_hook_runs_and_a_gate_is_denied() {
-    // The table of children cannot be written, so no child is started that could outlive the program.
+    // The table of children cannot be written, so the program starts no child that could outlive it.
     let ran = Test::new()
         .args(["fire", "pre_tool_use", "--no-journal"])
         .hooks("hooks: [{event: pre_tool_use, command: touch ran}]")

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Ran, Test};
 
-/// Events whose hooks stand below a matcher.
+/// Events whose hooks are nested under a matcher.
 const MATCHED: [&str; 3] = ["pre_tool_use", "post_tool_use", "permission_request"];
 
 const OTHERS: [&str; 16] = [
@@ -28,8 +28,8 @@ const OTHERS: [&str; 16] = [
     "after_compaction",
 ];
 
-/// The main agent uses a tool, which fills the context, so it is compacted; it gives the helper a task that
-/// the helper does, and one that fails; then the cap is reached.
+/// The main agent uses a tool that fills the context, so the context is compacted. It gives the helper a task that
+/// succeeds and a task that fails. Then it reaches the limit of model calls.
 const SCRIPT: &str = "\
 turns:
   - text: I look first.
@@ -49,7 +49,7 @@ turns:
     error: the service is gone
 ";
 
-/// Writes an agent file in which each hook appends its event to the log of that name.
+/// Writes an agent file in which each hook appends its event to a log that is named after the event.
 fn agent_file() -> String {
     let mut text =
         "agents:\n  root:\n    model: scripted:script.yaml\n    sub_agents: [helper]\n    hooks:\n"

@@ -1,9 +1,11 @@
-//! Tight resource limits, special files and signals: every command ends with an error that says what is wrong, gates
-//! deny, and nothing panics or hangs.
+//! Tight resource limits, special files and signals: every command ends with a helpful error, gates deny, and nothing
+//! panics or hangs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+
+use tempfile::TempDir;
 
 use crate::stage::{Ran, Test, eventually, is_alive};
 
@@ -53,11 +55,11 @@ fn call(args: &[&str]) -> Test {
         )
 }
 
-/// Looks at how a call ended. It has to end: that is a test of its own.
+/// Checks how a call ended. That it ends at all is part of the test.
 fn check(ran: &Ran, is_gate: bool, what: &str) {
     let shown = format!("{what}: {}\n{}{}", ran.status, ran.stdout, ran.stderr);
     assert!(!ran.stderr.contains("panicked"), "{shown}");
-    // A signal or a status that is in no table.
+    // A signal, or a status that is not documented.
     assert!([0, 1, 2, 3, 4].contains(&ran.status), "{shown}");
     if is_gate {
         assert_eq!(ran.status, 2, "{shown}");
@@ -94,36 +96,59 @@ fn hooks_and_tools_run_where_the_parent_ignores_the_end_of_children() {
     }
 }
 
-/// Lets the program run with at most so many processes and threads. The limit does not hold for root, so it runs as
-/// somebody else then, who needs a copy of it in a place that everybody may read.
-fn with_processes(test: Test, count: u32) -> Test {
-    // The shell of Debian calls the limit `-p`.
-    let limit = format!("ulimit -u {count} 2>/dev/null || ulimit -p {count}");
-    let id = Command::new("id").arg("-u").output().unwrap();
-    if id.stdout != b"0\n" {
-        return test.after(&limit);
+/// The program as another user, because the limit of processes does not apply to root.
+struct OtherUser {
+    /// The folder with a copy of the program that every user may run. The copy is large, so all calls share it.
+    program: TempDir,
+}
+
+impl OtherUser {
+    /// Returns `None` if the tests do not run as root, because the limit then applies anyway.
+    fn for_root() -> Option<Self> {
+        let id = Command::new("id").arg("-u").output().unwrap();
+        if id.stdout != b"0\n" {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        fs::copy(env!("CARGO_BIN_EXE_tenterhook"), &program).unwrap();
+        for path in [folder.path(), &program] {
+            fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        Some(Self { program: folder })
     }
+}
+
+/// Limits the number of processes and threads of the program.
+fn with_processes(test: Test, count: u32, other_user: Option<&OtherUser>) -> Test {
+    // Debian's shell uses the option `-p` for this limit.
+    let limit = format!("ulimit -u {count} 2>/dev/null || ulimit -p {count}");
+    let Some(OtherUser { program }) = other_user else {
+        return test.after(&limit);
+    };
     let folder = test.work().join("..");
-    fs::copy(env!("CARGO_BIN_EXE_tenterhook"), folder.join("program")).unwrap();
     let mut open = Command::new("chmod");
     let opened = open.args(["-R", "a+rwX"]).arg(&folder).status();
     assert!(opened.unwrap().success());
-    fs::set_permissions(folder.join("program"), PermissionsExt::from_mode(0o755)).unwrap();
     let user = "--reuid=54321 --regid=54321 --clear-groups";
+    let program = program.path().join("program");
     test.after(&format!(
-        "exec setpriv {user} /bin/sh -c '{limit}; exec ../program \"$@\"' sh \"$@\""
+        "exec setpriv {user} /bin/sh -c '{limit}; exec {} \"$@\"' sh \"$@\"",
+        program.display()
     ))
 }
 
 #[test]
 fn few_processes_are_an_error_and_no_panic() {
+    let other_user = OtherUser::for_root();
+    let other_user = other_user.as_ref();
     for (args, is_gate) in CALLS {
         for count in [0, 1, 2, 3, 4, 5, 6, 7, 8] {
-            let ran = with_processes(call(args), count).run();
+            let ran = with_processes(call(args), count, other_user).run();
             check(&ran, is_gate, &format!("{} with {count}", args[0]));
         }
     }
-    let ran = with_processes(call(CALLS[0].0), 3).run();
+    let ran = with_processes(call(CALLS[0].0), 3, other_user).run();
     assert_eq!(
         ran.stderr,
         "error: cannot start the async runtime\n  caused by: Resource temporarily unavailable (os error 11)\n\
@@ -183,7 +208,7 @@ fn a_full_disk_is_an_error_and_no_panic() {
 
 #[test]
 fn no_signal_gives_fire_a_status_that_lets_the_tool_run() {
-    // 153 or so would be the status of a program that the signal ends.
+    // If the signal ended the program, the status would be 153 or similar.
     for signal in [
         "HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "XCPU", "TRAP",
         "ABRT", "SYS", "IO", "PWR", "STKFLT",

@@ -121,12 +121,14 @@ fn without_hooks_the_list_says_how_to_name_a_file() {
         ran.all(),
         (
             "No hooks.\n",
-            "hint: name a hook file with `--hooks FILE`\n",
+            "hint: write a first guard with `tenterhook init`, or name a hook file with `--hooks FILE`\n",
             0
         )
     );
     let ran = Test::new().args(["list", "--json"]).run();
-    let none = json!({"hooks": [], "withheld": [], "diverged": [], "broken": [], "untrusted": [], "disabled": []});
+    let none = json!({
+        "hooks": [], "withheld": [], "diverged": [], "broken": [], "untrusted": [], "disabled": [], "extensions": [],
+    });
     assert_eq!(ran.json(), none);
     assert_eq!(ran.status, 0);
 }

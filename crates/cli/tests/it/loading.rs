@@ -1,4 +1,4 @@
-//! A guard that cannot be loaded is a guard that failed: every kind of source, as a user meets it.
+//! A guard that cannot be loaded has failed. This tests every kind of source, as a user sees it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use crate::stage::{Ran, Test};
 
 const SESSION: &str = "turns: [{text: done}]";
 
-/// Writes a file below the folder of the test, for example `config/hooks/guard.py`.
+/// Writes a file into the test's folder, for example `config/hooks/guard.py`.
 fn write(place: &Test, path: &str, text: &str, mode: u32) {
     let path = place.work().join("..").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -35,7 +35,8 @@ fn run_with(test: Test, options: &[&str]) -> Ran {
         .run()
 }
 
-/// Runs the agent and fires an event with one broken source. Both refuse, and name the file, the problem, and both ways out.
+/// Runs the agent and fires an event with one broken source. Both refuse, and name the file, the problem and both
+/// remedies.
 fn refuses(path: &str, text: &str, mode: u32, problem: &str) {
     let fired = with(path, text, mode)
         .args(["fire", "pre_tool_use", "--no-journal"])
@@ -178,10 +179,10 @@ fn a_program_that_lost_its_executable_bit_refuses() {
         "config/hooks/guard",
         "home/.kodelet/extensions/kodelet-extension-guard",
     ] {
-        refuses(path, guard, 0o644, "may not be executed");
+        refuses(path, guard, 0o644, "is not executable");
         refuses(path, guard, 0o644, "chmod +x");
     }
-    // A page of documentation beside them does not.
+    // A documentation page next to them does not.
     let ran = run(with(&format!("{KODELET}/README.md"), "# Hooks\n", 0o644));
     assert_eq!(ran.status, 0, "{}", ran.stderr);
 }
@@ -230,7 +231,7 @@ fn a_command_whose_program_or_interpreter_is_missing_refuses() {
     refuses("config/hooks.yaml", shell, 0o644, "pwsh");
 }
 
-// The documented guard calls `jq`; without it the shell goes on, and the guard consents in silence.
+// The documented guard calls `jq`. Without `jq`, the shell continues and the guard silently allows the call.
 #[test]
 fn a_missing_program_inside_of_a_shell_line_is_a_warning() {
     let text = "hooks: [{event: pre_tool_use, command: 'no-such-jq -e .x && exit 2; exit 0'}]\n";
@@ -329,7 +330,7 @@ fn an_approved_source_of_the_project_that_cannot_be_loaded_any_more_is_in_force_
     let ran = run(approved.again([]));
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("in force as it was approved"),
+        ran.stderr.contains("its approved version is in force"),
         "{}",
         ran.stderr
     );
@@ -370,7 +371,7 @@ fn a_disabled_source_is_left_out_until_it_is_enabled_and_the_journal_says_so() {
     assert_eq!(ran.status, 3, "{}", ran.stdout);
 }
 
-// An agent must not get rid of its guards through its shell.
+// An agent must not be able to remove its guards through its shell.
 #[test]
 fn a_command_of_the_agent_cannot_disable_a_source() {
     let guard = "from tenterhook import on\n@on('pre_tool_use')\ndef guard(event):\n    pass\n";
@@ -480,7 +481,7 @@ fn a_misspelt_field_of_an_event_raises_in_python_and_the_gate_denies() {
     );
 }
 
-/// Replaces a folder of the test by a symbolic link to nowhere.
+/// Replaces a folder of the test with a broken symbolic link.
 fn dead_link(test: &Test, path: &str) {
     let path = test.work().join("..").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -490,7 +491,8 @@ fn dead_link(test: &Test, path: &str) {
     std::os::unix::fs::symlink("/nowhere-at-all", path).unwrap();
 }
 
-/// Lists, checks, explains, fires and runs with the folders of the home. Each refuses, and names the link and both ways out.
+/// Runs `list`, `check`, `explain`, `fire` and `run` with the folders of the home directory. Each refuses, and names
+/// the link and both remedies.
 fn refuses_everywhere(mut test: Test, name: &str, problem: &str) {
     for args in [
         &["list"][..],
@@ -521,7 +523,7 @@ fn refuses_everywhere(mut test: Test, name: &str, problem: &str) {
         );
         test = done.again([]);
     }
-    // One link is one broken source, however many folders should be below it.
+    // A link is one broken source, however many folders it should contain.
     let listed = test
         .args(["list", "--json"])
         .variable("TENTERHOOK_CONFIG_DIR", "")
@@ -558,7 +560,7 @@ fn a_dead_link_in_the_place_of_a_folder_of_hooks_refuses() {
         let test = Test::new();
         dead_link(&test, path);
         let name = Path::new(path).file_name().unwrap().to_str().unwrap();
-        refuses_everywhere(test, name, "leads ");
+        refuses_everywhere(test, name, "points to ");
     }
 }
 
@@ -649,7 +651,7 @@ fn a_dead_link_instead_of_an_approved_folder_of_the_project_leaves_its_hooks_in_
             "{link}"
         );
         assert!(
-            listed.stderr.contains("leads "),
+            listed.stderr.contains("points to "),
             "{link}: {}",
             listed.stderr
         );
@@ -675,7 +677,7 @@ fn a_dead_link_of_a_project_that_was_never_approved_refuses_nothing() {
 fn settings_that_are_no_mapping_refuse() {
     for (text, problem) in [
         ("settings: []\n", "`settings` cannot be a list"),
-        ("settings: x\n", "`settings` cannot be the text `x`"),
+        ("settings: x\n", "`settings` cannot be the string `x`"),
         (
             "settings: [{hooks: {pre_tool_use: []}}]\n",
             "`settings` cannot be a list",
@@ -708,16 +710,92 @@ fn a_hook_file_whose_name_is_in_other_letters_refuses() {
 }
 
 #[test]
+fn a_guard_hidden_behind_the_name_of_a_test_file_refuses() {
+    let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
+    let json = r#"{"hooks": [{"event": "pre_tool_use", "command": "exit 2"}]}"#;
+    let program = "#!/bin/sh\n[ \"$1\" = hook ] && echo before_tool_call && exit\nexit 2\n";
+    for (path, text, mode, right) in [
+        ("config/hooks.cases.yaml", yaml, 0o644, "hooks.yaml"),
+        ("config/hooks.d/g.cases.yaml", yaml, 0o644, "g.yaml"),
+        ("config/hooks.d/g.CASES.yml", yaml, 0o644, "g.yml"),
+        ("config/hooks.d/g.cases.json", json, 0o644, "g.json"),
+        // Without `cases`, text that cannot be parsed may be a hook file too.
+        (
+            "config/hooks.d/g.cases.yaml",
+            "hooks: [{event: \n",
+            0o644,
+            "g.yaml",
+        ),
+        ("config/hooks/g.cases.yaml", yaml, 0o644, "g.yaml"),
+        ("config/hooks/g.cases.yaml", program, 0o755, "g.yaml"),
+        ("home/.kodelet/hooks/g.cases.yaml", program, 0o755, "g.yaml"),
+        (
+            "home/.kodelet/extensions/kodelet-extension-g.cases.yaml",
+            program,
+            0o755,
+            "kodelet-extension-g.yaml",
+        ),
+    ] {
+        refuses(path, text, mode, "no key `cases`");
+        refuses(
+            path,
+            text,
+            mode,
+            &format!("rename it, for example to `{right}`"),
+        );
+    }
+    let checked = with("config/hooks.d/g.cases.yaml", yaml, 0o644);
+    let checked = checked.args(["check"]).run();
+    assert_eq!(checked.status, 3, "{}", checked.stderr);
+    assert!(
+        checked.stderr.contains("g.cases.yaml"),
+        "{}",
+        checked.stderr
+    );
+    let linked = Test::new();
+    dead_link(&linked, "config/hooks.d/g.cases.yaml");
+    let ran = run(linked);
+    assert_eq!(ran.status, 3, "{}", ran.stderr);
+}
+
+#[test]
+fn test_files_next_to_hooks_refuse_nothing_even_with_mistakes() {
+    let cases = "cases: [{name: a, tool: shell, input: {cmd: ls}, expect: {decision: proceed}}]\n";
+    let test = with("config/hooks.d/g.cases.yaml", cases, 0o644);
+    for (path, text) in [
+        ("config/hooks.cases.yaml", cases),
+        ("config/hooks.d/broken.cases.yaml", "cases: [{name: \n"),
+        ("config/hooks.d/list.cases.toml", "[[cases]]\nname = 'a'\n"),
+        ("config/hooks/g.cases.json", r#"{"cases": []}"#),
+        ("config/hooks/.#g.cases.yaml", "x\n"),
+        ("config/hooks.d/.g.cases.yaml", "x\n"),
+        ("home/.kodelet/hooks/g.cases.yaml", cases),
+    ] {
+        write(&test, path, text, 0o644);
+    }
+    let ran = run(test);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+}
+
+#[test]
+fn a_test_file_without_cases_in_a_project_that_was_never_approved_is_a_warning() {
+    let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
+    let ran = run(with("work/.tenterhook/hooks.d/g.cases.yaml", yaml, 0o644));
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no key `cases`"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_hook_file_in_the_folder_of_executables_refuses() {
     let yaml = "hooks: [{event: pre_tool_use, command: exit 2}]\n";
     let json = r#"{"pre_tool_use": [{"matcher": "shell", "hooks": [{"type": "command", "command": "exit 2"}]}]}"#;
     let toml = "[[hooks]]\nevent = 'pre_tool_use'\ncommand = 'exit 2'\n";
-    let belongs = "hook files belong into `hooks.d`";
+    let belongs = "move it to `hooks.d`";
     refuses("config/hooks/g.yaml", yaml, 0o644, belongs);
     refuses("config/hooks/g.YML", yaml, 0o644, belongs);
     refuses("config/hooks/g.json", json, 0o644, belongs);
     refuses("config/hooks/g.toml", toml, 0o644, belongs);
-    // A mistake in it does not make it another file.
+    // A file with a mistake is still the same kind of file.
     refuses("config/hooks/g.yaml", "hooks: [{event: \n", 0o644, belongs);
 }
 
@@ -804,7 +882,7 @@ fn a_misnamed_file_of_the_project_that_was_never_approved_is_a_warning() {
         let hint = format!("rename it to `{right}`");
         assert_eq!(json["untrusted"][0]["problems"][0]["hint"], hint, "{json}");
     }
-    // Other files in folders of such a common name are none of morphix's.
+    // Other files in folders with such a common name do not belong to morphix.
     let ran = run(with("work/core/hooks/g.PY", "x = 1\n", 0o644));
     assert!(!ran.stderr.contains("g.PY"), "{}", ran.stderr);
 }

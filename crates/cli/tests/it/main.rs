@@ -1,4 +1,4 @@
-//! The program as a user meets it: arguments, files and stdin in; stdout, stderr and the exit status out.
+//! The program as a user sees it: arguments, files and stdin go in; stdout, stderr and the exit status come out.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,13 +17,18 @@ mod check;
 mod client;
 mod conformance;
 mod contract;
+mod covered;
 mod demo;
+mod drawing;
+mod events;
 mod extension;
 mod fault;
 mod fire;
+mod fire_script;
 mod folder;
 mod gate;
 mod http;
+mod init;
 mod input;
 mod interrupt;
 mod killed;
@@ -33,8 +38,14 @@ mod list;
 mod loading;
 mod model;
 mod models;
+mod named_call;
+#[cfg(target_os = "linux")]
+mod opened;
 mod outcome;
 mod permission;
+mod pi_models;
+mod pi_render;
+mod pi_ui;
 mod program;
 mod prompt;
 mod protected;
@@ -47,13 +58,17 @@ mod script;
 mod secret;
 mod service;
 mod session;
+mod shell_files;
 mod snapshot;
 mod source;
 mod stage;
 mod stored;
 mod terminal;
+mod test_command;
+mod tools;
 mod trace;
 mod trust;
+mod unapproved;
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +79,7 @@ fn no_test_file_is_forgotten() {
     let main = fs::read_to_string(folder.join("main.rs")).unwrap();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();

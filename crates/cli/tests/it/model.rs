@@ -113,7 +113,7 @@ fn a_served_judge_gets_the_schema_and_its_tokens_are_not_those_of_the_session() 
         "pre_tool_use_decision"
     );
     assert!(asked["messages"].to_string().contains("May this run? ls"));
-    // The agent's two calls, and not the judge's.
+    // The agent's two calls, without the judge's.
     assert_eq!(ran.file("calls"), "x\nx\n");
 }
 
@@ -154,7 +154,7 @@ fn a_name_that_is_no_model_is_warned_of() {
     assert_eq!(ran.status, 0);
     assert!(
         ran.stderr
-            .contains("warning: `gpt-4o-mini` names no model: expected `scripted:FILE` or one of"),
+            .contains("warning: unknown model `gpt-4o-mini`: expected `scripted:FILE` or one of"),
         "{}",
         ran.stderr
     );

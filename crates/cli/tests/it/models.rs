@@ -1,4 +1,4 @@
-//! Models by the user's own names, with keys that stay where they are, and the choice between them in a conversation.
+//! Models with the user's own names, keys that are not leaked, and switching between models in a conversation.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::service::{Service, stream};
 use crate::stage::Test;
 
-/// Where the user's file is, seen from the working directory.
+/// The user's file, relative to the working directory.
 const FILE: &str = "../config/models.yaml";
 
 fn corp(service: &Service, key: &str) -> String {
@@ -28,7 +28,7 @@ fn answer() -> String {
     stream(&[json!({"content": "hello"})], "stop")
 }
 
-/// Returns every text that the program left in its folders and on its streams.
+/// Returns every text that the program wrote into its folders and streams.
 fn left(ran: &crate::stage::Ran) -> String {
     fn read(folder: &std::path::Path, texts: &mut String) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -93,10 +93,7 @@ fn a_key_is_read_from_a_file_that_is_the_users_alone() {
             assert_eq!(service.seen()[0].1, "Bearer canary");
         } else {
             let (message, _) = ran.refusal();
-            assert!(
-                message.contains("which has mode 644: expected 600"),
-                "{message}"
-            );
+            assert!(message.contains("has mode 644, expected 600"), "{message}");
             assert!(service.seen().is_empty());
         }
     }
@@ -117,7 +114,7 @@ fn a_key_in_the_file_is_refused_with_the_way_out_by_every_command() {
         let (message, status) = ran.refusal();
         assert_eq!(status, 3, "{message}");
         assert!(
-            message.contains("provider `corp` has its key in the file")
+            message.contains("key of the provider `corp` is in the file")
                 && message.contains("`key_env` or `key_file`")
                 && !message.contains("canary"),
             "{message}"
@@ -159,7 +156,7 @@ fn the_model_is_shown_chosen_and_gone_through_in_a_conversation() {
     let ran = conversation("/model\nhi\n/model two\nhi\n/model two\n/model next\nhi\n")
         .hooks("hooks: [{event: model_select, command: cat >> seen.json}]")
         .run();
-    let expected = "The model is scripted/one. There are `one`, `two`.\nI am one\nThe model is now scripted/two.\nI am two\nThe model is already scripted/two.\nThe model is now scripted/one.\nI am one\n";
+    let expected = "The model is scripted/one. Available: `one`, `two`.\nI am one\nThe model is now scripted/two.\nI am two\nThe model is already scripted/two.\nThe model is now scripted/one.\nI am one\n";
     assert_eq!(ran.all(), (expected, "", 0));
     let seen = ran.file("seen.json");
     let events = serde_json::Deserializer::from_str(&seen).into_iter::<Value>();
@@ -172,13 +169,13 @@ fn the_model_is_shown_chosen_and_gone_through_in_a_conversation() {
 #[test]
 fn the_thinking_level_is_shown_and_chosen_in_a_conversation() {
     let ran = conversation("/thinking\n/thinking high\n/thinking\n/thinking much\n").run();
-    let levels = "There are off, minimal, low, medium, high, xhigh.";
+    let levels = "Available: off, minimal, low, medium, high, xhigh.";
     let expected = format!(
-        "The thinking level is what the service makes it. {levels}\nThe thinking level is now high.\nThe thinking level is high. {levels}\n"
+        "The thinking level is the model service's default. {levels}\nThe thinking level is now high.\nThe thinking level is high. {levels}\n"
     );
     assert_eq!(ran.stdout, expected);
     assert!(
-        ran.stderr.contains("`much` is no thinking level"),
+        ran.stderr.contains("unknown thinking level `much`"),
         "{}",
         ran.stderr
     );
@@ -189,7 +186,9 @@ fn a_model_that_there_is_not_is_refused_and_the_conversation_goes_on() {
     let ran = conversation("/model nine\nhi\n").run();
     assert_eq!(ran.stdout, "I am one\n");
     assert!(
-        ran.stderr.contains("Not chosen: `nine` names no model") && ran.stderr.contains("or `two`"),
+        ran.stderr
+            .contains("The model was not changed: unknown model `nine`")
+            && ran.stderr.contains("or `two`"),
         "{}",
         ran.stderr
     );

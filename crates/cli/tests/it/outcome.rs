@@ -98,7 +98,7 @@ fn the_iteration_cap_ends_the_run() {
     assert_eq!(ran.stdout, "I look.\n● list_directory .\n    script.yaml\n");
     assert!(
         ran.stderr
-            .ends_with("The run ended: the cap of 1 model calls was reached\n"),
+            .ends_with("The run ended: the limit of 1 model calls was reached\n"),
         "{}",
         ran.stderr
     );
@@ -137,13 +137,13 @@ turns:
 }
 
 #[test]
-fn a_script_that_is_none_is_refused_with_its_place() {
-    let unknown = "unknown field `txt`, expected one of text, reasoning, tool_calls, error, retryable, usage, for, \
-                   summary, judge, repeat at line 2, column 5";
+fn an_invalid_script_is_refused_with_its_place() {
+    let unknown = "unknown key `txt`, expected one of text, reasoning, tool_calls, error, retryable, usage, for, \
+                   summary, judge, repeat";
     for (script, message) in [
         (
             "turns:\n  - txt: hi\n",
-            format!("error: script.yaml: {unknown}\n"),
+            format!("error: script.yaml:2:5: {unknown}\n"),
         ),
         (
             "turns:\n  - text: hi\n  - {}\n",
@@ -168,10 +168,7 @@ fn a_script_that_cannot_be_read_is_refused() {
 fn a_run_without_a_model_says_how_to_choose_one() {
     let ran = Test::new().args(["run", "go"]).run();
     let (message, status) = ran.refusal();
-    assert!(
-        message.starts_with("error: no model is chosen\n"),
-        "{message}"
-    );
+    assert!(message.starts_with("error: no model given\n"), "{message}");
     assert!(message.contains("--model scripted:FILE"), "{message}");
     assert_eq!(status, 64);
 }
@@ -194,6 +191,6 @@ fn a_service_without_its_key_is_refused() {
 #[test]
 fn a_folder_to_work_in_that_does_not_exist_is_refused() {
     let ran = run(TOOL_THEN_TEXT, &["--cwd", "nowhere"]);
-    let expected = "error: `[DIR]/work/nowhere` is no directory\nhint: name the folder to work in with `--cwd DIR`\n";
+    let expected = "error: `[DIR]/work/nowhere` is not a directory\nhint: name the folder to work in with `--cwd DIR`\n";
     assert_eq!(ran.refusal(), (expected, 64));
 }

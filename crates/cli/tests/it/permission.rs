@@ -1,8 +1,8 @@
-//! `tenterhook run`: rules, `--yes` and hooks decide on a tool call when nobody is there to be asked.
+//! `tenterhook run`: rules, `--yes` and hooks decide about a tool call when no one can be asked.
 
 use crate::stage::Test;
 
-/// Says whether the command ran that the model asks for, and what a person saw.
+/// Returns whether the model's command ran, and the text that a person saw.
 fn write_something(args: &[&str], hooks: &str) -> (bool, String) {
     let ran = Test::new()
         .args(["run", "go", "--no-journal"])
@@ -28,9 +28,8 @@ fn allowed() -> (bool, String) {
     )
 }
 
-/// What is said where only a person could have allowed a call.
-const UNANSWERED: &str =
-    ": it needs approval and nobody is there to give it; `--allow shell` or `--yes` would";
+/// The message if only a person could have allowed a call.
+const UNANSWERED: &str = ": it needs approval and no one is there to give it; to allow it, pass `--allow shell` or `--yes`";
 
 const NO_HOOKS: &str = "hooks: []";
 
@@ -145,8 +144,8 @@ fn a_tool_is_run_again_where_the_call_says_so() {
     let refused = run("fly=2");
     assert_eq!(refused.status, 64);
     assert!(
-        refused.stderr.contains("there is no tool `fly`")
-            && refused.stderr.contains("there are `shell`, `read_file`"),
+        refused.stderr.contains("unknown tool `fly`")
+            && refused.stderr.contains("available: `shell`, `read_file`"),
         "{}",
         refused.stderr
     );

@@ -1,4 +1,4 @@
-//! A program in the place of a person: what it reads, and what it may ask for.
+//! A program instead of a person: the events that it reads, and the methods that it may call.
 
 use std::fs;
 
@@ -116,7 +116,7 @@ fn a_program_that_follows_reads_every_event_and_the_report() {
     assert_eq!(call["tool_input"], json!({"cmd": "echo hi"}));
 }
 
-// E11: nothing is streamed of what a hook may yet change.
+// E11: text that a hook may still change is not streamed.
 #[test]
 fn a_program_that_follows_reads_what_running_tools_have_where_no_hook_may_change_results() {
     for (hook, is_told) in [
@@ -189,7 +189,7 @@ turns:
     let stdout = running.stdout();
     let pid = running.line_of("pid");
     drop(stdout);
-    // The next events find nobody.
+    // The next events have no reader any more.
     fs::write(running.work().join("go"), "").unwrap();
     let ran = running.finish();
     assert_eq!(ran.status, 130, "{}", ran.stderr);
@@ -316,8 +316,8 @@ fn a_question_of_an_aborted_run_is_taken_back() {
     client.ask(2, "abort", json!({}));
     let taken_back = client.until(|message| message["method"] == "cancel");
     assert_eq!(taken_back["params"]["id"], asked["id"]);
-    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "canceled");
-    // An answer that comes too late is no answer to anything.
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "cancelled");
+    // A late answer is ignored.
     client.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"decision": "allow"}}));
     let ran = client.end();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
@@ -334,7 +334,7 @@ fn so_many_messages_wait_for_an_agent_and_no_more() {
     client.ask(65, "steer", json!({"text": "left"}));
     let refused = client.answer_to(65)["error"].clone();
     assert_eq!(refused["code"], -32001);
-    let words = "64 messages of the queue `steering` wait already; let the agent take some";
+    let words = "the queue `steering` is full: 64 messages are waiting; try again when the agent has taken some";
     assert_eq!(refused["message"], words);
     client.ask(66, "follow_up", json!({"text": "then"}));
     assert_eq!(client.answer_to(66)["result"], json!({"waiting": 65}));
@@ -350,7 +350,7 @@ fn an_aborted_run_ends_and_the_session_goes_on() {
     client.event("tool_execution_start");
     client.ask(2, "abort", json!({}));
     assert_eq!(client.answer_to(2)["result"], json!({}));
-    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "canceled");
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "cancelled");
     client.ask(3, "prompt", json!({"text": "again"}));
     assert_eq!(client.answer_to(3)["result"]["runs"][0]["response"], "back");
     assert_eq!(client.end().status, 0);
@@ -390,7 +390,7 @@ fn a_run_that_is_over_does_not_wait_for_what_is_said_meanwhile() {
     let begun = client.running.work().join("begun");
     eventually(|| begun.exists().then_some(()));
     client.ask(3, "abort", json!({}));
-    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "canceled");
+    assert_eq!(client.answer_to(1)["result"]["runs"][0]["end"], "cancelled");
     client.ask(4, "get_state", json!({}));
     assert_eq!(client.answer_to(4)["result"]["is_busy"], false);
     assert_eq!(client.end().status, 0);
@@ -404,7 +404,7 @@ fn a_command_that_comes_to_nothing_is_an_error_and_says_why() {
     fs::write(prompts.join("fix.md"), "Fix $1.").unwrap();
     let mut client = Client::start(test);
     for (id, (line, code, words)) in (1..).zip([
-        ("/nothing", -32602, "There is no command `/nothing`"),
+        ("/nothing", -32602, "Unknown command `/nothing`"),
         ("/fork", -32602, "Expected `/fork ENTRY`"),
         ("/tree 9", -32602, "`/tree` shows the entries"),
         (
@@ -412,8 +412,8 @@ fn a_command_that_comes_to_nothing_is_an_error_and_says_why() {
             -32602,
             "`tenterhook sessions list` shows the sessions",
         ),
-        ("/model nine", -32000, "`nine` names no model"),
-        ("/thinking much", -32602, "`much` is no thinking level"),
+        ("/model nine", -32000, "unknown model `nine`"),
+        ("/thinking much", -32602, "unknown thinking level `much`"),
         ("/compact", -32000, "there is nothing to compact"),
     ]) {
         client.ask(id, "prompt", json!({"text": line}));

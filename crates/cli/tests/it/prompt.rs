@@ -1,4 +1,4 @@
-//! What a user can type at a prompt beside words for the model: templates, skills, and commands.
+//! What a user can type at a prompt in addition to messages for the model: templates, skills and commands.
 
 use std::fs;
 use std::path::Path;
@@ -22,14 +22,14 @@ fn write(folder: &Path, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Logs the events of these names.
+/// Logs these events.
 fn logging(events: &[&str]) -> String {
     let hook = |event: &&str| format!("{{event: {event}, command: cat >> log; echo >> log}}");
     let hooks: Vec<String> = events.iter().map(hook).collect();
     format!("hooks: [{}]", hooks.join(", "))
 }
 
-/// Returns one key of every event that was logged.
+/// Returns one key of every logged event.
 fn logged(ran: &Ran, key: &str) -> Vec<Value> {
     let lines = ran.lines("log").into_iter();
     lines.map(|mut event| event[key].take()).collect()
@@ -66,7 +66,7 @@ fn templates_and_skills_of_user_and_project_are_called_by_their_names() {
     );
     assert!(
         ran.stderr
-            .ends_with("The model is told of skills of the project: `pdf`\n"),
+            .ends_with("The model can use these skills of the project: `pdf`\n"),
         "{}",
         ran.stderr
     );
@@ -130,13 +130,13 @@ fn help_lists_what_can_be_called_and_an_unknown_word_is_refused_with_it() {
     }
     assert!(
         ran.stderr
-            .contains(".tenterhook/prompts/new.md` is never used: there is a command `/new`"),
+            .contains(".tenterhook/prompts/new.md` is never used, because `/new` is a command"),
         "{}",
         ran.stderr
     );
     assert!(
         ran.stderr
-            .contains("There is no command `/fxi`; there are `/fix`, "),
+            .contains("Unknown command `/fxi`. Available: `/fix`, "),
         "{}",
         ran.stderr
     );
@@ -161,7 +161,7 @@ fn a_line_behind_a_mark_is_a_command_of_the_user_where_that_is_meant() {
         ["echo out; exit 3", "echo secret"]
     );
     assert_eq!(logged(&ran, "exclude_from_context")[1], true);
-    // What comes out of a pipe may be anybody's words.
+    // Text from a pipe may come from anyone.
     let ran = talk(lines).hooks(&hooks).run();
     assert_eq!(
         logged(&ran, "prompt"),
@@ -178,7 +178,7 @@ fn a_session_is_named_and_its_entries_are_labelled() {
     );
     assert_eq!(
         ran.stderr,
-        "Nothing is changed: the session has no entry `9`; `/tree` shows the entries\nExpected `/name NAME`\n"
+        "Nothing was changed: the session has no entry `9`; `/tree` shows the entries\nExpected `/name NAME`\n"
     );
     assert_eq!(ran.status, 64);
     let ran = ran.again(["sessions", "list"]).run();
@@ -259,11 +259,7 @@ fn sessions_are_stored_where_hooks_or_the_user_want_them() {
         .script(TALK)
         .hooks(hooks)
         .run();
-    assert!(
-        ran.stderr.contains("goes on after 2 messages."),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains(" with 2 messages."), "{}", ran.stderr);
     let ran = ran
         .again(["sessions", "list", "--session-dir", "there"])
         .run();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::stage::{Ran, Test};
 use crate::terminal::{Sitting, run};
 
-/// Hooks that let everything through, in a file that the call names.
+/// Hooks that allow everything, in a file that the command line names.
 const ALLOWING: &str = r#"hooks:
   - {event: pre_tool_use, command: 'echo ''{"hook_specific_output":{"permission_decision":"allow"}}'''}
   - {event: permission_request, command: 'echo ''{"hook_specific_output":{"permission_decision":"allow"}}'''}
@@ -15,7 +15,7 @@ const ALLOWING: &str = r#"hooks:
 
 const EXTENSION: &str = "export default function (pi) {}\n";
 
-/// Every kind of protected file, seen from the working directory.
+/// Every kind of protected file, relative to the working directory.
 const PROTECTED: [&str; 10] = [
     "../config/hooks.yaml",
     "../config/hooks.d/guard.yaml",
@@ -29,7 +29,7 @@ const PROTECTED: [&str; 10] = [
     "extension.mjs",
 ];
 
-/// A session that writes and edits files, with everything that says yes.
+/// A session that writes and edits files, with every setting that allows calls.
 fn session(calls: &[String]) -> Test {
     let calls = calls.join(", ");
     Test::new()
@@ -61,7 +61,7 @@ fn edit(path: &str) -> String {
     )
 }
 
-/// Returns the files below a folder that hold what the model wrote.
+/// Returns the files in a folder and its subfolders that contain the model's text.
 fn written(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -78,7 +78,7 @@ fn written(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Expects that every call was denied because no one could be asked.
+/// Asserts that every call was denied because no one could be asked.
 fn assert_denied(ran: &Ran, calls: usize) {
     assert_eq!(written(&ran.path("")), [] as [PathBuf; 0], "{}", ran.stdout);
     let denials = ran.stdout.matches("which only the user may change").count();
@@ -102,7 +102,7 @@ fn the_journal_that_a_call_names_is_not_overwritten_by_the_agent() {
         ));
     let ran = test.run();
     assert!(
-        ran.stdout.contains("the journal of what hooks decided"),
+        ran.stdout.contains("the journal of hook decisions"),
         "{}",
         ran.stdout
     );
@@ -225,13 +225,13 @@ fn at_a_terminal_the_user_is_asked_for_each_change_of_a_protected_file() {
     sitting.press("go\r");
     let screen = sitting.until_asked("run it?");
     assert!(
-        screen.contains("it changes your configuration of Tenterhook"),
+        screen.contains("it changes your Tenterhook configuration"),
         "{screen}"
     );
     assert!(screen.contains("[y]es, [n]o, `n REASON`"), "{screen}");
     sitting.press("n\r");
     sitting.until(|screen| screen.contains("denied by you"));
-    // There is no yes for the session.
+    // A yes for the whole session is not offered.
     sitting.answer("run it?", "a\r");
     sitting.until(|screen| screen.contains("answer y, n or"));
     sitting.answer("run it?", "y\r");

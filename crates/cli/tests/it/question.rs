@@ -1,4 +1,4 @@
-//! Questions at a terminal: only keys that come after a question answer it.
+//! Questions at a terminal: only keys that are pressed after a question answer it.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::stage::{Test, eventually};
 use crate::terminal::{Sitting, run};
 
-/// Two calls that need an approval.
+/// Two calls that need approval.
 const CALLS: &str = "\
 turns:
   - tool_calls: [{name: shell, arguments: {cmd: touch one}}]
@@ -14,14 +14,14 @@ turns:
   - text: done
 ";
 
-/// A hook that keeps the agent busy before every call until the test lets it go on.
+/// A hook that keeps the agent busy before every call until the test lets it continue.
 const BUSY: &str =
     "hooks: [{event: pre_tool_use, command: touch busy; until test -e go; do sleep 0.01; done}]";
 
 /// Terminals with the line editor, and without.
 const TERMINALS: [&str; 2] = ["xterm-256color", "dumb"];
 
-/// Has the agent want to run a tool, and types while it is busy before the question.
+/// Lets the agent request a tool call, and types while the agent is busy before the question.
 fn type_ahead(terminal: &str, keys: &str) -> Sitting {
     let sitting = Sitting::start(run().variable("TERM", terminal).script(CALLS).hooks(BUSY));
     sitting.until_prompt("");
@@ -168,7 +168,7 @@ fn what_was_typed_ahead_does_not_answer_the_questions_of_an_extension() {
         eventually(|| work.join("busy").exists().then_some(()));
         sitting.press("y\r2\rmallory\r");
         fs::write(work.join("go"), "").unwrap();
-        // Each answer brings a key too many.
+        // Each answer is followed by one key too many.
         sitting.answer("[y]es or [n]o:", "n\r2\r");
         sitting.answer("which one? Enter for none:", "1\rmallory\r");
         sitting.answer("answer:", "ada\r");
@@ -200,7 +200,7 @@ fn what_was_typed_ahead_approves_no_hook() {
     sitting.answer("Approve `two of .tenterhook/hooks.yaml`? [y/N]", "n\r");
     let (screen, status, _folder) = sitting.end();
     assert!(
-        screen.contains("0 hooks approved; 2 left as it was."),
+        screen.contains("Approved 0 hooks; 2 not approved."),
         "{screen}"
     );
     assert_eq!(status, 0);

@@ -36,6 +36,50 @@ const LINES: &[(&str, bool)] = &[
     ("ls", false),
 ];
 
+/// Every page that users read.
+fn pages() -> Vec<(String, String)> {
+    fn collect(path: &Path, pages: &mut Vec<(String, String)>) {
+        if path.is_dir() {
+            for entry in fs::read_dir(path).unwrap() {
+                collect(&entry.unwrap().path(), pages);
+            }
+        } else if path.extension().is_some_and(|it| it == "md") {
+            pages.push((
+                path.display().to_string(),
+                fs::read_to_string(path).unwrap(),
+            ));
+        }
+    }
+    let mut pages = Vec::new();
+    for place in ["README.md", "CONTRIBUTING.md", "docs"] {
+        collect(&root().join(place), &mut pages);
+    }
+    pages.sort();
+    pages
+}
+
+/// The first line and the text of each fenced block of a page.
+fn blocks(page: &str) -> Vec<(&str, String)> {
+    let mut blocks: Vec<(&str, String)> = Vec::new();
+    let mut is_inside = false;
+    for line in page.lines() {
+        match line.strip_prefix("```") {
+            Some(_) if is_inside => is_inside = false,
+            Some(language) => {
+                is_inside = true;
+                blocks.push((language, String::new()));
+            }
+            None if is_inside => {
+                let (_, text) = blocks.last_mut().unwrap();
+                text.push_str(line);
+                text.push('\n');
+            }
+            None => {}
+        }
+    }
+    blocks
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -56,8 +100,40 @@ fn assert_guards(event: &str, hooks: &str) {
 #[test]
 fn the_first_guard_of_the_readme_cannot_be_slipped_past() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let guard = readme.split("```yaml\n").nth(1).unwrap();
+    let guard = readme.split("```yaml file=hooks.yaml\n").nth(1).unwrap();
     assert_guards("tool_guard", guard.split("```").next().unwrap());
+}
+
+/// `.ci/pages` runs the files that have a name.
+#[test]
+fn every_hook_file_of_the_documentation_is_valid() {
+    let mut checked = 0;
+    for (name, page) in pages() {
+        for (language, text) in blocks(&page) {
+            if language != "yaml"
+                || !text.starts_with("hooks:")
+                || text.contains('…')
+                || text.contains("\ncases:")
+            {
+                continue;
+            }
+            let ran = Test::new()
+                .args(["check", "hooks.yaml"])
+                .file("hooks.yaml", &text)
+                .run();
+            // The programs of an example are not on this machine.
+            let mut errors = ran
+                .stderr
+                .lines()
+                .filter(|line| line.starts_with("error: "));
+            let is_about_programs = errors
+                .all(|line| line.starts_with("error: program `") || line.contains(" problem in "));
+            let is_valid = ran.status == 0 || is_about_programs;
+            assert!(is_valid, "{name}:\n{text}\n{}", ran.stderr);
+            checked += 1;
+        }
+    }
+    assert!(checked > 15, "{checked}");
 }
 
 #[test]
@@ -108,8 +184,19 @@ fn every_guarantee_of_the_readme_names_tests_that_exist() {
 }
 
 #[test]
+fn every_guarantee_of_the_page_names_tests_that_exist() {
+    let page = fs::read_to_string(root().join("docs/explanation/guarantees.md")).unwrap();
+    let lists: Vec<&str> = page.split("\nTests:\n\n").skip(1).collect();
+    assert!(lists.len() > 10, "{}", lists.len());
+    for list in lists {
+        let list = list.split("\n\n").next().unwrap();
+        assert_names_tests(&list.replace("](../../", "]("));
+    }
+}
+
+#[test]
 fn every_attack_of_the_threat_model_names_tests_that_exist() {
-    let page = fs::read_to_string(root().join("docs/threat-model.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/explanation/threat-model.md")).unwrap();
     let section = page.split("## What holds").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with('|'));
@@ -118,7 +205,7 @@ fn every_attack_of_the_threat_model_names_tests_that_exist() {
         .collect();
     assert!(attacks.len() > 40, "{}", attacks.len());
     for attack in attacks {
-        assert_names_tests(&attack.replace("](../", "]("));
+        assert_names_tests(&attack.replace("](../../", "]("));
     }
 }
 

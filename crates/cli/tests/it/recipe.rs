@@ -1,10 +1,12 @@
 //! `run --recipe` and `run --no-hooks`.
 
+use std::os::unix::fs::symlink;
+
 use serde_json::Value;
 
 use crate::stage::Test;
 
-/// A hook that leaves a mark when it is asked what it is for, and another one when it runs.
+/// A hook that creates one file when it is asked for its event, and another file when it runs.
 fn marks(event: &str) -> String {
     format!(
         "#!/bin/sh\n[ \"$1\" = hook ] && {{ echo asked >> marks; echo {event}; exit; }}\ncat >> seen; echo >> seen\n"
@@ -13,7 +15,7 @@ fn marks(event: &str) -> String {
 
 const COMPACT: &str = "turns: [{text: all of it}, {text: and on}]";
 
-/// Returns what the model was sent at last: role and text of each message but the system prompt.
+/// Returns the last request to the model: the role and text of each message except the system prompt.
 fn asked_last(text: &str) -> Vec<String> {
     let event: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     let messages = event["messages"].as_array().unwrap().iter().skip(1);
@@ -84,12 +86,109 @@ fn a_recipe_of_the_project_has_tools_and_handlers_of_its_own() {
 }
 
 #[test]
+fn a_plugin_s_recipe_gets_arguments_and_limits_commands_and_is_named_as_it_was_called() {
+    let recipe = "---\nname: Say Hello\nworkflow: true\nallowed_tools: bash\nallowed_commands: echo *\narguments: {mood: {default: well}}\n---\nI am {{.name}}, {{.mood}}. {{bash \"echo\" .name}}{{bash \"no-such-program\"}}\n";
+    let script =
+        "turns: [{tool_calls: [{name: shell, arguments: {cmd: touch ran}}]}, {text: done}]";
+    let test = |flags: &[&str]| {
+        Test::new()
+            .args([
+                "run",
+                "--no-journal",
+                "--yes",
+                "--recipe",
+                "org/repo/say/hello",
+            ])
+            .args(["--arg", "name=Ada"])
+            .args(flags.iter().copied())
+            .executable(".kodelet/plugins/org@repo/recipes/say/hello.md", recipe)
+            .executable("../home/.kodelet/hooks/turn", &marks("turn_end"))
+            .script(script)
+            .hooks(ASKED)
+            .run()
+    };
+    let ran = test(&["--recipe-commands"]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let asked = asked_last(&ran.file("asked.log"));
+    let expected = "user: I am Ada, well. Ada[ERROR executing command 'no-such-program': ";
+    assert!(asked[0].starts_with(expected), "{asked:?}");
+    let refused = "`touch ran` is not one of the commands that this agent may run";
+    assert!(asked.last().unwrap().contains(refused), "{asked:?}");
+    assert!(!ran.path("work/ran").exists());
+    assert_eq!(ran.lines("seen")[0]["recipe_name"], "org/repo/say/hello");
+    let ran = test(&[]);
+    let (stderr, status) = ran.refusal();
+    assert!(
+        stderr.contains("add `--recipe-commands`") && status == 64,
+        "{stderr}"
+    );
+}
+
+// A project may contain a recipe, and links to and from it. None of them makes the recipe the user's own.
+#[test]
+fn a_project_s_recipe_runs_no_command_if_a_path_through_the_user_s_folder_leads_to_it() {
+    let recipe = "Look. {{bash \"touch\" \"ran\"}}\n";
+    let own = "../home/.kodelet/recipes";
+    let test = |recipe_of: &dyn Fn(&Test) -> String| {
+        let test = Test::new()
+            .file("attack.md", recipe)
+            .file(".kodelet/recipes/named.md", recipe)
+            .file(&format!("{own}/own.md"), recipe)
+            .file("../config/recipes/configured.md", recipe)
+            .script("turns: [{text: done}]");
+        let recipes = test.home().join(".kodelet/recipes");
+        symlink(test.work().join("attack.md"), recipes.join("link.md")).unwrap();
+        symlink(test.work(), recipes.join("folder")).unwrap();
+        let called = recipe_of(&test);
+        test.args(["run", "--no-journal", "--recipe", &called])
+            .run()
+    };
+    let absolute = |path: &'static str| {
+        move |test: &Test| {
+            let home = test.home();
+            let path = home.join(".kodelet/recipes").join(path);
+            path.to_str().unwrap().to_owned()
+        }
+    };
+    let relative = |path: &'static str| move |_: &Test| path.to_owned();
+    let attacks: [&dyn Fn(&Test) -> String; 9] = [
+        &relative("named"),
+        &relative("link"),
+        &relative("folder/attack"),
+        &relative("./attack.md"),
+        &relative("../home/.kodelet/recipes/../../../work/attack.md"),
+        &relative("../home/.kodelet/recipes/folder/attack.md"),
+        &absolute("../../../work/attack.md"),
+        &absolute("link.md"),
+        &absolute("folder/attack.md"),
+    ];
+    for attack in attacks {
+        let ran = test(attack);
+        let (stderr, status) = ran.refusal();
+        assert!(stderr.contains("add `--recipe-commands`"), "{stderr}");
+        assert_eq!(status, 64);
+        assert!(!ran.path("work/ran").exists(), "{stderr}");
+    }
+    let of_the_user: [&dyn Fn(&Test) -> String; 4] = [
+        &relative("own"),
+        &relative("configured"),
+        &relative("../home/.kodelet/recipes/own.md"),
+        &absolute("own.md"),
+    ];
+    for own in of_the_user {
+        let ran = test(own);
+        assert_eq!(ran.status, 0, "{}", ran.stderr);
+        assert!(ran.path("work/ran").exists());
+    }
+}
+
+#[test]
 fn a_recipe_that_is_not_there_or_broken_is_refused() {
     let ran = Test::new()
         .args(["run", "--recipe", "compct"])
         .script(COMPACT)
         .run();
-    let expected = "error: there is no recipe `compct`\nhint: there are: compact\n";
+    let expected = "error: there is no recipe `compct`\nhint: available: compact\n";
     assert_eq!(ran.refusal(), (expected, 64));
     let ran = Test::new()
         .args(["run", "--recipe", "./r.md"])
@@ -107,7 +206,7 @@ fn a_recipe_that_is_not_there_or_broken_is_refused() {
     assert!(stderr.contains("swap_context") && status == 3, "{stderr}");
 }
 
-// K-H2, K-H13: without hooks nothing is asked, nothing runs, and a recipe is a prompt.
+// K-H2, K-H13: without hooks, no executable is called, and a recipe is only a prompt.
 #[test]
 fn without_hooks_nothing_is_even_asked() {
     let test = |flag: &[&str]| {
@@ -158,7 +257,7 @@ fn without_hooks_an_agent_file_still_says_who_runs() {
     assert!(ran.path("work/ran").exists());
 }
 
-// K-H14: what the program asks a model by itself is no message of the user.
+// K-H14: a model call by the program itself is not a message of the user.
 #[test]
 fn a_compaction_is_no_message_of_the_user() {
     let ran = Test::new()
@@ -175,12 +274,12 @@ fn a_compaction_is_no_message_of_the_user() {
     assert_eq!(messages, ["hello"]);
 }
 
-// K-H22: the hooks of two calls of one answer run at once: each waits for the other.
+// K-H22: the hooks of two calls of one answer run in parallel, because each waits for the other.
 #[test]
 fn hooks_of_parallel_calls_meet() {
     let meets = "#!/bin/sh
 [ \"$1\" = hook ] && { echo before_tool_call; exit; }
-case $(cat) in *'\"path\":\"a\"'*) mine=a;; *) mine=b;; esac
+case $(cat) in *'\"file_path\":\"a\"'*) mine=a;; *) mine=b;; esac
 touch met-$mine
 while [ ! -e met-a ] || [ ! -e met-b ]; do sleep 0.01; done
 ";
@@ -198,9 +297,10 @@ while [ ! -e met-a ] || [ ! -e met-b ]; do sleep 0.01; done
         "{}",
         ran.stderr
     );
+    assert!(ran.path("work/met-a").exists() && ran.path("work/met-b").exists());
 }
 
-// K-H17: the human is told.
+// K-H17: the user sees the reason.
 #[test]
 fn a_blocked_message_says_so() {
     let blocks = "#!/bin/sh\n[ \"$1\" = hook ] && { echo user_message_send; exit; }\necho '{\"blocked\":true,\"reason\":\"r\"}'\n";

@@ -1,4 +1,4 @@
-//! Where records of what hooks did are kept.
+//! The files in which journal records are stored.
 
 use std::fs;
 
@@ -93,4 +93,89 @@ fn no_journal_writes_nothing() {
     let ran = run(&["--no-journal"]);
     assert!(!ran.path("state/tenterhook").exists());
     assert!(ran.path("work/seen.json").exists());
+}
+
+/// A hook of Operator that prints, also something that must not be recorded.
+const PRINTS: &str = "import logging
+logging.getLogger(__name__).warning('loaded')
+
+def done(event):
+    print('Done with GH_TOKEN=TOKEN')
+    logging.info('told')
+
+hooks = [('agent_end', done)]
+";
+
+fn token() -> String {
+    format!("ghp_{}", "1x9QzP3vW7kB5nR2mT8yL4cF6dH0sJgA1x9Q")
+}
+
+/// Returns what the hooks printed, according to the journal.
+fn printed(ran: &Ran) -> Vec<String> {
+    let records = ran.lines("own.jsonl");
+    let of_output = records.iter().filter(|record| record["record"] == "output");
+    let lines = of_output.map(|record| {
+        assert_eq!(
+            (&record["v"], &record["worker"]),
+            (&json!(1), &json!("python"))
+        );
+        assert!(record["timestamp"].as_str().unwrap().starts_with("20"));
+        record["line"].as_str().unwrap().to_owned()
+    });
+    lines.collect()
+}
+
+#[test]
+fn what_hooks_print_is_in_the_journal_and_on_stderr_in_every_output_mode() {
+    let test = Test::new();
+    let folder = test.work().join(".operator/hooks");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join("a.py"),
+        PRINTS.replace("TOKEN=TOKEN", &format!("TOKEN={}", token())),
+    )
+    .unwrap();
+    let mut ran = test.args(["trust", "--all"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    for mode in [
+        &[][..],
+        &["--print"],
+        &["--json"],
+        &["--output-format", "jsonl"],
+    ] {
+        fs::remove_file(ran.path("work/own.jsonl")).ok();
+        ran = ran
+            .again(["run", "go", "--journal", "own.jsonl"])
+            .args(mode.iter().copied())
+            .script("turns: [{text: hello}]")
+            .run();
+        assert_eq!(ran.status, 0, "{mode:?}: {}", ran.stderr);
+        let lines = printed(&ran);
+        let [.., done, told] = &lines[..] else {
+            panic!("{mode:?}: {lines:?}\n{}", ran.stderr);
+        };
+        assert!(
+            done.starts_with("Done with GH_TOKEN="),
+            "{mode:?}: {lines:?}"
+        );
+        assert_eq!(told, "INFO: told", "{mode:?}");
+        assert!(
+            lines.iter().any(|line| line == "loaded"),
+            "{mode:?}: {lines:?}"
+        );
+        for shown in ["python: Done with GH_TOKEN=", "python: INFO: told"] {
+            assert!(ran.stderr.contains(shown), "{mode:?}: {}", ran.stderr);
+        }
+        let journal = fs::read_to_string(ran.path("work/own.jsonl")).unwrap();
+        for text in [&journal, &ran.stderr, &ran.stdout] {
+            assert!(!text.contains("1x9QzP3vW7kB5nR2"), "{mode:?}: {text}");
+        }
+    }
+    fs::remove_file(ran.path("work/own.jsonl")).unwrap();
+    let ran = ran
+        .again(["fire", "agent_end", "--json", "--journal", "own.jsonl"])
+        .event(r#"{"messages": [], "reason": "completed"}"#)
+        .run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(printed(&ran).last().unwrap(), "INFO: told");
 }

@@ -1,11 +1,11 @@
-//! `tenterhook fire` with what hooks of other systems read, with examples, and with calls put together from arguments.
+//! `tenterhook fire` with the input of other systems' hooks, with examples, and with payloads made from arguments.
 
 use serde_json::{Value, json};
-use tenterhook::events;
+use tenterhook_engine::events;
 
 use crate::stage::Test;
 
-/// Stops a push, whichever system's words the call came in.
+/// Stops a push, in whichever system's form the call arrives.
 const GUARD: &str = r#"
 hooks:
   - name: no-push
@@ -23,7 +23,7 @@ fn fire(input: &Value, args: &[&str]) -> Test {
         .hooks(GUARD)
 }
 
-/// What a hook of each system reads when its agent is about to push.
+/// The input of each system's hook before a push.
 fn captured() -> [(&'static str, Value); 7] {
     let input = json!({"cmd": "git push"});
     [
@@ -116,7 +116,7 @@ fn an_event_that_the_named_system_does_not_have_is_refused_with_those_it_has() {
     let (message, status) = ran.refusal();
     assert_eq!(
         message,
-        "error: morphix has no event that is `turn_start` here\nhint: available: `tools_disabled`, `pre_tool_use`, \
+        "error: morphix has no event that corresponds to `turn_start`\nhint: available: `tools_disabled`, `pre_tool_use`, \
          `permission_denied`, `token_budget_exceeded`, `post_tool_use`, `tool_error`\n"
     );
     assert_eq!(status, 3);
@@ -125,7 +125,7 @@ fn an_event_that_the_named_system_does_not_have_is_refused_with_those_it_has() {
 #[test]
 fn every_event_has_an_example_that_can_be_fired() {
     let names = events().map(|info| info.name).chain(["x-acme.deploy"]);
-    // One process for each of the events would take long; these have every kind of field.
+    // One process for each event would take too long. These events have every kind of field.
     for name in names
         .step_by(9)
         .chain(["pre_tool_use", "session_before_tree", "x-acme.deploy"])
@@ -172,7 +172,7 @@ fn an_example_in_the_form_of_a_system_without_the_event_is_refused() {
     let (message, status) = ran.refusal();
     assert!(
         message.starts_with(
-            "error: kodelet has no event that is `gateway_start` here\nhint: available: "
+            "error: kodelet has no event that corresponds to `gateway_start`\nhint: available: "
         ),
         "{message}"
     );
@@ -194,7 +194,7 @@ fn a_call_of_a_tool_is_put_together_from_arguments() {
             "--no-journal",
             "--json",
             "--tool",
-            "edit",
+            "deploy",
         ])
         .args([
             "--arg",
@@ -209,7 +209,7 @@ fn a_call_of_a_tool_is_put_together_from_arguments() {
         .args(["--arg", "words=a=b, c", "--arg", "none="])
         .run();
     let event = ran.json()["event"].clone();
-    assert_eq!(event["tool_name"], "edit");
+    assert_eq!(event["tool_name"], "deploy");
     let expected = json!({
         "limit": 5, "list": [1, "a"], "text": "5", "all": true, "words": "a=b, c", "none": "",
     });
@@ -222,12 +222,12 @@ fn arguments_that_make_no_call_are_refused() {
     for (args, part) in [
         (
             &["session_end", "--tool", "shell"][..],
-            "`session_end` is not an event of a tool",
+            "`session_end` is not a tool event",
         ),
         (&["pre_tool_use", "--arg", "cmd=ls"], "--tool <NAME>"),
         (
             &["pre_tool_use", "--tool", "shell", "--arg", "cmd"],
-            "expected the name of an argument, `=` and its value",
+            "expected `NAME=VALUE`",
         ),
         (
             &[
@@ -239,7 +239,7 @@ fn arguments_that_make_no_call_are_refused() {
                 "--arg",
                 "a=2",
             ],
-            "`--arg a=` is there twice",
+            "`--arg a=` appears twice",
         ),
         (
             &["pre_tool_use", "--tool", "shell", "--input", "-"],
@@ -247,11 +247,27 @@ fn arguments_that_make_no_call_are_refused() {
         ),
         (
             &["tool_execution_end", "--tool", "shell", "--arg", "a=1"],
-            "`tool_execution_end` has no arguments of a tool",
+            "`tool_execution_end` has no tool arguments",
         ),
         (
-            &["pre_tool_use", "--from", "kodelet", "--tool", "shell"],
-            "`--from` names the form of `--input`",
+            &["pre_tool_use", "--from", "kodelet"],
+            "`--from` needs `--input`, `--tool` or `--example`",
+        ),
+        (
+            &[
+                "pre_tool_use",
+                "--tool",
+                "read",
+                "--arg",
+                "path=a",
+                "--arg",
+                "offset=3",
+            ],
+            "choose the system: `--from operator`, `--from pi`",
+        ),
+        (
+            &["pre_tool_use", "--tool", "apply_patch", "--arg", "input=x"],
+            "`tenterhook tools apply_patch` shows the arguments",
         ),
     ] {
         let ran = Test::new().args(["fire"]).args(args.iter().copied()).run();

@@ -1,4 +1,4 @@
-//! Hooks in Python and JavaScript of a folder, served by workers, as a user meets them.
+//! Python and JavaScript hooks in a folder, served by workers, as a user sees them.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ turns:
   - text: done
 ";
 
-/// A user whose folder has a script in each language.
+/// A user whose hooks folder has a script in each language.
 fn scripts() -> Test {
     let test = Test::new();
     let folder = test.work().join("../config/hooks");
@@ -89,7 +89,7 @@ fn scripts_are_listed_and_explained() {
     );
 }
 
-/// A project of morphix with a file for all workspaces and one for the workspace `lab`, approved.
+/// A morphix project with a file for all workspaces and a file for the workspace `lab`, both approved.
 fn morphix() -> Ran {
     let source = "from core.hooks_registry import hooks_registry\n\n@hooks_registry.register('on_before_tool')\ndef note(ctx):\n    \
                 open('log', 'a').write(__file__.split('/')[-1] + ' ' + ctx.workspace + '\\n')\n";
@@ -159,8 +159,8 @@ fn the_workspace_is_that_of_the_call_or_of_the_event() {
         .again(["list"])
         .variable("OPERATOR_PROFILE", "a/b")
         .run();
-    let expected = "error: `a/b` is no name of a folder, expected one without `/`, `\\` and a dot at its beginning\n\
-                    hint: `OPERATOR_PROFILE` says so; set it to a name\n";
+    let expected = "error: `a/b` is not a folder name, expected a name without `/`, `\\` or a leading dot\n\
+                    hint: set `OPERATOR_PROFILE` to a valid name\n";
     assert_eq!(ran.refusal(), (expected, 64));
 }
 
@@ -193,7 +193,7 @@ fn a_session_takes_what_is_saved_between_two_prompts() {
     fs::write(folder.join("other.py"), "import nowhere\n").unwrap();
     stdin.write_all(b"hello\n").unwrap();
     wait_for("one one ");
-    // What is in force stays until somebody asks for a reload.
+    // Hooks in force stay until a reload is requested.
     stdin.write_all(b"/reload\nhello\n").unwrap();
     wait_for("one one two ");
     fs::remove_file(folder.join("note.py")).unwrap();
@@ -202,7 +202,7 @@ fn a_session_takes_what_is_saved_between_two_prompts() {
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert_eq!(ran.file("log"), "one one two two ");
     let expected = [
-        "warning: note.py has changed; the version that was in force stays until you reload",
+        "warning: note.py has changed; its previous version stays in force until you reload",
         "warning: the hooks of other.py are not in force: ModuleNotFoundError: No module named 'nowhere'",
         "reloaded note.py: 1 hook",
         "warning: note.py is gone; its hooks stay in force until you reload",
@@ -215,7 +215,7 @@ fn a_session_takes_what_is_saved_between_two_prompts() {
     assert_eq!(told, expected);
 }
 
-/// A worker that does what the protocol asks for, in as few lines as that takes.
+/// A minimal worker that implements the protocol.
 const WORKER: &str = "import json, sys
 for line in sys.stdin:
     message = json.loads(line)
@@ -254,7 +254,7 @@ fn a_worker_of_ones_own_is_checked() {
     assert_eq!(ran.status, 0, "{}", ran.stdout);
     assert!(
         ran.stdout
-            .ends_with("11 of 11 steps are as `docs/worker-protocol.md` says.\n"),
+            .ends_with("11 of 11 steps conform to `docs/reference/worker-protocol.md`.\n"),
         "{}",
         ran.stdout
     );
@@ -267,7 +267,7 @@ fn a_worker_of_ones_own_is_checked() {
     );
     let ran = Test::new().args(check).run();
     assert!(
-        ran.refusal().0.contains("hooks.txt` is no file"),
+        ran.refusal().0.contains("hooks.txt` is not a regular file"),
         "{}",
         ran.stderr
     );
@@ -340,7 +340,7 @@ export default function (pi: any) {
 }
 "#;
 
-// P31: a command of an extension is no input; what it has the agent do is.
+// P31: a command of an extension is not an input, but a prompt from the command is.
 #[test]
 fn commands_and_flags_of_extensions_work_in_a_conversation() {
     let ran = Test::new()
@@ -369,13 +369,52 @@ fn commands_and_flags_of_extensions_work_in_a_conversation() {
         "{}",
         ran.stderr
     );
-    let none = "There is no command `/asc`; there are `/ask`, `/leave`, `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/model`, `/thinking`, `/label`, `/name`, `/hooks`, `/reload`, `/help`, `/quit`.";
+    let none = "Unknown command `/asc`. Available: `/ask`, `/leave`, `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/model`, `/thinking`, `/label`, `/name`, `/hooks`, `/reload`, `/help`, `/quit`.";
     assert!(ran.stderr.contains(none), "{}", ran.stderr);
     assert_eq!(
         ran.file("said"),
         "flags true wild\ncommand the sea false false\ninput tell me of the sea\ncommand  false false\ninput hi\n"
     );
     assert_eq!(ran.status, 64, "{}", ran.stderr);
+}
+
+const MESSENGER: &str = r#"
+export default function (pi: any) {
+  pi.registerCommand("say", { handler: async () => {
+    await pi.sendMessage({ customType: "note", content: "for both", display: true });
+    await pi.sendMessage({ customType: "secret", content: "for the model", display: false });
+  } });
+  pi.registerCommand("mark", { handler: async (args: string, ctx: any) => {
+    const [first] = ctx.sessionManager.getEntries();
+    pi.setLabel(first.id, "start");
+  } });
+  pi.registerTool({
+    name: "finish", description: "Ends the program", parameters: { type: "object", properties: {} },
+    execute: async (id: string, params: any, signal: any, onUpdate: any, ctx: any) => {
+      ctx.shutdown();
+      return "bye";
+    },
+  });
+}
+"#;
+
+#[test]
+fn messages_and_labels_of_extensions_are_in_the_tree_and_a_tool_may_end_the_program() {
+    let ran = Test::new()
+        .args(["run", "--no-journal", "-e", "kit.ts", "--allow", "finish"])
+        .file("kit.ts", MESSENGER)
+        .script("turns: [{text: hello}, {tool_calls: [{name: finish}]}, {text: all done}]")
+        .stdin("hi\n/say\n/mark\n/tree\nend it\nnever heard\n")
+        .run();
+    let shown = format!("{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.status, 0, "{shown}");
+    assert!(ran.stdout.contains("[note] for both\n"), "{shown}");
+    assert!(ran.stdout.contains("1 user: hi [start]\n"), "{shown}");
+    assert!(ran.stdout.contains(" note: for both\n"), "{shown}");
+    assert!(ran.stdout.contains(" secret\n"), "{shown}");
+    assert!(!shown.contains("for the model"), "{shown}");
+    assert!(ran.stdout.contains("all done"), "{shown}");
+    assert!(!shown.contains("never heard"), "{shown}");
 }
 
 #[test]
@@ -391,10 +430,10 @@ fn a_flag_that_no_script_has_is_refused() {
         (text.to_owned(), status)
     };
     let (text, status) = run(&["-e", "kit.ts"]);
-    assert!(text.contains("no script has a flag `paln`"), "{text}");
-    assert!(text.contains("there are `plan`, `mode`"), "{text}");
+    assert!(text.contains("unknown flag `paln`"), "{text}");
+    assert!(text.contains("available: `plan`, `mode`"), "{text}");
     assert_eq!(status, 64);
-    assert!(run(&[]).0.contains("no script has any"));
+    assert!(run(&[]).0.contains("no script registers a flag"));
 }
 
 #[test]
@@ -456,7 +495,7 @@ export default function (pi: any) {
     await ctx.waitForIdle();
     const first = ctx.sessionManager.getSessionId();
     await pi.setSessionName("first");
-    say(`tree ${(await ctx.navigateTree("1", { label: "begin" })).cancelled} ${ctx.sessionManager.getEntries().length}`);
+    say(`tree ${(await ctx.navigateTree("1", { label: "begin" })).cancelled} ${ctx.sessionManager.getBranch().length}`);
     say(`fork ${(await ctx.fork("2")).cancelled} ${ctx.sessionManager.getSessionId() !== first} ${ctx.sessionManager.getEntries().length}`);
     say(`new ${(await ctx.newSession()).cancelled} ${ctx.sessionManager.getEntries().length}`);
     blocks = true;
@@ -504,7 +543,7 @@ compacted in short
     );
     assert!(
         ran.stderr
-            .contains("nothing is changed: a session_before_switch hook does not want it"),
+            .contains("nothing was changed: a session_before_switch hook blocked it"),
         "{}",
         ran.stderr
     );
@@ -544,7 +583,7 @@ fn a_guard_does_not_get_a_module_of_another_folder() {
     assert!(ran.stdout.contains("own rules"), "{}", ran.stdout);
 }
 
-/// The worker runs where the event comes from, and a project may have a file of the same relative name there.
+/// The worker runs in the event's directory, where a project may have a file with the same relative name.
 #[test]
 fn a_relative_extension_is_not_that_of_the_directory_of_the_event() {
     let block = "export default (pi) => { pi.on('tool_call', () => ({ block: true, reason: 'my guard' })); };\n";
@@ -566,7 +605,7 @@ fn a_relative_extension_is_not_that_of_the_directory_of_the_event() {
     assert!(ran.stdout.contains("my guard"), "{}", ran.stdout);
 }
 
-/// A guard that asks its helper, and leaves the id of its worker.
+/// A guard that calls its helper, and records the id of its worker.
 const GUARD_WITH_HELPER: &str = "import os
 from tenterhook import deny, on
 from _rules import is_bad
@@ -578,7 +617,7 @@ def guard(event):
         return deny('the guard says no')
 ";
 
-/// Runs a session in which the agent runs a command, and then twice what the guard forbids. Returns what the tools answered.
+/// Runs a session in which the agent runs a command, and then twice a forbidden command. Returns the tool results.
 fn after(command: &str) -> (Ran, Vec<String>) {
     let test = Test::new();
     let folder = test.work().join("../config/hooks");

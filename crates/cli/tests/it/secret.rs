@@ -1,10 +1,10 @@
-//! A secret that a tool prints goes no further.
+//! A secret that a tool prints is not passed on.
 
 use std::fs;
 
 use crate::stage::Test;
 
-/// A token of the form that a service gives out, put together so that no file of the repository holds one.
+/// A token in a service's format, assembled here so that no file of the repository contains one.
 fn token() -> String {
     ["gh", "p_", "q7Zk2WvR9xT4bN6mJ1cH8dL5sP3fG0yAuEoI"].concat()
 }
@@ -60,13 +60,13 @@ fn a_secret_in_a_result_reaches_neither_model_nor_session_nor_journal_nor_screen
     );
 }
 
-/// Returns whether a text has a part of a secret that is long enough to be of use.
+/// Returns whether a text contains a usefully long part of a secret.
 fn has_part(text: &str, secret: &str) -> bool {
     let mut parts = secret.as_bytes().windows(10);
     parts.any(|part| text.contains(std::str::from_utf8(part).unwrap()))
 }
 
-/// Runs a session in which a tool prints a file, and returns what the model, the journal and the screen got.
+/// Runs a session in which a tool prints a file. Returns the texts that the model, the journal and the screen got.
 fn shown(credentials: &str, script: &str) -> Vec<(&'static str, String)> {
     let ran = Test::new()
         .args([
@@ -92,7 +92,7 @@ fn shown(credentials: &str, script: &str) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_token_at_a_size_limit_is_not_shown_in_part() {
-    // Wherever a text is cut, there is a token.
+    // There is a token at every place where the text may be cut.
     let line = format!("the token is {}\n", token());
     for count in [2_000, 20_000] {
         for (place, text) in shown(&line.repeat(count), SCRIPT) {
@@ -142,7 +142,7 @@ fn a_secret_in_the_name_of_a_file_reaches_neither_model_nor_journal() {
         format!("{{name: shell, arguments: {{cmd: touch {token}; ls}}}}"),
     ] {
         let script = format!("turns:\n  - tool_calls: [{call}]\n  - text: done\n");
-        // The user sees a call as the model made it.
+        // The user sees the call exactly as the model made it.
         let places = shown("", &script).into_iter();
         for (place, text) in places.filter(|(place, _)| *place != "screen") {
             assert!(!has_part(&text, &token), "{call}: {place}: {text}");

@@ -1,4 +1,4 @@
-//! A model behind an OpenAI-like service on loopback.
+//! A model service on loopback that is compatible with OpenAI's.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::stage::Test;
 /// One request: path, key, body.
 pub(crate) type Request = (String, String, Value);
 
-/// A service that gives prepared answers. It ends when it is dropped.
+/// A service that sends prepared answers. Dropping it ends it.
 pub(crate) struct Service {
     _runtime: Runtime,
     pub(crate) url: String,

@@ -60,7 +60,7 @@ fn a_hook_keeps_the_conversation_as_it_is() {
     assert_eq!(ran.stdout, "hi\n");
     assert!(
         ran.stderr
-            .ends_with("Not compacted: a pre_compact hook does not want the compaction: not now\n"),
+            .ends_with("Not compacted: a pre_compact hook blocked the compaction: not now\n"),
         "{}",
         ran.stderr
     );
@@ -240,7 +240,7 @@ fn an_unknown_command_is_no_prompt() {
         ran.all(),
         (
             "first\n",
-            "There is no command `/compct`; there are `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/model`, `/thinking`, `/label`, `/name`, `/hooks`, `/reload`, `/help`, `/quit`.\n",
+            "Unknown command `/compct`. Available: `/compact`, `/new`, `/resume`, `/fork`, `/tree`, `/model`, `/thinking`, `/label`, `/name`, `/hooks`, `/reload`, `/help`, `/quit`.\n",
             64
         )
     );

@@ -1,4 +1,4 @@
-//! `tenterhook snapshot`: what agents changed is taken back.
+//! `tenterhook snapshot`: changes of agents are undone.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::stage::{Ran, Test};
 
-/// A work tree and the data of its user.
+/// A work tree and its user's data folder.
 struct Home {
     folder: TempDir,
 }
@@ -85,7 +85,7 @@ fn a_turn_of_an_agent_is_listed_and_taken_back() {
     );
     assert_eq!(read(&home.tree().join("kept")).as_deref(), Some("after\n"));
     let undone = home.snapshot(["undo"]);
-    let expected = "Restored 2 files. `tenterhook snapshot reset 2` takes that back.\n  written kept\n  removed made\n";
+    let expected = "Restored 2 files. To undo this, run `tenterhook snapshot reset 2`.\n  written kept\n  removed made\n";
     assert_eq!(undone.all(), (expected, "", 0));
     assert_eq!(read(&home.tree().join("kept")).as_deref(), Some("before"));
     assert_eq!(read(&home.tree().join("made")), None);
@@ -105,7 +105,8 @@ fn a_person_keeps_a_state_and_goes_back_to_it() {
     assert_eq!(kept["checkpoint"], 1);
     fs::write(home.tree().join("a"), "two").unwrap();
     let refused = home.snapshot(["reset", "1"]);
-    let expected = "error: 1 file changed since: a\nhint: `--force` overwrites them, after a checkpoint of how they are now\n";
+    let expected = "error: 1 file changed since the checkpoint: a\n\
+                    hint: `--force` saves a checkpoint of their current state, then overwrites them\n";
     assert_eq!(refused.refusal(), (expected, 1));
     let report = home.snapshot(["reset", "1", "--force", "--json"]).json();
     assert_eq!(report["written"], Value::from(vec!["a"]));
@@ -118,7 +119,7 @@ fn wrong_calls_say_what_is_wrong() {
     for (args, error, status) in [
         (&["undo"][..], "error: there is nothing to undo\n", 1),
         (&["undo", "0"], "error: invalid value '0' for '[COUNT]'", 64),
-        (&["reset", "7"], "error: there is no checkpoint 7\n", 1),
+        (&["reset", "7"], "error: checkpoint 7 does not exist\n", 1),
         (&["reset", "x"], "error: invalid value 'x' for '<ID>'", 64),
         (&["restore"], "error: unrecognized subcommand 'restore'", 64),
     ] {
@@ -129,7 +130,7 @@ fn wrong_calls_say_what_is_wrong() {
     }
     let outside = Test::new().args(["snapshot", "list"]).run();
     let (stderr, status) = outside.refusal();
-    assert!(stderr.contains("is in no git work tree"), "{stderr}");
+    assert!(stderr.contains("is not in a git work tree"), "{stderr}");
     assert_eq!(status, 1);
     let missing = Test::new()
         .args(["snapshot", "list", "--dir", "missing"])

@@ -1,8 +1,8 @@
-//! Where hooks come from beside `--hooks`: the user's folder, and lines of the command line.
+//! The sources of hooks in addition to `--hooks`: the user's folder, and command lines in options.
 
 use crate::stage::{Ran, Test};
 
-/// A native hook that writes a word into `log`.
+/// A native hook that appends a word to `log`.
 fn logs(word: &str) -> String {
     format!("hooks: [{{name: {word}, event: user_prompt_submit, command: echo {word} >> log}}]")
 }
@@ -181,7 +181,7 @@ fn a_named_folder_has_to_be_there() {
     };
     assert_eq!(status, 64);
     assert!(
-        stderr.contains("`--config-dir` names `nowhere`, which is no folder"),
+        stderr.contains("`--config-dir` names `nowhere`, which is not a folder"),
         "{stderr}"
     );
 }
@@ -194,7 +194,7 @@ fn every_command_that_loads_hooks_reads_the_users_folder() {
         let folder = test.work().join("own/hooks.d");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("a.yaml"), deny).unwrap();
-        test.file("good.yaml", "hooks: []")
+        test.file("good.yaml", "hooks: [{event: turn_end, command: exit 0}]")
             .file("event.json", r#"{"tool_name": "shell"}"#)
             .args(["--config-dir", "own"])
             .run()
@@ -213,7 +213,7 @@ fn every_command_that_loads_hooks_reads_the_users_folder() {
     assert_eq!(
         checked.all(),
         (
-            "ok: `own/hooks.d/a.yaml`, `good.yaml`: 1 hook for 1 event, no problems.\n",
+            "ok: `own/hooks.d/a.yaml`, `good.yaml`: 2 hooks for 2 events, no problems.\n",
             "",
             0
         )
@@ -259,7 +259,7 @@ agents:
             .map(|hook| hook["handler"].as_str().unwrap().to_owned())
             .collect()
     };
-    // One for the agent `root`, one for agents without a name.
+    // One hook is for the agent `root`, one for agents without a name.
     assert_eq!(of("turn_start"), ["echo written", "add_date", "add_date"]);
     assert_eq!(
         of("tool_response_transform"),
@@ -267,7 +267,7 @@ agents:
     );
 }
 
-/// What a call names itself is in force, whatever was disabled.
+/// A source that the command line names is in force, even if it was disabled.
 #[test]
 fn a_disabled_file_that_a_call_names_is_in_force() {
     let deny = "hooks: [{event: pre_tool_use, command: 'echo no >&2; exit 2'}]";

@@ -1,4 +1,4 @@
-//! One run of the program in a folder of its own, with nothing of the user's environment but `PATH`.
+//! Runs the program in its own folder, with only `PATH` from the user's environment.
 
 use std::fs;
 use std::io::{BufReader, Read as _, Write as _};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long something may take that has to happen.
+/// The time limit for something that must happen.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A call of the program.
@@ -36,7 +36,7 @@ impl Test {
         Self::in_folder(folder)
     }
 
-    /// Makes a call in the folders of another one.
+    /// Creates a call in the folders of another call.
     pub(crate) fn in_folder(folder: TempDir) -> Self {
         Self {
             folder,
@@ -63,7 +63,7 @@ impl Test {
         self
     }
 
-    /// Writes an executable below the working directory.
+    /// Writes an executable into the working directory or a subfolder.
     pub(crate) fn executable(self, name: &str, text: &str) -> Self {
         let path = self.work().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -105,12 +105,12 @@ impl Test {
         self
     }
 
-    /// Sets how many descriptors the program may have open.
+    /// Limits the number of open descriptors of the program.
     pub(crate) fn descriptors(self, most: u32) -> Self {
         self.after(&format!("ulimit -n {most}"))
     }
 
-    /// Sets what a shell does before it becomes the program.
+    /// Sets a shell command that runs before the program, in the same process.
     pub(crate) fn after(mut self, prefix: &str) -> Self {
         self.prefix = Some(prefix.to_owned());
         self
@@ -129,7 +129,7 @@ impl Test {
         self.start().finish()
     }
 
-    /// Runs the program with its stdout going to that file.
+    /// Runs the program with its stdout redirected to a file.
     pub(crate) fn run_into(mut self, stdout: &str) -> Ran {
         self.stdout = Some(stdout.to_owned());
         self.run()
@@ -147,7 +147,7 @@ impl Test {
         (running, stdin)
     }
 
-    /// Returns the call and its folders, for who starts it otherwise.
+    /// Returns the command and its folders, for tests that start it themselves.
     pub(crate) fn into_command(self) -> (Command, TempDir) {
         (self.command(), self.folder)
     }
@@ -157,7 +157,7 @@ impl Test {
         let mut child = self.command().spawn().unwrap();
         if let Some(bytes) = &self.stdin {
             let mut stdin = child.stdin.take().unwrap();
-            // A program that refuses the call does not read what it is given.
+            // A program that refuses the call does not read its stdin.
             stdin.write_all(bytes).ok();
         }
         Running {
@@ -199,7 +199,7 @@ impl Test {
     }
 }
 
-/// Lets the program know nothing but the folders of the test.
+/// Sets an environment that has only the folders of the test.
 fn set_place(command: &mut Command, folder: &Path) {
     command
         .current_dir(folder.join("work"))
@@ -211,7 +211,7 @@ fn set_place(command: &mut Command, folder: &Path) {
         .env("TMPDIR", folder.join("tmp"));
 }
 
-/// The program at work.
+/// The running program.
 pub(crate) struct Running {
     child: Child,
     folder: TempDir,
@@ -222,12 +222,12 @@ impl Running {
         self.folder.path().join("work")
     }
 
-    /// Returns a folder or file beside the working directory.
+    /// Returns a folder or file next to the working directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Waits for a file of the working directory to hold a whole line, and returns the line.
+    /// Waits until a file in the working directory has a complete line, and returns the line.
     pub(crate) fn line_of(&self, name: &str) -> String {
         let path = self.folder.path().join("work").join(name);
         eventually(|| {
@@ -240,12 +240,12 @@ impl Running {
         })
     }
 
-    /// Returns what the program prints, while it prints it.
+    /// Returns the program's stdout, for reading while the program runs.
     pub(crate) fn stdout(&mut self) -> BufReader<ChildStdout> {
         BufReader::new(self.child.stdout.take().unwrap())
     }
 
-    /// Returns what is left of the messages of a program that ended.
+    /// Returns the remaining stderr of a program that has ended.
     pub(crate) fn stderr(&mut self) -> String {
         let mut text = String::new();
         let stderr = self.child.stderr.as_mut().unwrap();
@@ -253,7 +253,7 @@ impl Running {
         text
     }
 
-    /// Makes another call in the same folders, while the program is at work.
+    /// Creates another call in the same folders, while the program runs.
     pub(crate) fn beside<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenterhook"));
         command.args(args).stdin(Stdio::null());
@@ -265,7 +265,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Sends the program what Ctrl-C sends.
+    /// Sends the program the signal of Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.signal("INT");
     }
@@ -289,19 +289,20 @@ impl Running {
                 .args(["-KILL", &pid.to_string()])
                 .status()
                 .ok();
-            panic!("the program does not end");
+            let left = receiver.recv_timeout(PATIENCE);
+            panic!("the program does not end: {left:?}");
         });
         Ran::new(&output.unwrap(), folder)
     }
 }
 
-/// What a run of the program left.
+/// The result of a run of the program.
 #[must_use = "a run that nobody looks at tests nothing"]
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// What it printed, without what differs from run to run.
+    /// Its stdout, with placeholders for text that differs from run to run.
     pub(crate) stdout: String,
-    /// Its messages, without what differs from run to run.
+    /// Its stderr, with placeholders for text that differs from run to run.
     pub(crate) stderr: String,
     /// The exit status; -1 after a signal.
     pub(crate) status: i32,
@@ -322,7 +323,7 @@ impl Ran {
         }
     }
 
-    /// Makes another call in the same folders.
+    /// Creates another call in the same folders.
     pub(crate) fn again<'a>(self, args: impl IntoIterator<Item = &'a str>) -> Test {
         Test::in_folder(self.folder).args(args)
     }
@@ -338,7 +339,7 @@ impl Ran {
         (&self.stderr, self.status)
     }
 
-    /// Returns the one JSON object on stdout.
+    /// Returns the single JSON object on stdout.
     pub(crate) fn json(&self) -> Value {
         let value: Value = serde_json::from_str(&self.printed).unwrap_or_else(|error| {
             panic!("{error}: {}{}", self.printed, self.stderr);
@@ -347,7 +348,7 @@ impl Ran {
         value
     }
 
-    /// Returns a file of the working directory.
+    /// Returns the text of a file in the working directory.
     pub(crate) fn file(&self, name: &str) -> String {
         let path = self.path("work").join(name);
         fs::read_to_string(&path).unwrap_or_else(|error| {
@@ -360,12 +361,12 @@ impl Ran {
         })
     }
 
-    /// Returns the JSON values of a file of the working directory, one a line.
+    /// Returns the JSON values of a file in the working directory, one per line.
     pub(crate) fn lines(&self, name: &str) -> Vec<Value> {
         json_lines(&self.file(name))
     }
 
-    /// Returns a folder or file beside the working directory: `work`, `home`, `state`, `tmp`.
+    /// Returns one of the folders or files of the test: `work`, `home`, `state`, `tmp`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -378,7 +379,7 @@ pub(crate) fn json_lines(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 pub(crate) fn eventually<T>(mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -390,21 +391,21 @@ pub(crate) fn eventually<T>(mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Says whether a process is alive. One that nobody waited for is not.
+/// Returns whether a process is alive. A zombie process is not.
 pub(crate) fn is_alive(pid: &str) -> bool {
     let listed = Command::new("ps").args(["-o", "stat=", "-p", pid]).output();
     let state = String::from_utf8(listed.unwrap().stdout).unwrap();
     !state.trim().is_empty() && !state.trim().starts_with('Z')
 }
 
-/// Puts names in the place of what differs from run to run.
+/// Replaces text that differs from run to run with placeholders.
 fn stable(text: &str, folder: &Path) -> String {
     let text = text.replace(folder.to_str().unwrap(), "[DIR]");
     let lines: Vec<String> = text.split('\n').map(stable_line).collect();
     lines.join("\n")
 }
 
-/// Names the temporary folders and the durations of a line, with the blanks that line durations up.
+/// Replaces the temporary folders and the durations of a line, including the spaces that align durations.
 fn stable_line(line: &str) -> String {
     let mut parts: Vec<String> = line.split(" ms").map(str::to_owned).collect();
     let last = parts.len() - 1;

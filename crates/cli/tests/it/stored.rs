@@ -10,10 +10,10 @@ use crate::stage::{Ran, Test};
 
 const TALK: &str = "turns: [{text: hello, repeat: true}]";
 
-/// The variable that says how often the program is killed.
+/// The environment variable that sets how often the program is killed.
 const KILLS: &str = "TENTERHOOK_TEST_KILLS";
 
-/// Runs the agent on what is on stdin.
+/// Runs the agent on the lines of stdin.
 fn talk(stdin: &str) -> Test {
     Test::new()
         .args(["run", "--no-journal"])
@@ -21,13 +21,13 @@ fn talk(stdin: &str) -> Test {
         .stdin(stdin)
 }
 
-/// Goes on in the same folder.
+/// Runs the agent again in the same folder.
 fn again(ran: Ran, args: &[&str], stdin: &str) -> Test {
     let args = ["run", "--no-journal"].iter().chain(args).copied();
     ran.again(args).script(TALK).stdin(stdin)
 }
 
-/// Returns the files of sessions, the oldest first.
+/// Returns the session files, oldest first.
 fn files(home: &Path) -> Vec<PathBuf> {
     let folder = home.join(".local/share/tenterhook/sessions");
     let projects = fs::read_dir(folder).into_iter().flatten();
@@ -38,7 +38,7 @@ fn files(home: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the ids of sessions, the oldest first.
+/// Returns the session ids, oldest first.
 fn ids(ran: &Ran) -> Vec<String> {
     let files = files(&ran.path("home"));
     let ids = files
@@ -56,7 +56,7 @@ fn a_session_is_stored_and_gone_on_with() {
     let tree = "● 1 user: one\n● 2 assistant: hello\n● 3 user: two\n● 4 assistant: hello\n";
     assert_eq!(ran.stdout, format!("hello\n{tree}"));
     assert!(
-        ran.stderr.ends_with("goes on after 2 messages.\n"),
+        ran.stderr.ends_with(" with 2 messages.\n"),
         "{}",
         ran.stderr
     );
@@ -114,7 +114,7 @@ fn a_conversation_goes_from_session_to_session_and_in_them() {
     let (said, rest) = ran.stdout.split_once("● 1").unwrap();
     assert_eq!(
         said,
-        "hello\nhello\nThe conversation goes on at entry 3.\nYou said there: two\nhello\n"
+        "hello\nhello\nThe conversation continues at entry 3.\nYour message there: two\nhello\n"
     );
     let tree = " user: one\n● 2 assistant: hello\n○ 3 user: two\n○ 4 assistant: hello\n  \
                 ";
@@ -124,7 +124,7 @@ fn a_conversation_goes_from_session_to_session_and_in_them() {
         "{rest}"
     );
     assert!(
-        rest.contains(" is a copy up to entry 1.\nYou said there: one\n"),
+        rest.contains(" is a copy up to entry 1.\nYour message there: one\n"),
         "{rest}"
     );
     assert!(rest.ends_with(" is new.\n"), "{rest}");
@@ -166,14 +166,14 @@ fn a_command_that_a_hook_blocks_leaves_the_files_as_they_were() {
         .run();
     let refusals = ran
         .stderr
-        .matches("Nothing is changed: a session_before_")
+        .matches("Nothing was changed: a session_before_")
         .count();
     assert_eq!((refusals, ran.status), (3, 2), "{}", ran.stderr);
     assert_eq!(self::files(&ran.path("home")), files);
     assert_eq!(fs::read(&files[0]).unwrap(), before);
 }
 
-/// What a user does to a session, and what is said where a hook does not want it.
+/// A user's session commands, and the events whose hooks can block them.
 const PASSAGES: [(&str, &str); 5] = [
     ("/new", "session_before_switch"),
     ("/resume OTHER", "session_before_switch"),
@@ -206,14 +206,14 @@ const NATIVE_VETO: &str = "hooks:
     command: exit 2
 ";
 
-/// docker-agent documents two events that stop something of a session: both are of compactions.
+/// docker-agent documents two events that can stop a change of a session. Both are about compaction.
 fn docker_veto(event: &str) -> String {
     format!(
         "agents: {{root: {{model: \"scripted:script.yaml\", hooks: {{{event}: [{{type: command, command: exit 2}}]}}}}}}"
     )
 }
 
-// P20, O26: what a hook cancels leaves no trace.
+// P20, O26: a change that a hook cancels leaves no trace.
 #[test]
 fn what_a_hook_of_any_system_cancels_leaves_the_files_as_they_were_byte_by_byte() {
     let all = &PASSAGES[..];
@@ -263,7 +263,7 @@ fn what_a_hook_of_any_system_cancels_leaves_the_files_as_they_were_byte_by_byte(
                 ran.stderr
             );
         }
-        let refused = ran.stderr.matches("Nothing is changed: ").count()
+        let refused = ran.stderr.matches("Nothing was changed: ").count()
             + ran.stderr.matches("Not compacted: ").count();
         assert_eq!(refused, passages.len(), "{system}: {}", ran.stderr);
         assert!(contents() == before, "{system}: {}", ran.stderr);
@@ -276,17 +276,17 @@ fn what_is_not_there_is_refused_with_a_way_out() {
     assert_eq!(
         ran.refusal(),
         (
-            "error: no session of this folder is stored\nhint: leave `--resume` out to begin one, or name another \
-             folder with `--cwd DIR`\n",
+            "error: this folder has no stored session\nhint: start one without `--resume`, or name another folder with \
+             `--cwd DIR`\n",
             64
         )
     );
     let ran = talk("one\n/resume x\n/fork 9\n/new now\n").run();
     assert_eq!(ran.status, 64);
     for text in [
-        "Nothing is changed: there is no session `x` in `",
+        "Nothing was changed: there is no session `x` in `",
         "; `tenterhook sessions list` shows the sessions\n",
-        "Nothing is changed: the session has no entry `9`; `/tree` shows the entries\n",
+        "Nothing was changed: the session has no entry `9`; `/tree` shows the entries\n",
         "Expected `/new`\n",
     ] {
         assert!(ran.stderr.contains(text), "{}", ran.stderr);
@@ -337,14 +337,14 @@ fn what_was_not_written_to_its_end_is_said_and_a_damaged_line_is_named() {
     let whole = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{whole}{{\"id\"")).unwrap();
     let ran = again(ran, &["--resume"], "two\n").run();
-    let said = "warning: line 4 of the session's file was not written to its end; the 5 bytes of it are cut off\n";
+    let said = "warning: line 4 of the session's file is incomplete; its 5 bytes are cut off\n";
     assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
     assert_eq!((ran.stdout.as_str(), ran.status), ("hello\n", 0));
     fs::write(&file, format!("{whole}nonsense\n")).unwrap();
     let ran = again(ran, &["--resume"], "two\n").run();
     assert!(
         ran.stderr
-            .contains(".jsonl` is damaged in line 4, which is no entry: "),
+            .contains(".jsonl` is damaged in line 4, which is not a valid entry: "),
         "{}",
         ran.stderr
     );
@@ -382,7 +382,7 @@ fn a_prompt_whose_run_is_killed_is_not_lost() {
     );
 }
 
-/// Numbers that are spread evenly enough.
+/// A simple generator of evenly distributed numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -426,7 +426,7 @@ fn a_killed_session_is_gone_on_with_and_has_everything_that_was_saved() {
             .stdin(stdin);
         let mut running = test.start();
         if !is_last {
-            // Where the kill strikes is left to chance: some lines later, and a moment after that.
+            // The time of the kill is random: some lines later, and a moment after that.
             let mut lines = running.stdout().lines();
             for _ in 0..dice.below(8) {
                 lines.next();

@@ -18,7 +18,7 @@ const COLUMNS: u16 = 80;
 
 type Input = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// What a terminal answers by itself.
+/// The terminal's automatic answers to queries.
 struct Answers(Input);
 
 impl vt100::Callbacks for Answers {
@@ -38,7 +38,7 @@ impl vt100::Callbacks for Answers {
     }
 }
 
-/// What the terminal shows, and whether the program is still there.
+/// The terminal's screen, and whether the program is still running.
 struct Shown {
     parser: vt100::Parser<Answers>,
     is_over: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Sitting {
     child: Box<dyn Child + Send + Sync>,
     pub(crate) folder: TempDir,
     terminal: Box<dyn MasterPty + Send>,
-    /// How the terminal was set before.
+    /// The terminal's settings before the program started.
     settings: String,
 }
 
@@ -60,7 +60,7 @@ impl Sitting {
         Self::start_after(test, "")
     }
 
-    /// Starts the program after keys were pressed.
+    /// Starts the program after keys have been pressed.
     pub(crate) fn start_after(test: Test, keys: &str) -> Self {
         let (command, folder) = test.into_command();
         let mut builder = CommandBuilder::new(command.get_program());
@@ -125,7 +125,28 @@ impl Sitting {
             .unwrap();
     }
 
-    /// Waits until the terminal shows something, and returns all that it shows.
+    /// Changes the size of the terminal.
+    pub(crate) fn resize(&self, rows: u16, cols: u16) {
+        let mut shown = self.shown.0.lock().unwrap();
+        shown.parser.screen_mut().set_size(rows, cols);
+        let size = PtySize {
+            rows,
+            cols,
+            ..PtySize::default()
+        };
+        self.terminal.resize(size).unwrap();
+    }
+
+    /// Sends the program a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.process_id().unwrap().to_string();
+        let killed = std::process::Command::new("kill")
+            .args([&format!("-{name}"), &pid])
+            .status();
+        assert!(killed.unwrap().success());
+    }
+
+    /// Waits until the screen matches a condition, and returns the screen.
     pub(crate) fn until(&self, is_meant: impl Fn(&str) -> bool) -> String {
         let (shown, changed) = &*self.shown;
         let (shown, _) = changed
@@ -138,14 +159,14 @@ impl Sitting {
         screen
     }
 
-    /// Waits until the last line is a prompt with that text.
+    /// Waits until the last line is a prompt with this text.
     pub(crate) fn until_prompt(&self, text: &str) -> String {
         let line = format!("> {text}").trim_end().to_owned();
         self.until(|screen| screen.lines().last() == Some(line.as_str()))
     }
 
-    /// Waits until the last line is that question, and keys count as its answer: either the terminal keeps a line until
-    /// Enter, or the editor reads every key, Ctrl-C too.
+    /// Waits until the last line is this question and keys count as its answer: either the terminal buffers a line
+    /// until Enter, or the editor reads every key, including Ctrl-C.
     pub(crate) fn until_asked(&self, question: &str) -> String {
         let screen = self.until(|screen| screen.ends_with(question));
         crate::stage::eventually(|| {
@@ -156,13 +177,13 @@ impl Sitting {
         screen
     }
 
-    /// Answers a question, when its answer counts.
+    /// Answers a question as soon as keys count as its answer.
     pub(crate) fn answer(&self, question: &str, keys: &str) {
         self.until_asked(question);
         self.press(keys);
     }
 
-    /// Waits for the end; returns what the terminal shows then, and the exit status.
+    /// Waits for the end. Returns the final screen and the exit status.
     pub(crate) fn end(mut self) -> (String, u32, TempDir) {
         let status = self.child.wait().unwrap();
         assert_eq!(
@@ -232,7 +253,7 @@ turns:
     assert_eq!(sitting.end().1, 0);
 }
 
-/// Prints three lines and waits until somebody has seen them.
+/// Prints three lines and waits until the test has seen them.
 const TALKS: &str = "\
 turns:
   - tool_calls: [{name: shell, arguments: {cmd: \"printf 'one\\\\ntwo\\\\n\\\\033[2Jthree\\\\n'; until test -e go; do sleep 0.01; done\"}}]
@@ -280,16 +301,17 @@ fn what_a_hook_may_take_out_of_a_result_is_not_shown_before() {
 #[test]
 fn the_tree_of_a_session_is_shown_and_its_entries_complete_a_line() {
     let sitting = Sitting::start(run().script("turns: [{text: first}, {text: second}]"));
-    for text in ["one", "two"] {
+    for (text, answer) in [("one", "first"), ("two", "second")] {
         sitting.until_prompt("");
         sitting.press(&format!("{text}\r"));
+        // The prompt before the answer is still the last line for a moment.
+        sitting.until(|screen| screen.contains(answer));
     }
-    sitting.until(|screen| screen.contains("second"));
     sitting.until_prompt("");
     sitting.press("/tree 3\t");
     sitting.until_prompt("/tree 3");
     sitting.press("\r");
-    sitting.until(|screen| screen.contains("You said there: two"));
+    sitting.until(|screen| screen.contains("Your message there: two"));
     sitting.until_prompt("");
     sitting.press("/tree\r");
     insta::assert_snapshot!(sitting.until(|screen| screen.ends_with("second\n>")), @r"
@@ -299,8 +321,8 @@ fn the_tree_of_a_session_is_shown_and_its_entries_complete_a_line() {
     > two
     second
     > /tree 3
-    The conversation goes on at entry 3.
-    You said there: two
+    The conversation continues at entry 3.
+    Your message there: two
     > /tree
     ● 1 user: one
     ● 2 assistant: first
@@ -394,14 +416,15 @@ fn an_interrupt_ends_the_turn_and_the_session_goes_on() {
     sitting.press("again\r");
     sitting.until(|screen| screen.contains("back\n"));
     sitting.until_prompt("");
-    // A text is taken away first; then twice ends the session.
+    // The first Ctrl-C clears the text. Two more end the session.
     sitting.press("some text");
     sitting.until_prompt("some text");
     sitting.press("\u{3}");
     sitting.until_prompt("");
     sitting.press("\u{3}");
-    sitting
-        .until(|screen| screen.contains("Ctrl-C again ends the session") && screen.ends_with('>'));
+    sitting.until(|screen| {
+        screen.contains("Press Ctrl-C again or Ctrl-D to end the session") && screen.ends_with('>')
+    });
     sitting.press("\u{3}");
     let (_, status, folder) = sitting.end();
     assert_eq!(status, 130);
@@ -428,7 +451,7 @@ fn two_interrupts_within_a_run_end_the_session_in_good_order() {
     sitting.press("\u{3}");
     crate::stage::eventually(|| work.join("ending").exists().then_some(()));
     sitting.press("\u{3}");
-    sitting.until(|screen| screen.contains("The session ends when this has come to its end"));
+    sitting.until(|screen| screen.contains("The session ends after the current work"));
     std::fs::write(work.join("go"), "").unwrap();
     let (_, status, folder) = sitting.end();
     assert_eq!(status, 130);
@@ -459,7 +482,7 @@ fn lines_are_completed_remembered_and_may_be_several() {
     sitting.press("/hel\t");
     sitting.until_prompt("/help");
     sitting.press("\r");
-    sitting.until(|screen| screen.contains("goes on with a stored session"));
+    sitting.until(|screen| screen.contains("resumes a stored session"));
     sitting.until_prompt("");
     sitting.press("one\u{1b}\rtwo\r");
     sitting.until(|screen| screen.contains("first\n"));
@@ -473,21 +496,21 @@ fn lines_are_completed_remembered_and_may_be_several() {
     `/help` shows the commands; Ctrl-D ends the session.
     > /help
     /compact [INSTRUCTIONS]               summarises the conversation so far
-    /new                                  begins another session
-    /resume ID                            goes on with a stored session
-    /fork ENTRY                           copies the session up to an entry, and goes on in the copy
+    /new                                  starts a new session
+    /resume ID                            resumes a stored session
+    /fork ENTRY                           copies the session up to an entry and continues in the copy
     /tree                                 shows the entries, or goes to one of them
     /tree ENTRY [summary [INSTRUCTIONS]]
-    /model                                shows the models, or chooses the one that answers from now on
+    /model                                shows the models, or switches to another one
     /model NAME
     /model next
-    /thinking                             shows how much the model thinks, or chooses it
+    /thinking                             shows or sets how much the model thinks
     /thinking LEVEL
-    /label ENTRY [TEXT]                   labels an entry, or takes its label away
+    /label ENTRY [TEXT]                   labels an entry, or removes its label
     /name NAME                            names the session
     /hooks                                shows the hooks that are in force
-    /reload                               loads hooks, templates and skills anew
-    /help                                 shows this
+    /reload                               reloads hooks, templates and skills
+    /help                                 shows this help
     /quit                                 ends the session
     > one
     … two
@@ -532,7 +555,7 @@ fn an_interrupt_where_plain_lines_are_read_ends_the_session_when_it_comes_twice(
     );
     sitting.until_prompt("");
     sitting.press("half\u{3}");
-    sitting.until(|screen| screen.ends_with("Ctrl-C again ends the session; so does Ctrl-D.\n>"));
+    sitting.until(|screen| screen.ends_with("Press Ctrl-C again or Ctrl-D to end the session.\n>"));
     sitting.press("go\r");
     sitting.until(|screen| screen.ends_with("hello\n>"));
     sitting.press("\u{3}");
@@ -630,7 +653,7 @@ fn run_asks_once_what_to_do_with_approvals_of_another_repository() {
     std::fs::rename(approved.path("work/.git"), approved.path("work/x")).unwrap();
     let (command, mut folder) = approved.again([]).into_command();
     drop(command);
-    // Whoever keeps it so is not asked again.
+    // A user who chose to keep denying is not asked again.
     for answers in [&["\r"][..], &[]] {
         let sitting = displaced(folder);
         for answer in answers {
@@ -638,7 +661,10 @@ fn run_asks_once_what_to_do_with_approvals_of_another_repository() {
         }
         sitting.until_prompt("");
         sitting.press("go\r");
-        sitting.until(|screen| screen.contains("does not fit") && screen.ends_with("\n>"));
+        sitting.until(|screen| {
+            let after = screen.split_once("> go").map_or("", |(_, after)| after);
+            after.contains("does not apply here") && after.ends_with("\n>")
+        });
         sitting.press("\u{4}");
         let (screen, _, left) = sitting.end();
         assert!(!screen.contains("done"), "{screen}");
@@ -673,4 +699,59 @@ fn approvals_of_another_repository_that_are_accepted_are_in_force_at_once() {
     let (_, status, folder) = sitting.end();
     assert_eq!(status, 0);
     assert!(folder.path().join("ran").exists());
+}
+
+/// Starts the program at a terminal without SIGHUP, waits for the prompt, closes the terminal's other end, and waits
+/// for the end of the program.
+fn lose_the_terminal(test: Test) -> TempDir {
+    let (command, folder) = test.into_command();
+    let mut builder = CommandBuilder::new("/bin/sh");
+    builder.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    builder.arg(command.get_program());
+    builder.args(command.get_args());
+    builder.env_clear();
+    for (name, value) in command.get_envs() {
+        builder.env(name, value.unwrap());
+    }
+    if builder.get_env("TERM").is_none() {
+        builder.env("TERM", "xterm-256color");
+    }
+    builder.cwd(command.get_current_dir().unwrap());
+    let pair = native_pty_system().openpty(PtySize::default()).unwrap();
+    let mut child = pair.slave.spawn_command(builder).unwrap();
+    drop(pair.slave);
+    let mut output = pair.master.try_clone_reader().unwrap();
+    let mut keyboard = pair.master.take_writer().unwrap();
+    let mut shown = Vec::new();
+    let mut bytes = [0; 4096];
+    while !String::from_utf8_lossy(&shown).contains("> ") {
+        let count = output.read(&mut bytes).unwrap();
+        shown.extend(&bytes[..count]);
+        if String::from_utf8_lossy(&bytes[..count]).contains("\u{1b}[6n") {
+            keyboard.write_all(b"\x1b[1;1R").unwrap();
+        }
+    }
+    drop((output, keyboard, pair.master));
+    let mut killer = child.clone_killer();
+    let (ended, has_ended) = std::sync::mpsc::channel();
+    let waits = thread::spawn(move || {
+        child.wait().unwrap();
+        ended.send(()).unwrap();
+    });
+    if has_ended.recv_timeout(PATIENCE).is_err() {
+        killer.kill().unwrap();
+        waits.join().unwrap();
+        panic!("it still runs without its terminal");
+    }
+    waits.join().unwrap();
+    folder
+}
+
+#[test]
+fn a_session_ends_when_its_terminal_is_gone() {
+    for terminal in ["xterm-256color", "dumb"] {
+        let test = run().variable("TERM", terminal).script("turns: []");
+        let folder = lose_the_terminal(test.hooks(ENDED));
+        assert!(folder.path().join("work/ended").exists(), "{terminal}");
+    }
 }

@@ -1,5 +1,5 @@
-//! The life of an agent as the hooks of each system see it: one conversation for each document, with hooks on every event that the
-//! document has. What happened, and what the hooks were told of it, in order, are the golden files.
+//! An agent's life as the hooks of each system see it: one conversation for each hook system, with hooks on every
+//! event that the system documents. The golden files have the events and the hooks' inputs, in order.
 //!
 //! `cargo test -p tenterhook-cli --test it trace -- --nocapture` prints which event fires in which of them.
 
@@ -12,13 +12,13 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use tenterhook_dialects::{docker_agent, kodelet, kodelet_extension, morphix, operator, pi};
+use tenterhook_systems::{docker_agent, kodelet, morphix, operator, pi};
 
 use self::golden::golden;
 use self::play::{Play, Step};
 use crate::stage::Test;
 
-/// Writes a file somewhere below the folder of the test.
+/// Writes a file into the test's folder or a subfolder.
 fn place(test: Test, path: &str, content: &str) -> Test {
     let path = test.work().join("..").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -36,12 +36,12 @@ fn is_of_a_gateway(name: &str) -> bool {
     name.contains(':')
 }
 
-/// Two models, so that one may be chosen in the place of the other.
+/// Two models, so that the conversation can switch between them.
 const MODELS: &str = "models: {first: \"scripted:script.yaml\", second: \"scripted:second.yaml\", empty: \"scripted:empty.yaml\"}";
 
 // --- docker-agent -----------------------------------------------------------------------------
 
-/// Events whose hooks stand below a matcher.
+/// Events whose hooks are nested under a matcher.
 const MATCHED: [&str; 6] = [
     "tool_guard",
     "pre_tool_use",
@@ -51,8 +51,9 @@ const MATCHED: [&str; 6] = [
     "tool_response_transform",
 ];
 
-/// The main agent uses a tool, which fills the context, so it is compacted; it is spoken to while it works; it gives the helper a
-/// task that the helper does, and one that fails; the cap is reached, and it may go on.
+/// The main agent uses a tool that fills the context, so the context is compacted. It gets messages while it works.
+/// It gives the helper a task that succeeds and a task that fails. It reaches the limit of model calls and may
+/// continue.
 const DOCKER_SCRIPT: &str = "\
 turns:
   - text: I look first.
@@ -131,7 +132,7 @@ esac
 }
 
 fn kodelet_extension_program() -> String {
-    let names = quoted(kodelet_extension::EVENTS.iter().map(|event| event.name));
+    let names = quoted(kodelet::extension::EVENTS.iter().map(|event| event.name));
     format!(
         "#!/usr/bin/env python3
 import json, os, sys
@@ -205,7 +206,7 @@ turns:
   - summary: There was more.
 ";
 
-/// What a user does in a long day: prompts, commands of their own, other models, branches and sessions.
+/// A long day of a user: prompts, shell commands, other models, branches and sessions.
 const DAY: &[Step] = &[
     Step::Say("go"),
     Step::Say("!echo mine"),
@@ -250,7 +251,7 @@ fn the_life_of_an_agent_as_pi_has_it() {
     insta::assert_snapshot!("pi", golden(&played));
 }
 
-/// Returns what an object of Python shows of itself.
+/// A Python function that returns the public attributes of an event.
 const PUBLIC: &str = "
 def public(event):
     return {key: value for key, value in vars(event).items() if not key.startswith('_')}

@@ -1,4 +1,4 @@
-//! `tenterhook trust`, and what an untrusted hook means to the other commands.
+//! `tenterhook trust`, and the effect of untrusted hooks on the other commands.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ turns:
   - text: done
 ";
 
-/// A repository that brings an executable and a hook file.
+/// A repository with an executable hook and a hook file.
 fn repository() -> Test {
     let test = Test::new()
         .executable(".kodelet/hooks/guard", GUARD)
@@ -48,7 +48,7 @@ fn ran_hooks(ran: &Ran) -> String {
 
 const WITHHELD: &str = "\
 warning: 2 hooks of this project do not run: `log of .tenterhook/hooks.yaml` (untrusted), `guard of .kodelet/hooks` (untrusted)
-hint: look at them with `tenterhook trust --show`
+hint: review them with `tenterhook trust --show`
 ";
 
 #[test]
@@ -59,21 +59,20 @@ fn hooks_of_a_repository_run_once_they_are_approved() {
     let ran = ran.again(["trust", "--all"]).run();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(
-        ran.stdout
-            .ends_with("ok: 2 hooks approved; 0 left as it was.\n"),
+        ran.stdout.ends_with("Approved 2 hooks.\n"),
         "{}",
         ran.stdout
     );
     let ran = run(ran, &[]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
     assert_eq!(ran_hooks(&ran), "guarded\nlogged\n");
-    // Another version does not run: the approved one does.
+    // A changed version does not run; the approved version runs instead.
     let script = ran.path("work/.kodelet/hooks/guard");
     fs::write(&script, GUARD.replace("guarded", "evil")).unwrap();
     let ran = run(ran, &[]);
     assert!(
         ran.stderr.starts_with(
-            "warning: 1 hook is in force as it was approved, not as the project has it now: `guard of .kodelet/hooks` (its files changed)"
+            "warning: 1 approved hook differs from the project; its approved version is in force: `guard of .kodelet/hooks` (its files changed)"
         ),
         "{}",
         ran.stderr
@@ -124,7 +123,8 @@ fn a_file_that_is_named_is_its_users_to_answer_for() {
 fn an_untrusted_gate_denies_on_demand() {
     let ran = run(repository().args(["list"]).run(), &["--deny-untrusted"]);
     assert!(
-        ran.stderr.contains("what they may guard is denied"),
+        ran.stderr
+            .contains("operations that untrusted hooks may guard are denied"),
         "{}",
         ran.stderr
     );
@@ -146,7 +146,7 @@ fn what_changed_is_shown_as_a_difference() {
     let (text, rest) = ran.stdout.split_once("sha256").unwrap();
     assert_eq!(
         text,
-        "guard of .kodelet/hooks  changed, the approved version is in force\n  .kodelet/hooks/guard  changed, 79 bytes, "
+        "guard of .kodelet/hooks  changed; the approved version is in force\n  .kodelet/hooks/guard  changed, 79 bytes, "
     );
     assert!(
         rest.contains("    - echo guarded >> ran\n    + echo evil >> ran\n"),
@@ -170,15 +170,15 @@ fn each_hook_is_asked_for() {
         ran.stdout
     );
     assert!(
-        ran.stdout
-            .ends_with("ok: 1 hook approved; 1 left as it was.\n"),
+        ran.stdout.ends_with("Approved 1 hook; 1 not approved.\n"),
         "{}",
         ran.stdout
     );
     let ran = ran.again(["trust"]).run();
     assert_eq!(ran.status, 64);
     assert!(
-        ran.stderr.contains("nobody answers; nothing was approved"),
+        ran.stderr
+            .contains("stdin ended before an answer; nothing was approved"),
         "{}",
         ran.stderr
     );
@@ -192,20 +192,111 @@ fn each_hook_is_asked_for() {
 fn approvals_are_taken_back() {
     let ran = repository().args(["trust", "--all"]).run();
     let ran = ran.again(["trust", "--revoke", "guard"]).run();
-    assert_eq!(ran.all(), ("ok: 1 approval taken back.\n", "", 0));
+    assert_eq!(ran.all(), ("Revoked 1 approval.\n", "", 0));
     let ran = ran.again(["trust", "--revoke", "guard"]).run();
-    assert_eq!(ran.status, 64);
+    let expected = "\
+error: no approved hook has the name `guard`
+hint: approved here: `log`
+";
+    assert_eq!(ran.refusal(), (expected, 64));
     let ran = ran.again(["trust", "--revoke"]).run();
-    assert_eq!(ran.all(), ("ok: 1 approval taken back.\n", "", 0));
+    assert_eq!(ran.all(), ("Revoked 1 approval.\n", "", 0));
     assert_eq!(run(ran, &[]).stderr, WITHHELD);
+}
+
+const MENDED: &str = "\
+from tenterhook import deny, on
+@on('pre_tool_use', matcher='shell')
+def guard(event):
+    return deny('not today')
+";
+
+const FIRE: [&str; 7] = [
+    "fire",
+    "pre_tool_use",
+    "--tool",
+    "shell",
+    "--arg",
+    "cmd=ls",
+    "--no-journal",
+];
+
+#[test]
+fn an_approval_of_a_broken_script_warns_at_once() {
+    let test = Test::new().file(".tenterhook/hooks/guard.py", "import no_such_module\n");
+    let ran = test.args(["trust", "--all"]).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    for expected in [
+        "No module named 'no_such_module'",
+        "guard.py` is approved but cannot be loaded",
+        "approve it again with `tenterhook trust`",
+    ] {
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+    }
+    let whole = Test::new().file(".tenterhook/hooks/guard.py", "import no_such_module\n");
+    let broken = &whole.args(["trust", "--all", "--json"]).run().json()["broken"];
+    let message = broken[0]["problems"][0]["message"].as_str().unwrap();
+    assert!(message.contains("no_such_module"), "{broken}");
+    let good = Test::new().file(".tenterhook/hooks/guard.py", MENDED);
+    let ran = good.args(["trust", "--all"]).run();
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn a_script_that_was_approved_broken_and_mended_since_shows_the_approved_line_and_the_way_out() {
+    let path = ".tenterhook/hooks/guard.py";
+    let ran = Test::new()
+        .args(["trust", "--all"])
+        .file(path, "import no_such_module\n")
+        .run();
+    let ran = ran.again(FIRE).file(path, MENDED).run();
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    for expected in [
+        "the approved version of `guard.py` cannot be loaded, and the file has changed since: ModuleNotFoundError",
+        "1 | import no_such_module",
+        "approve the file as it is now: `tenterhook trust 'guard.py'`",
+        "hint: approve changed files with `tenterhook trust`",
+    ] {
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+    }
+    assert!(
+        !ran.stderr.contains("from tenterhook import"),
+        "{}",
+        ran.stderr
+    );
+    let ran = ran.again(["trust", "guard.py"]).run();
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let ran = ran.again(FIRE).run();
+    assert!(ran.stderr.contains("not today"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_executable_script_that_registers_hooks_is_told_apart_from_an_executable_hook() {
+    let script = format!("#!/usr/bin/env python3\n{MENDED}");
+    for (path, expected) in [
+        (
+            ".tenterhook/hooks/guard.py",
+            "must not be executable: run `chmod -x '",
+        ),
+        (".kodelet/hooks/guard.py", "belongs in `.tenterhook/hooks`"),
+    ] {
+        let ran = Test::new()
+            .args(["trust", "--all"])
+            .executable(path, &script)
+            .run();
+        let message = "the executable was called with `hook` to print the name of its event, but it ended with \
+                       exit status 1: ModuleNotFoundError: No module named 'tenterhook'";
+        assert!(ran.stderr.contains(message), "{path}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{path}: {}", ran.stderr);
+    }
 }
 
 #[test]
 fn a_name_that_no_hook_has_is_refused() {
     let ran = repository().args(["trust", "gaurd"]).run();
     let expected = "\
-error: this project brings no hook `gaurd`
-hint: it brings `log`, `guard`
+error: this project has no hook `gaurd`
+hint: available: `log`, `guard`
 ";
     assert_eq!(ran.refusal(), (expected, 64));
 }
@@ -216,7 +307,7 @@ fn a_name_that_several_hooks_have_approves_none_of_them() {
     let ran = test.args(["trust", "guard"]).run();
     let expected = "\
 error: `guard` is the name of 2 hooks
-hint: name one by its path: `[DIR]/work/.tenterhook/hooks/guard`, `[DIR]/work/.kodelet/hooks/guard`
+hint: give the path of one: `[DIR]/work/.tenterhook/hooks/guard`, `[DIR]/work/.kodelet/hooks/guard`
 ";
     assert_eq!(ran.refusal(), (expected, 64));
     let whole = ran.path("work").canonicalize().unwrap();
@@ -240,7 +331,7 @@ fn a_file_of_approvals_that_others_may_write_is_refused() {
         let refused = test.args(args.iter().copied()).run();
         let (stderr, status) = refused.refusal();
         assert!(
-            stderr.contains("can be written by others than you (mode 606)"),
+            stderr.contains("can be written by other users (mode 606)"),
             "{stderr}"
         );
         assert!(stderr.contains("chmod 600"), "{stderr}");
@@ -335,10 +426,36 @@ fn what_may_change_without_an_approval_is_noted() {
         .args(["trust", "--show", "--color", "never"])
         .run();
     for expected in [
-        "care: `make -fevil.mk` may run and read more than these files",
-        "care: `HOME=.`: programs load or run what it names",
+        "warning: `make -fevil.mk` may run and read more than these files",
+        "warning: `HOME=.`: programs load or run what it names",
         "evil.mk  new, 0 bytes",
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
+}
+
+#[test]
+fn a_plugins_hook_is_approved_and_revoked_by_the_name_that_list_prints() {
+    let test = Test::new().executable(".kodelet/plugins/org@repo/hooks/audit_logger", GUARD);
+    fs::create_dir(test.work().join(".git")).unwrap();
+    let ran = test.args(["trust", "org/repo/unknown"]).run();
+    assert_eq!(ran.status, 64, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("available: `org/repo/audit_logger`"),
+        "{}",
+        ran.stderr
+    );
+    let ran = ran.again(["trust", "org/repo/audit_logger"]).run();
+    assert_eq!(ran.all(), (ran.stdout.as_str(), "", 0));
+    assert!(ran.stdout.ends_with("Approved 1 hook.\n"), "{}", ran.stdout);
+    let ran = ran.again(["list"]).run();
+    assert!(
+        ran.stdout.contains("org/repo/audit_logger"),
+        "{}",
+        ran.stdout
+    );
+    let ran = ran
+        .again(["trust", "--revoke", "org/repo/audit_logger"])
+        .run();
+    assert_eq!(ran.all(), ("Revoked 1 approval.\n", "", 0));
 }

@@ -1,4 +1,4 @@
-//! Handlers that are functions of the host. A panic is a failure of the hook and stays in it.
+//! Handlers that are functions of the host. If a function panics, only its hook fails.
 
 use std::any::Any;
 use std::fmt;
@@ -8,32 +8,34 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tenterhook_protocol::{AnyEffect, AnyEvent, Effect, Event, Origin};
 
-use super::{Answer, Call, Handler, HandlerError, error_chain};
+use super::{Answer, AsyncHandler, Call};
+use crate::error::{HandlerError, error_chain};
 use crate::event_ref::EventRef;
 
-/// What a function on the caller's thread answers: an effect, no opinion, or a failure.
-pub type SyncAnswer = Result<Option<Box<AnyEffect>>, Box<HandlerError>>;
+/// What an inline function answers: an effect, no opinion (`None`), or a failure.
+pub type InlineAnswer = Result<Option<Box<AnyEffect>>, Box<HandlerError>>;
 
-/// A function that answers an event at once.
-pub trait SyncFunction: Any + Send + Sync + fmt::Debug {
-    /// Answers one event of `origin`; no opinion is `Ok(None)`.
+/// A function that answers an event immediately, on the caller's thread.
+pub trait InlineFunction: Any + Send + Sync + fmt::Debug {
+    /// Answers one event of `origin`. `Ok(None)` means no opinion.
     ///
     /// # Errors
-    /// When the function failed. The hook's failure policy then decides.
-    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> SyncAnswer;
+    /// Fails if the function fails. The hook's failure policy then decides.
+    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> InlineAnswer;
 }
 
-/// What a closure may return: an [`Effect`], nothing at all for no opinion, or a `Result` of one of them. An error is
-/// a failure of the hook, so it denies on a gate event unless the hook's policy says otherwise.
+/// What a closure may return: an [`Effect`], nothing (which means no opinion), or a `Result` of
+/// either. An error is a failure of the hook. On a gate event it denies, unless the hook's policy
+/// specifies otherwise.
 pub trait IntoEffect<E> {
     /// Returns the effect.
     ///
     /// # Errors
-    /// When the closure returned an error.
+    /// Fails if the closure returned an error.
     fn into_effect(self) -> Result<Effect<E>, BoxError>;
 }
 
-/// Any error of a closure.
+/// Any error that a closure may return.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl<E> IntoEffect<E> for Effect<E> {
@@ -54,8 +56,8 @@ impl<E, R: IntoEffect<E>, X: Into<BoxError>> IntoEffect<E> for Result<R, X> {
     }
 }
 
-/// Returns the answer of a closure.
-fn answer<E: Event>(returned: impl IntoEffect<E>) -> SyncAnswer {
+/// Converts the return value of a closure to an answer.
+fn answer<E: Event>(returned: impl IntoEffect<E>) -> InlineAnswer {
     match returned.into_effect() {
         Ok(effect) => Ok(effect.into_any()),
         Err(error) => Err(Box::new(HandlerError::Other {
@@ -64,12 +66,12 @@ fn answer<E: Event>(returned: impl IntoEffect<E>) -> SyncAnswer {
     }
 }
 
-/// Returns the failure of a function that got an event of another type than its own.
+/// Returns the error for a function that received an event of another type.
 #[cold]
 fn wrong_event<E: Event>(event: &dyn AnyEvent) -> HandlerError {
     HandlerError::Other {
         problem: format!(
-            "the function takes `{}` events and got `{}`",
+            "the function expects a `{}` event, but received `{}`",
             E::INFO.name,
             event.name()
         ),
@@ -77,9 +79,9 @@ fn wrong_event<E: Event>(event: &dyn AnyEvent) -> HandlerError {
 }
 
 /// A closure over the typed event.
-pub(crate) type Closure<E> = Arc<dyn Fn(&E, &Origin) -> SyncAnswer + Send + Sync>;
+pub(crate) type Closure<E> = Arc<dyn Fn(&E, &Origin) -> InlineAnswer + Send + Sync>;
 
-/// Makes a closure whose answer is ready to be folded.
+/// Wraps a function so that its return value is an answer.
 pub(crate) fn closure<E: Event, R: IntoEffect<E>>(
     function: impl Fn(&E, &Origin) -> R + Send + Sync + 'static,
 ) -> Closure<E> {
@@ -97,8 +99,8 @@ impl<E> fmt::Debug for Function<E> {
     }
 }
 
-impl<E: Event> SyncFunction for Function<E> {
-    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> SyncAnswer {
+impl<E: Event> InlineFunction for Function<E> {
+    fn call(&self, event: &dyn AnyEvent, origin: &Origin) -> InlineAnswer {
         match event.as_any().downcast_ref() {
             Some(event) => (self.closure)(event, origin),
             None => Err(Box::new(wrong_event::<E>(event))),
@@ -106,14 +108,15 @@ impl<E: Event> SyncFunction for Function<E> {
     }
 }
 
-/// A function in the form in which a dispatch of `E` calls it: a closure needs no look at the event's type.
+/// A function in the form that a dispatch of `E` calls. A closure needs no check of the event's
+/// type.
 pub(crate) enum TypedFunction<E> {
     Closure(Closure<E>),
-    Other(Arc<dyn SyncFunction>),
+    Other(Arc<dyn InlineFunction>),
 }
 
 impl<E: Event> TypedFunction<E> {
-    pub(crate) fn new(function: &Arc<dyn SyncFunction>) -> Self {
+    pub(crate) fn new(function: &Arc<dyn InlineFunction>) -> Self {
         let any: &dyn Any = &**function;
         match any.downcast_ref::<Function<E>>() {
             Some(function) => Self::Closure(Arc::clone(&function.closure)),
@@ -121,7 +124,7 @@ impl<E: Event> TypedFunction<E> {
         }
     }
 
-    pub(crate) fn call(&self, event: &E, origin: &Origin) -> SyncAnswer {
+    pub(crate) fn call(&self, event: &E, origin: &Origin) -> InlineAnswer {
         match self {
             Self::Closure(closure) => closure(event, origin),
             Self::Other(function) => function.call(event, origin),
@@ -150,7 +153,7 @@ impl<E, R, F> fmt::Debug for AsyncFunction<E, R, F> {
     }
 }
 
-impl<E, R, F> Handler for AsyncFunction<E, R, F>
+impl<E, R, F> AsyncHandler for AsyncFunction<E, R, F>
 where
     E: Event,
     R: IntoEffect<E> + 'static,
@@ -173,7 +176,7 @@ where
     }
 }
 
-/// A closure that is told of every event; what it returns is ignored.
+/// A closure that receives every event. Its return value is ignored.
 pub(crate) struct Subscriber<F> {
     function: F,
 }
@@ -190,7 +193,7 @@ impl<F> fmt::Debug for Subscriber<F> {
     }
 }
 
-impl<F: Fn(&EventRef) + Send + Sync> Handler for Subscriber<F> {
+impl<F: Fn(&EventRef) + Send + Sync> AsyncHandler for Subscriber<F> {
     fn kind(&self) -> &'static str {
         "subscriber"
     }
@@ -204,8 +207,8 @@ impl<F: Fn(&EventRef) + Send + Sync> Handler for Subscriber<F> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// It never waits, and it is told of cancelled dispatches too.
-    fn is_bounded(&self) -> bool {
+    /// It never waits, and it also receives events of cancelled dispatches.
+    fn enforces_deadline(&self) -> bool {
         true
     }
 }

@@ -1,23 +1,24 @@
-//! Many matchers tested at once: what a new subject costs does not grow with their number.
+//! Tests many matchers at once, so that the cost of a new subject does not grow with their number.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use regex::RegexSet;
+use super::pattern::{Pattern, PatternSet};
+use super::{Matcher, Test};
 
-use super::{Matcher, PATTERN_SIZE_LIMIT, Test};
-
-/// How many expressions are compiled into one automaton. Larger ones are faster to run and slower to make.
+/// The number of expressions that are compiled into one automaton. Larger automata run faster and
+/// take longer to compile.
 const PATTERNS_AT_ONCE: usize = 512;
 
-/// Where the matchers of a text stand.
+/// The positions of the matchers that look for the same text.
 type Positions = HashMap<Box<str>, Vec<usize>>;
 
-/// Matchers by what they look for, each known by its position.
+/// Matchers, indexed by what they look for. Each is identified by its position.
 #[derive(Debug, Default)]
 pub(crate) struct MatcherIndex {
     everything: Vec<usize>,
     words: Positions,
-    /// By length in bytes.
+    /// Prefixes, grouped by their length in bytes.
     prefixes: Vec<(usize, Positions)>,
     patterns: Vec<Patterns>,
 }
@@ -25,13 +26,13 @@ pub(crate) struct MatcherIndex {
 /// Expressions that are run together.
 #[derive(Debug)]
 struct Patterns {
-    /// `None` where they do not fit into one automaton; then each is run alone.
-    set: Option<RegexSet>,
-    members: Vec<(usize, Matcher)>,
+    /// `None` if the expressions do not fit into one automaton. Then each is run separately.
+    set: Option<PatternSet>,
+    members: Vec<(usize, Arc<Pattern>)>,
 }
 
 impl MatcherIndex {
-    /// Compiles matchers; each is known by its place among them.
+    /// Compiles matchers. Each is identified by its position in the iterator.
     pub(crate) fn new<'a>(matchers: impl IntoIterator<Item = &'a Matcher>) -> Self {
         let mut index = Self::default();
         let mut patterns = Vec::new();
@@ -47,7 +48,7 @@ impl MatcherIndex {
                     }
                 }
                 Test::Prefix(prefix) => index.add_prefix(prefix, position),
-                Test::Pattern(_) => patterns.push((position, matcher.clone())),
+                Test::Pattern(pattern) => patterns.push((position, Arc::clone(pattern))),
             }
         }
         let chunks = patterns.chunks(PATTERNS_AT_ONCE);
@@ -69,7 +70,8 @@ impl MatcherIndex {
         }
     }
 
-    /// Returns the positions of the matchers that match, lowest first. An event without a subject has the empty one.
+    /// Returns the positions of the matchers that match, in ascending order. An event without a
+    /// subject is matched like an empty string.
     pub(crate) fn select(&self, subject: Option<&str>) -> Vec<usize> {
         let subject = subject.unwrap_or_default();
         let mut selected = self.everything.clone();
@@ -88,37 +90,27 @@ impl MatcherIndex {
 }
 
 impl Patterns {
-    fn new(members: &[(usize, Matcher)]) -> Self {
-        let texts = members.iter().filter_map(|(_, matcher)| matcher.anchored());
-        let limit = PATTERN_SIZE_LIMIT.saturating_mul(members.len());
-        let set = regex::RegexSetBuilder::new(texts)
-            .dot_matches_new_line(true)
-            .size_limit(limit)
-            .build();
+    fn new(members: &[(usize, Arc<Pattern>)]) -> Self {
         Self {
-            set: set.ok(),
+            set: PatternSet::new(members.iter().map(|(_, pattern)| &**pattern)),
             members: members.to_vec(),
         }
     }
 
     fn select(&self, subject: &str, selected: &mut Vec<usize>) {
         if let Some(set) = &self.set {
-            // Most subjects match no expression, which is known sooner than which ones match.
-            if !set.is_match(subject) {
-                return;
-            }
-            let matched = set.matches(subject).into_iter();
+            let matched = set.matches(subject);
             let found = matched.filter_map(|at| self.members.get(at));
             selected.extend(found.map(|(position, _)| *position));
             return;
         }
         let matched = self.members.iter();
-        let matched = matched.filter(|(_, matcher)| matcher.matches(Some(subject)));
+        let matched = matched.filter(|(_, pattern)| pattern.is_match(subject));
         selected.extend(matched.map(|(position, _)| *position));
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "regex"))]
 mod tests {
     use proptest::prelude::*;
 

@@ -1,11 +1,11 @@
-//! Properties of folding: what no order, no latency and no addition may change.
+//! Properties of folding: results that must not depend on order, latency or additional hooks.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tenterhook::event::{PreCompact, ToolGuard};
-use tenterhook::{
-    AnyEffect, AnyOutcome, Decision, Engine, EventKind, Handling, HookId, OnError, Origin,
+use tenterhook_engine::event::{PreCompact, ToolGuard};
+use tenterhook_engine::{
+    AnyEffect, AnyOutcome, Decision, Engine, EventKind, Handler, HookId, OnError, Origin,
     Permission, fold,
 };
 
@@ -46,7 +46,7 @@ fn folded(effects: &[AnyEffect]) -> AnyOutcome {
     outcome
 }
 
-/// One gate of a dispatch: what it answers after how long, or that it fails, and its policy then.
+/// One gate of a dispatch: its answer and delay, or its failure and policy.
 #[derive(Debug, Clone)]
 struct Gate {
     turns: usize,
@@ -77,7 +77,7 @@ fn register(engine: &Engine, kind: EventKind, gates: &[Gate]) {
         let hook = spec(
             kind,
             &format!("gate {index}"),
-            Handling::Waiting(Arc::new(slow)),
+            Handler::Async(Arc::new(slow)),
         );
         engine.register(on_error(hook, gate.on_error));
     }
@@ -105,14 +105,11 @@ fn pre_tool_use(gates: &[Gate]) -> AnyOutcome {
 fn tool_guard(gates: &[Gate]) -> AnyOutcome {
     let engine = Engine::new();
     register(&engine, EventKind::ToolGuard, gates);
-    let event = ToolGuard {
-        tool_name: "shell".to_owned(),
-        ..ToolGuard::default()
-    };
+    let event = ToolGuard::new("shell");
     block_on(engine.dispatcher(Origin::default()).dispatch(event)).into_any()
 }
 
-/// Returns what a gate does to the permission by itself.
+/// Returns the effect of a gate on the permission if it is alone.
 fn weight(gate: &Gate) -> Permission {
     match (&gate.answer, gate.on_error) {
         (Ok(effect), _) => effect.permission.as_ref().unwrap().permission,
@@ -199,7 +196,7 @@ proptest! {
         prop_assert_eq!(guarded.permission, expected);
         let let_through = guarded.failures.iter().filter(|failure| failure.let_through).count();
         let lenient = gates.iter().filter(|gate| gate.answer.is_err() && gate.on_error != OnError::Block).count();
-        // What another gate denied was not let through by anyone.
+        // Nothing was let through if another gate denied.
         prop_assert_eq!(let_through, if expected == Permission::Deny { 0 } else { lenient });
     }
 }
@@ -216,7 +213,7 @@ fn context_keeps_configured_order_when_the_second_hook_is_faster() {
         engine.register(spec(
             EventKind::PreCompact,
             text,
-            Handling::Waiting(Arc::new(Slow { turns, answer })),
+            Handler::Async(Arc::new(Slow { turns, answer })),
         ));
     }
     let outcome = block_on(

@@ -1,11 +1,13 @@
-//! Functions of the host as hooks: what they may return, and what the host may say of them.
+//! Functions of the host as hooks: their return types and settings.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenterhook::event::{Custom, PermissionRequest, PreToolUse, ToolInputTransform, TurnStart};
-use tenterhook::{
+use tenterhook_engine::event::{
+    Custom, PermissionRequest, PreToolUse, ToolInputTransform, TurnStart,
+};
+use tenterhook_engine::{
     Decision, Effect, Engine, EventClass, JsonObject, Matcher, MemoryJournal, OnError, Origin,
     Phase, StopKind,
 };
@@ -21,7 +23,7 @@ async fn decide(engine: &Engine, cmd: &str) -> Decision {
     hooks.dispatch(shell_call(cmd)).await.decision()
 }
 
-/// Before, `patch_input` existed once for each event, and the compiler could not choose (E0034).
+/// `patch_input` used to exist once for each event, so the compiler could not choose (E0034).
 #[tokio::test]
 async fn a_closure_that_only_rewrites_compiles() {
     let engine = Engine::new();
@@ -92,10 +94,7 @@ async fn a_builder_gives_a_closure_a_name_a_matcher_a_phase_a_priority_and_a_pol
     let outcome = hooks.dispatch(shell_call("ls")).await;
     assert_eq!(outcome.decision(), Decision::Proceed);
     assert!(outcome.failures()[0].let_through);
-    let other = PreToolUse {
-        tool_name: "read_file".to_owned(),
-        ..PreToolUse::default()
-    };
+    let other = PreToolUse::new("read_file");
     assert!(hooks.dispatch(other).await.failures().is_empty());
 }
 
@@ -123,7 +122,7 @@ async fn every_closure_has_an_id_of_its_own() {
     );
 }
 
-/// Blocks the thread, as a host's function might on a lock or a file.
+/// Blocks the thread, as a host's function may do on a lock or a file.
 fn block() {
     std::thread::sleep(Duration::from_millis(60));
 }
@@ -171,7 +170,7 @@ fn custom(name: &str) -> Custom {
     Custom::gate(name.parse().unwrap())
 }
 
-/// Before, such a closure never ran, and nothing said so.
+/// Such a closure used to be ignored without an error.
 #[tokio::test]
 async fn a_closure_on_custom_events_hears_of_every_one() {
     let engine = Engine::new();
@@ -213,7 +212,7 @@ async fn matchers_look_at_the_subject_of_custom_events() {
         (custom("x-acme.deploy").subject("staging"), false),
         (custom("x-acme.rollback").subject("production"), true),
         (custom("x-acme.deploy"), false),
-        // The same once more: plans are kept per name and subject.
+        // Again, because plans are cached per name and subject.
         (custom("x-acme.deploy").subject("production"), true),
     ] {
         let case = format!("{event:?}");

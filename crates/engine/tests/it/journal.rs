@@ -1,14 +1,16 @@
-//! What the journal says of a dispatch.
+//! What the journal records about a dispatch.
 
 use std::sync::Arc;
 
-use tenterhook::event::{PreToolUse, TurnStart};
-use tenterhook::journal::{FORMAT_VERSION, JournalRecord, RunStatus};
-use tenterhook::{
-    Effect, Engine, EventKind, FileJournal, MemoryJournal, OnError, Origin, Permission,
+use serde_json::json;
+use tenterhook_engine::event::PreToolUse;
+use tenterhook_engine::journal::{DispatchRecord, FORMAT_VERSION, JournalRecord, RunStatus};
+use tenterhook_engine::{
+    AnyEffect, Decision, Effect, Engine, EventKind, MemoryJournal, Origin, Permission,
 };
 
-use crate::{command, on_error, shell_call};
+use crate::dispatching::answering;
+use crate::{shell_call, spec};
 
 #[tokio::test]
 async fn a_dispatch_writes_a_record_for_every_hook_and_one_for_itself() {
@@ -61,67 +63,6 @@ async fn a_dispatch_writes_a_record_for_every_hook_and_one_for_itself() {
 }
 
 #[tokio::test]
-async fn a_call_that_goes_through_because_a_hook_failed_is_in_the_journal() {
-    let journal = Arc::new(MemoryJournal::new());
-    let engine = Engine::builder().journal(journal.clone()).build();
-    engine.register(on_error(
-        command(EventKind::PreToolUse, "guard", "exit 1"),
-        OnError::Ignore,
-    ));
-    let outcome = engine
-        .dispatcher(Origin::default())
-        .dispatch(shell_call("ls"))
-        .await;
-    assert_eq!(outcome.decision().reason(), None);
-    let records = journal.take();
-    let [JournalRecord::Run(run), JournalRecord::Dispatch(dispatch)] = &records[..] else {
-        panic!("{records:?}")
-    };
-    assert!(run.let_through);
-    assert_eq!(
-        (run.status, run.cause.as_deref()),
-        (RunStatus::Failed, Some("exited with status 1"))
-    );
-    assert!(dispatch.failures[0].let_through && !dispatch.stopped);
-}
-
-#[tokio::test]
-async fn a_journal_file_holds_one_object_a_line_and_grows() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("deep/journal.jsonl");
-    for _ in 0..2 {
-        let journal = Arc::new(FileJournal::open(&path).unwrap());
-        let engine = Engine::builder().journal(journal.clone()).build();
-        engine.on(|_: &TurnStart| Effect::none().context("x"));
-        let hooks = engine.dispatcher(Origin::default());
-        for _ in 0..10 {
-            drop(hooks.dispatch(TurnStart::default()).await);
-        }
-        journal.close().unwrap();
-    }
-    let text = std::fs::read_to_string(&path).unwrap();
-    let records: Vec<JournalRecord> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(records.len(), 40);
-    assert!(
-        text.lines().all(|line| line.starts_with(r#"{"record":""#)),
-        "{text}"
-    );
-}
-
-#[tokio::test]
-async fn a_journal_that_cannot_be_opened_says_which() {
-    let dir = tempfile::tempdir().unwrap();
-    let error = FileJournal::open(dir.path()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        format!("cannot write the journal `{}`", dir.path().display())
-    );
-}
-
-#[tokio::test]
 async fn a_dropped_dispatch_is_recorded_as_such() {
     let journal = Arc::new(MemoryJournal::new());
     let engine = Engine::builder().journal(journal.clone()).build();
@@ -141,29 +82,49 @@ async fn a_dropped_dispatch_is_recorded_as_such() {
     );
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_journal_that_cannot_be_written_is_told_to_the_user_and_tried_again() {
-    let journal = Arc::new(FileJournal::open("/dev/full").unwrap());
+async fn what_a_host_adds_reaches_functions_and_the_journal() {
+    let journal = Arc::new(MemoryJournal::new());
     let engine = Engine::builder().journal(journal.clone()).build();
-    engine.on(|_: &TurnStart| ());
-    let hooks = engine.dispatcher(Origin::default());
-    let mut notices = Vec::new();
-    for _ in 0..1000 {
-        notices.extend(
-            hooks
-                .dispatch(TurnStart::default())
-                .await
-                .notices()
-                .to_vec(),
-        );
-        tokio::task::yield_now().await;
-    }
-    assert!(journal.close().is_err());
-    notices.extend(tenterhook::JournalSink::take_problem(&*journal));
-    let expected = "cannot write the journal `/dev/full`: ";
-    assert!(
-        notices.iter().any(|notice| notice.starts_with(expected)),
-        "{notices:?}"
+    engine
+        .hook("models")
+        .on_from(|event: &PreToolUse, origin: &Origin| {
+            match (event.extra.get("turn_id"), origin.extra.get("model")) {
+                (Some(turn), Some(model)) => Effect::deny(format!("{turn} of {model}")),
+                _ => Effect::none(),
+            }
+        });
+    let origin = Origin::default().with_extra("model", "gpt-5");
+    let outcome = engine
+        .dispatcher(origin)
+        .dispatch(shell_call("ls").with_extra("turn_id", 7))
+        .await;
+    assert_eq!(outcome.decision().reason(), Some("7 of \"gpt-5\""));
+    let records = journal.take();
+    let Some(JournalRecord::Dispatch(record)) = records.last() else {
+        unreachable!("a dispatch ends with its record: {records:?}")
+    };
+    let text = serde_json::to_string(record).unwrap();
+    assert!(text.contains(r#""extra":{"turn_id":7},"origin_extra":{"model":"gpt-5"}"#));
+    assert_eq!(
+        serde_json::from_str::<DispatchRecord>(&text).unwrap(),
+        *record
     );
+}
+
+#[tokio::test]
+async fn a_hook_that_rewrites_what_the_host_added_has_failed_and_denies() {
+    let engine = Engine::new();
+    let rewrite = json!({ "extra": { "turn_id": "forged" } });
+    let effect = AnyEffect {
+        rewrite: rewrite.as_object().cloned().unwrap(),
+        ..AnyEffect::default()
+    };
+    engine.register(spec(EventKind::PreToolUse, "forger", answering(effect)));
+    let outcome = engine
+        .dispatcher(Origin::default())
+        .dispatch(shell_call("ls").with_extra("turn_id", 7))
+        .await;
+    assert!(matches!(outcome.decision(), Decision::Stop { .. }));
+    assert!(outcome.rewritten().is_none());
 }

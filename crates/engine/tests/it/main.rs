@@ -1,4 +1,4 @@
-//! The engine through its public door.
+//! Tests of the engine's public interface.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,30 +6,27 @@
     reason = "a test stops at the first thing that is not as it should be"
 )]
 
-mod commands;
 mod dispatching;
 mod folding;
-#[cfg(unix)]
-mod fork_server;
 mod functions;
 mod journal;
+mod observing;
 mod registering;
-mod withholding;
+#[cfg(feature = "tracing")]
+mod spans;
+mod tool_call;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tenterhook::event::PreToolUse;
-use tenterhook::{
-    Answer, AnyEffect, Call, CommandHandler, EventKind, Handler, HandlerError, Handling, HookId,
-    HookSpec, Matcher, OnError, Origin, Permission, Phase, Source, native_policy,
+use tenterhook_engine::event::PreToolUse;
+use tenterhook_engine::{
+    Answer, AnyEffect, AsyncHandler, Call, EventKind, Handler, HandlerError, HookId, HookSpec,
+    Matcher, OnError, Permission, Phase, Source, native_policy,
 };
-use tenterhook_dialects::docker_agent::DockerAgent;
-use tenterhook_process::{Command, Program};
 
-/// Returns a hook of `kind` that answers with `handling`.
-pub(crate) fn spec(kind: EventKind, id: &str, handling: Handling) -> HookSpec {
+/// Returns a hook for `kind` with this handler.
+pub(crate) fn spec(kind: EventKind, id: &str, handling: Handler) -> HookSpec {
     HookSpec {
         event: Some(kind.into()),
         id: HookId::new(id),
@@ -38,7 +35,8 @@ pub(crate) fn spec(kind: EventKind, id: &str, handling: Handling) -> HookSpec {
         handling,
         phase: Phase::Main,
         priority: 0,
-        among: None,
+        order_within_layer: None,
+        hears_stops: false,
         timeout: Duration::from_secs(20),
         policy: native_policy(kind.info(), None),
         source: Source::CODE,
@@ -47,31 +45,21 @@ pub(crate) fn spec(kind: EventKind, id: &str, handling: Handling) -> HookSpec {
     }
 }
 
-/// Returns a native command hook of `kind`.
-pub(crate) fn command(kind: EventKind, id: &str, line: &str) -> HookSpec {
-    let handler = CommandHandler::new(
-        Command::new(Program::shell(line)),
-        line,
-        DockerAgent::native(),
-    );
-    spec(kind, id, Handling::Waiting(Arc::new(handler)))
-}
-
-/// The same hook with another failure policy.
+/// Returns the same hook with another failure policy.
 pub(crate) fn on_error(mut spec: HookSpec, on_error: OnError) -> HookSpec {
     let info = spec.event.as_ref().unwrap().info();
     spec.policy = native_policy(info, Some(on_error));
     spec
 }
 
-/// A handler that waits as many turns of the runtime as it was told, then answers what it was told.
+/// A handler that yields to the runtime a given number of times, and then gives a fixed answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Slow {
     pub(crate) turns: usize,
     pub(crate) answer: Result<AnyEffect, String>,
 }
 
-impl Handler for Slow {
+impl AsyncHandler for Slow {
     fn kind(&self) -> &'static str {
         "slow"
     }
@@ -93,33 +81,23 @@ impl Handler for Slow {
     }
 }
 
-/// A call of the tool `shell`.
+/// Returns a call of the tool `shell`.
 pub(crate) fn shell_call(cmd: &str) -> PreToolUse {
-    PreToolUse {
-        tool_use_id: "call_1".into(),
-        tool_name: "shell".to_owned(),
-        tool_input: json!({ "cmd": cmd, "cwd": "src" })
-            .as_object()
-            .unwrap()
-            .clone(),
-        ..PreToolUse::default()
-    }
+    PreToolUse::new("shell")
+        .with_tool_use_id("call_1")
+        .with_tool_input(
+            json!({ "cmd": cmd, "cwd": "src" })
+                .as_object()
+                .unwrap()
+                .clone(),
+        )
 }
 
-/// Returns an effect that only gives a permission.
+/// Returns an effect that only contains a permission.
 pub(crate) fn verdict(permission: Permission, reason: &str) -> AnyEffect {
     let mut effect = AnyEffect::default();
     effect.set_permission(permission, Some(reason.to_owned()));
     effect
-}
-
-/// An origin in a folder of its own.
-pub(crate) fn origin(dir: &std::path::Path) -> Origin {
-    Origin {
-        session_id: "s1".into(),
-        cwd: dir.to_owned(),
-        ..Origin::default()
-    }
 }
 
 #[test]

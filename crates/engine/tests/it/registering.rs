@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use tenterhook::event::{PreToolUse, SessionStart, TurnStart};
-use tenterhook::{
-    AnyEffect, Effect, Engine, EventKind, EventName, Handling, Layer, Origin, Phase, Scope, Source,
+use tenterhook_engine::event::{PreToolUse, SessionStart, TurnStart};
+use tenterhook_engine::{
+    AnyEffect, Effect, Engine, EventKind, EventName, Handler, Layer, Origin, Phase, Scope, Source,
 };
 
 use crate::{Slow, shell_call, spec};
 
-fn nothing() -> Handling {
-    Handling::Waiting(Arc::new(Slow {
+fn nothing() -> Handler {
+    Handler::Async(Arc::new(Slow {
         turns: 0,
         answer: Ok(AnyEffect::default()),
     }))
@@ -89,10 +89,8 @@ async fn hooks_of_a_workspace_or_session_fire_there_only() {
             calls.fetch_add(1, Ordering::Relaxed);
         });
     }
-    let origin = |workspace: Option<&str>, session: &str| Origin {
-        workspace: workspace.map(str::to_owned),
-        session_id: session.into(),
-        ..Origin::default()
+    let origin = |workspace: Option<&str>, session: &str| {
+        Origin::new(session, "").with_workspace(workspace.map(str::to_owned))
     };
     for (origin, expected) in [
         (origin(None, "s2"), 0),
@@ -211,7 +209,7 @@ proptest! {
                 hook.source = Source { layer: LAYERS[*layer], path: None, line: None };
                 engine.register(hook);
             }
-            let key = |hook: &tenterhook::RegisteredHook| (hook.phase, -hook.priority, hook.source.layer);
+            let key = |hook: &tenterhook_engine::RegisteredHook| (hook.phase, -hook.priority, hook.source.layer);
             engine.hooks().iter().map(key).collect::<Vec<_>>()
         };
         let ordered = order(&hooks);
@@ -228,10 +226,10 @@ async fn of_two_hooks_with_one_definition_the_first_runs() {
     for definition in [Some("a"), Some("a"), Some("b"), None, None] {
         let calls = Arc::clone(&calls);
         let hook = spec(EventKind::SessionStart, "x", nothing());
-        engine.register(tenterhook::HookSpec {
+        engine.register(tenterhook_engine::HookSpec {
             tools: None,
             definition: definition.map(str::to_owned),
-            handling: Handling::Sync(Arc::new(Counting { calls })),
+            handling: Handler::Inline(Arc::new(Counting { calls })),
             ..hook
         });
     }
@@ -247,8 +245,12 @@ struct Counting {
     calls: Arc<AtomicUsize>,
 }
 
-impl tenterhook::SyncFunction for Counting {
-    fn call(&self, _: &dyn tenterhook::AnyEvent, _: &Origin) -> tenterhook::SyncAnswer {
+impl tenterhook_engine::InlineFunction for Counting {
+    fn call(
+        &self,
+        _: &dyn tenterhook_engine::AnyEvent,
+        _: &Origin,
+    ) -> tenterhook_engine::InlineAnswer {
         self.calls.fetch_add(1, Ordering::Relaxed);
         Ok(None)
     }

@@ -1,16 +1,16 @@
-# The Python side of a fork server: imports what a script imports, compiles it, and forks a child for each run.
+# The Python side of a fork server: loads the modules that a script imports, compiles the script, and forks a child
+# for each run.
 #
-# Started as `python3 FLAGS -c THIS SCRIPT ARGS...` with a stream socket as standard input. On that socket the
-# server writes one report; afterwards each byte that comes over it carries the socket of one run. On the socket
-# of a run:
+# Started as `python3 FLAGS -c THIS SCRIPT ARGS...` with a stream socket as standard input. The server writes one
+# report to that socket. After that, each byte that it receives carries the socket of one run. On the socket of a run:
 #
 #   server -> engine   the process id of the child, four bytes
 #   engine -> child    standard input, output and error as descriptors, and where to run
 #   server -> engine   how the child ended: `E` or `S` and four bytes, the exit status or the signal
-#   engine closes it   the child is reaped; until then its process id belongs to nobody else
+#   engine closes it   the child is reaped; until then, its process id cannot be reused
 #
-# The script's own code never runs in the server. Only modules that are written in C are used here where that is
-# possible, so that a script finds little imported that it would not find in a process of its own.
+# The script's own code never runs in the server. Where possible, this file uses only modules that are written in C,
+# so that a script finds as few additional modules imported as possible.
 
 import sys
 
@@ -31,26 +31,26 @@ WORD = 4
 
 
 class Refused(Exception):
-    """Why this script cannot be run by a fork server; it runs in a process of its own then."""
+    """Why a fork server cannot run this script. The script then runs in a fresh process."""
 
 
 def number(value):
     return value.to_bytes(WORD, "little")
 
 
-# -- What the script needs ------------------------------------------------------------------------------------
+# -- Loading the script ---------------------------------------------------------------------------------------
 
 
 class Script:
     def __init__(self, argv):
         self.argv = argv
-        # Since 3.9 the interpreter makes the path of a script absolute, without tidying it up.
+        # Since 3.9, the interpreter makes the path of a script absolute, without normalizing it.
         written = argv[0]
         is_made_absolute = sys.version_info >= (3, 9)
         self.file = os.path.join(os.getcwd(), written) if is_made_absolute else written
         self.home = os.path.dirname(os.path.realpath(argv[0]))
         try:
-            # Before the text: a change between the two is seen as a change afterwards.
+            # `stat` comes before reading, so that a change between the two is noticed later.
             self.stat = os.stat(self.file)
             with open(self.file, "rb") as file:
                 self.source = file.read()
@@ -61,7 +61,7 @@ class Script:
         self.code = self.compile()
 
     def compile(self):
-        """Compiles without a word. A script with warnings or mistakes is compiled by each child, which shows them."""
+        """Compiles silently. If there are warnings or errors, each child compiles the script again and shows them."""
         import warnings
 
         with warnings.catch_warnings():
@@ -72,7 +72,7 @@ class Script:
                 return None
 
     def imports(self):
-        """Returns the modules that the script begins with, each with the names that it takes from them."""
+        """Returns the modules that the script imports at its start, each with the names that it imports from it."""
         import warnings
 
         with warnings.catch_warnings():
@@ -87,10 +87,10 @@ class Script:
 
 
 def collect(statements, found):
-    """Collects imports until a statement that could make a later one mean something else.
+    """Collects imports until a statement that could change the meaning of a later import.
 
-    After `sys.path.insert(...)` or `os.environ[...] = ...` an import may find or do something else than it would
-    here. Returns whether the end was reached.
+    For example, after `sys.path.insert(...)` or `os.environ[...] = ...`, an import may find another module than here.
+    Returns whether the end was reached.
     """
     for statement in statements:
         kind = type(statement).__name__
@@ -101,7 +101,7 @@ def collect(statements, found):
         elif kind == "ImportFrom" and not statement.level:
             found.append((statement.module, tuple(alias.name for alias in statement.names)))
         elif kind == "Try" and not statement.orelse and not statement.finalbody:
-            # The handlers do not run when the imports succeed, and an import that fails ends it all.
+            # The handlers do not run if the imports succeed. If an import fails, no further module is loaded.
             if not collect(statement.body, found):
                 return False
         elif not is_inert(statement, kind):
@@ -110,9 +110,9 @@ def collect(statements, found):
 
 
 def is_inert(statement, kind):
-    """Tells whether a statement leaves the imports after it alone."""
+    """Returns whether a statement cannot affect the imports after it."""
     if kind == "If":
-        # Such as `if TYPE_CHECKING`: what it imports is left to the script.
+        # Such as `if TYPE_CHECKING`. The script itself does these imports.
         return all(type(inner).__name__ in ("Import", "ImportFrom") for inner in statement.body + statement.orelse)
     if kind in ("FunctionDef", "AsyncFunctionDef"):
         return not statement.decorator_list
@@ -132,7 +132,7 @@ def site_folders():
 
 
 class Library:
-    """The folders that modules are loaded from ahead of time: the interpreter's own and the installed packages."""
+    """The folders from which modules are loaded ahead of time: the standard library and installed packages."""
 
     def __init__(self):
         self.standard = os.path.join(os.path.dirname(os.__file__), "")
@@ -145,7 +145,7 @@ class Library:
         return path.startswith(self.standard) and not self.is_installed(path)
 
     def has(self, name):
-        """Tells whether the top-level module of this name may be loaded ahead of time."""
+        """Returns whether the top-level module of this name may be loaded ahead of time."""
         if name in ("__main__", "antigravity", "this"):
             return False
         if name in sys.modules or name in sys.builtin_module_names or _imp.is_frozen(name):
@@ -160,7 +160,7 @@ class Library:
 
 
 def siblings(home):
-    """Returns the names that an import finds in the folder of the script before anything else."""
+    """Returns the names of the modules in the folder of the script, where an import looks first."""
     names = set()
     suffixes = (".py", ".pyc") + tuple(_imp.extension_suffixes())
     try:
@@ -175,7 +175,7 @@ def siblings(home):
 
 
 def preload(script, library, hidden):
-    """Imports what the script imports, up to the first module that only the script can import."""
+    """Imports the modules of the script, up to the first one that only the script may import."""
     for name, names in script.imports():
         top = name.split(".", 1)[0]
         if top in hidden or not library.has(top):
@@ -183,12 +183,12 @@ def preload(script, library, hidden):
         try:
             __import__(name, {"__name__": "__main__"}, {}, [n for n in names if n != "*"])
         except Exception:
-            # The script meets the same error in its own process.
+            # The script will get the same error in its own process.
             return
 
 
 def check(printed):
-    """Refuses what a forked child could not have in the same way as a fresh process."""
+    """Refuses modules that print or start threads, because a forked child would differ from a fresh process."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -210,7 +210,7 @@ def check(printed):
 
 def load(argv):
     if sys.version_info < (3, 8):
-        raise Refused("Python %d.%d is too old; 3.8 is the oldest" % sys.version_info[:2])
+        raise Refused("Python %d.%d is too old, expected 3.8 or newer" % sys.version_info[:2])
     if not hasattr(os, "waitid"):
         raise Refused("this Python has no `os.waitid`")
     script = Script(argv)
@@ -231,12 +231,12 @@ def load(argv):
     names = {name.split(".", 1)[0] for name in list(sys.modules) if name not in STARTED_WITH}
     shadowed = sorted(names & hidden)
     if shadowed:
-        raise Refused("`%s` beside the script has the name of a module of Python" % shadowed[0])
+        raise Refused("`%s` next to the script has the name of a Python module" % shadowed[0])
     return script, report(script, library, names, is_safe)
 
 
 def report(script, library, names, is_safe):
-    """Lists what the engine looks at before each run: a change of it makes what is loaded here stale."""
+    """Lists the files and folders that the engine checks before each run. If one changes, this server is outdated."""
     fields = [b"ready"]
 
     def watch(kind, path, stat=None):
@@ -274,7 +274,7 @@ def report(script, library, names, is_safe):
 
 
 def receive_with(socket, size, count):
-    """Receives bytes and the descriptors that came with them, at most so many of each."""
+    """Receives at most `size` bytes, with at most `count` descriptors."""
     data, messages, _, _ = socket.recvmsg(size, _socket.CMSG_SPACE(count * WORD), CLOSE_ON_EXEC)
     descriptors = []
     for level, kind, content in messages:
@@ -285,7 +285,7 @@ def receive_with(socket, size, count):
 
 
 def receive(conn):
-    """Takes the request of a run. Without a whole request there is no run."""
+    """Reads the request of a run. Exits if the request is incomplete."""
     data, descriptors = receive_with(conn, 1 << 16, 3)
     while len(data) < WORD or len(data) < WORD + int.from_bytes(data[:WORD], "little"):
         more = conn.recv(1 << 16)
@@ -299,7 +299,7 @@ def receive(conn):
 
 
 def place(conn):
-    """Puts this process where the request says."""
+    """Sets up the descriptors, the directory and `PWD` as requested."""
     descriptors, folder, pwd = receive(conn)
     conn.close()
     for target, descriptor in enumerate(descriptors):
@@ -315,7 +315,7 @@ def place(conn):
 
 
 def fresh_main(script):
-    """Makes the module that the script runs in, with the attributes that a fresh process gives it."""
+    """Makes the module in which the script runs, with the attributes that a fresh process gives it."""
     first = sys.modules["__main__"].__dict__
     main = type(sys)("__main__")
     main.__loader__ = _machinery.SourceFileLoader("__main__", script.file)
@@ -330,7 +330,7 @@ def fresh_main(script):
 
 
 def execute(script, main):
-    """Runs the script and returns its exit status, as the interpreter makes it."""
+    """Runs the script and returns its exit status, as the interpreter would compute it."""
     try:
         code = script.code
         if code is None:
@@ -341,7 +341,7 @@ def execute(script, main):
         return status_of(error.code)
     except BaseException as caught:
         error = caught
-    # Not inside the handler, or what a hook of the script raises would seem to have come of this.
+    # Outside the handler, so that an error of the script's own `excepthook` does not get this one as its context.
     return uncaught(error)
 
 
@@ -361,7 +361,7 @@ def status_of(code):
 
 def uncaught(error):
     kind, trace = type(error), error.__traceback__
-    # The frames of this file are not the script's.
+    # Leave out the frames of this file.
     while trace is not None and trace.tb_frame.f_globals is globals():
         trace = trace.tb_next
     error = error.with_traceback(trace)
@@ -404,7 +404,7 @@ def flush_streams():
 
 
 def let_go(loaded):
-    """Drops what the script made, so that files which it left open are written to their end."""
+    """Drops the objects that the script made, so that open files are flushed."""
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
             setattr(sys, name, None)
@@ -417,7 +417,7 @@ def let_go(loaded):
 
 
 def clear(module):
-    """Takes the names of a module away, in the order of the interpreter: those with one underscore first."""
+    """Clears the names of a module in the interpreter's order: names with one underscore first."""
     names = getattr(module, "__dict__", None)
     if type(names) is not dict:
         return
@@ -428,7 +428,7 @@ def clear(module):
 
 
 def finish(status, loaded):
-    """Ends like the interpreter does, but without taking the modules apart, which is what takes long."""
+    """Ends like the interpreter, but does not tear down all modules, because that takes long."""
     try:
         threading = sys.modules.get("threading")
         if threading is not None:
@@ -454,7 +454,7 @@ def finish(status, loaded):
 
 
 def child(server, conn):
-    """The forked process, from its first moment to its last."""
+    """Runs in the forked process, from its start to its end."""
     try:
         os.setpgid(0, 0)
         server.leave(conn)
@@ -472,7 +472,7 @@ def child(server, conn):
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(1)
-    # A process that the script forks comes back here too, and ends in the same way.
+    # A process that the script forks also returns here and ends in the same way.
     finish(execute(script, main), loaded)
 
 
@@ -497,7 +497,7 @@ class Server:
         _signal.set_wakeup_fd(self.waker, warn_on_full_buffer=False)
 
     def leave(self, conn):
-        """Takes the server out of a child: its descriptors and its signal handler."""
+        """Removes the server's descriptors and its signal handler from a child."""
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, self.old_handler or _signal.SIG_DFL)
         for other in list(self.running.values()) + [conn for _, conn in self.ended.values()]:
@@ -520,7 +520,7 @@ class Server:
     def accept(self):
         data, descriptors = receive_with(self.control, 1, 1)
         if not data:
-            # The engine is gone, or needs this server no longer.
+            # The engine has ended or does not need this server any more.
             os._exit(0)
         for descriptor in descriptors:
             self.fork(_socket.socket(fileno=descriptor))
@@ -534,7 +534,7 @@ class Server:
         if not pid:
             child(self, conn)
         try:
-            # Both sides do it, so that the group exists before anybody is told of it.
+            # Parent and child both do this, so that the group exists before the engine learns its id.
             os.setpgid(pid, pid)
         except OSError:
             pass
@@ -548,7 +548,7 @@ class Server:
             return False
 
     def look(self):
-        """Finds the children that ended, and leaves them unreaped."""
+        """Finds the children that have ended, without reaping them."""
         try:
             while os.read(self.wake, 512):
                 pass
@@ -584,7 +584,7 @@ def begin():
     os.close(nothing)
     is_safe = getattr(sys.flags, "safe_path", False) or sys.flags.isolated
     if not is_safe and sys.path and not sys.path[0]:
-        # What `-c` has put there. The folder of the script takes its place in each child.
+        # `-c` has added this entry. Each child adds the folder of the script instead.
         del sys.path[0]
     try:
         script, message = load(sys.argv[1:])

@@ -1,4 +1,4 @@
-//! One running interpreter: its start, what it said it depends on, and the children that it forks.
+//! One running interpreter: its start, the files that it depends on, and the children that it forks.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,57 +11,59 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use crate::launch::Launch;
+use crate::resolve::is_path;
+use crate::sys::{Entry, abandon, has_ended, send_with};
+use parking_lot::Mutex;
 use rustix::io::ioctl_fionbio;
 use rustix::process::Pid;
 
-use super::MAX_SERVERS;
-use crate::command::Launch;
-use crate::resolve::is_path;
-use crate::sys::{Entry, abandon, has_ended, send_with};
+/// How many servers one process may run at once. Further scripts run without a server.
+pub(super) const MAX_SERVERS: usize = 8;
 
-/// What the interpreter runs.
+/// The program that the interpreter runs.
 const PROGRAM: &str = include_str!("server.py");
 
-/// How long the start may take, with all the imports of the script.
+/// How long the start may take, including all imports of the script.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The longest report of a server that is read.
-const LONGEST_REPORT: usize = 4 << 20;
+/// The longest report of a server, in bytes.
+const MAX_REPORT: usize = 4 << 20;
 
-/// What is said of a report that is not one.
+/// The message for a malformed report.
 const UNREADABLE: &str = "the server's report cannot be read";
 
-/// How much of what a failed start has printed is shown.
-const LONGEST_COMPLAINT: usize = 2048;
+/// How many bytes of the output of a failed start are read.
+const MAX_COMPLAINT: usize = 2048;
 
-/// Servers that run now.
+/// How many servers are running.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Everything that makes one server another one: the program, the directory where that matters, and the environment.
+/// Everything that a server depends on: the program, the environment, and the directory if it matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) executable: PathBuf,
-    /// Where relative paths start.
+    /// The directory, if a relative path or a wrapper script depends on it.
     dir: Option<PathBuf>,
     env: BTreeMap<OsString, OsString>,
     pub(super) script: PathBuf,
 }
 
-/// Where one run takes place.
+/// Where one run happens.
 #[derive(Debug)]
 pub(super) struct Spot {
     pub(super) place: Place,
     pub(super) dir: PathBuf,
-    /// The value of `PWD`, which is no part of what a server depends on.
+    /// The value of `PWD`. It is kept apart because servers do not depend on it.
     pub(super) pwd: Option<OsString>,
 }
 
 impl Spot {
-    /// Returns where a launch would run, if it is one of a script after so many flags.
+    /// Returns where a launch runs. `flags` is the number of words before the script. Returns
+    /// `None` if the launch uses a shell or has no script.
     pub(super) fn of(launch: &Launch, flags: usize) -> Option<Self> {
         if launch.shell.is_some() {
             return None;
@@ -90,14 +92,15 @@ impl Spot {
     }
 }
 
-/// Tells whether a program is a script: one that chooses among several interpreters may look at the directory.
+/// Returns whether a program is a script. A script that selects one of several interpreters may
+/// depend on the directory.
 fn is_script(program: &Path) -> bool {
     let mut start = [0; 2];
     let read = fs::File::open(program).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == *b"#!"
 }
 
-/// What tells a file from what it was before.
+/// The state of a file, to notice changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,
@@ -116,19 +119,20 @@ impl Stamp {
     }
 }
 
-/// What a server has loaded, as far as it can change.
+/// The files and folders that a server has loaded, to notice changes.
 #[derive(Debug, Default)]
 struct Loaded {
-    /// The script, its modules, and the folders that modules were found in.
+    /// The script, its modules, and the folders in which modules were found.
     watched: Vec<(PathBuf, Stamp)>,
-    /// The folder of the script and others that anybody writes to, where a new file may take the place of a module.
+    /// The folder of the script and other folders outside the library. A new file there may replace
+    /// a module.
     homes: Vec<(PathBuf, Mutex<Stamp>)>,
-    /// Names of modules that no file in those folders may have.
+    /// The names of loaded modules. No file in `homes` may have one of these names.
     names: Vec<OsString>,
 }
 
 impl Loaded {
-    /// Reads the report of a server, fields with zero bytes between them.
+    /// Reads the report of a server. Its fields are separated by zero bytes.
     fn read(report: &[u8]) -> Result<Self, String> {
         let mut fields = report.split(|&byte| byte == 0).map(OsStr::from_bytes);
         let mut loaded = Self::default();
@@ -163,18 +167,19 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Tells whether everything is as it was when the server loaded it.
+    /// Returns whether nothing has changed since the server loaded it.
     fn is_fresh(&self) -> bool {
         let is_same = |(path, stamp): &(PathBuf, Stamp)| Stamp::of(path) == Some(*stamp);
         self.watched.iter().all(is_same) && self.homes.iter().all(|home| self.is_home_fresh(home))
     }
 
-    /// Tells whether the script would still import what is loaded. A log file beside the script changes nothing.
+    /// Returns whether the script would still import the loaded modules. A new log file next to the
+    /// script, for example, changes nothing.
     fn is_home_fresh(&self, (path, known): &(PathBuf, Mutex<Stamp>)) -> bool {
         let Some(now) = Stamp::of(path) else {
             return false;
         };
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = known.lock();
         if *known == now {
             return true;
         }
@@ -182,7 +187,7 @@ impl Loaded {
             return false;
         };
         let hides = |entry: io::Result<fs::DirEntry>| {
-            // What cannot be read may be a file that hides a module.
+            // An entry that cannot be read may be a file that hides a module.
             entry.map_or(true, |entry| {
                 let name = entry.file_name();
                 let stem = name.as_bytes().split(|&byte| byte == b'.').next();
@@ -199,44 +204,45 @@ impl Loaded {
 
 /// The right to run one more server.
 #[derive(Debug)]
-pub(super) struct Seat(());
+pub(super) struct ServerPermit(());
 
-impl Seat {
-    pub(super) fn take() -> Option<Self> {
+impl ServerPermit {
+    pub(super) fn acquire() -> Option<Self> {
         let more = |live| (live < MAX_SERVERS).then_some(live + 1);
         let taken = LIVE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         taken.is_ok().then_some(Self(()))
     }
 }
 
-impl Drop for Seat {
+impl Drop for ServerPermit {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// An interpreter that has loaded a script. It ends when this is dropped, and by itself when this process does.
+/// An interpreter that has loaded a script. It ends when this value is dropped, and by itself when
+/// this process ends.
 #[derive(Debug)]
 pub(super) struct Server {
     process: process::Child,
-    /// What the guard kills if this process is gone.
+    /// The server's line in the table of the guard, which kills it if this process ends.
     entry: Option<Entry>,
     control: UnixStream,
-    /// The socket of a child that was forked before it is needed.
+    /// The socket of a child that was forked ahead of time.
     idle: Mutex<Option<UnixStream>>,
     loaded: Loaded,
     pub(super) place: Place,
     pub(super) began: Instant,
-    _seat: Seat,
+    _permit: ServerPermit,
 }
 
 impl Server {
-    /// Starts a server and waits until it is ready. Blocks.
+    /// Starts a server and blocks until it is ready.
     pub(super) fn start(
         launch: &Launch,
         spot: Spot,
         flags: usize,
-        seat: Seat,
+        permit: ServerPermit,
     ) -> Result<Self, String> {
         let began = Instant::now();
         let (control, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
@@ -252,7 +258,7 @@ impl Server {
             loaded: Loaded::default(),
             place: spot.place,
             began,
-            _seat: seat,
+            _permit: permit,
         };
         let filled = server
             .entry
@@ -268,12 +274,13 @@ impl Server {
         Ok(server)
     }
 
-    /// Tells whether a run at this place finds here what it would load itself.
+    /// Returns whether the loaded files are still what a fresh process would load.
     pub(super) fn is_fresh(&self) -> bool {
         self.loaded.is_fresh()
     }
 
-    /// Tells whether the interpreter runs no more. Then the children that it has forked are of no use either.
+    /// Returns whether the interpreter has ended. Then the children that it has forked cannot be
+    /// used either.
     pub(super) fn has_ended(&self) -> bool {
         has_ended(&self.process)
     }
@@ -283,7 +290,7 @@ impl Server {
         self.idle().take()
     }
 
-    /// Asks for a child, and returns its socket before there is one.
+    /// Requests a child and returns its socket. Does not wait until the child exists.
     pub(super) fn fork(&self) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -291,17 +298,17 @@ impl Server {
         Ok(ours)
     }
 
-    /// Asks for the child of the next run.
+    /// Requests the child of the next run.
     pub(super) fn fork_ahead(&self) {
         let mut idle = self.idle();
         if idle.is_none() {
-            // The next run asks for itself then.
+            // If this fails, the next run requests its own child.
             *idle = self.fork().ok();
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Option<UnixStream>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> parking_lot::MutexGuard<'_, Option<UnixStream>> {
+        self.idle.lock()
     }
 }
 
@@ -311,7 +318,8 @@ impl Drop for Server {
     }
 }
 
-/// Starts the interpreter with its socket as standard input. What it prints until it is ready comes from the reader.
+/// Starts the interpreter with its socket as standard input. The returned reader has its output
+/// until it is ready.
 fn spawn(
     launch: &Launch,
     spot: &Spot,
@@ -342,12 +350,12 @@ fn spawn(
     Ok((reader, command.spawn()?))
 }
 
-/// Reads the report: its length in four bytes, then itself.
+/// Reads the report: its length in four bytes, then the report itself.
 fn report(control: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     fill(control, &mut length, deadline)?;
     let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
-    if length > LONGEST_REPORT {
+    if length > MAX_REPORT {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut report = vec![0; length];
@@ -373,9 +381,9 @@ fn fill(control: &mut UnixStream, mut buffer: &mut [u8], deadline: Instant) -> i
     Ok(())
 }
 
-/// Says why a server did not become ready, with the last line that it has printed.
+/// Describes why a server did not become ready, with the last line that it printed.
 fn failure(error: &io::Error, complaints: &mut io::PipeReader) -> String {
-    let mut printed = vec![0; LONGEST_COMPLAINT];
+    let mut printed = vec![0; MAX_COMPLAINT];
     let count = ioctl_fionbio(&*complaints, true).map_err(io::Error::from);
     let count = count
         .and_then(|()| complaints.read(&mut printed))

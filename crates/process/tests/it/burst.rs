@@ -100,7 +100,7 @@ async fn a_run_needs_no_descriptor_for_its_exit() {
     let limits = patient();
     let run = run(&command, b"", &limits);
     let hogging = async {
-        // The child has started when the first poll is over.
+        // After the first poll, the child has started.
         let hogs = hog_descriptors();
         tokio::time::sleep(Duration::from_millis(100)).await;
         hogs

@@ -1,4 +1,4 @@
-//! Children that are spoken to, and their end when their owner drops them.
+//! Companions, and their end when their owner drops them.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use tenterhook_process::Companion;
 
 use crate::support::{group_is_gone, pid_in, sh};
 
-/// Writes its process id, starts a child, and never looks at its input.
+/// Writes its process id, starts a child, and never reads its input.
 fn deaf(dir: &Path) -> String {
     let pid = dir.join("pid");
     let pid = pid.display();

@@ -8,7 +8,7 @@ use crate::support::{eventually, group_is_gone, patient, pid_in, processes, run,
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A run that should end at `limit` may take so much longer on a busy machine.
+/// How much longer a run with a limit may take on a busy machine.
 const SLACK: Duration = Duration::from_secs(15);
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! No file of this binary is forgotten.
+//! Checks that every file of this folder is part of the test binary.
 
 use std::fs;
 use std::path::Path;

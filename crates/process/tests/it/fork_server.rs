@@ -1,4 +1,4 @@
-//! Python scripts that a fork server runs, beside the same scripts in processes of their own.
+//! Python scripts that a fork server runs, compared with the same scripts in fresh processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use crate::support::{
     eventually, file, group_is_gone, is_alone, patient, pid_in, processes, run, within,
 };
 
-/// How long something may take that has to happen.
+/// How long an expected event may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the hooks of these tests read.
+/// The input of the hooks in these tests.
 const EVENT: &[u8] = "{\"text\": \"grüße\",\n\"number\": 7}\n".as_bytes();
 
-/// The interpreter itself: what is called `python3` may be a script that looks for it.
+/// The path of the interpreter itself, because `python3` may be a wrapper script.
 static PYTHON: LazyLock<String> = LazyLock::new(|| {
     let python = std::env::var("TENTERHOOK_INTERNAL__PYTHON").unwrap_or_else(|_| "python3".into());
     let output = std::process::Command::new(python)
@@ -31,7 +31,7 @@ static PYTHON: LazyLock<String> = LazyLock::new(|| {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 });
 
-/// Tests that have a server at once: one process has not more than eight.
+/// Limits how many tests have a server at the same time, because one process has at most eight.
 static TURNS: Semaphore = Semaphore::const_new(4);
 
 /// A script and its fork server.
@@ -55,7 +55,7 @@ impl Hook {
         }
     }
 
-    /// A script of this text, whose server is ready.
+    /// Writes a script and waits until its server is ready.
     async fn of(dir: &Path, text: &str) -> Self {
         fs::write(dir.join("hook.py"), text).unwrap();
         let hook = Self::new(dir, &["hook.py", "--fast", "ä b"]).await;
@@ -125,7 +125,7 @@ fn printed(finished: &Finished) -> String {
     finished.stdout.text().into_owned()
 }
 
-/// What of a run a caller sees.
+/// The parts of a run that a caller sees.
 fn seen(finished: &Finished) -> (End, String, String, bool) {
     (
         finished.end,
@@ -135,7 +135,7 @@ fn seen(finished: &Finished) -> (End, String, String, bool) {
     )
 }
 
-/// Leaves out where objects lie in memory.
+/// Removes memory addresses of objects.
 fn without_addresses(text: &str) -> String {
     let mut parts = text.split(" at 0x");
     let mut kept = parts.next().unwrap_or_default().to_owned();
@@ -598,7 +598,7 @@ time.sleep(300)
     assert_eq!(finished.end, End::TimedOut { killed: false });
     assert_eq!(printed(&finished), "began\n");
     group_is_gone(finished.pid).await;
-    // The server is none the worse for it.
+    // The server still works.
     assert_eq!(hook.fork_within(&limits).await.end, finished.end);
 }
 
@@ -618,7 +618,7 @@ while True:
     group_is_gone(finished.pid).await;
 }
 
-/// A script that says who it is in the file `pid` and then does not end.
+/// A script that writes its process id to the file `pid` and then never ends.
 const ENDLESS: &str = r"
 import os, time
 open('runs', 'a').write('run\n')
@@ -811,7 +811,8 @@ async fn a_server_that_does_not_answer_is_given_up() {
     eventually(|| (children_of(server) == 1).then_some(())).await;
     signal("-STOP", server);
     let limits = within(Duration::from_millis(200), Duration::ZERO);
-    // The child that was forked ahead needs no server to begin, but only a server can tell how it ended.
+    // The child that was forked ahead needs no server to start, but only the server can report how
+    // it ended.
     let first = hook.any(&limits).await;
     assert!(
         matches!(
@@ -825,7 +826,7 @@ async fn a_server_that_does_not_answer_is_given_up() {
     );
     fs::write(dir.path().join("hook.py"), "print('hello')").unwrap();
     assert_eq!(printed(&hook.cold().await), "hello\n");
-    // What is given up is killed, and need not agree.
+    // A server that is given up is killed; it does not have to cooperate.
     eventually(|| (server_in(dir.path()) != Some(server)).then_some(())).await;
 }
 
@@ -866,7 +867,7 @@ async fn an_edited_script_is_the_one_that_runs() {
     fs::write(dir.path().join("new.py"), "import json\nprint('sec0nd')").unwrap();
     fs::rename(dir.path().join("new.py"), dir.path().join("hook.py")).unwrap();
     assert_eq!(printed(&hook.any(&patient()).await.unwrap()), "sec0nd\n");
-    // Gone: the interpreter says so itself.
+    // Deleted: the interpreter itself reports that.
     fs::remove_file(dir.path().join("hook.py")).unwrap();
     assert_eq!(hook.cold().await.end, End::Exited(2));
 }
@@ -919,7 +920,7 @@ async fn a_new_file_beside_the_script_takes_the_place_of_a_module() {
     fs::write(dir.path().join("json.py"), "HERE = 1").unwrap();
     assert_eq!(printed(&hook.cold().await), "True\n");
     let before = hook.server.counts().forked;
-    // The new server does not load what the script would find beside it.
+    // The new server does not load modules that are next to the script.
     while hook.server.counts().forked == before {
         assert_eq!(printed(&hook.any(&patient()).await.unwrap()), "True\n");
     }
@@ -944,7 +945,7 @@ threading.Thread(target=time.sleep, args=(1,), daemon=True).start()
         ),
         (
             "import logging.config",
-            "`string` beside the script has the name of a module of Python",
+            "`string` next to the script has the name of a Python module",
         ),
     ];
     for (text, expected) in table {
@@ -1100,7 +1101,7 @@ async fn one_process_has_eight_servers_at_most() {
     }
     let ninth = server();
     let refused = ninth.warm(&command, PATIENCE).await;
-    assert_eq!(refused.unwrap_err(), "8 fork servers run already");
+    assert_eq!(refused.unwrap_err(), "8 fork servers are already running");
     let (cancel, limits) = (CancellationToken::new(), patient());
     let finished = ninth.run(&command, EVENT, &limits, &cancel).await.unwrap();
     assert_eq!(printed(&finished), "1\n");

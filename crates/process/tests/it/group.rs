@@ -131,7 +131,7 @@ async fn a_daemon_that_took_the_pipe_cannot_hold_the_run() {
         grace: SECOND / 10,
         ..limits(HeldPipe::Wait)
     };
-    // Its parent has ended too, so nothing tells where it comes from.
+    // Its parent has ended too, so nothing shows where it comes from.
     let line = "setsid -f sh -c 'echo $$ > pid; exec sleep 300'; sleep 300; true";
     let command = sh(line).working_dir(dir.path().to_path_buf());
     let finished = run(&command, b"", &limits).await;

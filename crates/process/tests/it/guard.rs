@@ -1,4 +1,4 @@
-//! What is left when the process that started children is killed, or ends: nothing.
+//! No children are left when the process that started them ends or is killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::support::{
 /// The folder of a process that starts children and is killed or ends.
 const DIR: &str = "TENTERHOOK_INTERNAL__OWNER";
 
-/// How a child of the owner is started, and the files in which process ids are then.
+/// How a child of the owner is started, and the files to which process ids are written.
 const KINDS: [(&str, &[&str]); 7] = [
     ("command", &["command.pid", "command.child.pid"]),
     ("released", &["released.pid"]),
@@ -27,7 +27,7 @@ const KINDS: [(&str, &[&str]); 7] = [
     ("forked", &["forked.pid", "forked.child.pid", "server.pid"]),
 ];
 
-/// A line that writes its process id and that of a child in the background, and never ends.
+/// A line that writes its process id and the id of a child in the background, and never ends.
 fn endless(name: &str) -> String {
     format!(
         "trap '' TERM; sleep 300 & {}; {}; while :; do sleep 300; done",
@@ -55,7 +55,7 @@ if os.path.exists('again'):
     time.sleep(300)
 ";
 
-/// Starts a child of a kind and goes on while it lives.
+/// Starts a child of a kind and continues while it lives.
 async fn start(kind: &str, dir: &Path) {
     let cancel = CancellationToken::new();
     let placed = |line: &str| sh(line).working_dir(dir.to_owned());
@@ -155,7 +155,7 @@ async fn after_kill_9_nothing_that_was_started_is_alive() {
     }
 }
 
-/// Returns those of the processes that are alive.
+/// Returns the processes that are alive.
 fn alive(pids: &[u32]) -> Vec<u32> {
     let all = processes();
     let is_alive = |pid: &&u32| all.iter().any(|one| one.pid == **pid && one.state != 'Z');
@@ -210,12 +210,12 @@ fn the_guard_has_a_session_of_its_own_and_holds_no_output_of_its_owner() {
         let low_descriptors = || {
             let files = fs::read_dir(format!("/proc/{guard}/fd")).unwrap();
             let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-            // A shell can close no others. Those that this process has inherited may be among them.
+            // A shell can close no other descriptors. Inherited ones may be among them.
             let mut names: Vec<_> = names.filter(|name| name.len() == 1).collect();
             names.sort();
             names
         };
-        // It is `setsid` first, then the shell, which closes what this process was started with.
+        // The guard is first `setsid`, then the shell, which closes the inherited descriptors.
         eventually(|| {
             let stat = fs::read_to_string(format!("/proc/{guard}/stat")).unwrap();
             let session = stat.rsplit_once(')').unwrap().1.split(' ').nth(4).unwrap();

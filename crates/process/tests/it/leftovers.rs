@@ -25,7 +25,7 @@ impl Belongings {
             threads: entries("/proc/self/task"),
             children: processes()
                 .iter()
-                // The guard stays: there is one for the whole process.
+                // The guard stays, because there is one for the whole process.
                 .filter(|process| process.parent == me && !is_guard(process.pid))
                 .count(),
         }

@@ -1,4 +1,4 @@
-//! Runs real children and looks at what is left of them.
+//! Runs real children and checks what they leave behind.
 
 #![cfg(unix)]
 #![expect(

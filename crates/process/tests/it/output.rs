@@ -1,6 +1,8 @@
-//! What is kept of what a child prints.
+//! Which parts of a child's output are kept.
 
-use tenterhook_process::{Capture, End, Limits};
+use std::sync::Mutex;
+
+use tenterhook_process::{CancellationToken, Capture, End, Limits};
 
 use crate::support::{patient, run, sh};
 
@@ -29,7 +31,7 @@ async fn a_flood_of_200_mb_is_read_to_its_end_in_bounded_memory() {
     assert_eq!(finished.stdout.omitted, 200_000_010 - 1500);
     assert!(finished.stdout.head().starts_with(b"begin\n\0"));
     assert!(finished.stdout.tail().ends_with(b"\0end\n"));
-    // The end of a text begins with a whole word, and the line of zeros has none.
+    // The tail starts with a whole word, and the line of zeros has none.
     let text = finished.stdout.text();
     assert!(text.ends_with("\0\n[... 199999010 bytes omitted ...]\n"));
 }
@@ -68,4 +70,28 @@ async fn output_in_many_small_pieces_is_whole() {
     let text = finished.stdout.text();
     let numbers = text.lines().map(|line| line.parse::<usize>().unwrap());
     assert!(numbers.eq(0..2000));
+}
+
+#[tokio::test]
+async fn whole_lines_are_shown_as_they_become_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = dir.path().join("gate");
+    let command = sh(
+        "printf 'a\nb'; until test -e gate; do sleep 0.01; done; echo c; echo no line >&2; exit 2",
+    )
+    .working_dir(dir.path().to_owned());
+    let shown = Mutex::new(Vec::new());
+    let on_output = |lines: &[u8]| {
+        shown.lock().unwrap().push(lines.to_vec());
+        // The child continues only after its first line was reported.
+        std::fs::write(&gate, "").unwrap();
+    };
+    let cancel = CancellationToken::new();
+    let finished = command
+        .run_with_output(b"", &patient(), &cancel, &on_output)
+        .await
+        .unwrap();
+    assert_eq!(finished.end, End::Exited(2));
+    assert_eq!(finished.stdout.text(), "a\nbc\n");
+    assert_eq!(*shown.lock().unwrap(), [b"a\n".to_vec(), b"bc\n".to_vec()]);
 }

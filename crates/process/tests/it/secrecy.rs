@@ -1,4 +1,4 @@
-//! Arguments and values of variables may be secret; no message repeats them.
+//! No message repeats arguments or values of variables, because they may be secret.
 
 use tenterhook_process::{Command, Program, Slots};
 

@@ -1,4 +1,4 @@
-//! Which program is started, in which surroundings, and why none is.
+//! Which program is started, in which environment, and why a start fails.
 
 use std::ffi::OsString;
 use std::fs;

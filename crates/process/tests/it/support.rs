@@ -1,4 +1,4 @@
-//! What several modules need: commands, waiting, and a look at the processes of the system.
+//! Helpers for several modules: commands, waiting, and information about processes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use tenterhook_process::{CancellationToken, Command, Finished, Limits, Program, SpawnError};
 
-/// How long something may take that has to happen.
+/// How long an expected event may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Marks the process that runs one test alone.
+/// The variable that marks a process that runs one test alone.
 const ALONE: &str = "TENTERHOOK_INTERNAL__ALONE";
 
 pub(crate) fn sh(line: &str) -> Command {
     Command::new(Program::shell(line))
 }
 
-/// Limits that only a hanging child meets.
+/// Limits that only a hanging child reaches.
 pub(crate) fn patient() -> Limits {
     Limits {
         timeout: PATIENCE,
@@ -53,7 +53,7 @@ pub(crate) fn file(dir: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
     path
 }
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 pub(crate) async fn eventually<T>(mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -106,7 +106,7 @@ pub(crate) fn processes() -> Vec<Process> {
         .collect()
 }
 
-/// Says whether a process is the guard of some process of ours.
+/// Returns whether a process is the guard of a test process.
 pub(crate) fn is_guard(pid: u32) -> bool {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     words.ends_with(b"\0tenterhook-guard\0")
@@ -127,7 +127,7 @@ pub(crate) async fn guard_of(owner: u32) -> u32 {
 fn process(dir: &Path) -> Option<Process> {
     let pid = dir.file_name()?.to_str()?.parse().ok()?;
     let stat = fs::read_to_string(dir.join("stat")).ok()?;
-    // The name in parentheses may hold anything, even parentheses.
+    // The name in parentheses may contain anything, even parentheses.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     Some(Process {
         pid,
@@ -137,7 +137,7 @@ fn process(dir: &Path) -> Option<Process> {
     })
 }
 
-/// Runs the test of this name in a process of its own, with at most so many descriptors. Returns
+/// Runs the test of this name in a separate process, with a limited number of descriptors. Returns
 /// whether this is that process.
 pub(crate) fn is_alone(test: &str, descriptors: u32) -> bool {
     if std::env::var_os(ALONE).is_some() {

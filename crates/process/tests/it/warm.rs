@@ -4,14 +4,14 @@ use std::fs;
 use std::time::Duration;
 
 use tenterhook_process::{
-    CancellationToken, Command, Early, End, Finished, Limits, MOST_WAITING, Prewarmed, WarmCounts,
+    CancellationToken, Command, End, Finished, Limits, MAX_WAITING, Prewarmed, WarmCounts,
 };
 
 use crate::support::{
     alive_in_group, eventually, file, group_is_gone, patient, pid_in, run, sh, within,
 };
 
-/// Waits until an instance waits; another test may have all places for a while.
+/// Waits until an instance is waiting. Other tests may use all places for a while.
 async fn ready(warm: &Prewarmed, command: &Command) {
     eventually(|| {
         warm.arm(command);
@@ -192,81 +192,19 @@ async fn whoever_drops_it_ends_the_instance_with_its_group() {
 #[tokio::test]
 async fn no_more_than_a_few_instances_wait() {
     let command = sh("cat");
-    let all: Vec<Prewarmed> = (0..MOST_WAITING + 3).map(|_| Prewarmed::new()).collect();
+    let all: Vec<Prewarmed> = (0..MAX_WAITING + 3).map(|_| Prewarmed::new()).collect();
     let is_ready = || all.iter().filter(|warm| warm.is_ready()).count();
     // Other tests of this process have instances too.
     eventually(|| {
         for warm in &all {
             warm.arm(&command);
         }
-        (is_ready() >= MOST_WAITING / 2).then_some(())
+        (is_ready() >= MAX_WAITING / 2).then_some(())
     })
     .await;
-    assert!(is_ready() <= MOST_WAITING);
+    assert!(is_ready() <= MAX_WAITING);
     for warm in &all {
         let finished = run_warm(warm, &command, b"x", &patient()).await;
         assert_eq!(finished.stdout.text(), "x");
     }
-}
-
-#[tokio::test]
-async fn an_answer_is_there_before_the_exit_and_the_exit_is_told_later() {
-    let dir = tempfile::tempdir().unwrap();
-    let command = sh("cat >/dev/null; echo log; echo answer; read go < gate; exit 3")
-        .working_dir(dir.path().to_owned());
-    run(
-        &sh("mkfifo gate").working_dir(dir.path().to_owned()),
-        b"",
-        &patient(),
-    )
-    .await;
-    let until = |printed: &[u8]| printed.ends_with(b"answer\n");
-    let cancel = CancellationToken::new();
-    let early = command
-        .run_early(b"x", &patient(), &cancel, &until)
-        .await
-        .unwrap();
-    let Early::Answered(answered) = early else {
-        unreachable!("it exits only when it may")
-    };
-    assert_eq!(answered.stdout, b"log\nanswer\n");
-    fs::write(dir.path().join("gate"), "go\n").unwrap();
-    assert_eq!(answered.finish().await.unwrap().end, End::Exited(3));
-}
-
-#[tokio::test]
-async fn without_an_answer_a_run_ends_as_any_other() {
-    let until = |_: &[u8]| false;
-    let cancel = CancellationToken::new();
-    let early = sh("cat; echo no answer; exit 2")
-        .run_early(b"", &patient(), &cancel, &until)
-        .await;
-    let Early::Finished(finished) = early.unwrap() else {
-        unreachable!("nothing is an answer")
-    };
-    assert_eq!(
-        (finished.end, finished.stdout.text().as_ref()),
-        (End::Exited(2), "no answer\n")
-    );
-}
-
-#[tokio::test]
-async fn after_its_answer_a_run_keeps_its_deadline_and_goes_when_nobody_wants_it() {
-    let until = |printed: &[u8]| printed == b"answer\n";
-    let cancel = CancellationToken::new();
-    let command = sh("echo answer; sleep 300");
-    let limits = within(Duration::from_millis(300), Duration::from_millis(100));
-    let answered = async |limits: &Limits| match command
-        .run_early(b"", limits, &cancel, &until)
-        .await
-        .unwrap()
-    {
-        Early::Answered(answered) => answered,
-        Early::Finished(finished) => unreachable!("{finished:?}"),
-    };
-    let finished = answered(&limits).await.finish().await.unwrap();
-    assert!(matches!(finished.end, End::TimedOut { .. }), "{finished:?}");
-    let dropped = answered(&patient()).await;
-    drop(dropped);
-    group_is_gone(finished.pid).await;
 }

@@ -1,10 +1,10 @@
-//! One run of an agent: from a prompt until the model has nothing left to do.
+//! Events of one agent run: from a prompt until the model has nothing left to do.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::event;
-use crate::message::{Image, Message, Messages};
+use crate::content::Image;
+use crate::message::{Message, Messages};
 use crate::wire_enum::wire_enum;
 
 wire_enum! {
@@ -12,9 +12,9 @@ wire_enum! {
     pub enum AgentEndReason {
         /// The model had nothing left to do.
         #[default] Completed = "completed",
-        /// It was cancelled.
+        /// The run was cancelled.
         Aborted = "aborted",
-        /// An error ended it.
+        /// An error ended the run.
         Error = "error",
     }
 }
@@ -24,7 +24,7 @@ wire_enum! {
     pub enum NotificationLevel {
         /// For information.
         #[default] Info = "info",
-        /// Something to look at.
+        /// Something that deserves attention.
         Warning = "warning",
         /// Something failed.
         Error = "error",
@@ -32,16 +32,16 @@ wire_enum! {
 }
 
 event! {
-    /// A run is about to start: the last chance to change its prompt and tools.
+    /// Fires just before a run starts. This is the last chance to change its prompt and tools.
     BeforeAgentStart = "before_agent_start", Observer, Series, honours [Inject]
     {
         /// The user's prompt.
         prompt: String,
-        /// Images beside it.
-        images: Option<Vec<Image>>,
-        /// The system prompt. An empty one is an empty prompt.
+        /// Images that came with the prompt.
+        images (with_images): Option<Vec<Image>>,
+        /// The system prompt. An empty string means an empty prompt, not the default one.
         #[serde(default)]
-        system_prompt: String,
+        system_prompt (with_system_prompt): String,
     }
     rewrites {
         replace replace_system_prompt => system_prompt,
@@ -55,148 +55,151 @@ event! {
 }
 
 event! {
-    /// A run started.
+    /// Fires when a run has started.
     AgentStart = "agent_start", Observer, Parallel {}
 }
 
 event! {
-    /// A run ended.
+    /// Fires when a run has ended.
     AgentEnd = "agent_end", Observer, Parallel, subject reason
     {
         /// The messages of this run.
         messages: Vec<Message>,
-        /// How it ended.
+        /// How the run ended.
         #[serde(default)]
-        reason: AgentEndReason,
+        reason (with_reason): AgentEndReason,
     }
 }
 
 event! {
-    /// The model finished without asking for a tool. Hooks that fail never keep the agent going.
+    /// Fires when the model finishes without asking for a tool. A follow-up keeps the agent
+    /// working. A hook that fails does not keep it working.
     Stop = "stop", Observer, Series, honours [FollowUp]
     {
         /// The conversation.
         #[serde(default)]
-        messages: Messages,
+        messages (with_messages): Messages,
         /// The model's last answer.
         #[serde(default)]
-        response: String,
-        /// The last message of the user.
-        last_user_message: Option<String>,
-        /// The agent goes on because a stop hook asked for it.
+        response (with_response): String,
+        /// The user's last message.
+        last_user_message (with_last_user_message): Option<String>,
+        /// Whether the agent is still running because an earlier `stop` hook added a follow-up.
         #[serde(default)]
-        stop_hook_active: bool,
+        stop_hook_active (with_stop_hook_active): bool,
     }
 }
 
 event! {
-    /// Something failed that the agent could not mend.
+    /// Fires when an error occurs that the agent cannot recover from.
     AgentError = "agent_error", Observer, Parallel
     {
         /// What went wrong.
         error: String,
-        /// Trying again may help.
+        /// Whether another attempt may succeed.
         #[serde(default)]
-        retryable: bool,
+        retryable (with_retryable): bool,
     }
 }
 
 event! {
-    /// The iteration cap was reached.
+    /// Fires when the run reaches the iteration limit.
     MaxIterations = "max_iterations", Observer, Parallel
     {
-        /// The cap.
+        /// The limit, in iterations.
         limit: u32,
     }
 }
 
 event! {
-    /// The session was stored.
+    /// Fires when the session has been saved.
     SavePoint = "save_point", Observer, Parallel {}
 }
 
 event! {
-    /// The agent is done and nothing is queued.
+    /// Fires when the agent is done and no messages are queued.
     AgentSettled = "agent_settled", Observer, Parallel {}
 }
 
 event! {
-    /// A failed model call is about to be tried again.
+    /// Fires before a failed model call is retried.
     RetryStart = "retry_start", Observer, Parallel
     {
-        /// The attempt that comes next, from 1.
+        /// The number of the attempt that follows, starting at 1.
         attempt: u32,
-        /// How many there may be.
+        /// The maximum number of retries.
         max_retries: u32,
     }
 }
 
 event! {
-    /// A retry ended.
+    /// Fires when a retry has ended.
     RetryEnd = "retry_end", Observer, Parallel
     {
-        /// The attempt.
+        /// The number of the attempt, starting at 1.
         attempt: u32,
-        /// It succeeded.
+        /// Whether the attempt succeeded.
         success: bool,
-        /// What went wrong, if it did not.
-        error: Option<String>,
+        /// What went wrong, if the attempt failed.
+        error (with_error): Option<String>,
     }
 }
 
 event! {
-    /// Something that a user may want to know of.
+    /// Fires when there is something that the user may want to know.
     Notification = "notification", Observer, Parallel, subject level
     {
-        /// How serious it is.
+        /// How serious the notification is.
         level: NotificationLevel,
-        /// The text.
+        /// The text of the notification.
         message: String,
-        /// What it is about: `model_error`, `max_iterations`, `hook_blocked` …
+        /// What the notification is about: `model_error`, `max_iterations`, `hook_blocked` …
         #[serde(default)]
-        kind: String,
+        kind (with_kind): String,
     }
 }
 
-/// A model that an agent is configured with.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// A model that is configured for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AgentModel {
-    /// The provider: `openai`, `dmr` …
+    /// The provider, such as `openai` or `dmr`.
     pub provider: String,
-    /// The model, as the provider names it.
+    /// The provider's name for the model.
     pub model: String,
-    /// Where the provider is reached, if that is configured.
+    /// The base URL of the provider, if one is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Where the provider is told to drop the model from its memory: a URL, or a path below the provider's host.
+    /// The endpoint that unloads the model from the provider's memory: a URL, or a path on the
+    /// provider's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unload_api: Option<String>,
 }
 
 event! {
-    /// Another agent takes over.
+    /// Fires when another agent takes over.
     AgentSwitch = "agent_switch", Observer, Parallel, subject kind
     {
         /// The agent that was active.
         from_agent: String,
         /// The agent that is active now.
         to_agent: String,
-        /// How: `transfer_task`, `transfer_task_return`, `handoff` …
+        /// How the switch happened: `transfer_task`, `transfer_task_return`, `handoff` …
         kind: String,
-        /// The models of the agent that was active, where agents have models of their own.
+        /// The models of the agent that was active, if the host configures models for each agent.
         #[serde(default)]
-        from_agent_models: Vec<AgentModel>,
+        from_agent_models (with_from_agent_models): Vec<AgentModel>,
     }
 }
 
 event! {
-    /// The user let the agent go on past the iteration cap.
+    /// Fires when the user lets the agent continue past the iteration limit.
     SessionLimitResume = "session_limit_resume", Observer, Parallel
     {
-        /// The cap before.
+        /// The limit before, in iterations.
         previous_max_iterations: u32,
-        /// The cap now.
+        /// The limit now, in iterations.
         new_max_iterations: u32,
     }
 }

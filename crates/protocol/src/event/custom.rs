@@ -2,7 +2,6 @@
 
 use std::any::Any;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,10 +18,10 @@ use crate::rewritable::patch_payload;
 /// The payload field that matchers of a user-defined event look at.
 const SUBJECT: &str = "subject";
 
-/// An event that a host defines, `x-<vendor>.<name>`.
+/// An event that a host defines. Its name has the form `x-<vendor>.<name>`.
 ///
-/// The host declares whether it is a gate or an observer event. Matchers look at the field `subject` of the payload,
-/// where that is a text.
+/// The host declares whether it is a gate or an observer event. Matchers look at the payload field
+/// `subject` if it is a string.
 ///
 /// ```
 /// use tenterhook_protocol::event::Custom;
@@ -30,16 +29,17 @@ const SUBJECT: &str = "subject";
 /// let deploy = Custom::gate("x-acme.deploy".parse()?).subject("production");
 /// # Ok::<(), tenterhook_protocol::InvalidName>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Custom {
     /// The event's name.
     pub name: CustomName,
-    /// Whether hooks can stop what the event announces. From the wire, every user-defined event is a gate.
+    /// Whether hooks can stop what the event announces. The default in JSON is `gate`.
     #[serde(default = "gate")]
     pub class: EventClass,
-    /// The payload. Hooks may change its top-level keys.
+    /// The payload. Hooks may change its top-level keys, except `extra`.
     #[serde(default)]
     pub payload: JsonObject,
 }
@@ -49,7 +49,7 @@ fn gate() -> EventClass {
 }
 
 impl Custom {
-    /// Makes an event that hooks can stop.
+    /// Creates an event that hooks can stop.
     pub fn gate(name: CustomName) -> Self {
         Self {
             name,
@@ -58,7 +58,7 @@ impl Custom {
         }
     }
 
-    /// Makes an event that hooks can only watch.
+    /// Creates an event that hooks can only watch.
     pub fn observer(name: CustomName) -> Self {
         Self {
             class: EventClass::Observer,
@@ -73,6 +73,14 @@ impl Custom {
         self
     }
 
+    /// Adds a value to the payload's `extra`, which no hook can change. Replaces an earlier value
+    /// with the same key.
+    #[must_use]
+    pub fn with_extra(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        catalogue::add_extra_to_open(&mut self.payload, key.into(), value.into());
+        self
+    }
+
     /// Sets the text that matchers look at: the field `subject` of the payload.
     #[must_use]
     pub fn subject(self, subject: impl Into<String>) -> Self {
@@ -80,11 +88,12 @@ impl Custom {
     }
 }
 
-/// The row of user-defined events that are gates.
+/// The catalogue row of user-defined gate events.
 const GATE: EventInfo = EventInfo {
     kind: EventKind::Custom,
     name: "x-<vendor>.<name>",
     class: EventClass::Gate,
+    fields: None,
     run: Run::Series,
     subject: Some(SUBJECT),
     capabilities: Capabilities::of(&[
@@ -103,7 +112,7 @@ const GATE: EventInfo = EventInfo {
     supplies: None,
 };
 
-/// The row of user-defined events that are observers.
+/// The catalogue row of user-defined observer events.
 static OBSERVER: EventInfo = EventInfo {
     class: EventClass::Observer,
     capabilities: Capabilities::of(&[Capability::Context, Capability::StopRun]),
@@ -139,12 +148,22 @@ impl AnyEvent for Custom {
         self.payload.get(SUBJECT)?.as_str()
     }
 
+    fn extra(&self) -> Option<&JsonObject> {
+        catalogue::extra_of_open(&self.payload)
+    }
+
     fn payload(&self) -> Result<JsonObject, serde_json::Error> {
         Ok(self.payload.clone())
     }
 
     fn rewrite(&mut self, field: &str, value: Value) -> Result<(), RewriteError> {
         match field {
+            patch_payload::FIELD if value.get(catalogue::EXTRA).is_some() => {
+                Err(RewriteError::UnknownField {
+                    event: self.name.to_string(),
+                    field: format!("{field}.{}", catalogue::EXTRA),
+                })
+            }
             patch_payload::FIELD => catalogue::merge(&mut self.payload, field, value),
             _ => Err(RewriteError::UnknownField {
                 event: self.name.to_string(),

@@ -1,12 +1,11 @@
-//! What the user, or a program in the user's place, gives the agent.
+//! Events of what a user, or a program that acts as the user, sends to the agent.
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::event;
-use crate::message::Image;
+use crate::content::Image;
 use crate::wire_enum::wire_enum;
 
 wire_enum! {
@@ -14,29 +13,31 @@ wire_enum! {
     pub enum InputSource {
         /// A person at a prompt.
         #[default] Interactive = "interactive",
-        /// A program over a protocol.
+        /// A program that uses a protocol such as JSON-RPC.
         Rpc = "rpc",
         /// An extension.
         Extension = "extension",
-        /// A schedule.
+        /// A scheduled task.
         Cron = "cron",
         /// Another agent.
         Subagent = "subagent",
-        /// A standing goal.
+        /// A standing goal of the agent.
         Goal = "goal",
+        /// A message in a channel of the gateway.
+        Channel = "channel",
     }
 }
 
 wire_enum! {
-    /// What the agent waits for.
+    /// What the agent is waiting for.
     pub enum WaitReason {
-        /// A tool call wants approval.
+        /// Approval of a tool call.
         ToolApproval = "tool_approval",
-        /// The agent asked a question.
+        /// The answer to a question of the agent.
         Question = "question",
-        /// The iteration cap was reached.
+        /// A decision on whether to continue past the iteration limit.
         MaxIterations = "max_iterations",
-        /// The next message.
+        /// The user's next message.
         #[default] Idle = "idle",
     }
 }
@@ -44,38 +45,39 @@ wire_enum! {
 wire_enum! {
     /// A queue of user messages for a running agent.
     pub enum QueueKind {
-        /// Messages for the next step.
+        /// Messages that the agent reads before its next step.
         #[default] Steering = "steering",
-        /// Messages for when the agent is done.
+        /// Messages that the agent reads when it is done.
         FollowUp = "follow_up",
     }
 }
 
 /// The result of a command that the user ran.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BashResult {
-    /// What it printed.
+    /// The command's output.
     pub output: String,
-    /// Its exit status, if it exited.
+    /// The exit status, if the command exited.
     pub exit_code: Option<i32>,
-    /// It was cancelled.
+    /// Whether the command was cancelled.
     pub cancelled: bool,
-    /// The output was cut.
+    /// Whether the output was truncated.
     pub truncated: bool,
 }
 
 event! {
-    /// An input arrived, before commands and templates are expanded.
+    /// Fires when an input arrives, before commands and templates are expanded.
     UserInput = "user_input", Gate, Series, subject source, honours [Handled, Block]
     {
         /// The text.
         text: String,
-        /// Images beside it.
-        images: Option<Vec<Image>>,
-        /// Where it comes from.
+        /// Images that came with the text.
+        images (with_images): Option<Vec<Image>>,
+        /// Where the input comes from.
         #[serde(default)]
-        source: InputSource,
+        source (with_source): InputSource,
     }
     rewrites {
         replace replace_text => text,
@@ -84,7 +86,7 @@ event! {
 }
 
 event! {
-    /// A user message was recorded and goes to the model next.
+    /// Fires when a user message has been recorded, before it is sent to the model.
     UserPromptSubmit = "user_prompt_submit", Gate, Series, honours [Block, Context]
     {
         /// The message.
@@ -93,7 +95,7 @@ event! {
 }
 
 event! {
-    /// Messages of the steering queue go to the model next.
+    /// Fires before messages of the steering queue are sent to the model.
     UserSteeringSubmit = "user_steering_submit", Gate, Series, honours [Block, Context]
     {
         /// The messages in order.
@@ -102,7 +104,7 @@ event! {
 }
 
 event! {
-    /// A queued follow-up goes to the model next.
+    /// Fires before a queued follow-up is sent to the model.
     UserFollowupSubmit = "user_followup_submit", Gate, Series, honours [Block, Context]
     {
         /// The message.
@@ -111,15 +113,15 @@ event! {
 }
 
 event! {
-    /// The user runs a command of their own.
+    /// Fires when the user runs a shell command themselves.
     UserBash = "user_bash", Observer, Series, honours [Handled]
     {
         /// The command line.
         command: String,
-        /// Neither command nor output go to the model.
+        /// Whether the command and its output are kept from the model.
         #[serde(default)]
-        exclude_from_context: bool,
-        /// Where it runs.
+        exclude_from_context (with_exclude_from_context): bool,
+        /// The directory in which the command runs.
         cwd: PathBuf,
     }
     rewrites {
@@ -129,24 +131,24 @@ event! {
 }
 
 event! {
-    /// The agent waits for the user.
+    /// Fires when the agent starts to wait for the user.
     WaitingForUser = "waiting_for_user", Observer, Parallel, subject reason
     {
-        /// What it waits for.
+        /// What the agent is waiting for.
         #[serde(default)]
-        reason: WaitReason,
+        reason (with_reason): WaitReason,
     }
 }
 
 event! {
-    /// A message was queued or taken from a queue.
+    /// Fires when a message was added to a queue or removed from one.
     QueueUpdate = "queue_update", Observer, Parallel, subject queue
     {
-        /// The queue.
+        /// The queue that changed.
         queue: QueueKind,
-        /// The message that was added, if one was.
-        message: Option<String>,
-        /// The queue now.
+        /// The message that was added, if any.
+        message (with_message): Option<String>,
+        /// All messages in the queue now, in order.
         messages: Vec<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! The user's choice of a model. Neither event fires when nothing changes.
+//! Events of the user's choice of a model. Neither fires when nothing changes.
 
 use crate::catalogue::event;
 use crate::wire_enum::wire_enum;
@@ -6,36 +6,36 @@ use crate::wire_enum::wire_enum;
 wire_enum! {
     /// How a model was chosen.
     pub enum ModelSelectSource {
-        /// By name.
+        /// The user named it.
         #[default] Set = "set",
-        /// The next of a list.
+        /// The user switched to the next model of a list.
         Cycle = "cycle",
-        /// With a stored session.
+        /// It was restored with a stored session.
         Restore = "restore",
     }
 }
 
 event! {
-    /// Another model is in use.
+    /// Fires when another model has been selected.
     ModelSelect = "model_select", Observer, Parallel, subject model
     {
-        /// `provider/model` now.
+        /// The model now, as `provider/model`.
         model: String,
-        /// `provider/model` before.
-        previous_model: Option<String>,
-        /// How it was chosen.
+        /// The model before, as `provider/model`.
+        previous_model (with_previous_model): Option<String>,
+        /// How the model was chosen.
         #[serde(default)]
-        source: ModelSelectSource,
+        source (with_source): ModelSelectSource,
     }
 }
 
 event! {
-    /// Another thinking level is in use.
+    /// Fires when another thinking level has been selected.
     ThinkingLevelSelect = "thinking_level_select", Observer, Parallel, subject level
     {
         /// The level now.
         level: String,
         /// The level before.
-        previous_level: Option<String>,
+        previous_level (with_previous_level): Option<String>,
     }
 }

@@ -1,8 +1,7 @@
-//! Events that only other agents have, with the payloads that those agents write.
+//! Events that only other agents have. Their payloads are passed on as those agents write them.
 
 use std::any::Any;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,16 +9,39 @@ use crate::JsonObject;
 use crate::capability::{Capabilities, Capability, honours};
 use crate::catalogue::{self, AnyEvent, Event, EventClass, EventInfo, RewriteError, Run};
 use crate::event_kind::EventKind;
+use crate::field::IntoField;
 
 /// Declares an event with an open payload.
 macro_rules! open_event {
     ($( $(#[$meta:meta])* $name:ident = $text:literal, $class:ident, [$($capability:ident),*]; )+) => { $(
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+        #[doc = ""]
+        #[doc = concat!("| event | `", $text, "` |")]
+        #[doc = "|---|---|"]
+        #[doc = concat!("| class | [`", stringify!($class), "`](crate::EventClass::", stringify!($class), ") |")]
+        #[doc = "| hooks run | [`Series`](crate::Run::Series) |"]
+        #[doc = concat!("| effects |" $(, " [`", stringify!($capability), "`](crate::capability::Capability::", stringify!($capability), ")")*, " |")]
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(transparent)]
+        #[non_exhaustive]
         pub struct $name {
             /// The payload as the agent wrote it.
             pub payload: JsonObject,
+        }
+
+        impl $name {
+            /// Creates the event from the payload that the agent wrote.
+            pub fn new(payload: impl IntoField<JsonObject>) -> Self {
+                Self { payload: payload.into_field() }
+            }
+
+            /// Adds a value to the payload's `extra`. Replaces an earlier value with the same key.
+            #[must_use]
+            pub fn with_extra(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+                catalogue::add_extra_to_open(&mut self.payload, key.into(), value.into());
+                self
+            }
         }
 
         impl catalogue::private::Sealed for $name {}
@@ -31,6 +53,7 @@ macro_rules! open_event {
                 kind: EventKind::$name,
                 name: $text,
                 class: EventClass::$class,
+                fields: None,
                 run: Run::Series,
                 subject: None,
                 capabilities: Capabilities::of(&[$(Capability::$capability),*]),
@@ -43,6 +66,7 @@ macro_rules! open_event {
         impl AnyEvent for $name {
             fn info(&self) -> &'static EventInfo { Self::INFO }
             fn subject(&self) -> Option<&str> { None }
+            fn extra(&self) -> Option<&JsonObject> { catalogue::extra_of_open(&self.payload) }
             fn payload(&self) -> Result<JsonObject, serde_json::Error> { Ok(self.payload.clone()) }
             fn rewrite(&mut self, field: &str, _value: Value) -> Result<(), RewriteError> {
                 Err(RewriteError::UnknownField { event: $text.to_owned(), field: field.to_owned() })
@@ -57,42 +81,42 @@ macro_rules! open_event {
 }
 
 open_event! {
-    /// An agent sets up a project.
+    /// Fires when an agent sets up a project.
     Setup = "setup", Observer, [];
-    /// Instruction files were loaded.
+    /// Fires when instruction files have been loaded.
     InstructionsLoaded = "instructions_loaded", Observer, [];
-    /// A tool server asks the user for something.
+    /// Fires when a tool server asks the user for something.
     Elicitation = "elicitation", Gate, [Block];
-    /// The user answered a tool server.
+    /// Fires when the user has answered a tool server.
     ElicitationResult = "elicitation_result", Gate, [Block];
-    /// A teammate has nothing to do.
+    /// Fires when a teammate has nothing to do.
     TeammateIdle = "teammate_idle", Gate, [Block];
-    /// A task was created.
+    /// Fires when a task is created.
     TaskCreated = "task_created", Gate, [Block];
-    /// A task is about to count as done.
+    /// Fires before a task is marked as completed.
     TaskCompleted = "task_completed", Gate, [Block];
-    /// All tool calls of one model answer are over.
+    /// Fires when all tool calls of one model answer are over.
     ToolBatchEnd = "tool_batch_end", Observer, [Context];
-    /// A configuration file is about to change.
+    /// Fires before a configuration file changes.
     ConfigChange = "config_change", Gate, [Block];
-    /// The working directory changed.
+    /// Fires when the working directory has changed.
     CwdChange = "cwd_change", Observer, [];
-    /// A watched file changed.
+    /// Fires when a watched file has changed.
     FileChange = "file_change", Observer, [];
-    /// A directory was added to the workspace.
+    /// Fires when a directory has been added to the workspace.
     DirectoryAdded = "directory_added", Observer, [];
-    /// A worktree is about to be created.
+    /// Fires before a worktree is created.
     WorktreeCreate = "worktree_create", Gate, [Block, Context];
-    /// A worktree is removed.
+    /// Fires when a worktree is removed.
     WorktreeRemove = "worktree_remove", Observer, [];
-    /// The user interrupted the agent.
+    /// Fires when the user has interrupted the agent.
     Interrupt = "interrupt", Observer, [];
-    /// A command is about to expand to a prompt.
+    /// Fires before a command is expanded to a prompt.
     PromptExpansion = "prompt_expansion", Gate, [Block, Context];
-    /// A message is shown to the user.
+    /// Fires when a message is shown to the user.
     MessageDisplay = "message_display", Observer, [];
-    /// Another model is about to be chosen.
+    /// Fires before another model is selected.
     PreModelSwitch = "pre_model_switch", Gate, [Block];
-    /// Another model was chosen.
+    /// Fires when another model has been selected.
     PostModelSwitch = "post_model_switch", Observer, [];
 }

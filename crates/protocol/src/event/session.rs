@@ -1,13 +1,13 @@
-//! The life of a session: where it lives, how it starts, forks, moves in its tree and ends.
+//! Events of a session: where it is stored, and how it starts, forks, moves in its tree and ends.
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalogue::event;
+use crate::field_info::field_values;
 use crate::id::{EntryId, SessionId};
 use crate::message::Message;
 use crate::wire_enum::wire_enum;
@@ -17,7 +17,7 @@ wire_enum! {
     pub enum SessionSource {
         /// The program started.
         #[default] Startup = "startup",
-        /// A stored session goes on.
+        /// A stored session is resumed.
         Resume = "resume",
         /// The user asked for a new session.
         New = "new",
@@ -25,25 +25,25 @@ wire_enum! {
         Fork = "fork",
         /// The user cleared the session.
         Clear = "clear",
-        /// The session goes on after compaction.
+        /// The session continues after a compaction.
         Compact = "compact",
-        /// Hooks or configuration were loaded again.
+        /// Hooks or configuration were reloaded.
         Reload = "reload",
     }
 }
 
 wire_enum! {
-    /// Why resources are looked for.
+    /// Why the host looks for resources.
     pub enum DiscoverReason {
         /// The program started.
         #[default] Startup = "startup",
-        /// Configuration was loaded again.
+        /// The configuration was reloaded.
         Reload = "reload",
     }
 }
 
 wire_enum! {
-    /// What the user switches to.
+    /// What kind of session the user switches to.
     pub enum SwitchReason {
         /// A new session.
         #[default] New = "new",
@@ -53,11 +53,11 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Where a fork is cut.
+    /// Where a fork cuts the conversation.
     pub enum ForkPosition {
-        /// Before the entry.
+        /// Before the entry: the fork does not include it.
         #[default] Before = "before",
-        /// After the entry.
+        /// After the entry: the fork includes it.
         At = "at",
     }
 }
@@ -65,73 +65,77 @@ wire_enum! {
 wire_enum! {
     /// Why a session ends.
     pub enum SessionEndReason {
-        /// The program ends.
+        /// The program exits.
         #[default] Quit = "quit",
-        /// A new session takes its place.
+        /// A new session replaces it.
         New = "new",
-        /// A stored session takes its place.
+        /// A stored session replaces it.
         Resume = "resume",
-        /// A fork takes its place.
+        /// A fork replaces it.
         Fork = "fork",
-        /// Configuration is loaded again.
+        /// The configuration is being reloaded.
         Reload = "reload",
-        /// The user cleared it.
+        /// The user cleared the session.
         Clear = "clear",
-        /// An error ended it.
+        /// An error ended the session.
         Error = "error",
     }
 }
 
 /// One entry of a session's tree.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SessionEntry {
-    /// The entry.
+    /// The id of the entry.
     pub id: EntryId,
-    /// The entry before it.
+    /// The id of the entry before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<EntryId>,
-    /// When it was made, where that is known.
+    /// When the entry was created, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub time: Option<Timestamp>,
-    /// What it is: `message`, `compaction`, `context` …
+    /// The type of the entry: `message`, `compaction`, `context` …
     pub kind: String,
-    /// The message, if it is one.
+    /// The message, if the entry is a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
-    /// What else the entry holds.
+    /// Other data of the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// What a move in the session's tree is about to do.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// What a move within the session's tree is about to do.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct TreePreparation {
-    /// The entry to go to.
+    /// The entry to move to.
     pub target_id: EntryId,
-    /// The leaf that is left.
+    /// The last entry of the branch that is left.
     pub old_leaf_id: Option<EntryId>,
     /// The last entry that both branches share.
     pub common_ancestor_id: Option<EntryId>,
-    /// The entries that a branch summary would be made of.
+    /// The entries that a summary of the branch would cover.
     pub entries_to_summarize: Vec<SessionEntry>,
-    /// The user asked for a summary.
+    /// Whether the user requested a summary.
     pub user_wants_summary: bool,
     /// Instructions for the summary.
     pub custom_instructions: Option<String>,
-    /// The instructions take the place of the default ones.
+    /// Whether these instructions replace the default ones.
     pub replace_instructions: bool,
     /// A label for the branch.
     pub label: Option<String>,
 }
 
+field_values! { Other: SessionEntry, TreePreparation; }
+
 event! {
-    /// The host looks for the folder that sessions are stored in.
+    /// Fires when the host determines the directory in which it stores sessions.
     SessionDirectoryResolve = "session_directory_resolve", Observer, Series
     {
-        /// Where sessions go unless a hook says otherwise.
+        /// The directory that is used unless a hook changes it.
         default_directory: PathBuf,
     }
     rewrites {
@@ -140,21 +144,21 @@ event! {
 }
 
 event! {
-    /// A session began. Context stays in the session.
+    /// Fires when a session has begun. Added context stays in the session.
     SessionStart = "session_start", Observer, Parallel, subject source, honours [Context]
     {
-        /// Why it starts.
+        /// Why the session starts.
         source: SessionSource,
-        /// The session that this one takes the place of.
-        previous_session: Option<SessionId>,
+        /// The session that this one replaces.
+        previous_session (with_previous_session): Option<SessionId>,
     }
 }
 
 event! {
-    /// The host looks for skills, prompts and themes.
+    /// Fires when the host looks for skills, prompts and themes.
     ResourcesDiscover = "resources_discover", Observer, Parallel, subject reason
     {
-        /// Why it looks.
+        /// Why the host looks for resources.
         reason: DiscoverReason,
     }
     collects {
@@ -168,38 +172,38 @@ event! {
 }
 
 event! {
-    /// Another session is about to take this one's place.
+    /// Fires before another session replaces this one.
     SessionBeforeSwitch = "session_before_switch", Gate, Series, subject reason, honours [Block]
     {
-        /// What comes next.
+        /// What kind of session comes next.
         reason: SwitchReason,
-        /// The session to go to, if it exists already.
-        target_session: Option<SessionId>,
+        /// The session to switch to, if it already exists.
+        target_session (with_target_session): Option<SessionId>,
     }
 }
 
 event! {
-    /// Another session took its place.
+    /// Fires when another session has replaced this one.
     SessionSwitch = "session_switch", Observer, Parallel, subject reason
     {
-        /// What came next.
+        /// What kind of session came next.
         reason: SwitchReason,
         /// The session that was left.
-        previous_session: Option<SessionId>,
+        previous_session (with_previous_session): Option<SessionId>,
     }
 }
 
 event! {
-    /// The session is about to be forked.
+    /// Fires before the session is forked.
     SessionBeforeFork = "session_before_fork", Gate, Series, subject position, honours [Block]
     {
         /// The entry to fork at.
         entry_id: EntryId,
-        /// Where the cut is.
+        /// Whether the fork is cut before or after the entry.
         position: ForkPosition,
-        /// The fork starts without the conversation before it.
+        /// Whether the fork starts without the earlier conversation.
         #[serde(default)]
-        skip_conversation_restore: bool,
+        skip_conversation_restore (with_skip_conversation_restore): bool,
     }
     rewrites {
         replace skip_conversation_restore => skip_conversation_restore,
@@ -207,21 +211,21 @@ event! {
 }
 
 event! {
-    /// The session was forked.
+    /// Fires when the session has been forked.
     SessionFork = "session_fork", Observer, Parallel
     {
-        /// The entry it was forked at.
+        /// The entry at which the session was forked.
         entry_id: EntryId,
-        /// The session it was forked from.
-        previous_session: Option<SessionId>,
+        /// The session that was forked.
+        previous_session (with_previous_session): Option<SessionId>,
     }
 }
 
 event! {
-    /// The user is about to go to another entry of the session's tree.
+    /// Fires before the user moves to another entry of the session's tree.
     SessionBeforeTree = "session_before_tree", Gate, Series, honours [Block]
     {
-        /// What is about to happen.
+        /// What the move is about to do.
         preparation: TreePreparation,
     }
     rewrites {
@@ -233,23 +237,23 @@ event! {
 }
 
 event! {
-    /// The session went to another entry of its tree.
+    /// Fires when the session has moved to another entry of its tree.
     SessionTree = "session_tree", Observer, Parallel
     {
-        /// The leaf now.
+        /// The last entry of the branch that is current now.
         new_leaf_id: EntryId,
-        /// The leaf before.
-        old_leaf_id: Option<EntryId>,
-        /// The entry that holds the branch summary.
-        summary_entry: Option<SessionEntry>,
-        /// The summary came from a hook.
+        /// The last entry of the branch that was left.
+        old_leaf_id (with_old_leaf_id): Option<EntryId>,
+        /// The entry that holds the summary of the branch that was left.
+        summary_entry (with_summary_entry): Option<SessionEntry>,
+        /// Whether a hook supplied the summary.
         #[serde(default)]
-        from_hook: bool,
+        from_hook (with_from_hook): bool,
     }
 }
 
 event! {
-    /// The session's name changed.
+    /// Fires when the session's name has changed.
     SessionInfoChange = "session_info_change", Observer, Parallel
     {
         /// The new name.
@@ -258,12 +262,12 @@ event! {
 }
 
 event! {
-    /// The session ends. Its hooks have ten seconds together unless configured otherwise.
+    /// Fires when the session ends. By default, all its hooks together have ten seconds.
     SessionEnd = "session_end", Observer, Parallel, subject reason
     {
-        /// Why it ends.
+        /// Why the session ends.
         reason: SessionEndReason,
-        /// The session that takes its place.
-        target_session: Option<SessionId>,
+        /// The session that replaces it.
+        target_session (with_target_session): Option<SessionId>,
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks given to other agents.
+//! Events of tasks that an agent gives to other agents.
 
 use crate::catalogue::event;
 use crate::id::{SessionId, TaskId};
@@ -7,17 +7,17 @@ use crate::wire_enum::wire_enum;
 wire_enum! {
     /// How a subagent's task ended.
     pub enum SubagentStatus {
-        /// It has a result.
+        /// It returned a result.
         #[default] Completed = "completed",
-        /// An error ended it.
+        /// An error ended the task.
         Failed = "failed",
-        /// It was cancelled.
+        /// The task was cancelled.
         Cancelled = "cancelled",
     }
 }
 
 event! {
-    /// A subagent got a task. Fired on the parent.
+    /// Fires when a subagent has been given a task. The event belongs to the parent's session.
     SubagentStart = "subagent_start", Observer, Parallel, subject label
     {
         /// The task's id.
@@ -26,12 +26,12 @@ event! {
         label: String,
         /// The task.
         #[serde(default)]
-        task: String,
+        task (with_task): String,
     }
 }
 
 event! {
-    /// A subagent is done. Fired on the parent.
+    /// Fires when a subagent has finished its task. The event belongs to the parent's session.
     SubagentStop = "subagent_stop", Observer, Parallel, subject label
     {
         /// The task's id.
@@ -40,13 +40,13 @@ event! {
         label: String,
         /// The task.
         #[serde(default)]
-        task: String,
-        /// How it ended.
+        task (with_task): String,
+        /// How the task ended.
         #[serde(default)]
-        status: SubagentStatus,
-        /// Its last answer; may be empty where it failed.
+        status (with_status): SubagentStatus,
+        /// The subagent's last answer. It may be empty if the task failed.
         #[serde(default)]
-        result: String,
+        result (with_result): String,
         /// The subagent's session.
         child_session_id: SessionId,
         /// The parent's session.

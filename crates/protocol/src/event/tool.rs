@@ -1,16 +1,18 @@
-//! Tool calls, in the order in which one call passes these events.
+//! Events of tool calls, in the order in which they fire for one call.
 //!
-//! `tool_execution_start` → `tools_disabled` → `tool_input_transform` → `tool_guard` → permission rules →
-//! `pre_tool_use` → (`permission_request` → the user) → token budget → the tool → `tool_response_transform` →
-//! `post_tool_use` or `tool_error` → `tool_execution_end`.
+//! `tool_execution_start` → `tools_disabled` → `tool_input_transform` → `tool_guard` → permission
+//! rules → `pre_tool_use` → (`permission_request` → the user) → token budget → the tool →
+//! `tool_response_transform` → (`tool_error` if it failed) → `post_tool_use` →
+//! `tool_execution_end`.
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::JsonObject;
 use crate::catalogue::event;
+use crate::field::into_field;
+use crate::field_info::field_values;
 use crate::id::ToolUseId;
 use crate::message::ToolResult;
 use crate::wire_enum::wire_enum;
@@ -28,35 +30,35 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What was decided of a tool call.
+    /// What was decided about a tool call.
     pub enum ApprovalDecision {
-        /// It runs.
+        /// The call runs.
         #[default] Allow = "allow",
-        /// It does not run.
+        /// The call does not run.
         Deny = "deny",
         /// The run was cancelled before a decision.
-        Canceled = "canceled",
+        Cancelled = "cancelled" reads "canceled",
     }
 }
 
 wire_enum! {
     /// What let a tool call through.
     pub enum ApprovalSource {
-        /// A permission rule allows it.
+        /// A permission rule allowed it.
         #[default] Rule = "rule_allow",
-        /// The user allowed calls like it for the session.
+        /// The user had allowed similar calls for the session.
         Session = "session_allow",
-        /// A hook of `pre_tool_use` allowed it.
+        /// A `pre_tool_use` hook allowed it.
         PreToolUseHook = "pre_tool_use_hook_allow",
-        /// A hook of `permission_request` answered for the user.
+        /// A `permission_request` hook answered for the user.
         PermissionRequestHook = "permission_request_hook_allow",
         /// The agent runs with `--yes`.
         Yes = "mode_yes",
-        /// The tool is read-only, and nothing asks for approval.
+        /// The tool is read-only, and nothing requires approval.
         ReadOnlyTool = "readonly_hint",
         /// The user allowed this call.
         User = "user_approved",
-        /// The user allowed this call and calls like it for the session.
+        /// The user allowed this call, and similar calls for the session.
         UserForSession = "user_approved_session",
     }
 }
@@ -64,15 +66,16 @@ wire_enum! {
 wire_enum! {
     /// What denied a tool call.
     pub enum DenialSource {
-        /// A hook of `tool_input_transform` blocked it, or left arguments that the tool does not accept.
+        /// A `tool_input_transform` hook blocked it, or left arguments that the tool does not
+        /// accept.
         ToolInputTransformHook = "tool_input_transform_deny",
-        /// A hook of `tool_guard` denied it.
+        /// A `tool_guard` hook denied it.
         ToolGuardHook = "tool_guard_deny",
-        /// A permission rule denies it.
+        /// A permission rule denied it.
         #[default] Rule = "rule_deny",
-        /// A hook of `pre_tool_use` denied it, or left arguments that the tool does not accept.
+        /// A `pre_tool_use` hook denied it, or left arguments that the tool does not accept.
         PreToolUseHook = "pre_tool_use_hook_deny",
-        /// A hook of `permission_request` denied it, or left arguments that the tool does not accept.
+        /// A `permission_request` hook denied it, or left arguments that the tool does not accept.
         PermissionRequestHook = "permission_request_hook_deny",
         /// The user rejected it.
         User = "user_rejected",
@@ -83,8 +86,8 @@ wire_enum! {
 
 /// What decided whether a tool call runs.
 ///
-/// It is one word on the wire. A word that this version does not know, for example in the journal of a
-/// newer one, stays readable as [`DecisionSource::Other`].
+/// It is a single word in JSON. A word that this version does not know, for example in the journal
+/// of a newer version, is kept as [`DecisionSource::Other`].
 ///
 /// ```
 /// use tenterhook_protocol::event::{DecisionSource, DenialSource};
@@ -92,9 +95,10 @@ wire_enum! {
 /// assert_eq!(source, DecisionSource::Denied(DenialSource::Rule));
 /// assert_eq!(source.as_str(), "rule_deny");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "String", into = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub enum DecisionSource {
     /// It let the call through.
     Allowed(ApprovalSource),
@@ -102,12 +106,15 @@ pub enum DecisionSource {
     Denied(DenialSource),
     /// The run was cancelled before a decision.
     Cancelled,
-    /// A word of another host or version.
+    /// A word that another host or version uses.
     Other(String),
 }
 
-/// How [`DecisionSource::Cancelled`] is spelt; hooks compare with it.
-const CANCELLED: &str = "context_canceled";
+/// The spelling of [`DecisionSource::Cancelled`]. Hooks compare with it.
+const CANCELLED: &str = "context_cancelled";
+
+/// An older spelling that docker-agent also uses. It is read, but never written.
+const CANCELED: &str = "context_canceled";
 
 impl DecisionSource {
     /// Returns the spelling on the wire.
@@ -121,7 +128,7 @@ impl DecisionSource {
     }
 }
 
-/// The default is the empty word: a payload that does not say what decided.
+/// The default is the empty string: the payload does not say what decided.
 impl Default for DecisionSource {
     fn default() -> Self {
         Self::Other(String::new())
@@ -130,7 +137,7 @@ impl Default for DecisionSource {
 
 impl From<String> for DecisionSource {
     fn from(word: String) -> Self {
-        if word == CANCELLED {
+        if word == CANCELLED || word == CANCELED {
             return Self::Cancelled;
         }
         let allowed = ApprovalSource::ALL
@@ -167,6 +174,9 @@ impl From<DenialSource> for DecisionSource {
     }
 }
 
+into_field! { DecisionSource: ApprovalSource, DenialSource; }
+field_values! { Other: DecisionSource; }
+
 impl fmt::Display for DecisionSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
@@ -177,301 +187,249 @@ const fn first_attempt() -> u32 {
     1
 }
 
-event! {
-    /// A tool is not available to this agent.
-    ToolsDisabled = "tools_disabled", Observer, Parallel, subject tool_name
-    {
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-    }
+/// Declares an event of a tool call. The fields that such events share are defined once, here. Each
+/// event lists the shared fields that it has, or `attempt` for all of them. The tool's name is
+/// always the subject.
+macro_rules! tool_event {
+    (
+        $(#[$meta:meta])*
+        $name:ident = $text:literal, $class:ident, $run:ident, shared attempt $($rest:tt)*
+    ) => {
+        tool_event! {
+            $(#[$meta])*
+            $name = $text, $class, $run,
+            shared [tool_use_id tool_name tool_input role attempt tool_category] $($rest)*
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident = $text:literal, $class:ident, $run:ident, shared [tool_use_id $($shared:ident)*]
+        $(, honours $honoured:tt)? { $($own:tt)* } $($rest:tt)*
+    ) => {
+        tool_event! {
+            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name, call tool_use_id $(, honours $honoured)?]
+            [] [tool_use_id $($shared)*] [$($own)*] [$($rest)*]
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident = $text:literal, $class:ident, $run:ident, shared [tool_name $($shared:ident)*]
+        $(, honours $honoured:tt)? { $($own:tt)* } $($rest:tt)*
+    ) => {
+        tool_event! {
+            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name $(, honours $honoured)?]
+            [] [tool_name $($shared)*] [$($own)*] [$($rest)*]
+        }
+    };
+    (@add $head:tt [$($done:tt)*] [tool_use_id $($next:ident)*] $own:tt $rest:tt) => {
+        tool_event! {
+            @add $head [
+                $($done)*
+                /// The provider's id of the tool call.
+                #[serde(default)]
+                tool_use_id (with_tool_use_id): ToolUseId,
+            ] [$($next)*] $own $rest
+        }
+    };
+    (@add $head:tt [$($done:tt)*] [tool_name $($next:ident)*] $own:tt $rest:tt) => {
+        tool_event! {
+            @add $head [
+                $($done)*
+                /// The tool's name.
+                tool_name: String,
+            ] [$($next)*] $own $rest
+        }
+    };
+    (@add $head:tt [$($done:tt)*] [tool_input $($next:ident)*] $own:tt $rest:tt) => {
+        tool_event! {
+            @add $head [
+                $($done)*
+                /// The arguments of the tool call.
+                #[serde(default)]
+                tool_input (with_tool_input): JsonObject,
+            ] [$($next)*] $own $rest
+        }
+    };
+    (@add $head:tt [$($done:tt)*] [role $($next:ident)*] $own:tt $rest:tt) => {
+        tool_event! {
+            @add $head [
+                $($done)*
+                /// The agent's role, if the host has roles.
+                role (with_role): Option<String>,
+            ] [$($next)*] $own $rest
+        }
+    };
+    (@add $head:tt [$($done:tt)*] [attempt $($next:ident)*] $own:tt $rest:tt) => {
+        tool_event! {
+            @add $head [
+                $($done)*
+                /// The number of this attempt at the call, starting at 1.
+                #[serde(default = "first_attempt")]
+                attempt (with_attempt): u32 = 1,
+            ] [$($next)*] $own $rest
+        }
+    };
+    (@add $head:tt [$($done:tt)*] [tool_category $($next:ident)*] $own:tt $rest:tt) => {
+        tool_event! {
+            @add $head [
+                $($done)*
+                /// The kind of tool: `shell`, `filesystem`, `agent` …
+                tool_category (with_tool_category): Option<String>,
+            ] [$($next)*] $own $rest
+        }
+    };
+    (@add [$($head:tt)*] [$($done:tt)*] [] [$($own:tt)*] [$($rest:tt)*]) => {
+        event! {
+            $($head)*
+            { $($done)* $($own)* }
+            $($rest)*
+        }
+    };
 }
 
-event! {
-    /// The model asked for a tool call. Pairs with `tool_execution_end`.
-    ToolExecutionStart = "tool_execution_start", Observer, Parallel, subject tool_name, call tool_use_id
-    {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-    }
+tool_event! {
+    /// Fires when the model asks for a tool that is not available to this agent.
+    ToolsDisabled = "tools_disabled", Observer, Parallel, shared [tool_name tool_input role]
+    {}
 }
 
-event! {
-    /// A running tool has a partial result.
-    ToolExecutionUpdate = "tool_execution_update", Observer, Parallel, subject tool_name, call tool_use_id
+tool_event! {
+    /// Fires when the model has asked for a tool call. `tool_execution_end` follows for the same
+    /// call.
+    ToolExecutionStart = "tool_execution_start", Observer, Parallel, shared [tool_use_id tool_name tool_input]
+    {}
+}
+
+tool_event! {
+    /// Fires when a running tool reports a partial result.
+    ToolExecutionUpdate = "tool_execution_update", Observer, Parallel, shared [tool_use_id tool_name]
     {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// What there is so far.
+        /// The result so far.
         partial_result: ToolResult,
     }
 }
 
-event! {
-    /// A tool call is over, whether it ran or not.
-    ToolExecutionEnd = "tool_execution_end", Observer, Parallel, subject tool_name, call tool_use_id
+tool_event! {
+    /// Fires when a tool call is over, whether it ran or not.
+    ToolExecutionEnd = "tool_execution_end", Observer, Parallel, shared [tool_use_id tool_name]
     {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// What the model gets.
+        /// The result that the model receives.
         result: ToolResult,
-        /// It failed or was denied.
+        /// Whether the call failed or was denied.
         #[serde(default)]
-        is_error: bool,
+        is_error (with_is_error): bool,
     }
 }
 
-event! {
-    /// Arguments may be changed before anything judges them.
-    ToolInputTransform = "tool_input_transform", Gate, Series, subject tool_name, call tool_use_id, honours [Block]
-    {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
-    }
+tool_event! {
+    /// Fires before anything judges a tool call. Hooks can change the arguments.
+    ToolInputTransform = "tool_input_transform", Gate, Series, shared attempt, honours [Block]
+    {}
     rewrites {
         merge patch_input => tool_input,
     }
 }
 
-event! {
-    /// A guard that no rule, mode or `--yes` skips. It judges the final arguments.
-    ToolGuard = "tool_guard", Gate, Parallel, subject tool_name, call tool_use_id, honours [Permission, Block]
-    {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
-    }
+tool_event! {
+    /// Fires before a tool may run, with the final arguments. No permission rule, mode or `--yes`
+    /// skips these hooks.
+    ToolGuard = "tool_guard", Gate, Parallel, shared attempt, honours [Permission, Block]
+    {}
 }
 
-event! {
-    /// A tool is about to run.
-    PreToolUse = "pre_tool_use", Gate, Series, subject tool_name, call tool_use_id, honours [Permission, Block, Context, StopRun]
-    {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
-    }
+tool_event! {
+    /// Fires before a tool runs.
+    PreToolUse = "pre_tool_use", Gate, Series, shared attempt, honours [Permission, Block, Context, StopRun]
+    {}
     rewrites {
         merge patch_input => tool_input,
         replace replace_input => tool_input,
     }
 }
 
-event! {
-    /// The user is about to be asked for approval.
-    PermissionRequest = "permission_request", Gate, Series, subject tool_name, call tool_use_id, honours [Permission, Block]
+tool_event! {
+    /// Fires before the user is asked for approval. A hook can answer for the user.
+    PermissionRequest = "permission_request", Gate, Series, shared attempt, honours [Permission, Block]
     {
-        /// The provider's id of the call.
+        /// Permission rules that the host may offer to the user.
         #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
-        /// Rules that the user may be offered.
-        #[serde(default)]
-        suggestions: Vec<String>,
+        suggestions (with_suggestions): Vec<String>,
     }
     rewrites {
         merge patch_input => tool_input,
     }
 }
 
-event! {
-    /// A tool call was denied.
-    PermissionDenied = "permission_denied", Observer, Parallel, subject tool_name, call tool_use_id
+tool_event! {
+    /// Fires when a tool call was denied.
+    PermissionDenied = "permission_denied", Observer, Parallel, shared attempt
     {
-        /// The provider's id of the call.
+        /// Why the call was denied.
         #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
+        reason (with_reason): String,
+        /// Who denied the call.
         #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
-        /// Why.
-        #[serde(default)]
-        reason: String,
-        /// By whom.
-        #[serde(default)]
-        by: DeniedBy,
+        by (with_by): DeniedBy,
     }
 }
 
-event! {
-    /// It is decided whether a tool call runs.
-    ToolApprovalDecision = "tool_approval_decision", Observer, Parallel, subject tool_name, call tool_use_id
+tool_event! {
+    /// Fires when it is decided whether a tool call runs.
+    ToolApprovalDecision = "tool_approval_decision", Observer, Parallel, shared attempt
     {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
         /// What was decided.
         #[serde(default)]
-        decision: ApprovalDecision,
+        decision (with_decision): ApprovalDecision,
         /// What decided: `rule_allow`, `pre_tool_use_hook_deny`, `user_approved` …
         #[serde(default)]
-        source: DecisionSource,
+        source (with_source): DecisionSource,
     }
 }
 
-event! {
-    /// The budget of tokens does not allow another tool call.
-    TokenBudgetExceeded = "token_budget_exceeded", Observer, Parallel, subject tool_name
+tool_event! {
+    /// Fires when the token budget does not allow another tool call.
+    TokenBudgetExceeded = "token_budget_exceeded", Observer, Parallel, shared [tool_name tool_input]
     {
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The budget in tokens.
+        /// The budget, in tokens.
         budget: u64,
-        /// The tokens used.
+        /// The tokens used so far.
         used: u64,
     }
 }
 
-event! {
-    /// The text of a result may be changed before anyone sees it.
-    ToolResponseTransform = "tool_response_transform", Observer, Series, subject tool_name, call tool_use_id
+tool_event! {
+    /// Fires when a tool has returned or its call was denied. Hooks can change the text of the
+    /// result before anyone sees it.
+    ToolResponseTransform = "tool_response_transform", Observer, Series, shared attempt
     {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
         /// The text of the result.
         #[serde(default)]
-        tool_response: String,
-        /// The tool failed, or was denied.
+        tool_response (with_tool_response): String,
+        /// Whether the tool failed or the call was denied.
         #[serde(default)]
-        is_error: bool,
+        is_error (with_is_error): bool,
     }
     rewrites {
         result replace_response => tool_response,
     }
 }
 
-event! {
-    /// A tool ran, or was denied (`blocked`).
-    PostToolUse = "post_tool_use", Observer, Series, subject tool_name, call tool_use_id, honours [Context, StopRun]
+tool_event! {
+    /// Fires after a tool ran, or after its call was denied (`blocked`).
+    PostToolUse = "post_tool_use", Observer, Series, shared attempt, honours [Context, StopRun]
     {
-        /// The provider's id of the call.
+        /// The result of the call.
         #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
-        /// The result.
-        #[serde(default)]
-        result: ToolResult,
+        result (with_result): ToolResult,
         /// How long this attempt took, in milliseconds.
         #[serde(default)]
-        duration_ms: u64,
+        duration_ms (with_duration_ms): u64,
         /// How long all attempts took, in milliseconds.
         #[serde(default)]
-        total_duration_ms: u64,
-        /// The call was denied and did not run.
+        total_duration_ms (with_total_duration_ms): u64,
+        /// Whether the call was denied and did not run.
         #[serde(default)]
-        blocked: bool,
+        blocked (with_blocked): bool,
     }
     rewrites {
         result replace_content => result.content,
@@ -481,69 +439,15 @@ event! {
     }
 }
 
-event! {
-    /// A tool could not be run to an end.
-    ToolError = "tool_error", Observer, Parallel, subject tool_name, call tool_use_id
+tool_event! {
+    /// Fires when an attempt to run a tool has failed, before `post_tool_use`.
+    ToolError = "tool_error", Observer, Parallel, shared attempt
     {
-        /// The provider's id of the call.
-        #[serde(default)]
-        tool_use_id: ToolUseId,
-        /// The tool's name.
-        tool_name: String,
-        /// The arguments.
-        #[serde(default)]
-        tool_input: JsonObject,
-        /// The agent's role, where the host has roles.
-        role: Option<String>,
-        /// Which attempt at this call it is, from 1.
-        #[serde(default = "first_attempt")]
-        attempt: u32,
-        /// What kind of tool it is: `shell`, `filesystem`, `agent` …
-        tool_category: Option<String>,
         /// What went wrong.
         #[serde(default)]
-        error: String,
-        /// Another attempt follows.
+        error (with_error): String,
+        /// Whether another attempt follows.
         #[serde(default)]
-        will_retry: bool,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn each_source_of_a_decision_is_read_as_it_is_written() {
-        let allowed = ApprovalSource::ALL
-            .iter()
-            .map(|source| DecisionSource::from(*source));
-        let denied = DenialSource::ALL
-            .iter()
-            .map(|source| DecisionSource::from(*source));
-        for source in allowed.chain(denied).chain([DecisionSource::Cancelled]) {
-            let wire = serde_json::to_value(&source).unwrap();
-            assert_eq!(wire, source.as_str());
-            assert_eq!(
-                serde_json::from_value::<DecisionSource>(wire).unwrap(),
-                source
-            );
-        }
-    }
-
-    #[test]
-    fn an_unknown_source_of_a_decision_stays_readable() {
-        let payload = json!({"tool_name": "shell", "source": "policy_server_deny"});
-        let event: ToolApprovalDecision = serde_json::from_value(payload).unwrap();
-        assert_eq!(
-            event.source,
-            DecisionSource::Other("policy_server_deny".to_owned())
-        );
-        assert_eq!(
-            serde_json::to_value(&event).unwrap()["source"],
-            "policy_server_deny"
-        );
+        will_retry (with_will_retry): bool,
     }
 }

@@ -1,4 +1,4 @@
-//! One turn: a model call and what it leads to.
+//! Events of one turn: a model call and the tool calls that follow from it.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ wire_enum! {
         /// The model call failed.
         Error = "error",
         /// The run was cancelled.
-        Canceled = "canceled",
+        Cancelled = "cancelled" reads "canceled",
         /// A hook stopped the run.
         HookBlocked = "hook_blocked",
         /// The model repeated the same tool call.
@@ -28,23 +28,23 @@ wire_enum! {
 }
 
 event! {
-    /// A turn starts. Context is for this model call only and is never stored.
+    /// Fires when a turn starts. Added context is only for this model call and is never stored.
     TurnStart = "turn_start", Observer, Parallel, honours [Context]
     {
-        /// Position in the run, from 0.
+        /// The position of the turn in the run, starting at 0.
         #[serde(default)]
-        turn_index: u32,
-        /// When it started, in milliseconds since 1970.
+        turn_index (with_turn_index): u32,
+        /// When the turn started, in milliseconds since 1970-01-01 UTC.
         #[serde(default)]
-        started_at_ms: i64,
+        started_at_ms (with_started_at_ms): i64,
     }
 }
 
 event! {
-    /// The messages for the model are assembled.
+    /// Fires when the messages for the model have been assembled.
     Context = "context", Observer, Series
     {
-        /// A copy of the messages.
+        /// The messages. Changes affect only this model call, not the stored conversation.
         messages: Messages,
     }
     rewrites {
@@ -53,18 +53,18 @@ event! {
 }
 
 event! {
-    /// Just before a model call.
+    /// Fires just before a model call.
     BeforeLlmCall = "before_llm_call", Gate, Series, subject model_id, honours [StopRun]
     {
-        /// `provider/model`.
+        /// The model, as `provider/model`.
         #[serde(default)]
-        model_id: String,
-        /// The call's number in this run, from 1.
+        model_id (with_model_id): String,
+        /// The number of the model call in this run, starting at 1.
         #[serde(default)]
-        iteration: u32,
-        /// What is about to be sent.
+        iteration (with_iteration): u32,
+        /// The messages to send.
         #[serde(default)]
-        messages: Messages,
+        messages (with_messages): Messages,
     }
     rewrites {
         result replace_messages => messages,
@@ -72,10 +72,10 @@ event! {
 }
 
 event! {
-    /// The tools that the model is offered are chosen.
+    /// Fires when the host chooses the tools to offer to the model.
     ToolSelection = "tool_selection", Observer, Series
     {
-        /// The tools' names.
+        /// The names of the tools.
         tools: Vec<String>,
     }
     rewrites {
@@ -84,10 +84,10 @@ event! {
 }
 
 event! {
-    /// A request goes to the provider in the provider's own form.
+    /// Fires before a request is sent to the provider, in the provider's own format.
     ProviderRequest = "provider_request", Observer, Series
     {
-        /// The request's body.
+        /// The body of the request.
         payload: Value,
     }
     rewrites {
@@ -96,58 +96,58 @@ event! {
 }
 
 event! {
-    /// The provider answered.
+    /// Fires when the provider has answered.
     ProviderResponse = "provider_response", Observer, Parallel
     {
-        /// The HTTP status.
+        /// The HTTP status code.
         status: u16,
-        /// The response's headers.
+        /// The headers of the response.
         #[serde(default)]
-        headers: JsonObject,
+        headers (with_headers): JsonObject,
     }
 }
 
 event! {
-    /// A model call succeeded; its answer is not stored yet.
+    /// Fires when a model call has succeeded, before its answer is stored.
     AfterLlmCall = "after_llm_call", Observer, Parallel, subject model_id
     {
-        /// `provider/model`.
+        /// The model, as `provider/model`.
         #[serde(default)]
-        model_id: String,
+        model_id (with_model_id): String,
         /// The text of the answer.
         #[serde(default)]
-        response: String,
-        /// The last message of the user.
-        last_user_message: Option<String>,
-        /// Tokens, if the provider counted them.
-        usage: Option<Usage>,
+        response (with_response): String,
+        /// The user's last message.
+        last_user_message (with_last_user_message): Option<String>,
+        /// The token counts, if the provider reported them.
+        usage (with_usage): Option<Usage>,
         /// The price in US dollars, if known.
-        cost: Option<f64>,
+        cost (with_cost): Option<f64>,
     }
 }
 
 event! {
-    /// A message begins.
+    /// Fires when a message begins.
     MessageStart = "message_start", Observer, Parallel
     {
-        /// What is known of it.
+        /// The part of the message that is known so far.
         message: Message,
     }
 }
 
 event! {
-    /// A message grows.
+    /// Fires when text is added to a message.
     MessageUpdate = "message_update", Observer, Parallel
     {
         /// The message so far.
         message: Message,
-        /// What was added.
+        /// The text that was added.
         delta: String,
     }
 }
 
 event! {
-    /// A message is complete and is about to be stored.
+    /// Fires when a message is complete, before it is stored.
     MessageEnd = "message_end", Observer, Series
     {
         /// The message.
@@ -159,25 +159,25 @@ event! {
 }
 
 event! {
-    /// A turn ended, however it ended.
+    /// Fires when a turn has ended, for whatever reason.
     TurnEnd = "turn_end", Observer, Series, subject reason
     {
-        /// Position in the run, from 0.
+        /// The position of the turn in the run, starting at 0.
         #[serde(default)]
-        turn_index: u32,
-        /// Position in the session, from 1.
+        turn_index (with_turn_index): u32,
+        /// The position of the turn in the session, starting at 1.
         #[serde(default)]
-        turn_number: u32,
+        turn_number (with_turn_number): u32,
         /// The model's message, if there is one.
-        message: Option<Message>,
-        /// Its text.
+        message (with_message): Option<Message>,
+        /// The text of the message.
         #[serde(default)]
-        response: String,
-        /// The results of the tool calls.
+        response (with_response): String,
+        /// The results of the turn's tool calls.
         #[serde(default)]
-        tool_results: Vec<ToolResult>,
-        /// How it ended.
+        tool_results (with_tool_results): Vec<ToolResult>,
+        /// How the turn ended.
         #[serde(default)]
-        reason: TurnEndReason,
+        reason (with_reason): TurnEndReason,
     }
 }

@@ -1,4 +1,4 @@
-//! A prompt can be blocked; there is no permission to ask for.
+//! A prompt can be blocked, but hooks cannot allow, ask or deny.
 
 use tenterhook_protocol::event::*;
 use tenterhook_protocol::*;

@@ -1,4 +1,4 @@
-//! The end of a run is reported; hooks may only add follow-ups.
+//! The event `stop` only reports. Hooks may add follow-ups, but not block.
 
 use tenterhook_protocol::event::*;
 use tenterhook_protocol::*;

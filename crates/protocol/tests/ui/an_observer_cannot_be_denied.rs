@@ -1,4 +1,4 @@
-//! A turn start stops nothing.
+//! Hooks cannot stop the start of a turn.
 
 use tenterhook_protocol::event::*;
 use tenterhook_protocol::*;

@@ -1,4 +1,4 @@
-//! An outcome of a turn start has no permission.
+//! The outcome of a turn start has no permission.
 
 use tenterhook_protocol::event::*;
 use tenterhook_protocol::*;

@@ -1,4 +1,4 @@
-//! Whoever drops an outcome may have dropped a deny.
+//! An outcome that is dropped may contain a deny.
 
 #![deny(unused_must_use)]
 

@@ -1,4 +1,4 @@
-//! Only the catalogue makes events.
+//! Only the catalogue defines events.
 
 use tenterhook_protocol::Event;
 

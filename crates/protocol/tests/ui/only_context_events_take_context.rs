@@ -1,4 +1,4 @@
-//! A turn end has no model call to tell anything.
+//! No model call follows the end of a turn, so context has no use.
 
 use tenterhook_protocol::event::*;
 use tenterhook_protocol::*;

@@ -1,4 +1,4 @@
-//! A conversation as text that is the same from run to run: one line for each event, with its key fields.
+//! Writes a conversation as text that is the same in each run: one line per event, with its key fields.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::play::Played;
 
-/// What every event has, and what differs from run to run.
+/// The fields that every event has, or that differ from run to run. They are left out.
 const LEFT_OUT: &[&str] = &[
     "agent",
     "conv_id",
@@ -25,16 +25,16 @@ const LEFT_OUT: &[&str] = &[
     "type",
 ];
 
-/// How long a value may be that is shown.
-const MOST_SHOWN: usize = 60;
+/// The longest value that is shown.
+const MAX_SHOWN: usize = 60;
 
-/// The names of ids, in the order in which they come.
+/// The placeholders of ids, in the order in which the ids appear.
 #[derive(Default)]
 struct Names {
     known: Vec<String>,
 }
 
-/// Returns the golden text: what happened, and what the hooks were told.
+/// Returns the golden text: the events and the hooks' inputs.
 pub(crate) fn golden(played: &Played) -> String {
     let folder = played.ran.path("");
     let mut names = Names::default();
@@ -73,7 +73,7 @@ fn shown(value: &Value, folder: &Path, names: &mut Names) -> String {
         Value::Object(fields) => {
             let keys: Vec<&str> = fields.keys().map(String::as_str).collect();
             let whole = names.stable(&value.to_string(), folder);
-            if whole.len() <= MOST_SHOWN
+            if whole.len() <= MAX_SHOWN
                 && !keys.iter().any(|key| is_a_time(key) || *key == "timestamp")
             {
                 whole
@@ -88,7 +88,7 @@ fn shown(value: &Value, folder: &Path, names: &mut Names) -> String {
 }
 
 fn cut(text: &str) -> String {
-    let mut shown: String = text.chars().take(MOST_SHOWN).collect();
+    let mut shown: String = text.chars().take(MAX_SHOWN).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }
@@ -96,10 +96,10 @@ fn cut(text: &str) -> String {
 }
 
 impl Names {
-    /// Puts names in the place of ids and of the folder.
+    /// Replaces ids and the folder with placeholders.
     fn stable(&mut self, text: &str, folder: &Path) -> String {
         let mut text = text.replace(folder.to_str().unwrap().trim_end_matches('/'), "[DIR]");
-        // A project's folder is named after where it lies.
+        // A project's data folder is named after the project's path.
         if let Some((before, after)) = text.split_once("/sessions/work-") {
             let rest = after.trim_start_matches(|c: char| c.is_ascii_hexdigit());
             text = format!("{before}/sessions/[PROJECT]{rest}");

@@ -1,4 +1,4 @@
-//! A conversation, step by step, and everything that happened in it.
+//! Plays a conversation step by step, and records everything that happens.
 
 use std::fs;
 
@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::stage::{Ran, Test};
 
-/// What is done next.
+/// A step of the conversation.
 pub(crate) enum Step {
-    /// Says something, and waits until it is worked off. `$FIRST` is the id of the first session.
+    /// Sends a prompt and waits until it is done. `$FIRST` is the id of the first session.
     Say(&'static str),
-    /// Says something that comes to nothing.
+    /// Sends a prompt that fails.
     SayInVain(&'static str),
-    /// Says something, and goes on when an event came so often.
+    /// Sends a prompt, and continues after a number of events of one kind.
     SayAndStay(&'static str, &'static str, usize),
-    /// Says something to an agent at work.
+    /// Sends a steering message to the working agent.
     Steer(&'static str),
-    /// Says something for when the agent is done.
+    /// Sends a follow-up message for the time when the agent has finished.
     FollowUp(&'static str),
-    /// Makes a file.
+    /// Creates a file.
     Touch(&'static str),
-    /// Waits until what was said first is worked off.
+    /// Waits until the oldest open prompt is done.
     Wait,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Play {
     open: Option<u64>,
 }
 
-/// What happened, and what the hooks wrote down of it.
+/// The events, and the inputs that the hooks logged.
 pub(crate) struct Played {
     pub(crate) events: Vec<Value>,
     pub(crate) ran: Ran,
@@ -50,7 +50,7 @@ impl Play {
         }
     }
 
-    /// Answers every request of that name.
+    /// Answers every request of a method.
     pub(crate) fn answer(mut self, method: &'static str, result: &Value) -> Self {
         self.answers.push((method, result.clone()));
         self
@@ -63,7 +63,7 @@ impl Play {
         self
     }
 
-    /// Takes the last steps, and ends the session.
+    /// Plays the last steps and ends the session.
     pub(crate) fn run(self, steps: &[Step]) -> Played {
         self.then(steps).end()
     }
@@ -134,7 +134,7 @@ impl Play {
         assert!(answer.get("error").is_none(), "{answer}");
     }
 
-    /// Reads until a message is meant, keeps the events and answers what is asked.
+    /// Reads messages until one matches. Keeps the events and answers requests.
     fn until(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
         loop {
             let message = self.client.until(|_| true);

@@ -1,20 +1,20 @@
-//! Which event of which document fires in which conversation, and whose hooks are told of it.
+//! Shows which event of which hook system fires in which conversation, and whose hooks receive it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use tenterhook::EventKind;
-use tenterhook_dialects::{docker_agent, kodelet, kodelet_extension, morphix, operator, pi};
+use tenterhook_engine::EventKind;
+use tenterhook_systems::{docker_agent, kodelet, morphix, operator, pi};
 
 use super::{is_of_a_gateway, stored};
 
 /// The conversations.
 const PLAYS: [&str; 5] = ["docker_agent", "kodelet", "pi", "operator", "morphix"];
 
-/// Events that no conversation has, and why.
+/// Events that fire in no conversation, and why.
 const MISSING: &[(&str, &str)] = &[("worktree_create", "the agent makes no worktrees")];
 
-/// The names of a system's events, with what they are here.
+/// A system's names of events, with the names here.
 fn events(system: &str) -> Vec<(&'static str, EventKind)> {
     match system {
         "docker_agent" => named(
@@ -24,7 +24,7 @@ fn events(system: &str) -> Vec<(&'static str, EventKind)> {
         ),
         "kodelet" => {
             let hooks = kodelet::EVENTS.iter().map(|event| (event.name, event.kind));
-            let extensions = kodelet_extension::EVENTS.iter();
+            let extensions = kodelet::extension::EVENTS.iter();
             named(hooks.chain(extensions.map(|event| (event.name, event.kind))))
         }
         "pi" => named(pi::EVENTS.iter().map(|event| (event.name, event.kind))),
@@ -43,7 +43,7 @@ fn named(
     events.filter(|(name, _)| !is_of_a_gateway(name)).collect()
 }
 
-/// What a golden file says: the events that fired, and the names that hooks were told.
+/// The contents of a golden file: the fired events, and the event names that hooks received.
 struct Seen {
     fired: BTreeSet<String>,
     told: BTreeSet<String>,

@@ -1,0 +1,202 @@
+//! Labels the command lines of the shell tool, and asks the user about destructive ones.
+//!
+//! The label comes from reading the line; it is not a sandbox. Effects of variables, encoded text or other programs
+//! are not visible in the line, so such a line is never labelled `safe`.
+
+mod destructive;
+mod safe;
+
+use futures_util::future::{BoxFuture, ready};
+use tenterhook_engine::{Call, HandlerError};
+use tenterhook_protocol::{AnyEffect, EventKind, Permission};
+
+use self::destructive::{Radius, find_destructive, is_interpreter};
+use self::safe::find_safe;
+use super::row::{Builtin, EventRunner};
+use super::shell_call::command_line;
+use tenterhook_shell::readings;
+
+pub(super) const BUILTIN: Builtin = Builtin {
+    name: "safer_shell",
+    events: &[EventKind::PreToolUse, EventKind::ToolGuard],
+    arguments: "`label`, `safer` (the default) or `strict`",
+    make: |setup| {
+        let policy = match setup.arguments {
+            [] => POLICIES.get(1),
+            [word] => POLICIES
+                .iter()
+                .find(|policy| policy.names.contains(&word.as_str())),
+            other => return Err(format!("takes one argument, found {}", other.len())),
+        };
+        match policy {
+            Some(policy) => Ok(Box::new(SaferShell { policy })),
+            None => Err(format!(
+                "unknown policy `{}`; expected `label`, `safer` or `strict`",
+                setup.arguments.join(" ")
+            )),
+        }
+    },
+};
+
+/// Which labels a policy asks about.
+struct Policy {
+    /// Its name, and docker-agent's name for a policy that is not stricter.
+    names: &'static [&'static str],
+    asks: &'static [Label],
+}
+
+const POLICIES: [Policy; 3] = [
+    Policy {
+        names: &["label", "unsafe"],
+        asks: &[],
+    },
+    Policy {
+        names: &["safer"],
+        asks: &[Label::Destructive],
+    },
+    Policy {
+        names: &["strict", "safe-auto"],
+        asks: &[Label::Destructive, Label::Unknown],
+    },
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Label {
+    /// The command only reads.
+    Safe,
+    /// The command can destroy something, or runs code that no one has reviewed.
+    Destructive,
+    /// Neither is certain.
+    Unknown,
+}
+
+impl Label {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Destructive => "destructive",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What is known about a command line.
+#[derive(Debug, PartialEq, Eq)]
+struct Assessment {
+    label: Label,
+    blast_radius: &'static str,
+    category: Option<&'static str>,
+    /// Why it has this label. `None` if nothing is known.
+    reason: Option<String>,
+}
+
+impl Assessment {
+    fn destructive(radius: Radius, category: &'static str, reason: String) -> Self {
+        Self {
+            label: Label::Destructive,
+            blast_radius: radius.as_str(),
+            category: Some(category),
+            reason: Some(reason),
+        }
+    }
+}
+
+/// Assesses a command line. The most destructive command in it counts.
+fn assess(line: &str) -> Assessment {
+    let readings = readings(line);
+    let commands = readings.texts.iter();
+    let found = commands.filter_map(|text| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        find_destructive(&words)
+    });
+    if let Some(found) = found.max_by_key(|found| found.radius) {
+        let reason = format!("`{}` can destroy something", found.shown);
+        return Assessment::destructive(found.radius, found.category, reason);
+    }
+    if !readings.is_complete {
+        let reason = "it has too many nested commands to check";
+        return Assessment::destructive(Radius::High, "code", reason.to_owned());
+    }
+    if runs_unread(line) {
+        let reason = "it runs text that another command prints";
+        return Assessment::destructive(Radius::High, "code", reason.to_owned());
+    }
+    match find_safe(line) {
+        Some((command, category)) => Assessment {
+            label: Label::Safe,
+            blast_radius: "safe",
+            category: Some(category),
+            reason: Some(format!("`{command}` only reads")),
+        },
+        None => Assessment {
+            label: Label::Unknown,
+            blast_radius: "unknown",
+            category: None,
+            reason: None,
+        },
+    }
+}
+
+/// How a shell writes text that another command prints, or text of a here string.
+const MADE_TEXT: [&str; 5] = ["$(", "`", "<(", ">(", "<<<"];
+
+/// Reports whether the line passes the output of a command to an interpreter: through a pipe, or as text that the shell
+/// puts into the line.
+fn runs_unread(line: &str) -> bool {
+    let has_interpreter = |part: &str| {
+        readings(part).texts.iter().any(|reading| {
+            let first = reading.split_whitespace().next();
+            first.is_some_and(is_interpreter)
+        })
+    };
+    let is_piped = line
+        .split('|')
+        .skip(1)
+        .any(|part| has_interpreter(part.trim_start_matches('&')));
+    is_piped || MADE_TEXT.iter().any(|mark| line.contains(mark)) && has_interpreter(line)
+}
+
+struct SaferShell {
+    policy: &'static Policy,
+}
+
+impl SaferShell {
+    fn judge(&self, line: &str) -> AnyEffect {
+        let Assessment {
+            label,
+            blast_radius,
+            category,
+            reason,
+        } = assess(line);
+        let mut effect = AnyEffect::default();
+        let metadata = [
+            ("safety_label", Some(label.as_str())),
+            ("blast_radius", Some(blast_radius)),
+            ("category", category),
+            ("reason", reason.as_deref()),
+        ];
+        for (key, value) in metadata {
+            if let Some(value) = value {
+                effect.metadata.insert(key.to_owned(), value.into());
+            }
+        }
+        if self.policy.asks.contains(&label) {
+            let reason = reason.as_deref();
+            let reason = reason.unwrap_or("it is not certain that the command is safe");
+            effect.set_permission(Permission::Ask, Some(format!("safer_shell: {reason}")));
+        }
+        effect
+    }
+}
+
+impl EventRunner for SaferShell {
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
+        let line = command_line(&call.event);
+        let effect =
+            line.map(|line| line.map_or_else(AnyEffect::default, |line| self.judge(&line)));
+        Box::pin(ready(effect))
+    }
+}
+
+#[cfg(test)]
+mod tests;

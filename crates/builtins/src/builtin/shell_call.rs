@@ -1,0 +1,44 @@
+//! Finds the command line of a tool call, for built-ins that judge it.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use tenterhook_engine::{EventRef, HandlerError};
+use tenterhook_protocol::event::{PreToolUse, ToolGuard};
+
+/// Returns the command line of a call; `None` if the tool has none.
+///
+/// A host may give its shell tool any name and call its argument `cmd` or `command`. So a string in either argument
+/// counts for every tool. If both are present, both are judged.
+///
+/// # Errors
+/// Fails if a call to the shell tool has no command line as text, because no one can tell what it would do.
+pub(super) fn command_line(event: &EventRef) -> Result<Option<Cow<'_, str>>, HandlerError> {
+    let (category, name, input) = match (
+        event.downcast::<PreToolUse>(),
+        event.downcast::<ToolGuard>(),
+    ) {
+        (Some(event), _) => (&event.tool_category, &event.tool_name, &event.tool_input),
+        (None, Some(event)) => (&event.tool_category, &event.tool_name, &event.tool_input),
+        (None, None) => return Ok(None),
+    };
+    let is_shell = category.as_deref() == Some("shell") || name == "shell";
+    match (input.get("cmd"), input.get("command")) {
+        (Some(Value::String(one)), Some(Value::String(other))) => {
+            Ok(Some(Cow::Owned(format!("{one}\n{other}"))))
+        }
+        (Some(Value::String(line)), None) | (None, Some(Value::String(line))) => {
+            Ok(Some(Cow::Borrowed(line)))
+        }
+        _ if !is_shell => Ok(None),
+        (one, other) => {
+            let found = one.or(other);
+            Err(HandlerError::Other {
+                problem: format!(
+                    "the call to `{name}` has no command line: expected a string in `cmd`, found {}",
+                    found.map_or_else(|| "nothing".to_owned(), Value::to_string)
+                ),
+            })
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The built-in handlers, and what they share: finding secrets, snapshots of a work tree, and running git.
+//!
+//! An embedder that registers only functions and commands does not compile this crate.
+
+#![forbid(unsafe_code)]
+
+pub mod builtin;
+pub mod git;
+mod response_cache;
+pub mod secret;
+pub mod snapshot;
+
+pub use response_cache::ResponseCache;

@@ -1,0 +1,142 @@
+//! `tenterhook fire`: sends one event through the hooks and shows the decision.
+
+pub(crate) mod args;
+mod input;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tenterhook_engine::{EventClass, EventName, MemoryJournal};
+use tenterhook_systems::form::ReadBack;
+
+use crate::blocking::run_blocking;
+use crate::command::fire::args::FireArgs;
+use crate::config_dir;
+use crate::error::CliError;
+use crate::event_name::parse_event_name;
+use crate::exit::Exit;
+use crate::extensions::{self, PrintingHost};
+use crate::hook_args::LineArgs;
+use crate::hooks;
+use crate::journal::{self, FanOutSink};
+use crate::working_dir::current_dir;
+use tenterhook_terminal::fire_report::FireReport;
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output;
+use tenterhook_terminal::output::progress::ProgressLine;
+use tenterhook_terminal::timeline;
+
+pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let name = parse_event_name(&args.event)?;
+    let explanation = explanation(&args, &name);
+    let (event_name, payload) = (name.clone(), args.payload);
+    let read = move || {
+        let made = input::payload(&event_name, &payload)?;
+        if payload.example {
+            return input::in_form(&event_name, made, &payload).map(FireInput::Example);
+        }
+        input::event(&event_name, &made, &payload).map(FireInput::Event)
+    };
+    let read = match run_blocking(interrupts, read).await? {
+        FireInput::Event(read) => read,
+        FireInput::Example(example) => {
+            output::json(&example);
+            return Ok(Exit::Done);
+        }
+    };
+    let mut hook_args = args.hooks.clone();
+    hook_args.script.clone_from(&args.script);
+    // A workspace on the command line takes precedence over the event's.
+    hook_args.place.workspace = hook_args.place.workspace.or(input::workspace(&read));
+    let workspace = config_dir::workspace(&hook_args.place)?;
+    let start = if read.origin.cwd.is_absolute() {
+        read.origin.cwd.clone()
+    } else {
+        current_dir()?
+    };
+    let (services, _) = hooks::services(&args.hooks.config)?;
+    let (output, services) = extensions::recorded(Arc::new(PrintingHost), services);
+    let lines = LineArgs::default();
+    let hooks = hooks::load(&hook_args, &lines, &start, services, interrupts).await?;
+    let ReadBack {
+        event,
+        mut origin,
+        tools,
+    } = read;
+    origin.workspace = workspace.map(|name| name.to_string()).or(origin.workspace);
+    let runs = Arc::new(MemoryJournal::new());
+    let file = journal::open(&args.journal)?;
+    output.record_in(file.clone().map(|file| journal::without_secrets(file)));
+    let mut tee = FanOutSink {
+        sinks: vec![runs.clone()],
+    };
+    let file_sink = file.clone().map(|file| journal::without_secrets(file));
+    tee.sinks.extend(file_sink);
+    let engine = hooks::engine(&hooks.loaded, args.hooks.strict, Some(Arc::new(tee)));
+    let dispatched = {
+        let _progress = ProgressLine::start(format!("waiting for the hooks of {name}"));
+        let dispatcher = engine.dispatcher(origin).with_cancel(interrupts.token());
+        let dispatcher = match tools {
+            Some(tools) => dispatcher.with_tools(tools),
+            None => dispatcher,
+        };
+        dispatcher.dispatch_any(event).await
+    };
+    // The journal is closed before the report: once the report is printed, nothing may fail and contradict it.
+    journal::close(file.as_ref())?;
+    let is_gate = dispatched.event.info().class == EventClass::Gate;
+    if is_gate && interrupts.is_interrupted() {
+        // A cancelled hook may have been about to deny the operation.
+        return Err(CliError::new(Exit::Interrupted, "interrupted"));
+    }
+    let runs = timeline::runs(runs.take());
+    let diverged = serde_json::json!(hooks.loaded.diverged);
+    let fired = FireReport::new(dispatched, runs, explanation, diverged);
+    if args.json {
+        let report = fired.to_json().map_err(|error| {
+            CliError::of(Exit::Failed, &error).hint("run without `--json` to see the decision")
+        })?;
+        output::json(&report);
+    } else {
+        fired.show();
+    }
+    fired.explain_to_host();
+    Ok(if interrupts.is_interrupted() {
+        Exit::Interrupted
+    } else if fired.may_proceed() {
+        Exit::Done
+    } else {
+        Exit::Stopped
+    })
+}
+
+/// What the command line requests.
+enum FireInput {
+    /// An event to send through the hooks.
+    Event(ReadBack),
+    /// An example payload to print.
+    Example(Value),
+}
+
+/// Returns the command that shows which hooks match a call like this one. It leaves out values that would need
+/// quotes in a shell.
+fn explanation(args: &FireArgs, event: &EventName) -> String {
+    let script = args.script.as_ref().and_then(|path| path.to_str());
+    let options = [
+        ("script", script),
+        ("agent", args.payload.agent.as_deref()),
+        ("tool", args.payload.tool.as_deref()),
+    ];
+    let mut command = format!("tenterhook explain {event}");
+    for (option, value) in options {
+        let is_word = |value: &&str| {
+            value
+                .chars()
+                .all(|it| it.is_alphanumeric() || "_-./".contains(it))
+        };
+        if let Some(value) = value.filter(is_word) {
+            command = format!("{command} --{option} {value}");
+        }
+    }
+    command
+}

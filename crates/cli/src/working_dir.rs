@@ -1,0 +1,13 @@
+//! The working directory of this program.
+
+use std::path::PathBuf;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Returns the working directory of this program.
+pub(crate) fn current_dir() -> Result<PathBuf, CliError> {
+    std::env::current_dir().map_err(|error| {
+        CliError::new(Exit::Failed, "cannot determine the working directory").cause(&error)
+    })
+}

@@ -1,0 +1,375 @@
+//! The workers that serve scripts. Decides which scripts share a worker, and loads them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
+use tenterhook_engine::Layer;
+use tenterhook_hookfile::Fault;
+use tenterhook_process::{Command, Program};
+use tenterhook_runners::worker::{ApprovedCopy, Host, Script, Worker, node, python};
+use tenterhook_systems::hook_folder::{FolderKind, ScriptLanguage};
+use tenterhook_trust::find_program;
+use tokio::time::{Instant, timeout};
+
+use super::candidate::Candidate;
+use super::language::Language;
+use super::load_fault::too_slow;
+use super::probe_output::WORKER;
+
+/// How long the scripts of one worker may take to load together. After that, each remaining script is
+/// loaded in a worker of its own, in parallel, so that one slow script does not delay the others.
+const SHARED_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How many of the next scripts a worker may read while it loads one.
+const MAX_NEXT: usize = 32;
+
+/// The workers of scripts: one for each language and origin, started when it is needed. Scripts of a
+/// project never share a process with scripts of the user.
+#[derive(Debug)]
+pub(super) struct ScriptWorkers {
+    directory: PathBuf,
+    host: Arc<dyn Host>,
+    state: Mutex<WorkerState>,
+}
+
+#[derive(Debug, Default)]
+struct WorkerState {
+    workers: HashMap<WorkerKey, Worker>,
+    /// The last known version of each script and the sources next to it, by the script's path.
+    versions: HashMap<(WorkerKey, PathBuf), String>,
+    /// The first known version of each script and the sources next to it.
+    first: HashMap<PathBuf, String>,
+    /// Scripts that have a worker of their own, because a shared worker crashed or timed out with them.
+    isolated: HashSet<PathBuf>,
+    /// The version and the registration of each script, so that each version is loaded only once.
+    registered: HashMap<(Layer, PathBuf), (String, String)>,
+}
+
+impl WorkerState {
+    /// Returns the key of the worker that serves a script.
+    fn worker_key(&mut self, language: Language, candidate: &Candidate) -> WorkerKey {
+        let project = candidate.project().map(|project| project.dir.clone());
+        let now = format!("{} {}", candidate.sha256, candidate.sources_sha256);
+        let first = self
+            .first
+            .entry(candidate.found.path.clone())
+            .or_insert_with(|| now.clone());
+        let changed = if now == *first { String::new() } else { now };
+        let is_alone = candidate.is_isolated
+            || language == Language::Program
+            || self.isolated.contains(&candidate.run);
+        let own = is_alone.then(|| candidate.run.clone());
+        let folder = candidate.found.path.parent();
+        WorkerKey {
+            language,
+            layer: candidate.found.layer,
+            project,
+            // Python loads only one module with the same name, and two folders may each have a `rules.py`.
+            folder: folder
+                .filter(|_| language == Language::Script(ScriptLanguage::Python))
+                .map(Path::to_owned),
+            own,
+            changed,
+        }
+    }
+}
+
+/// Identifies a worker. Scripts with equal keys share it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct WorkerKey {
+    language: Language,
+    layer: Layer,
+    /// The project of its scripts.
+    project: Option<PathBuf>,
+    /// The folder of its scripts, if scripts of other folders must not share the worker.
+    folder: Option<PathBuf>,
+    /// The only script that it serves, if that script has a worker of its own.
+    own: Option<PathBuf>,
+    /// The digests of its script and sources, if they changed since they were first seen. An interpreter
+    /// does not load a module again, so a hook that a helper module registers would be lost.
+    changed: String,
+}
+
+/// The reason why a script did not load.
+enum LoadFailure {
+    /// The worker reported an error.
+    Refused(Fault),
+    /// The worker ended.
+    Crashed(Fault),
+    /// The deadline passed.
+    TimedOut,
+}
+
+/// A script to load: its index among all candidates, its language and the candidate.
+type ScriptToLoad<'a> = (usize, Language, &'a Candidate);
+
+impl ScriptWorkers {
+    /// Creates the workers of a directory. Their scripts may send requests to the host.
+    pub(super) fn new(directory: &Path, host: Arc<dyn Host>) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            host,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Drops the workers that are no longer used.
+    pub(super) fn drop_unused(&self) {
+        let mut state = self.state();
+        let WorkerState {
+            workers, versions, ..
+        } = &mut *state;
+        workers.retain(|_, worker| worker.is_shared());
+        versions.retain(|(key, _), _| workers.contains_key(key));
+    }
+
+    /// Returns the worker of a script, and whether the script changed since it was last loaded.
+    fn seat(&self, language: Language, candidate: &Candidate) -> (Worker, bool) {
+        let mut state = self.state();
+        let key = state.worker_key(language, candidate);
+        let WorkerState {
+            workers, versions, ..
+        } = &mut *state;
+        let worker = workers.entry(key.clone()).or_insert_with(|| {
+            let worker = match language {
+                Language::Script(ScriptLanguage::Python) => {
+                    of_search_path(python(&self.directory), candidate)
+                }
+                Language::Script(ScriptLanguage::JavaScript) => {
+                    of_search_path(node(&self.directory), candidate)
+                }
+                Language::Program => self.program(candidate),
+            };
+            worker.hosted_by(Arc::clone(&self.host))
+        });
+        let version = &candidate.sha256;
+        let before = versions.insert((key, candidate.run.clone()), version.clone());
+        (
+            worker.clone(),
+            before.is_some_and(|before| before != *version),
+        )
+    }
+
+    /// Creates the worker for an executable that is a worker itself.
+    fn program(&self, candidate: &Candidate) -> Worker {
+        let command = Command::new(Program::exec([candidate.run.as_os_str(), WORKER.as_ref()]));
+        let command = candidate.with_search_path(command);
+        let command = if self.directory.as_os_str().is_empty() {
+            command
+        } else {
+            command.working_dir(self.directory.clone())
+        };
+        Worker::new(candidate.found.name.clone(), command)
+    }
+
+    pub(super) async fn of(&self, language: Language, candidate: &Candidate) -> Worker {
+        let (worker, is_changed) = self.seat(language, candidate);
+        if is_changed {
+            worker.renew(&script(candidate)).await;
+        }
+        worker
+    }
+
+    /// Loads scripts. Returns the registration of each as text, with its index.
+    ///
+    /// Scripts of one worker are loaded one after another. Scripts that crash the worker, or for which no
+    /// time is left, are then loaded in parallel, each in a worker of its own.
+    pub(super) async fn load_all(
+        &self,
+        scripts: Vec<ScriptToLoad<'_>>,
+        deadline: Duration,
+    ) -> Vec<(usize, Result<String, Fault>)> {
+        let mut groups: Vec<(WorkerKey, Vec<ScriptToLoad<'_>>)> = Vec::new();
+        for script in scripts {
+            let key = self.state().worker_key(script.1, script.2);
+            match groups.iter_mut().find(|(of, _)| *of == key) {
+                Some((_, group)) => group.push(script),
+                None => groups.push((key, vec![script])),
+            }
+        }
+        let groups = groups
+            .into_iter()
+            .map(|(_, group)| self.load_group(group, deadline));
+        join_all(groups).await.into_iter().flatten().collect()
+    }
+
+    async fn load_group(
+        &self,
+        group: Vec<ScriptToLoad<'_>>,
+        deadline: Duration,
+    ) -> Vec<(usize, Result<String, Fault>)> {
+        let is_shared = group.len() > 1;
+        let shared_until = Instant::now() + SHARED_DEADLINE;
+        let mut answers = Vec::with_capacity(group.len());
+        let mut isolated = Vec::new();
+        let paths: Vec<PathBuf> = group.iter().map(|(_, _, it)| script(it).path).collect();
+        for (place, (index, language, candidate)) in group.into_iter().enumerate() {
+            let next = paths.get(place + 1..).unwrap_or_default();
+            let next = next.get(..MAX_NEXT).unwrap_or(next);
+            // The worker reads each script ahead only once.
+            let next = if place.is_multiple_of(MAX_NEXT) {
+                next
+            } else {
+                &[]
+            };
+            let left = shared_until.saturating_duration_since(Instant::now());
+            let within = if is_shared {
+                left.min(deadline)
+            } else {
+                deadline
+            };
+            if within.is_zero() {
+                self.state().isolated.insert(candidate.run.clone());
+                isolated.push((index, language, candidate));
+                continue;
+            }
+            match self.registered(language, candidate, next, within).await {
+                Ok(registered) => answers.push((index, Ok(registered))),
+                Err(LoadFailure::Refused(fault)) => answers.push((index, Err(fault))),
+                Err(LoadFailure::TimedOut) if within == deadline => {
+                    self.isolate(candidate);
+                    answers.push((index, Err(too_slow(deadline))));
+                }
+                Err(LoadFailure::Crashed(_) | LoadFailure::TimedOut) => {
+                    self.isolate(candidate);
+                    isolated.push((index, language, candidate));
+                }
+            }
+        }
+        let isolated = isolated
+            .into_iter()
+            .map(|(index, language, candidate)| async move {
+                let loaded = self.registered(language, candidate, &[], deadline).await;
+                let loaded = loaded.map_err(|failure| match failure {
+                    LoadFailure::Refused(fault) => fault,
+                    LoadFailure::Crashed(fault) => {
+                        self.isolate(candidate);
+                        fault
+                    }
+                    LoadFailure::TimedOut => {
+                        self.isolate(candidate);
+                        too_slow(deadline)
+                    }
+                });
+                (index, loaded)
+            });
+        answers.extend(join_all(isolated).await);
+        answers
+    }
+
+    /// Loads a script and returns its registration as text. An unchanged script is loaded only once.
+    async fn registered(
+        &self,
+        language: Language,
+        candidate: &Candidate,
+        next: &[PathBuf],
+        within: Duration,
+    ) -> Result<String, LoadFailure> {
+        let key = (candidate.found.layer, candidate.run.clone());
+        let version = candidate.version();
+        if let Some((before, registered)) = self.state().registered.get(&key)
+            && *before == version
+        {
+            return Ok(registered.clone());
+        }
+        let registered = self.load(language, candidate, next, within).await?;
+        self.state()
+            .registered
+            .insert(key, (version, registered.clone()));
+        Ok(registered)
+    }
+
+    fn state(&self) -> MutexGuard<'_, WorkerState> {
+        self.state.lock()
+    }
+
+    async fn load(
+        &self,
+        language: Language,
+        candidate: &Candidate,
+        next: &[PathBuf],
+        within: Duration,
+    ) -> Result<String, LoadFailure> {
+        if let Some(name) = language.interpreter()
+            && find_program(name, &self.directory, candidate.search_path.as_deref()).is_none()
+        {
+            let fault = Fault::from(match &candidate.search_path {
+                Some(_) => format!(
+                    "the interpreter `{name}` was not found in `PATH` outside of the project"
+                ),
+                None => format!("the interpreter `{name}` was not found in `PATH`"),
+            });
+            return Err(LoadFailure::Refused(
+                fault.hint(format!("install `{name}`")),
+            ));
+        }
+        let script = script(candidate);
+        let loaded = async {
+            let worker = self.of(language, candidate).await;
+            let loaded = worker.load_before(&script, next).await;
+            let is_running = worker.pid().await.is_some();
+            (loaded, is_running)
+        };
+        let Ok((loaded, is_running)) = timeout(within, loaded).await else {
+            return Err(LoadFailure::TimedOut);
+        };
+        let fault = |message: String| Fault::of_script(&candidate.found.path, &message);
+        match loaded {
+            Ok((_, registered)) => serde_json::to_string(&registered)
+                .map_err(|error| LoadFailure::Refused(fault(error.to_string()))),
+            Err(error) if is_running => Err(LoadFailure::Refused(fault(error.to_string()))),
+            Err(error) => Err(LoadFailure::Crashed(fault(error.to_string()))),
+        }
+    }
+
+    /// Gives a script a worker of its own from now on, and drops the worker in which it failed. Scripts
+    /// that are in use keep that worker.
+    fn isolate(&self, candidate: &Candidate) {
+        let mut state = self.state();
+        let project = candidate.project().map(|project| &project.dir);
+        let (layer, run) = (candidate.found.layer, &candidate.run);
+        state.workers.retain(|key, _| {
+            let is_same = key.layer == layer && key.project.as_ref() == project;
+            !(is_same && key.own.as_ref().is_none_or(|own| own == run))
+        });
+        state.isolated.insert(run.clone());
+    }
+}
+
+/// Returns the API for which the scripts of a folder are written. In a folder without scripts, a program
+/// is a native worker.
+fn api(kind: &FolderKind) -> &'static str {
+    kind.scripts.as_ref().map_or(kind.name, |it| it.api)
+}
+
+/// Returns a worker that finds its interpreter where the candidate may find it.
+fn of_search_path(worker: Worker, candidate: &Candidate) -> Worker {
+    match &candidate.search_path {
+        Some(search) => worker.search_path(search),
+        None => worker,
+    }
+}
+
+/// Returns the copy that a script of a project runs from.
+fn approved_copy(candidate: &Candidate) -> Option<ApprovedCopy> {
+    let (copies, project) = (candidate.copies.as_ref()?, candidate.project()?);
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Some(ApprovedCopy {
+        project: absolute(&project.dir),
+        copies: absolute(copies),
+    })
+}
+
+pub(super) fn script(candidate: &Candidate) -> Script {
+    Script {
+        // The worker runs in the directory of the events. A relative path would mean another file there,
+        // such as an unapproved file of a project.
+        path: std::path::absolute(&candidate.run).unwrap_or_else(|_| candidate.run.clone()),
+        api: api(candidate.found.kind),
+        approved: approved_copy(candidate),
+    }
+}

@@ -1,0 +1,275 @@
+//! Handlers that are child processes. Each event gets a process of its own, which speaks a dialect.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tenterhook_engine::{Answer, AsyncHandler, Call, Dialect, HandlerError, Reply, error_chain};
+use tenterhook_process::{
+    CancellationToken, Capture, Command, End, Finished, HeldPipe, Limits, Prewarmed, Program,
+    Slots, SpawnError,
+};
+#[cfg(unix)]
+use tenterhook_process::{ForkCounts, ForkServer, PythonScript};
+
+/// How long a child may take to end after Tenterhook has asked it to.
+const GRACE: Duration = Duration::from_secs(2);
+/// How much of a hook's stdout is kept. A JSON answer that is longer is a failure.
+const STDOUT: Capture = Capture {
+    head: 512 << 10,
+    tail: 512 << 10,
+};
+/// How much of a hook's stderr is kept.
+const STDERR: Capture = Capture {
+    head: 16 << 10,
+    tail: 48 << 10,
+};
+
+/// Limits how many hooks of this process run at once.
+static HOOK_SLOTS: LazyLock<Slots> = LazyLock::new(|| Slots::new(Slots::shared().count()));
+
+/// Runs a command for each event. The command reads the event on stdin and answers on stdout and
+/// with its exit status.
+#[derive(Debug)]
+pub struct CommandHandler {
+    kind: &'static str,
+    command: Command,
+    working_dir: Option<PathBuf>,
+    dialect: Arc<dyn Dialect>,
+    strict_output: bool,
+    prewarmed: Option<Prewarmed>,
+    text: String,
+    #[cfg(unix)]
+    fork_server: Option<ForkServer>,
+}
+
+impl CommandHandler {
+    /// Makes a handler that runs a command. Messages show the command as `text`.
+    pub fn new(command: Command, text: impl Into<String>, dialect: Arc<dyn Dialect>) -> Self {
+        Self {
+            kind: "command",
+            // Hooks have their own slots, so that the agent's own commands never keep a hook waiting.
+            command: command.slots(HOOK_SLOTS.clone()),
+            working_dir: None,
+            dialect,
+            strict_output: false,
+            prewarmed: None,
+            text: text.into(),
+            #[cfg(unix)]
+            fork_server: None,
+        }
+    }
+
+    /// Makes a handler that runs an executable with the single argument `run`.
+    pub fn executable(path: &Path, text: impl Into<String>, dialect: Arc<dyn Dialect>) -> Self {
+        let command = Command::new(Program::exec([path.as_os_str(), "run".as_ref()]));
+        Self {
+            kind: "executable",
+            ..Self::new(command, text, dialect)
+        }
+    }
+
+    /// Makes the command, and the programs that it starts, look for programs in these folders.
+    #[must_use]
+    pub fn search_path(mut self, search: &OsStr) -> Self {
+        self.command = self.command.env("PATH", search);
+        self
+    }
+
+    /// Runs the command, which must be this Python script, by forking an interpreter that has
+    /// already loaded it. If that is not possible, the command is started in the usual way.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn fork_server(mut self, script: PythonScript) -> Self {
+        self.fork_server = Some(ForkServer::new(script));
+        self
+    }
+
+    /// Returns how many runs were forked and how many were not, or `None` if the command has no
+    /// fork server.
+    #[cfg(unix)]
+    pub fn fork_counts(&self) -> Option<ForkCounts> {
+        self.fork_server.as_ref().map(ForkServer::counts)
+    }
+
+    /// Starts the fork server before the first event and waits at most `within` until it is ready.
+    /// `dir` is the working directory of the events. Without a fork server, this returns at once.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the server could not be started. The command still answers events without it.
+    #[cfg(unix)]
+    pub async fn warm(&self, dir: &Path, within: Duration) -> Result<(), String> {
+        let Some(server) = &self.fork_server else {
+            return Ok(());
+        };
+        let placed = self.directory(dir).map(|dir| self.command.placed(&dir));
+        let command = placed.as_ref().unwrap_or(&self.command);
+        server.warm(command, within).await
+    }
+
+    /// Runs the command in `dir`. A relative `dir` is below the event's working directory.
+    #[must_use]
+    pub fn working_dir(mut self, dir: Option<PathBuf>) -> Self {
+        self.working_dir = dir;
+        self
+    }
+
+    /// Starts the next instance of the command ahead of time. The first instance starts with the
+    /// first event, because the directory is not known earlier.
+    #[must_use]
+    pub fn prewarm(mut self, prewarm: bool) -> Self {
+        self.prewarmed = prewarm.then(Prewarmed::new);
+        self
+    }
+
+    /// Returns the instance that was started ahead of time, or `None` if [`prewarm`](Self::prewarm) is off.
+    pub fn prewarmed(&self) -> Option<&Prewarmed> {
+        self.prewarmed.as_ref()
+    }
+
+    /// Makes answers a failure that a lenient reader would ignore.
+    #[must_use]
+    pub fn strict_output(mut self, strict: bool) -> Self {
+        self.strict_output = strict;
+        self
+    }
+
+    /// Returns the directory to run in, or `None` for the directory of this process.
+    fn directory(&self, event_dir: &Path) -> Option<PathBuf> {
+        match &self.working_dir {
+            Some(dir) => Some(event_dir.join(dir)),
+            None if event_dir.as_os_str().is_empty() => None,
+            None => Some(event_dir.to_owned()),
+        }
+    }
+
+    async fn run(&self, call: &Call) -> Answer {
+        if !self.dialect.has_event(&call.event) {
+            return Ok(None);
+        }
+        let input = call
+            .event
+            .encoded(&*self.dialect)
+            .map_err(HandlerError::Write)?;
+        let directory = self.directory(&call.event.envelope().origin.cwd);
+        let placed = directory.map(|dir| self.command.placed(&dir));
+        let limits = Limits {
+            timeout: call.timeout,
+            grace: GRACE,
+            stdout: STDOUT,
+            stderr: STDERR,
+            held_pipe: HeldPipe::Wait,
+        };
+        let command = placed.as_ref().unwrap_or(&self.command);
+        let finished = self.finish(command, &input, &limits, &call.cancel);
+        self.read(
+            call,
+            &finished
+                .await
+                .map_err(|error| not_run(&error, call.timeout))?,
+        )
+    }
+
+    async fn finish(
+        &self,
+        command: &Command,
+        input: &[u8],
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, SpawnError> {
+        #[cfg(unix)]
+        if let Some(server) = &self.fork_server {
+            return server.run(command, input, limits, cancel).await;
+        }
+        match &self.prewarmed {
+            Some(warm) => warm.run(command, input, limits, cancel).await,
+            None => command.run(input, limits, cancel).await,
+        }
+    }
+
+    fn read(&self, call: &Call, finished: &Finished) -> Answer {
+        let status = status(finished.end, call.timeout)?;
+        // Plain text shows where it was cut. A JSON object that was cut is a failure.
+        let marked = finished.stdout.is_cut().then(|| finished.stdout.text());
+        let reply = Reply::Exited {
+            status,
+            stdout: marked
+                .as_deref()
+                .map_or(&finished.stdout.bytes, str::as_bytes),
+            stderr: &finished.stderr.bytes,
+            stdout_omitted: finished.stdout.omitted,
+        };
+        let effect = call
+            .event
+            .read_answer(&*self.dialect, &reply, self.strict_output)?;
+        Ok((!effect.is_empty()).then(|| Box::new(effect)))
+    }
+}
+
+/// Returns the exit status of a run, or the failure if the command did not exit by itself.
+fn status(end: End, timeout: Duration) -> Result<i32, HandlerError> {
+    match end {
+        End::Exited(status) => Ok(status),
+        End::Signaled(signal) => Err(HandlerError::Signal { signal }),
+        End::TimedOut { .. } => Err(HandlerError::TimedOut { after: timeout }),
+        End::Cancelled { .. } => Err(HandlerError::Cancelled),
+    }
+}
+
+/// Returns why a command could not be run.
+fn not_run(error: &SpawnError, timeout: Duration) -> HandlerError {
+    if matches!(error, SpawnError::TimedOut { .. }) {
+        HandlerError::TimedOut { after: timeout }
+    } else if matches!(error, SpawnError::Cancelled) {
+        HandlerError::Cancelled
+    } else {
+        HandlerError::Start {
+            problem: error_chain(error),
+        }
+    }
+}
+
+impl AsyncHandler for CommandHandler {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn describe(&self) -> String {
+        self.text.clone()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+        Box::pin(self.run(call))
+    }
+
+    fn enforces_deadline(&self) -> bool {
+        true
+    }
+
+    fn runs_on_own_task(&self) -> bool {
+        true
+    }
+
+    fn problem(&self) -> Option<String> {
+        if let Err(error) = self.command.resolve() {
+            return Some(error_chain(&error));
+        }
+        #[cfg(unix)]
+        if let Some(ForkCounts {
+            forked,
+            cold,
+            problem: Some(problem),
+            ..
+        }) = self.fork_counts()
+        {
+            let all = forked + cold;
+            return Some(format!(
+                "{cold} of {all} events ran without the fork server: {problem}"
+            ));
+        }
+        None
+    }
+}

@@ -1,0 +1,210 @@
+//! Checks whether a program speaks the worker protocol. Each step of the conversation states what
+//! it expects.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tenterhook_engine::EventName;
+use tenterhook_process::{CancellationToken, Command, Companion};
+use tokio::time::{Instant, timeout};
+
+use super::connection::Connection;
+use super::error::WorkerError;
+use super::host::{Desk, NoHost};
+use super::protocol::{PROTOCOL_VERSION, hello};
+use super::script::ScriptHook;
+use super::wire::Wire;
+
+/// How long one step may take.
+const STEP: Duration = Duration::from_secs(10);
+/// The id of a call that was never made.
+const UNKNOWN_CALL: u64 = 4_000_000_000;
+
+/// One step of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckStep {
+    /// What the worker should do.
+    pub what: &'static str,
+    /// What is wrong, or `None` if the step passed.
+    pub problem: Option<String>,
+}
+
+/// Talks to a worker from its start to its end, then starts a second one and closes its input.
+/// Returns early if a step fails that all later steps need.
+///
+/// # Panics
+/// Panics outside a tokio runtime with I/O and time enabled.
+pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<CheckStep> {
+    let mut steps = Vec::new();
+    let connection = match Connection::start(
+        "worker",
+        command,
+        Wire::WORKER,
+        &Desk::new(Arc::new(NoHost)),
+    ) {
+        Ok(connection) => connection,
+        Err(problem) => {
+            note(&mut steps, "it starts", Err(problem));
+            return steps;
+        }
+    };
+    note(&mut steps, "it starts", Ok(()));
+    let hello = ask(&connection, "initialize", &hello(false)).await;
+    let hello = hello.and_then(|answer| match answer.get("protocol_version") {
+        Some(version) if *version == PROTOCOL_VERSION => Ok(()),
+        other => Err(format!(
+            "`protocol_version` is {}, expected {PROTOCOL_VERSION}",
+            other.unwrap_or(&Value::Null)
+        )),
+    });
+    let speaks = hello.is_ok();
+    note(
+        &mut steps,
+        "it answers `initialize` with the protocol version",
+        hello,
+    );
+    if !speaks {
+        return steps;
+    }
+    check_script(&connection, &mut steps, script, api).await;
+    let asked = connection.ask_to_end(STEP).await;
+    let over = timeout(STEP, connection.over()).await;
+    let over = over.map_err(|_| format!("it is still running {} seconds later", STEP.as_secs()));
+    note(
+        &mut steps,
+        "it answers `shutdown` and ends",
+        asked.and(over),
+    );
+    note(
+        &mut steps,
+        "it ends when its input is closed",
+        check_closing(command).await,
+    );
+    steps
+}
+
+/// Loads a script, calls its first hook, and makes calls that must fail.
+async fn check_script(
+    connection: &Connection,
+    steps: &mut Vec<CheckStep>,
+    script: &Path,
+    api: &str,
+) {
+    let params = json!({"script": 0, "path": script.to_string_lossy(), "api": api});
+    let loaded = ask(connection, "script/load", &params).await;
+    let hooks = loaded.as_ref().map(count).unwrap_or_default();
+    note(
+        steps,
+        "it answers `script/load` with hooks of known events",
+        loaded.and_then(|answer| check_hooks(&answer)),
+    );
+    let missing = json!({"script": 1, "path": "/nowhere/at/all", "api": api});
+    let missing = refused(ask(connection, "script/load", &missing).await);
+    note(steps, "it answers a missing script with an error", missing);
+    if hooks > 0 {
+        let event = json!({"script": 0, "hook": 0, "event": {}});
+        note(
+            steps,
+            "it answers `event/handle`",
+            answered(connection, &event).await,
+        );
+        let many = (0..16).map(|_| answered(connection, &event));
+        let many = futures_util::future::join_all(many).await;
+        note(
+            steps,
+            "it answers many concurrent calls",
+            many.into_iter().collect(),
+        );
+    }
+    let none = json!({"script": 0, "hook": hooks + 1, "event": {}});
+    let none = refused(ask(connection, "event/handle", &none).await);
+    note(steps, "it answers a missing hook with an error", none);
+    let unknown = refused(ask(connection, "no/such/method", &json!({})).await);
+    note(steps, "it answers an unknown method with an error", unknown);
+    connection.cancel(UNKNOWN_CALL);
+    let alive = refused(ask(connection, "no/such/method", &json!({})).await);
+    note(steps, "it ignores `$/cancel` for an unknown call", alive);
+}
+
+fn note(steps: &mut Vec<CheckStep>, what: &'static str, result: Result<(), String>) {
+    steps.push(CheckStep {
+        what,
+        problem: result.err(),
+    });
+}
+
+async fn ask(connection: &Connection, method: &str, params: &Value) -> Result<Value, String> {
+    let never = CancellationToken::new();
+    let params = params.to_string();
+    let deadline = Instant::now() + STEP;
+    match connection
+        .call(method, &[params.as_bytes()], deadline, &never)
+        .await
+    {
+        Ok(answer) => serde_json::from_slice(&answer).map_err(|error| error.to_string()),
+        Err(WorkerError::TimedOut) => Err(format!("no answer within {} seconds", STEP.as_secs())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Accepts any answer of a hook, even an error, because a hook may reject the empty event.
+async fn answered(connection: &Connection, params: &Value) -> Result<(), String> {
+    let answer = ask(connection, "event/handle", params).await;
+    match connection.death() {
+        Some(problem) => Err(problem),
+        None => match answer {
+            Err(problem) if problem.starts_with("no answer") => Err(problem),
+            _ => Ok(()),
+        },
+    }
+}
+
+fn refused(answer: Result<Value, String>) -> Result<(), String> {
+    match answer {
+        Ok(answer) => Err(format!("it answered {answer}, expected an `error`")),
+        Err(problem) if problem.starts_with("no answer") || problem.starts_with("worker `") => {
+            Err(problem)
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+fn count(answer: &Value) -> usize {
+    let hooks = answer.get("hooks").and_then(Value::as_array);
+    hooks.map_or(0, Vec::len)
+}
+
+fn check_hooks(answer: &Value) -> Result<(), String> {
+    let hooks: Vec<ScriptHook> =
+        serde_json::from_value(answer.get("hooks").cloned().unwrap_or_default())
+            .map_err(|error| format!("`hooks`: {error}"))?;
+    if hooks.is_empty() {
+        return Err("`hooks` is empty, expected at least one hook to call".to_owned());
+    }
+    for hook in hooks {
+        if let Err(error) = hook.event.parse::<EventName>() {
+            return Err(format!("hook `{}`: {error}", hook.name));
+        }
+    }
+    Ok(())
+}
+
+async fn check_closing(command: &Command) -> Result<(), String> {
+    let (child, pipes) =
+        Companion::start(command).map_err(|error| tenterhook_engine::error_chain(&error))?;
+    drop(pipes.stdin);
+    let began = Instant::now();
+    child.end(STEP).await;
+    // `end` returns before the time is over only if the process ended by itself.
+    if began.elapsed() < STEP {
+        Ok(())
+    } else {
+        Err(format!(
+            "it is still running {} seconds later",
+            STEP.as_secs()
+        ))
+    }
+}

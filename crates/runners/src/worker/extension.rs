@@ -1,0 +1,598 @@
+//! Extensions: executables that register tools, commands and events when they start. Each is one process.
+//!
+//! They speak a second form of the worker protocol; `docs/reference/worker-protocol.md` lists the
+//! differences. The dialect writes the events and reads the answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+use tenterhook_process::{CancellationToken, Command};
+use tenterhook_protocol::{JsonObject, UniqueObject};
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use super::error::WorkerError;
+use super::host::Host;
+use super::progress::Updates;
+use super::refusal::Refusal;
+use super::supervisor::{Peer, Supervisor, ask};
+use super::version::ScriptVersion;
+use super::wire::Wire;
+use crate::private_dir;
+
+/// The parts of the extension protocol that depend on the hook system.
+#[derive(Debug, Clone)]
+pub struct ExtensionProtocol {
+    /// The name of the system.
+    pub system: &'static str,
+    /// The version of the protocol.
+    pub version: &'static str,
+    /// The version of the system itself, which is sent to extensions.
+    pub system_version: &'static str,
+    /// The environment variable that names the directory of the agent.
+    pub workspace_variable: &'static str,
+    /// The request by which a tool reports its output so far.
+    pub update_method: &'static str,
+    /// The events that an extension may subscribe to.
+    pub events: Vec<&'static str>,
+    /// The requests that ask the user something.
+    pub questions: &'static [&'static str],
+    /// Describes what the user interface supports. The argument is whether there is a user.
+    pub capabilities: fn(bool) -> Value,
+    /// Translates a request to the method and the parameters of the host's request; `None` if the host has no such
+    /// request.
+    pub host_request: HostRequest,
+    /// Translates the host's answer to a request; `None` if there is no user.
+    pub answer: fn(&str, &Value, Option<&Value>) -> Value,
+    /// Answers a request for something that this program does not have; `None` if the method is unknown.
+    pub refuse: fn(&str) -> Option<Result<Value, &'static str>>,
+}
+
+/// Translates a request, given by its method and parameters, to a request of the host.
+pub type HostRequest = fn(&str, &Value) -> Option<Result<(&'static str, Value), String>>;
+
+/// The longest time for one call, and the default for commands.
+pub const MAX_CALL: Duration = Duration::from_hours(1);
+
+/// How long a handler of an event may take by default.
+const EVENT: Duration = Duration::from_secs(30);
+/// How long a tool may take by default.
+const TOOL: Duration = Duration::from_mins(10);
+
+/// What an extension registers when it starts for the first time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExtensionRegistration {
+    /// Its name.
+    #[serde(default, deserialize_with = "or_default")]
+    pub name: String,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its tools.
+    #[serde(default, deserialize_with = "or_default")]
+    pub tools: Vec<ExtensionTool>,
+    /// Its commands.
+    #[serde(default, deserialize_with = "or_default")]
+    pub commands: Vec<ExtensionCommand>,
+    /// The events that it subscribes to.
+    #[serde(default, deserialize_with = "or_default")]
+    pub subscriptions: Vec<Subscription>,
+}
+
+/// A tool of an extension.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExtensionTool {
+    /// The name that the model uses.
+    pub name: String,
+    /// The description for the model.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+    /// The JSON Schema of its input. An empty schema accepts any object.
+    #[serde(default, deserialize_with = "or_default")]
+    pub input_schema: JsonObject,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_in_sec: Option<f64>,
+}
+
+impl ExtensionTool {
+    /// Returns how long one run may take.
+    pub fn timeout(&self) -> Duration {
+        limit(self.timeout_in_sec, TOOL)
+    }
+}
+
+/// A command for the user, such as `/review`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExtensionCommand {
+    /// The name, without the slash.
+    pub name: String,
+    /// Other names.
+    #[serde(default, deserialize_with = "or_default")]
+    pub aliases: Vec<String>,
+    /// The description for the user.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+    /// The JSON Schema of its input. An empty schema accepts any object.
+    #[serde(default, deserialize_with = "or_default")]
+    pub input_schema: JsonObject,
+    /// The kind of command, such as `recipe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_in_sec: Option<f64>,
+}
+
+impl ExtensionCommand {
+    /// Returns how long one run may take.
+    pub fn timeout(&self) -> Duration {
+        limit(self.timeout_in_sec, MAX_CALL)
+    }
+}
+
+/// An event that an extension subscribes to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscription {
+    /// The name of the event in the hook system.
+    pub event: String,
+    /// Higher runs first.
+    #[serde(default, deserialize_with = "or_default")]
+    pub priority: i32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_in_sec: Option<f64>,
+}
+
+impl Subscription {
+    /// Returns how long one call may take.
+    pub fn timeout(&self) -> Duration {
+        limit(self.timeout_in_sec, EVENT)
+    }
+}
+
+/// Converts a limit in seconds. Zero and negative values mean [`MAX_CALL`], because no call may run
+/// without a limit.
+fn limit(seconds: Option<f64>, default: Duration) -> Duration {
+    match seconds {
+        None => default,
+        Some(seconds) if seconds > 0.0 => {
+            let said = Duration::try_from_secs_f64(seconds);
+            said.unwrap_or(MAX_CALL).min(MAX_CALL)
+        }
+        Some(_) => MAX_CALL,
+    }
+}
+
+/// Reads `null` as the default value, as Go does.
+fn or_default<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// The result of a tool.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct ToolOutput {
+    /// The text for the model.
+    #[serde(default, deserialize_with = "or_default")]
+    pub content: String,
+    /// Details for programs.
+    #[serde(default)]
+    pub data: Option<JsonObject>,
+    /// What went wrong. Empty if the tool succeeded.
+    #[serde(default, deserialize_with = "or_default")]
+    pub error: String,
+}
+
+/// The output of a tool so far.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ToolSnapshot {
+    /// The text.
+    pub content: String,
+    /// Details for programs.
+    #[serde(default)]
+    pub data: Option<JsonObject>,
+}
+
+/// Receives the output of an extension's tool so far. It must not block.
+pub type ToolSnapshots = Arc<dyn Fn(ToolSnapshot) + Send + Sync>;
+
+/// How the user typed a command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Invocation {
+    /// The whole line.
+    pub raw: String,
+    /// The name that was used.
+    pub command_name: String,
+    /// The words after the name.
+    pub args: Vec<String>,
+    /// The words of the form `name=value`.
+    pub flags: JsonObject,
+}
+
+/// The result of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Answered")]
+pub enum CommandOutput {
+    /// The command does not apply. The line is handled as if there were no such command.
+    Pass,
+    /// Text for the user. Nothing is sent to the model.
+    Respond {
+        /// The text.
+        response: String,
+    },
+    /// A prompt for the agent, which replaces the line.
+    RunAgent {
+        /// The prompt.
+        prompt: String,
+        /// The recipe that the prompt stands for.
+        recipe: Option<String>,
+    },
+    /// An unknown action.
+    Other {
+        /// Its name.
+        action: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Answered {
+    action: Option<String>,
+    response: Option<String>,
+    prompt: Option<String>,
+    recipe_name: Option<String>,
+}
+
+impl From<Answered> for CommandOutput {
+    fn from(answered: Answered) -> Self {
+        match answered.action.as_deref().unwrap_or_default() {
+            "" | "pass" => Self::Pass,
+            "respond" => Self::Respond {
+                response: answered.response.unwrap_or_default(),
+            },
+            "runAgent" => Self::RunAgent {
+                prompt: answered.prompt.unwrap_or_default(),
+                recipe: answered.recipe_name.filter(|name| !name.is_empty()),
+            },
+            action => Self::Other {
+                action: action.to_owned(),
+            },
+        }
+    }
+}
+
+/// Passes the requests of extensions about the user interface on to the host, and refuses others.
+#[derive(Debug)]
+struct ExtensionHost {
+    inner: Arc<dyn Host>,
+    protocol: ExtensionProtocol,
+}
+
+impl ExtensionHost {
+    async fn serve(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        let protocol = &self.protocol;
+        let Some(request) = (protocol.host_request)(method, params) else {
+            return match (protocol.refuse)(method) {
+                Some(Ok(answer)) => Ok(answer),
+                Some(Err(reason)) => Err(Refusal::Unavailable(reason.to_owned())),
+                None => Err(Refusal::NoMethod),
+            };
+        };
+        let (own_method, own_params) = request.map_err(Refusal::Invalid)?;
+        if !self.inner.has_ui() {
+            return Ok((protocol.answer)(method, params, None));
+        }
+        let answer = self.inner.answer(own_method, &own_params).await?;
+        Ok((protocol.answer)(method, params, Some(&answer)))
+    }
+}
+
+impl Host for ExtensionHost {
+    fn has_ui(&self) -> bool {
+        self.inner.has_ui()
+    }
+
+    fn is_strict(&self) -> bool {
+        self.inner.is_strict()
+    }
+
+    fn unanswered(&self, method: &str, params: &Value) -> Value {
+        (self.protocol.answer)(method, params, Some(&json!({})))
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>> {
+        Box::pin(self.serve(method, params))
+    }
+}
+
+/// An extension, which is started when it is first needed. Clones share one process. It ends when
+/// the last clone is dropped.
+#[derive(Debug, Clone)]
+pub struct Extension {
+    inner: Arc<Supervisor<Registering>>,
+}
+
+/// What an extension receives when it starts, and what it registered the first time.
+#[derive(Debug)]
+struct Registering {
+    id: String,
+    protocol: ExtensionProtocol,
+    has_user: bool,
+    workspace: PathBuf,
+    data_dir: PathBuf,
+    known: Option<Arc<ExtensionRegistration>>,
+    version: Option<ScriptVersion>,
+}
+
+impl Extension {
+    /// Makes an extension from the command that starts it. The extension works for an agent in
+    /// `workspace`. It may store data in `data_dir`, which is created unless the path is empty. `host` shows its
+    /// messages and asks its questions.
+    pub fn new(
+        id: impl Into<String>,
+        command: Command,
+        protocol: ExtensionProtocol,
+        (workspace, data_dir): (&Path, &Path),
+        host: Arc<dyn Host>,
+    ) -> Self {
+        let id = id.into();
+        let command = if workspace.as_os_str().is_empty() {
+            command
+        } else {
+            command.env(protocol.workspace_variable, workspace)
+        };
+        let registering = Registering {
+            id: id.clone(),
+            has_user: host.has_ui(),
+            workspace: workspace.to_owned(),
+            data_dir: data_dir.to_owned(),
+            protocol: protocol.clone(),
+            known: None,
+            version: None,
+        };
+        let host = ExtensionHost {
+            inner: host,
+            protocol,
+        };
+        Self {
+            inner: Arc::new(Supervisor::new(id, command, registering, Arc::new(host))),
+        }
+    }
+
+    /// Returns whether other clones of this extension exist.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
+    }
+
+    /// Returns the id.
+    pub fn id(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Returns what the extension registered when it first started. Starts it if necessary.
+    ///
+    /// # Errors
+    /// Fails if the extension cannot be started, or if its registration is invalid.
+    pub async fn registration(&self) -> Result<Arc<ExtensionRegistration>, WorkerError> {
+        let mut state = self.inner.state().await;
+        if state.peer.known.is_none() {
+            self.inner.connect(&mut state).await?;
+        }
+        // Without this error, an extension without a registration would silently lose its guards.
+        state.peer.known.clone().ok_or_else(|| WorkerError::Start {
+            worker: self.inner.name.clone(),
+            problem: "it did not register".to_owned(),
+        })
+    }
+
+    /// Sets the version in force. If the program has changed when it is restarted, calls fail.
+    pub async fn expect_version(&self, version: ScriptVersion) {
+        let peer = &mut self.inner.state().await.peer;
+        peer.version.get_or_insert(version);
+    }
+
+    /// Calls the extension's handler of an event and returns the answer. `params` are the
+    /// parameters that the dialect wrote.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, or if the handler failed.
+    pub async fn handle(
+        &self,
+        params: &[u8],
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let request = ("extension.event.handle", params);
+        self.call(request, None, within, cancel).await
+    }
+
+    /// Runs a tool. `context` describes the caller in the form of the dialect. `snapshots` receives
+    /// the output so far.
+    ///
+    /// # Errors
+    /// Fails if there is no answer or it is invalid. A tool that fails reports that in
+    /// [`ToolOutput::error`].
+    pub async fn run_tool(
+        &self,
+        (name, input): (&str, &JsonObject),
+        context: &JsonObject,
+        snapshots: Option<ToolSnapshots>,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutput, WorkerError> {
+        let params = json!({ "name": name, "input": input, "context": context });
+        // The extension waits for an answer to each update, even if there is no listener.
+        let updates: Updates = Arc::new(move |params| {
+            let snapshot = ToolSnapshot::deserialize(params).map_err(|error| error.to_string())?;
+            if let Some(snapshots) = &snapshots {
+                snapshots(snapshot);
+            }
+            Ok(())
+        });
+        let request = ("extension.tool.execute", &*bytes(&params));
+        let answer = self.call(request, Some(updates), within, cancel).await?;
+        read(&answer, "tool", name)
+    }
+
+    /// Runs a command. `input` matches the command's schema, and `invocation` is the line that the
+    /// user typed.
+    ///
+    /// # Errors
+    /// Fails if there is no answer or it is invalid.
+    pub async fn run_command(
+        &self,
+        name: &str,
+        (input, invocation): (&JsonObject, &Invocation),
+        context: &JsonObject,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<CommandOutput, WorkerError> {
+        let params = json!({
+            "name": name, "input": input, "invocation": invocation, "context": context,
+        });
+        let request = ("extension.command.execute", &*bytes(&params));
+        let answer = self.call(request, None, within, cancel).await?;
+        read(&answer, "command", name)
+    }
+
+    async fn call(
+        &self,
+        (method, params): (&str, &[u8]),
+        updates: Option<Updates>,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let deadline = Instant::now() + within;
+        let connection = self.inner.connected(deadline, cancel).await?;
+        let request: (&str, &[&[u8]]) = (method, &[params]);
+        self.inner
+            .call_with_progress(&connection, request, updates, deadline, cancel)
+            .await
+    }
+
+    /// Ends the extension.
+    pub async fn shutdown(&self) {
+        self.inner.shutdown().await;
+    }
+
+    /// Returns the process id, if the extension runs.
+    pub async fn pid(&self) -> Option<u32> {
+        self.inner.pid().await
+    }
+}
+
+fn bytes(params: &Value) -> Vec<u8> {
+    params.to_string().into_bytes()
+}
+
+fn read<T: DeserializeOwned>(answer: &[u8], kind: &str, name: &str) -> Result<T, WorkerError> {
+    object(answer).map_err(|problem| WorkerError::Call {
+        message: format!("invalid answer of {kind} `{name}`: {problem}"),
+    })
+}
+
+/// Reads an object. Refuses a list, which `serde` would also accept for a struct.
+fn object<T: DeserializeOwned>(answer: &[u8]) -> serde_json::Result<T> {
+    let UniqueObject(object) = serde_json::from_slice(answer)?;
+    serde_json::from_value(Value::Object(object))
+}
+
+/// Reads what an extension registers. Unknown keys of later versions are ignored, but a misspelt
+/// known key is an error: if `Subscriptions` were ignored, the guards in it would be lost.
+fn registration(answer: &[u8]) -> Result<ExtensionRegistration, String> {
+    let UniqueObject(object) = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+    for key in object.keys() {
+        let lower = key.to_lowercase();
+        let is_meant =
+            |known: &&&str| lower.starts_with(**known) || known.strip_suffix('s') == Some(&lower);
+        let meant = KEYS.iter().find(is_meant);
+        if let Some(meant) = meant.filter(|meant| *meant != key) {
+            return Err(format!("unknown key `{key}`; did you mean `{meant}`?"));
+        }
+    }
+    serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string())
+}
+
+/// The keys of an [`ExtensionRegistration`] that must not be misspelt.
+const KEYS: [&str; 3] = ["tools", "commands", "subscriptions"];
+
+impl Peer for Registering {
+    fn wire(&self) -> Wire {
+        Wire::extension(self.protocol.update_method, self.protocol.questions)
+    }
+
+    async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
+        ScriptVersion::check(self.version.as_ref()).await?;
+        if !self.data_dir.as_os_str().is_empty() {
+            private_dir::make(&self.data_dir).map_err(|error| {
+                format!(
+                    "cannot create its data folder `{}`: {error}",
+                    self.data_dir.display()
+                )
+            })?;
+        }
+        let answer = ask(connection, "extension.initialize", &self.hello()).await?;
+        let unreadable =
+            |error: String| format!("cannot read its answer to `extension.initialize`: {error}");
+        let version: Version = object(&answer).map_err(|error| unreadable(error.to_string()))?;
+        let expected = self.protocol.version;
+        if let Some(version) = version.protocol_version.filter(|it| it != expected) {
+            return Err(format!(
+                "it speaks version `{}` of {}'s protocol, expected `{expected}`",
+                version.escape_debug(),
+                self.protocol.system
+            ));
+        }
+        // After a restart, a new registration is ignored, because the hooks of the first one are in force.
+        if self.known.is_none() {
+            let registration = registration(&answer).map_err(unreadable)?;
+            self.known = Some(Arc::new(registration));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    #[serde(default)]
+    protocol_version: Option<String>,
+}
+
+impl Registering {
+    fn hello(&self) -> Value {
+        json!({
+            "protocolVersion": self.protocol.version,
+            self.protocol.system: { "version": self.protocol.system_version },
+            "extension": {
+                "id": self.id,
+                "config": {},
+                "cwd": self.workspace.to_string_lossy(),
+                "dataDir": self.data_dir.to_string_lossy(),
+            },
+            "capabilities": {
+                "tools": true,
+                "toolUpdates": true,
+                "commands": true,
+                "conversations": { "fork": false },
+                "ui": (self.protocol.capabilities)(self.has_user),
+                "events": self.protocol.events,
+            },
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! A hook that a worker serves.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tenterhook_engine::{
+    Answer, AsyncHandler, Call, Dialect, EventClass, EventKind, HandlerError, Reply,
+};
+
+use super::error::WorkerError;
+use super::extension::Extension;
+use super::scripts::{Lease, Worker};
+
+/// Runs a hook in the process that serves it. A dialect writes the event and reads the answer.
+pub struct WorkerHandler {
+    server: Server,
+    dialect: Arc<dyn Dialect>,
+    text: String,
+    lease: Option<Lease>,
+}
+
+/// The process that serves the hook.
+enum Server {
+    /// A hook of a script: the number of the script in its worker, and the index of the hook in the script.
+    Script(Worker, (usize, usize)),
+    /// A subscription of an extension.
+    Extension(Extension),
+}
+
+impl WorkerHandler {
+    /// Makes the handler of a script's hook. `place` is the number of the script in the worker and
+    /// the index of the hook in the script. Messages show the hook as `text`.
+    pub fn new(
+        worker: Worker,
+        place: (usize, usize),
+        dialect: Arc<dyn Dialect>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            server: Server::Script(worker, place),
+            dialect,
+            text: text.into(),
+            lease: None,
+        }
+    }
+
+    /// Makes the handler of an extension's subscription. Messages show the hook as `text`.
+    pub fn of_extension(
+        extension: Extension,
+        dialect: Arc<dyn Dialect>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            server: Server::Extension(extension),
+            dialect,
+            text: text.into(),
+            lease: None,
+        }
+    }
+
+    /// Makes the handler of a script's hook that keeps the script loaded. The worker unloads the
+    /// script when its last handler is dropped.
+    pub fn leased(
+        worker: Worker,
+        (lease, hook): (Lease, usize),
+        dialect: Arc<dyn Dialect>,
+        text: impl Into<String>,
+    ) -> Self {
+        let place = (lease.number(), hook);
+        Self {
+            lease: Some(lease),
+            ..Self::new(worker, place, dialect, text)
+        }
+    }
+
+    /// Returns why a gate must not be asked: the script failed when the session started.
+    fn refusal(&self, call: &Call) -> Option<String> {
+        let is_gate = call.event.info().class == EventClass::Gate;
+        self.lease.as_ref().filter(|_| is_gate)?.refusal()
+    }
+
+    async fn run(&self, call: &Call) -> Answer {
+        if !self.dialect.has_event(&call.event) {
+            return Ok(None);
+        }
+        let event = call
+            .event
+            .encoded(&*self.dialect)
+            .map_err(HandlerError::Write)?;
+        let answer = match &self.server {
+            Server::Script(worker, place) => {
+                if let Some(problem) = self.refusal(call) {
+                    return Err(HandlerError::Other { problem });
+                }
+                let answer = worker
+                    .handle(*place, &event, call.timeout, &call.cancel)
+                    .await;
+                if let Some(lease) = &self.lease
+                    && call.event.info().kind == EventKind::SessionStart
+                {
+                    let failure = answer.as_ref().err().map(ToString::to_string);
+                    lease.record_start(place.1, &self.text, failure).await;
+                }
+                answer
+            }
+            Server::Extension(extension) => {
+                extension.handle(&event, call.timeout, &call.cancel).await
+            }
+        };
+        let answer = answer.map_err(|error| failure(&error, call))?;
+        if *answer == *b"null" {
+            return Ok(None);
+        }
+        let reply = Reply::Returned { json: &answer };
+        let effect = call.event.read_answer(&*self.dialect, &reply, false)?;
+        Ok((!effect.is_empty()).then(|| Box::new(effect)))
+    }
+}
+
+fn failure(error: &WorkerError, call: &Call) -> HandlerError {
+    if *error == WorkerError::TimedOut {
+        HandlerError::TimedOut {
+            after: call.timeout,
+        }
+    } else if *error == WorkerError::Cancelled {
+        HandlerError::Cancelled
+    } else {
+        HandlerError::Other {
+            problem: error.to_string(),
+        }
+    }
+}
+
+impl fmt::Debug for WorkerHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = match &self.server {
+            Server::Script(worker, _) => worker.name(),
+            Server::Extension(extension) => extension.id(),
+        };
+        f.debug_struct("WorkerHandler")
+            .field("worker", &server)
+            .field("hook", &self.text)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AsyncHandler for WorkerHandler {
+    fn kind(&self) -> &'static str {
+        match self.server {
+            Server::Script(..) => "worker",
+            Server::Extension(_) => "extension",
+        }
+    }
+
+    fn describe(&self) -> String {
+        self.text.clone()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+        Box::pin(self.run(call))
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.lease.as_ref()?.start_problem()
+    }
+
+    fn enforces_deadline(&self) -> bool {
+        true
+    }
+
+    fn sequence(&self) -> Option<&'static str> {
+        self.dialect.sequence()
+    }
+}

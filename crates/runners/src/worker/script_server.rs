@@ -1,0 +1,75 @@
+//! What a session can ask of a script, apart from calling its hooks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tenterhook_process::CancellationToken;
+
+use super::error::WorkerError;
+use super::script::{ScriptTool, ToolAnswer};
+
+/// Receives the output of a tool so far.
+pub type ToolUpdates = Arc<dyn Fn(ToolAnswer) + Send + Sync>;
+
+/// A script that is loaded in a worker. The script stays loaded while this exists.
+pub trait ScriptServer: Send + Sync + fmt::Debug {
+    /// Runs a tool of the script. The call is given by its id and the arguments as JSON. `updates` receives the tool's
+    /// output so far, in order and before the answer. It must not block.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, if the answer is invalid, or if the tool failed.
+    fn run_tool<'a>(
+        &'a self,
+        tool: &'a str,
+        call: (&'a str, &'a Value),
+        updates: Option<ToolUpdates>,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolAnswer, WorkerError>>;
+
+    /// Runs a command of the script. `args` is the text after its name.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, or if the command failed.
+    fn run_command<'a>(
+        &'a self,
+        command: &'a str,
+        args: &'a str,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), WorkerError>>;
+
+    /// Returns the lines with which the script shows something: its footer, or a call or result of one of its tools.
+    /// `None` if the script has no form of its own for it.
+    ///
+    /// # Errors
+    /// Fails if there is no answer within a second, or if the script failed.
+    fn render<'a>(
+        &'a self,
+        rendered: Rendered<'a>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Vec<String>>, WorkerError>>;
+}
+
+/// Something that a script shows as lines of text.
+#[derive(Debug, Clone, Copy)]
+pub enum Rendered<'a> {
+    /// A call of the tool with this name, with its arguments.
+    ToolCall(&'a str, &'a Value),
+    /// The result of the tool with this name.
+    ToolResult(&'a str, &'a tenterhook_protocol::ToolResult),
+    /// The lines above the prompt.
+    Footer,
+}
+
+/// Something that a script registers after it was loaded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScriptAddition {
+    /// A tool for the model.
+    Tool(ScriptTool),
+    /// Lines above the prompt, which the script renders whenever they are shown.
+    Footer,
+}

@@ -1,0 +1,732 @@
+//! A worker and the scripts that it serves.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::future::ready;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenterhook_process::{CancellationToken, Command};
+use tenterhook_protocol::JsonObject;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use super::error::WorkerError;
+use super::host::{Host, NoHost};
+use super::progress::Updates;
+use super::protocol::{PROTOCOL_VERSION, hello};
+use super::refusal::Refusal;
+use super::script::{
+    Registered, Script, ScriptCredentials, ScriptHook, ScriptModelEnd, ScriptModelPart, ScriptTool,
+    ToolAnswer, result_for_script,
+};
+use super::script_server::{Rendered, ScriptAddition, ScriptServer, ToolUpdates};
+use super::supervisor::{Peer, Supervisor, ask};
+use super::version::ScriptVersion;
+use super::wire::Wire;
+
+/// Receives the parts of a model's answer.
+pub type ModelUpdates = Arc<dyn Fn(ScriptModelPart) + Send + Sync>;
+
+/// A worker, which is started when it is first needed. Clones share one worker. It ends when the
+/// last clone is dropped.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    inner: Arc<Supervisor<Scripts>>,
+}
+
+/// The scripts that a worker serves, by number.
+#[derive(Debug)]
+struct Scripts {
+    /// A script that was unloaded leaves `None` behind, because a number is never given to another script.
+    served: Vec<Option<Served>>,
+    host: Arc<dyn Host>,
+    desk: Arc<ScriptDesk>,
+}
+
+/// The host of one worker. It knows which script makes a request, and passes all other requests on.
+#[derive(Debug)]
+struct ScriptDesk {
+    host: Arc<dyn Host>,
+    worker: OnceLock<Weak<Supervisor<Scripts>>>,
+    /// The leases of the scripts, by number.
+    leases: Mutex<BTreeMap<usize, Weak<Leased>>>,
+}
+
+/// The parameters of `script/register`.
+#[derive(Deserialize)]
+struct RegisterParams {
+    script: usize,
+    tool: Option<ScriptTool>,
+}
+
+impl ScriptDesk {
+    fn new(host: Arc<dyn Host>) -> Self {
+        Self {
+            host,
+            worker: OnceLock::new(),
+            leases: Mutex::default(),
+        }
+    }
+
+    /// Remembers the lease of a script, and forgets leases that no longer exist.
+    fn remember(&self, number: usize, lease: &Arc<Leased>) {
+        let mut known = self.leases.lock();
+        known.retain(|_, lease| lease.strong_count() > 0);
+        known.insert(number, Arc::downgrade(lease));
+    }
+
+    /// Adds what a script registers after it was loaded. This must not wait, because the script waits for it.
+    fn register(&self, params: &Value) -> Result<Value, Refusal> {
+        let RegisterParams { script, tool } = Deserialize::deserialize(params)
+            .map_err(|error| Refusal::Invalid(format!("{error}")))?;
+        let lease = self.leases.lock().get(&script).and_then(Weak::upgrade);
+        let worker = self.worker.get().and_then(Weak::upgrade);
+        let (Some(lease), Some(inner)) = (lease, worker) else {
+            return Err(Refusal::Failed(
+                "the script is not part of a session".to_owned(),
+            ));
+        };
+        let server = LeasedScript {
+            worker: Worker { inner },
+            lease: Lease(lease),
+        };
+        let addition = tool.map_or(ScriptAddition::Footer, ScriptAddition::Tool);
+        self.host.add(Arc::new(server), addition)?;
+        Ok(json!({}))
+    }
+}
+
+impl Host for ScriptDesk {
+    fn has_ui(&self) -> bool {
+        self.host.has_ui()
+    }
+
+    fn is_strict(&self) -> bool {
+        self.host.is_strict()
+    }
+
+    fn flags(&self) -> JsonObject {
+        self.host.flags()
+    }
+
+    fn on_output(&self, worker: &str, line: &str) {
+        self.host.on_output(worker, line);
+    }
+
+    fn add(&self, script: Arc<dyn ScriptServer>, addition: ScriptAddition) -> Result<(), Refusal> {
+        self.host.add(script, addition)
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>> {
+        if method == "script/register" {
+            return Box::pin(ready(self.register(params)));
+        }
+        self.host.answer(method, params)
+    }
+}
+
+/// How long a script may take to render something.
+const RENDER: Duration = Duration::from_secs(1);
+
+/// A script with its worker.
+#[derive(Debug)]
+struct LeasedScript {
+    worker: Worker,
+    lease: Lease,
+}
+
+#[derive(Deserialize)]
+struct RenderAnswer {
+    lines: Option<Vec<String>>,
+}
+
+impl ScriptServer for LeasedScript {
+    fn run_tool<'a>(
+        &'a self,
+        tool: &'a str,
+        call: (&'a str, &'a Value),
+        updates: Option<ToolUpdates>,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolAnswer, WorkerError>> {
+        let tool = (self.lease.number(), tool);
+        Box::pin(self.worker.run_tool(tool, call, updates, within, cancel))
+    }
+
+    fn run_command<'a>(
+        &'a self,
+        command: &'a str,
+        args: &'a str,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), WorkerError>> {
+        let command = (self.lease.number(), command);
+        Box::pin(self.worker.run_command(command, args, within, cancel))
+    }
+
+    fn render<'a>(
+        &'a self,
+        rendered: Rendered<'a>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Vec<String>>, WorkerError>> {
+        let script = self.lease.number();
+        let params = match rendered {
+            Rendered::ToolCall(tool, input) => {
+                json!({ "script": script, "what": "tool_call", "tool": tool, "input": input })
+            }
+            Rendered::ToolResult(tool, result) => json!({
+                "script": script, "what": "tool_result", "tool": tool, "result": result_for_script(result),
+            }),
+            Rendered::Footer => json!({ "script": script, "what": "footer" }),
+        };
+        Box::pin(async move {
+            let params = params.to_string();
+            let params = [params.as_bytes()];
+            let worker = &self.worker;
+            let answer = worker.call("script/render", script, &params, RENDER, cancel);
+            let answer: RenderAnswer =
+                serde_json::from_slice(&answer.await?).map_err(|error| WorkerError::Call {
+                    message: format!("invalid answer to `script/render`: {error}"),
+                })?;
+            Ok(answer.lines)
+        })
+    }
+}
+
+/// A script that a worker serves, with the hooks that it registered. Calls refer to hooks by their index.
+#[derive(Debug)]
+struct Served {
+    script: Script,
+    hooks: Vec<ScriptHook>,
+    version: Option<ScriptVersion>,
+    /// Whether this is an old version. A newer version of the script gets its own number.
+    is_old: bool,
+    lease: Weak<Leased>,
+}
+
+/// Keeps a script loaded in its worker. When the last clone is dropped, the worker unloads the script.
+#[derive(Debug, Clone)]
+pub struct Lease(Arc<Leased>);
+
+#[derive(Debug)]
+struct Leased {
+    worker: Weak<Supervisor<Scripts>>,
+    number: usize,
+    host: Arc<dyn Host>,
+    /// Why hooks of the script failed when the session started, by their index.
+    failed_starts: Mutex<BTreeMap<usize, String>>,
+}
+
+impl Lease {
+    /// Returns the number of the script.
+    pub fn number(&self) -> usize {
+        self.0.number
+    }
+
+    /// Records how a hook of the script handled the start of the session. If it failed, the user is warned, because
+    /// other hooks of the script may lack what it prepares.
+    pub(super) async fn record_start(&self, hook: usize, name: &str, failure: Option<String>) {
+        let Some(failure) = failure else {
+            self.0.failed_starts.lock().remove(&hook);
+            return;
+        };
+        let message =
+            format!("`{name}` failed, so the other hooks of its script may not work: {failure}");
+        self.0.failed_starts.lock().insert(hook, failure);
+        let notice = json!({ "message": message, "level": "error" });
+        // Without a user interface, the journal and the list of hooks still have the failure.
+        let _shown = self.0.host.answer("ui/notify", &notice).await;
+    }
+
+    /// Returns what is wrong with the script because a hook failed when the session started.
+    pub(super) fn start_problem(&self) -> Option<String> {
+        let failed = self.0.failed_starts.lock();
+        let failure = failed.values().next()?;
+        Some(format!("it failed when the session started: {failure}"))
+    }
+
+    /// Returns why a gate of the script must not be asked.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.start_problem().filter(|_| self.0.host.is_strict())
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        // If the worker or the runtime is gone, there is nothing to unload.
+        if let (Some(inner), Ok(runtime)) = (self.worker.upgrade(), Handle::try_current()) {
+            let number = self.number;
+            runtime.spawn(async move { Worker { inner }.unload(number).await });
+        }
+    }
+}
+
+impl Worker {
+    /// Makes a worker from a command that speaks the protocol. Messages show the worker as `name`.
+    pub fn new(name: impl Into<String>, command: Command) -> Self {
+        Self::make(name.into(), command, Arc::new(NoHost))
+    }
+
+    /// Makes a new worker with the same command, whose scripts can send requests to this host.
+    #[must_use]
+    pub fn hosted_by(&self, host: Arc<dyn Host>) -> Self {
+        Self::make(self.inner.name.clone(), self.inner.command.clone(), host)
+    }
+
+    /// Makes a new worker with the same command, which looks for programs in these folders.
+    #[must_use]
+    pub fn search_path(&self, search: &OsStr) -> Self {
+        let command = self.inner.command.clone().env("PATH", search);
+        Self::make(self.inner.name.clone(), command, Arc::new(NoHost))
+    }
+
+    fn make(name: String, command: Command, host: Arc<dyn Host>) -> Self {
+        let desk = Arc::new(ScriptDesk::new(Arc::clone(&host)));
+        let scripts = Scripts {
+            served: Vec::new(),
+            host,
+            desk: Arc::clone(&desk),
+        };
+        let host = Arc::clone(&desk) as Arc<dyn Host>;
+        let inner = Arc::new(Supervisor::new(name, command, scripts, host));
+        desk.worker.get_or_init(|| Arc::downgrade(&inner));
+        Self { inner }
+    }
+
+    /// Returns a script of this worker, which the lease keeps loaded.
+    pub fn script(&self, lease: Lease) -> Arc<dyn ScriptServer> {
+        Arc::new(LeasedScript {
+            worker: self.clone(),
+            lease,
+        })
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Returns the command that starts it.
+    pub fn command(&self) -> &Command {
+        &self.inner.command
+    }
+
+    /// Loads or reloads a script, and returns its number and what it registers.
+    ///
+    /// # Errors
+    /// Fails if the worker cannot be started, or if the script cannot be loaded.
+    pub async fn load(&self, script: &Script) -> Result<(usize, Registered), WorkerError> {
+        self.load_before(script, &[]).await
+    }
+
+    /// Like [`load`](Self::load). The scripts at the paths `next` are loaded afterwards, so the worker may already
+    /// read them.
+    ///
+    /// # Errors
+    /// Fails if the worker cannot be started, or if the script cannot be loaded.
+    pub async fn load_before(
+        &self,
+        script: &Script,
+        next: &[PathBuf],
+    ) -> Result<(usize, Registered), WorkerError> {
+        let mut state = self.inner.state().await;
+        let connection = self.inner.connect(&mut state).await?;
+        let scripts = &mut state.peer;
+        let number = scripts.number_of(script).unwrap_or(scripts.served.len());
+        let registered = load(&connection, number, script, next, &*scripts.host).await?;
+        connection.accept(number);
+        scripts.put(number, script, registered.hooks.clone());
+        Ok((number, registered))
+    }
+
+    /// Adds a script whose hooks are already known, and keeps it loaded. The worker loads the
+    /// script when it starts, or at once if it is running. If the script then has other hooks or
+    /// another version, calls of its hooks fail.
+    pub async fn expect(
+        &self,
+        script: &Script,
+        hooks: Vec<ScriptHook>,
+        version: Option<ScriptVersion>,
+    ) -> Lease {
+        let mut state = self.inner.state().await;
+        let running = state.running();
+        let scripts = &mut state.peer;
+        scripts.retire_other_versions(script, version.as_ref());
+        let known = scripts.number_of(script);
+        let number = known.unwrap_or(scripts.served.len());
+        if known.is_none() {
+            scripts.put(number, script, hooks);
+        }
+        if let Some(served) = scripts.served.get_mut(number).and_then(Option::as_mut) {
+            served.version = version;
+        }
+        if let (None, Some(connection)) = (known, running) {
+            scripts.load_known(&connection, number).await;
+        }
+        scripts.lease(&self.inner, number)
+    }
+
+    /// Records that a script has changed. Existing handlers keep the version that was loaded. The
+    /// next load gets a new number.
+    pub async fn renew(&self, script: &Script) {
+        let mut state = self.inner.state().await;
+        for served in state.peer.served.iter_mut().flatten() {
+            served.is_old |= served.script == *script;
+        }
+    }
+
+    /// Unloads a script, unless it has a new lease.
+    async fn unload(&self, number: usize) {
+        let running = {
+            let mut state = self.inner.state().await;
+            let served = state.peer.served.get_mut(number);
+            let Some(served) = served.filter(|served| {
+                let mut leases = served.iter().map(|served| served.lease.strong_count());
+                leases.all(|count| count == 0)
+            }) else {
+                return;
+            };
+            *served = None;
+            state.running()
+        };
+        if let Some(connection) = running {
+            // A failure does not matter, because the script is never called again.
+            let _forgotten = ask(&connection, "script/unload", &json!({ "script": number })).await;
+        }
+    }
+
+    /// Returns whether other clones of this worker exist.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
+    }
+
+    /// Calls a hook of a script with an event, and returns the answer. Both are JSON. The hook is
+    /// given by the number of its script and its index in the script.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, or if the hook failed.
+    pub async fn handle(
+        &self,
+        (script, hook): (usize, usize),
+        event: &[u8],
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let head = format!("{{\"script\":{script},\"hook\":{hook},\"event\":");
+        let params = [head.as_bytes(), event, b"}"];
+        self.call("event/handle", script, &params, within, cancel)
+            .await
+    }
+
+    /// Runs a tool of a script. The tool is given by the number of its script and its name, and the
+    /// call by its id and the arguments as JSON. `updates` receives the tool's output so far, in
+    /// order and before the answer. It must not block.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, if the answer is invalid, or if the tool failed.
+    pub async fn run_tool(
+        &self,
+        (script, tool): (usize, &str),
+        (call, input): (&str, &Value),
+        updates: Option<ToolUpdates>,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<ToolAnswer, WorkerError> {
+        let params = json!({
+            "script": script,
+            "tool": tool,
+            "tool_use_id": call,
+            "input": input,
+            "updates": updates.is_some(),
+        });
+        let params = params.to_string();
+        let deadline = Instant::now() + within;
+        let connection = self.reach(script, deadline, cancel).await?;
+        let updates = updates.map(|updates| -> Updates {
+            Arc::new(move |partial| {
+                let partial = serde_json::from_value(partial);
+                partial.map(&*updates).map_err(|error| error.to_string())
+            })
+        });
+        let answer = self
+            .inner
+            .call_with_progress(
+                &connection,
+                ("tool/run", &[params.as_bytes()]),
+                updates,
+                deadline,
+                cancel,
+            )
+            .await?;
+        serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
+            message: format!("invalid answer of tool `{tool}`: {error}"),
+        })
+    }
+
+    /// Returns the key and the headers with which a model of a script's provider is called. The script resolves them,
+    /// because they may come from its environment or from a command.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, or if the script has no such provider.
+    pub async fn credentials(
+        &self,
+        (script, provider, model): (usize, &str, &str),
+        within: Duration,
+    ) -> Result<ScriptCredentials, WorkerError> {
+        let params = json!({ "script": script, "provider": provider, "model": model }).to_string();
+        let never = CancellationToken::new();
+        let params = [params.as_bytes()];
+        let answer = self.call("provider/credentials", script, &params, within, &never);
+        // The cause could quote the key.
+        serde_json::from_slice(&answer.await?).map_err(|_| WorkerError::Call {
+            message: format!("the credentials of the provider `{provider}` are invalid"),
+        })
+    }
+
+    /// Lets a script call a model of its provider. `updates` receives the parts of the answer, in order. It must not
+    /// block.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, or if the answer is invalid.
+    pub async fn run_model(
+        &self,
+        script: usize,
+        request: &Value,
+        updates: ModelUpdates,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<ScriptModelEnd, WorkerError> {
+        let params = json!({ "script": script, "request": request }).to_string();
+        let deadline = Instant::now() + within;
+        let connection = self.reach(script, deadline, cancel).await?;
+        let updates: Updates = Arc::new(move |part| {
+            let part = ScriptModelPart::deserialize(part);
+            part.map(&*updates).map_err(|error| error.to_string())
+        });
+        let request: (&str, &[&[u8]]) = ("provider/stream", &[params.as_bytes()]);
+        let answer = self
+            .inner
+            .call_with_progress(&connection, request, Some(updates), deadline, cancel)
+            .await?;
+        serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
+            message: format!("invalid answer of a model: {error}"),
+        })
+    }
+
+    /// Runs a command of a script. The command is given by the number of its script and its name.
+    /// `args` is the text after the name.
+    ///
+    /// # Errors
+    /// Fails if there is no answer, or if the command failed.
+    pub async fn run_command(
+        &self,
+        (script, command): (usize, &str),
+        args: &str,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<(), WorkerError> {
+        let params = json!({ "script": script, "command": command, "args": args });
+        let params = params.to_string();
+        self.call("command/run", script, &[params.as_bytes()], within, cancel)
+            .await
+            .map(drop)
+    }
+
+    async fn call(
+        &self,
+        method: &str,
+        script: usize,
+        params: &[&[u8]],
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let deadline = Instant::now() + within;
+        let connection = self.reach(script, deadline, cancel).await?;
+        self.inner
+            .call(&connection, (method, params), deadline, cancel)
+            .await
+    }
+
+    /// Returns the connection, if the script can be called.
+    async fn reach(
+        &self,
+        script: usize,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, WorkerError> {
+        let connection = self.inner.connected(deadline, cancel).await?;
+        match connection.refusal(script) {
+            Some(message) => Err(WorkerError::Call { message }),
+            None => Ok(connection),
+        }
+    }
+
+    /// Asks the worker to end, and kills it if it does not end in time.
+    pub async fn shutdown(&self) {
+        self.inner.shutdown().await;
+    }
+
+    /// Returns the process id, if the worker runs.
+    pub async fn pid(&self) -> Option<u32> {
+        self.inner.pid().await
+    }
+}
+
+impl Peer for Scripts {
+    fn wire(&self) -> Wire {
+        Wire::WORKER
+    }
+
+    async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
+        let answer = ask(connection, "initialize", &hello(self.host.has_ui())).await?;
+        let hello: Hello = serde_json::from_slice(&answer)
+            .map_err(|error| format!("cannot read its answer to `initialize`: {error}"))?;
+        if hello.protocol_version != PROTOCOL_VERSION {
+            return Err(format!(
+                "it speaks version {} of the protocol, expected {PROTOCOL_VERSION}",
+                hello.protocol_version
+            ));
+        }
+        for number in 0..self.served.len() {
+            self.load_known(connection, number).await;
+            if let Some(death) = connection.death() {
+                return Err(death);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scripts {
+    /// Returns the number of a script.
+    fn number_of(&self, script: &Script) -> Option<usize> {
+        let mut served = self.served.iter();
+        served.position(|served| {
+            let served = served.as_ref();
+            served.is_some_and(|served| served.script == *script && !served.is_old)
+        })
+    }
+
+    /// Marks loaded scripts with another version as old.
+    fn retire_other_versions(&mut self, script: &Script, version: Option<&ScriptVersion>) {
+        let Some(version) = version else { return };
+        for served in self.served.iter_mut().flatten() {
+            let is_other = |known: &ScriptVersion| !known.is_same(version);
+            served.is_old |=
+                served.script == *script && served.version.as_ref().is_some_and(is_other);
+        }
+    }
+
+    /// Stores a script and its hooks. An existing lease of the number is kept.
+    fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
+        let served = |lease| {
+            Some(Served {
+                script: script.clone(),
+                hooks,
+                version: None,
+                is_old: false,
+                lease,
+            })
+        };
+        match self.served.get_mut(number) {
+            Some(place) => {
+                let lease = place.take().map(|before| before.lease);
+                *place = served(lease.unwrap_or_default());
+            }
+            None => self.served.push(served(Weak::new())),
+        }
+    }
+
+    fn lease(&mut self, worker: &Arc<Supervisor<Self>>, number: usize) -> Lease {
+        let host = Arc::clone(&self.host);
+        let mut served = self.served.get_mut(number).and_then(Option::as_mut);
+        let known = served.as_ref().and_then(|served| served.lease.upgrade());
+        let leased = known.unwrap_or_else(|| {
+            Arc::new(Leased {
+                worker: Arc::downgrade(worker),
+                number,
+                host,
+                failed_starts: Mutex::default(),
+            })
+        });
+        if let Some(served) = &mut served {
+            served.lease = Arc::downgrade(&leased);
+            self.desk.remember(number, &leased);
+        }
+        Lease(leased)
+    }
+
+    /// Loads a script whose hooks are known. If that fails, the script cannot be called. Other
+    /// scripts are not affected.
+    async fn load_known(&self, connection: &Connection, number: usize) {
+        let Some(served) = self.served.get(number).and_then(Option::as_ref) else {
+            return;
+        };
+        if let Err(problem) = self.try_load_known(connection, number, served).await {
+            connection.refuse(number, problem);
+        }
+    }
+
+    async fn try_load_known(
+        &self,
+        connection: &Connection,
+        number: usize,
+        served: &Served,
+    ) -> Result<(), String> {
+        let script = &served.script;
+        ScriptVersion::check(served.version.as_ref()).await?;
+        let registered = load(connection, number, script, &[], &*self.host)
+            .await
+            .map_err(|error| error.to_string())?;
+        if registered.hooks != served.hooks {
+            return Err(format!(
+                "`{}` does not register the same hooks as when it was first loaded",
+                script.path.display()
+            ));
+        }
+        // Checked again, because the file may have changed after the first check and before the
+        // worker read it.
+        ScriptVersion::check(served.version.as_ref()).await
+    }
+}
+
+#[derive(Deserialize)]
+struct Hello {
+    protocol_version: u32,
+}
+
+async fn load(
+    connection: &Connection,
+    number: usize,
+    script: &Script,
+    next: &[PathBuf],
+    host: &dyn Host,
+) -> Result<Registered, WorkerError> {
+    let next: Vec<_> = next.iter().map(|path| path.to_string_lossy()).collect();
+    let params = json!({
+        "script": number,
+        "path": script.path.to_string_lossy(),
+        "api": script.api,
+        "flags": host.flags(),
+        "approved": script.approved,
+        "next": (!next.is_empty()).then_some(next),
+    });
+    let call = |message: String| WorkerError::Call { message };
+    let answer = ask(connection, "script/load", &params)
+        .await
+        .map_err(call)?;
+    serde_json::from_slice(&answer)
+        .map_err(|error| call(format!("invalid answer to `script/load`: {error}")))
+}

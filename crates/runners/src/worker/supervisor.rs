@@ -1,0 +1,268 @@
+//! Starts one process when it is first needed, and restarts it after it has ended.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tenterhook_process::{CancellationToken, Command};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+
+use super::connection::Connection;
+use super::error::WorkerError;
+use super::host::{Desk, Host};
+use super::progress::Updates;
+use super::wire::Wire;
+
+/// How long a worker may take to start, and to load one file.
+const START: Duration = Duration::from_secs(30);
+/// The pause before a restart after the first failure. Each further failure doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause before a restart.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// How many failures in a row are allowed before calls fail without a restart.
+const MAX_FAILURES: u32 = 3;
+/// How long calls then fail without a restart.
+const BREAK: Duration = Duration::from_secs(30);
+/// A worker that ran for this long resets the count of failures.
+const LONG_LIFE: Duration = Duration::from_mins(1);
+/// How many unanswered calls in a row it takes until a silent worker is killed.
+const MAX_UNANSWERED: u32 = 2;
+/// How long a worker may take to end after `shutdown`.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The start of a conversation with a process, before it can be called.
+pub(super) trait Peer: fmt::Debug + Send + 'static {
+    /// Returns how messages are written.
+    fn wire(&self) -> Wire;
+
+    /// Greets a process that was just started. An error says why the process cannot be used.
+    fn greet(&mut self, connection: &Connection)
+    -> impl Future<Output = Result<(), String>> + Send;
+}
+
+/// Starts and restarts one process.
+#[derive(Debug)]
+pub(super) struct Supervisor<P> {
+    pub(super) name: String,
+    pub(super) command: Command,
+    state: Mutex<State<P>>,
+    unanswered: AtomicU32,
+    desk: Desk,
+}
+
+/// The current process, and the failures of earlier ones.
+#[derive(Debug)]
+pub(super) struct State<P> {
+    pub(super) peer: P,
+    connection: Option<Arc<Connection>>,
+    failures: u32,
+    not_before: Option<Instant>,
+    problem: String,
+}
+
+impl<P: Peer> Supervisor<P> {
+    pub(super) fn new(name: String, command: Command, peer: P, host: Arc<dyn Host>) -> Self {
+        Self {
+            name,
+            command,
+            state: Mutex::new(State {
+                peer,
+                connection: None,
+                failures: 0,
+                not_before: None,
+                problem: String::new(),
+            }),
+            unanswered: AtomicU32::new(0),
+            desk: Desk::new(host),
+        }
+    }
+
+    pub(super) async fn state(&self) -> MutexGuard<'_, State<P>> {
+        self.state.lock().await
+    }
+
+    /// Returns the running process, or starts one, within the deadline. A start continues after the
+    /// deadline of the call that began it. Otherwise a process that starts slowly could never serve
+    /// calls with short deadlines.
+    pub(super) async fn connected(
+        self: &Arc<Self>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, WorkerError> {
+        // Usually the process is running, and there is nothing to wait for.
+        let at_once = self.state.try_lock().ok().and_then(|it| it.running());
+        if let Some(connection) = at_once {
+            return Ok(connection);
+        }
+        let connected = async {
+            let running = self.state().await.running();
+            if let Some(connection) = running {
+                return Ok(connection);
+            }
+            let supervisor = Arc::clone(self);
+            let starting = tokio::spawn(async move {
+                let mut state = supervisor.state().await;
+                supervisor.connect(&mut state).await
+            });
+            starting.await.unwrap_or(Err(WorkerError::Cancelled))
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(WorkerError::Cancelled),
+            connected = timeout_at(deadline, connected) => {
+                connected.unwrap_or(Err(WorkerError::TimedOut))
+            }
+        }
+    }
+
+    /// Makes one call, and records whether it was answered. The parameters are given in parts.
+    pub(super) async fn call(
+        &self,
+        connection: &Connection,
+        request: (&str, &[&[u8]]),
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        self.call_with_progress(connection, request, None, deadline, cancel)
+            .await
+    }
+
+    /// Makes a call that may report its progress.
+    pub(super) async fn call_with_progress(
+        &self,
+        connection: &Connection,
+        request: (&str, &[&[u8]]),
+        updates: Option<Updates>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let answered = connection
+            .call_with_progress(request, updates, deadline, cancel)
+            .await;
+        match &answered {
+            Err(WorkerError::TimedOut) => self.note_silence(connection),
+            _ => self.unanswered.store(0, Ordering::Relaxed),
+        }
+        answered
+    }
+
+    /// Returns the running process, or starts one.
+    pub(super) async fn connect(
+        &self,
+        state: &mut State<P>,
+    ) -> Result<Arc<Connection>, WorkerError> {
+        if let Some(connection) = &state.connection {
+            match connection.death() {
+                None => return Ok(Arc::clone(connection)),
+                Some(problem) => {
+                    let lived = connection.age();
+                    state.connection = None;
+                    state.fail(problem, lived);
+                }
+            }
+        }
+        if let Some(at) = state.not_before {
+            if state.failures >= MAX_FAILURES && Instant::now() < at {
+                return Err(WorkerError::Broken {
+                    worker: self.name.clone(),
+                    failures: state.failures,
+                    seconds: at.duration_since(Instant::now()).as_secs() + 1,
+                    problem: state.problem.clone(),
+                });
+            }
+            sleep_until(at).await;
+        }
+        match self.start(&mut state.peer).await {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                state.connection = Some(Arc::clone(&connection));
+                self.unanswered.store(0, Ordering::Relaxed);
+                Ok(connection)
+            }
+            Err(problem) => {
+                state.fail(problem.clone(), Duration::ZERO);
+                Err(WorkerError::Start {
+                    worker: self.name.clone(),
+                    problem,
+                })
+            }
+        }
+    }
+
+    async fn start(&self, peer: &mut P) -> Result<Connection, String> {
+        let connection = Connection::start(&self.name, &self.command, peer.wire(), &self.desk)?;
+        peer.greet(&connection).await?;
+        Ok(connection)
+    }
+
+    /// Counts an unanswered call. Kills the process if it has stopped answering.
+    fn note_silence(&self, connection: &Connection) {
+        let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
+        if unanswered >= MAX_UNANSWERED && connection.is_silent_for_calls() {
+            connection.kill("it stopped answering");
+        }
+    }
+
+    /// Asks the process to end, and kills it if it does not end in time.
+    pub(super) async fn shutdown(&self) {
+        let connection = self.state().await.connection.take();
+        if let Some(connection) = connection {
+            connection.shutdown(GRACE).await;
+        }
+    }
+
+    /// Returns the process id, if the process runs.
+    pub(super) async fn pid(&self) -> Option<u32> {
+        let running = self.state().await.running();
+        running.map(|connection| connection.pid())
+    }
+}
+
+impl<P> State<P> {
+    /// Returns the process, if it runs.
+    pub(super) fn running(&self) -> Option<Arc<Connection>> {
+        let connection = self.connection.as_ref();
+        connection
+            .filter(|connection| connection.death().is_none())
+            .map(Arc::clone)
+    }
+
+    fn fail(&mut self, problem: String, lived: Duration) {
+        if lived >= LONG_LIFE {
+            self.failures = 0;
+        }
+        self.failures += 1;
+        self.problem = problem;
+        let pause = if self.failures >= MAX_FAILURES {
+            BREAK
+        } else {
+            let doubled = FIRST_PAUSE * 2_u32.pow(self.failures - 1);
+            doubled.min(MAX_PAUSE)
+        };
+        self.not_before = Some(Instant::now() + pause);
+    }
+}
+
+/// Makes a request that belongs to the start of a process. It has its own, longer time limit.
+pub(super) async fn ask(
+    connection: &Connection,
+    method: &str,
+    params: &serde_json::Value,
+) -> Result<Bytes, String> {
+    let never = CancellationToken::new();
+    let params = params.to_string();
+    let deadline = Instant::now() + START;
+    let params = [params.as_bytes()];
+    let answer = connection.call(method, &params, deadline, &never);
+    match timeout(START, answer).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(WorkerError::TimedOut)) | Err(_) => Err(format!(
+            "no answer to `{method}` within {} seconds",
+            START.as_secs()
+        )),
+        Ok(Err(error)) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,45 @@
+//! The description of one hook system.
+
+use std::fmt;
+
+use tenterhook_tool_names::ToolTable;
+
+use crate::form::definition::Form;
+use crate::hook_folder::FolderKind;
+
+/// Everything that Tenterhook knows about one hook system, as data and functions.
+///
+/// Each system declares a `HookSystem` in its folder, and [`SYSTEMS`](crate::SYSTEMS) lists all of them.
+/// The dialects of a system, which its forms and folders refer to, translate events and answers. A
+/// dialect also decides what a failing hook does.
+pub struct HookSystem {
+    /// The name.
+    pub name: &'static str,
+    /// The system's names of tools.
+    pub tools: &'static ToolTable,
+    /// The forms in which hooks of the system receive events, so that Tenterhook can read them back.
+    pub(crate) forms: &'static [&'static Form],
+    /// The folders that may contain hooks.
+    pub folders: &'static [&'static FolderKind],
+    /// The order of this system's folders among folders of other systems with the same base. Lower ranks
+    /// come first.
+    pub folder_rank: u8,
+    /// Paths inside a directory that mark it as a project with hooks.
+    pub project_marks: &'static [&'static str],
+    /// The names of folders whose scripts may load other source files from the same folder. An
+    /// approval of the script also covers these files.
+    pub source_folders: &'static [&'static str],
+}
+
+impl HookSystem {
+    /// Returns the names of the forms in which hooks of the system are shown events.
+    pub fn form_names(&self) -> impl ExactSizeIterator<Item = &'static str> {
+        self.forms.iter().map(|form| form.name)
+    }
+}
+
+impl fmt::Debug for HookSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

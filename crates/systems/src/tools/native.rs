@@ -1,0 +1,79 @@
+//! Our own tools, which are the canonical ones. Matchers find them by the names of every system.
+
+use std::sync::Arc;
+
+use tenterhook_engine::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
+use tenterhook_protocol::JsonObject;
+use tenterhook_tool_names::CANONICAL_TOOLS;
+
+use crate::SYSTEMS;
+use crate::native::TOOLS;
+
+/// Returns our own tools. The matcher of a native hook also accepts the names that other systems have for
+/// a tool.
+pub fn native() -> Arc<dyn ToolNames> {
+    Arc::new(NativeTools)
+}
+
+/// Returns the canonical name of a tool that a host calls by the name of any system. A name that could
+/// mean several canonical tools stays unchanged.
+pub fn canonical_name_of_any(name: &str) -> &str {
+    let mut tools = SYSTEMS
+        .iter()
+        .map(|system| system.tools.canonical_name(name))
+        .filter(|tool| *tool != name);
+    match tools.next() {
+        Some(first) if tools.all(|tool| tool == first) => first,
+        _ => name,
+    }
+}
+
+/// Returns every name of a tool: first the canonical name, then the names in each system.
+fn all_names(tool: &str) -> Vec<&'static str> {
+    let tool = canonical_name_of_any(tool);
+    let Some(known) = CANONICAL_TOOLS.iter().find(|known| known.name == tool) else {
+        return Vec::new();
+    };
+    let mut names = vec![known.name];
+    for row in SYSTEMS.iter().flat_map(|system| system.tools.rows) {
+        if row.can_be(tool) && !names.contains(&row.name) {
+            names.push(row.name);
+        }
+    }
+    names
+}
+
+/// Our own tools: the table of the reference agent, with every system's names for matchers.
+#[derive(Debug)]
+struct NativeTools;
+
+impl ToolNames for NativeTools {
+    fn system(&self) -> &'static str {
+        NATIVE_SYSTEM
+    }
+
+    fn names(&self, tool: &str) -> Vec<&'static str> {
+        all_names(tool)
+    }
+
+    fn canonical_name<'a>(&self, name: &'a str) -> &'a str {
+        TOOLS.canonical_name(name)
+    }
+
+    fn operations(
+        &self,
+        name: &str,
+        input: &JsonObject,
+    ) -> Result<Option<Vec<CanonicalCall>>, ToolInputError> {
+        TOOLS.operations(name, input)
+    }
+
+    /// Native hooks see canonical tools.
+    fn view(&self, _tool: &str, _input: &JsonObject) -> Result<Option<OwnCall>, ToolInputError> {
+        Ok(None)
+    }
+
+    fn canonical_input(&self, _tool: &str, own: &JsonObject) -> Result<JsonObject, ToolInputError> {
+        Ok(own.clone())
+    }
+}

@@ -1,0 +1,123 @@
+//! The tools of one system: finds the row of a call in both directions.
+
+use tenterhook_engine::{CanonicalCall, OwnCall, ToolInputError, ToolNames};
+use tenterhook_protocol::JsonObject;
+
+use crate::agent_tools::AGENT_TOOLS;
+use crate::row::{Packing, Problem, ToolRow};
+
+/// The table of one system's tools.
+#[derive(Debug, Clone)]
+pub struct ToolTable {
+    system: &'static str,
+    /// The rows, in lookup order.
+    pub rows: &'static [ToolRow],
+}
+
+impl ToolTable {
+    /// Creates the table of a system.
+    pub const fn new(system: &'static str, rows: &'static [ToolRow]) -> Self {
+        Self { system, rows }
+    }
+
+    /// Returns the row for a call of the system: the first whose selector matches.
+    fn row_of(&self, name: &str, input: &JsonObject) -> Option<&'static ToolRow> {
+        let mut rows = self.rows.iter().filter(|row| row.name == name);
+        rows.find(|row| row.selector.is_none_or(|selector| selector.selects(input)))
+    }
+
+    /// Returns the row for showing one of our tools to the system's hooks: the first row of its canonical tool. If the
+    /// system also has a tool with our non-canonical name, that row is used.
+    fn row_for(&self, tool: &str) -> Option<&'static ToolRow> {
+        let canonical = native_row(tool).map_or(tool, |row| row.tool);
+        let mut rows = self.rows.iter().filter(|row| row.tool == canonical);
+        let mut same_name = rows
+            .clone()
+            .filter(|row| canonical != tool && row.name == tool);
+        same_name.next().or_else(|| rows.next())
+    }
+
+    /// Returns the canonical names of the arguments with which the system shows the canonical tool `tool`. `None` if it
+    /// does not have the tool.
+    pub fn arguments(&self, tool: &str) -> Option<Vec<&'static str>> {
+        let row = self.row_for(tool)?;
+        let mut names: Vec<_> = row.arguments.iter().map(|it| it.canonical).collect();
+        if let Packing::Edits(..) = row.packing {
+            names.extend(["old_text", "new_text"]);
+        }
+        Some(names)
+    }
+
+    fn error(&self, tool: &str, problem: Problem) -> ToolInputError {
+        ToolInputError {
+            system: self.system,
+            tool: tool.to_owned(),
+            problem,
+        }
+    }
+}
+
+/// Returns the row of one of our tools whose name or arguments are not canonical.
+fn native_row(tool: &str) -> Option<&'static ToolRow> {
+    AGENT_TOOLS.iter().find(|row| row.name == tool)
+}
+
+impl ToolNames for ToolTable {
+    fn system(&self) -> &'static str {
+        self.system
+    }
+
+    fn names(&self, tool: &str) -> Vec<&'static str> {
+        self.row_for(tool).map(|row| row.name).into_iter().collect()
+    }
+
+    fn canonical_name<'a>(&self, name: &'a str) -> &'a str {
+        let mut rows = self.rows.iter().filter(|row| row.name == name);
+        let first = rows.next().filter(|row| !row.is_several());
+        first
+            .filter(|first| rows.all(|row| row.tool == first.tool))
+            .map_or(name, |row| row.tool)
+    }
+
+    fn operations(
+        &self,
+        name: &str,
+        input: &JsonObject,
+    ) -> Result<Option<Vec<CanonicalCall>>, ToolInputError> {
+        let Some(row) = self.row_of(name, input) else {
+            return Ok(None);
+        };
+        let operations = row.operations(input);
+        operations
+            .map(Some)
+            .map_err(|problem| self.error(name, problem))
+    }
+
+    fn view(&self, tool: &str, input: &JsonObject) -> Result<Option<OwnCall>, ToolInputError> {
+        let Some(row) = self.row_for(tool) else {
+            return Ok(None);
+        };
+        let canonical = native_row(tool).map(|row| row.renamed_back(input.clone()));
+        let canonical = canonical.transpose();
+        let own = canonical.and_then(|canonical| row.view(canonical.as_ref().unwrap_or(input)));
+        own.map(|input| {
+            Some(OwnCall {
+                name: row.name.to_owned(),
+                input,
+            })
+        })
+        .map_err(|problem| self.error(row.name, problem))
+    }
+
+    fn canonical_input(&self, tool: &str, own: &JsonObject) -> Result<JsonObject, ToolInputError> {
+        let Some(row) = self.row_for(tool) else {
+            return Ok(own.clone());
+        };
+        let canonical = row.canonical_input(own);
+        let input = canonical.and_then(|canonical| match native_row(tool) {
+            Some(native) => native.view(&canonical),
+            None => Ok(canonical),
+        });
+        input.map_err(|problem| self.error(row.name, problem))
+    }
+}

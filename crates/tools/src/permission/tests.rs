@@ -1,0 +1,460 @@
+//! Tests of permission rules on calls.
+
+use serde_json::json;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::*;
+use crate::read_file::ReadFile;
+use crate::search::Search;
+use crate::shell::ShellTool;
+use crate::tool::Tool;
+use crate::transfer_task::TransferTask;
+use crate::write_file::WriteFile;
+
+fn rule(text: &str) -> Rule {
+    text.parse().unwrap()
+}
+
+fn judge(permissions: &Permissions, tool: &dyn Tool, input: impl Into<Value>) -> Ruling {
+    let input = input.into();
+    permissions.judge(tool, input.as_object().unwrap(), Path::new("/work"))
+}
+
+#[test]
+fn rules_are_a_tool_or_a_tool_with_an_argument() {
+    for text in [
+        "shell",
+        "mcp_*",
+        "shell(cmd=git *)",
+        "shell(cmd=a=(b))",
+        "write_file(path=src/*)",
+    ] {
+        assert_eq!(rule(text).to_string(), text);
+    }
+    for text in [
+        "",
+        "shell(",
+        "shell()",
+        "shell(cmd)",
+        "shell(cmd=)",
+        "(cmd=ls)",
+        "rm -rf",
+        "shell(=ls)",
+    ] {
+        let expected = format!(
+            "`{text}` is not a permission rule; expected `TOOL` or `TOOL(ARGUMENT=PATTERN)`"
+        );
+        assert_eq!(text.parse::<Rule>().unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn deny_beats_ask_beats_allow_in_any_order() {
+    let all = Permissions::new()
+        .allow(rule("shell"))
+        .ask(rule("shell(cmd=git *)"))
+        .deny(rule("shell(cmd=git push*)"));
+    assert_eq!(judge(&all, &ShellTool, json!({"cmd": "ls"})), Ruling::Allow);
+    assert_eq!(
+        judge(&all, &ShellTool, json!({"cmd": "git log"})),
+        Ruling::Ask("shell(cmd=git *)".into())
+    );
+    assert_eq!(
+        judge(&all, &ShellTool, json!({"cmd": "git push"})),
+        Ruling::Deny("shell(cmd=git push*)".into())
+    );
+}
+
+#[test]
+fn without_a_rule_only_harmless_tools_run() {
+    let none = Permissions::new();
+    assert_eq!(
+        judge(&none, &ReadFile, json!({"path": "a"})),
+        Ruling::Harmless
+    );
+    assert_eq!(
+        judge(&none, &TransferTask::new([]), json!({})),
+        Ruling::Harmless
+    );
+    assert_eq!(
+        judge(&none, &ShellTool, json!({"cmd": "ls"})),
+        Ruling::Unruled
+    );
+}
+
+#[test]
+fn a_command_that_does_more_never_matches_an_allowing_pattern() {
+    let git = Permissions::new().allow(rule("shell(cmd=git *)"));
+    assert_eq!(
+        judge(&git, &ShellTool, json!({"cmd": "git status -s"})),
+        Ruling::Allow
+    );
+    for cmd in [
+        "git status; rm -rf /",
+        "git status && rm a",
+        "git status & rm a",
+        "git log | sh",
+        "git log $(rm a)",
+        "git log `rm a`",
+        "git log\nrm a",
+        "git log > /etc/passwd",
+        "git log < a",
+        "git log ${IFS}a",
+        "git log \\\nrm",
+    ] {
+        assert_eq!(
+            judge(&git, &ShellTool, json!({"cmd": cmd})),
+            Ruling::Unruled,
+            "{cmd}"
+        );
+    }
+    let whole = Permissions::new().allow(rule("shell"));
+    assert_eq!(
+        judge(&whole, &ShellTool, json!({"cmd": "a; b"})),
+        Ruling::Allow
+    );
+}
+
+#[test]
+fn a_wildcard_never_stands_for_a_command_that_another_one_runs() {
+    for (allowed, cmd) in [
+        ("git *", "git difftool -x ./evil"),
+        ("git *", "git difftool --extcmd=./evil"),
+        ("git diff*", "git difftool -x ./evil"),
+        ("git diff *", "git diff --output=x"),
+        ("git *", "git -c core.pager=evil log"),
+        ("git *", "git -C evil status"),
+        ("git *", "git config core.pager evil"),
+        ("git *", "git fetch --upload-pack=./evil ."),
+        ("git *", "git rebase -x ./evil main"),
+        ("timeout *", "timeout 5 ./evil"),
+        ("timeout 5 *", "timeout 5 ./evil"),
+        ("timeout 5 make *", "timeout 5 env ./evil"),
+        ("env make *", "env sh -c ./evil"),
+        ("sh *", "sh -c ./evil"),
+        ("find *", "find . -exec ./evil +"),
+        ("xargs *", "xargs ./evil"),
+    ] {
+        let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
+        let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+        assert_eq!(ruling, Ruling::Unruled, "{allowed}: {cmd}");
+    }
+    for (allowed, cmd) in [
+        ("git *", "git push -u origin main"),
+        ("git *", "git log --oneline -5"),
+        ("git diff*", "git diff --stat"),
+        ("timeout 5 make *", "timeout 5 make check"),
+        ("git difftool -x meld", "git difftool -x meld"),
+        ("sh -c 'make *", "sh -c 'make check'"),
+        ("find *", "find . -name x"),
+    ] {
+        let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
+        let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+        assert_eq!(ruling, Ruling::Allow, "{allowed}: {cmd}");
+    }
+}
+
+#[test]
+fn a_denying_pattern_finds_its_command_behind_any_wrapper() {
+    let no_sudo = Permissions::new()
+        .allow(rule("shell"))
+        .deny(rule("shell(cmd=sudo *)"));
+    let deep = "env ".repeat(100);
+    for cmd in [
+        "timeout 5 sudo x",
+        "nice -n 5 sudo x",
+        "setsid sudo x",
+        "sh -c 'sudo x'",
+        "bash -lc 'sudo x'",
+        "echo x | xargs sudo x",
+        "busybox sh -c 'sudo x'",
+        "git difftool -x 'sudo x'",
+        "find . -exec timeout 5 sh -c 'sudo x' +",
+        &format!("{deep}ls"),
+    ] {
+        let ruling = judge(&no_sudo, &ShellTool, json!({"cmd": cmd}));
+        assert_eq!(ruling, Ruling::Deny("shell(cmd=sudo *)".into()), "{cmd}");
+    }
+    let ruling = judge(
+        &no_sudo,
+        &ShellTool,
+        json!({"cmd": "timeout 5 echo sudo x"}),
+    );
+    assert_eq!(ruling, Ruling::Allow);
+}
+
+#[test]
+fn a_denying_pattern_finds_its_command_among_others() {
+    let no_rm = Permissions::new()
+        .allow(rule("shell"))
+        .deny(rule("shell(cmd=rm *)"));
+    for cmd in [
+        "rm a",
+        "cd / && rm a",
+        "true;rm a",
+        "echo $(rm a)",
+        "echo `rm a`",
+        "(rm a)",
+        "ls | rm a",
+    ] {
+        assert_eq!(
+            judge(&no_rm, &ShellTool, json!({"cmd": cmd})),
+            Ruling::Deny("shell(cmd=rm *)".into()),
+            "{cmd}"
+        );
+    }
+    assert_eq!(
+        judge(&no_rm, &ShellTool, json!({"cmd": "echo rm a"})),
+        Ruling::Allow
+    );
+}
+
+#[test]
+fn a_path_with_dots_is_allowed_by_no_pattern_and_denied_by_where_it_leads() {
+    let rules = Permissions::new()
+        .allow(rule("write_file(path=src/*)"))
+        .deny(rule("write_file(path=secret/*)"));
+    assert_eq!(
+        judge(&rules, &WriteFile, json!({"path": "src/a"})),
+        Ruling::Allow
+    );
+    assert_eq!(
+        judge(&rules, &WriteFile, json!({"path": "src/../../etc/passwd"})),
+        Ruling::Unruled
+    );
+    for path in [
+        "secret/a",
+        "./secret/a",
+        "src/../secret/a",
+        "/work/secret/a",
+    ] {
+        let expected = Ruling::Deny("write_file(path=secret/*)".into());
+        assert_eq!(
+            judge(&rules, &WriteFile, json!({"path": path})),
+            expected,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn a_grant_covers_the_same_command_or_the_same_tool_but_no_deny_rule() {
+    let permissions = Permissions::new()
+        .ask(rule("shell"))
+        .deny(rule("write_file(path=secret*)"));
+    let ls = json!({"cmd": "ls"});
+    permissions.grant(&ShellTool, ls.as_object().unwrap(), Reach::SameInput);
+    assert_eq!(judge(&permissions, &ShellTool, ls), Ruling::Granted);
+    assert_eq!(
+        judge(&permissions, &ShellTool, json!({"cmd": "ls /"})),
+        Ruling::Ask("shell".into())
+    );
+    permissions.grant(
+        &WriteFile,
+        json!({"path": "a"}).as_object().unwrap(),
+        Reach::WholeTool,
+    );
+    assert_eq!(
+        judge(&permissions, &WriteFile, json!({"path": "b"})),
+        Ruling::Granted
+    );
+    let expected = Ruling::Deny("write_file(path=secret*)".into());
+    assert_eq!(
+        judge(&permissions, &WriteFile, json!({"path": "secret"})),
+        expected
+    );
+}
+
+#[test]
+fn a_grant_for_a_whole_tool_leaves_what_a_rule_asks_about() {
+    let permissions = Permissions::new().ask(rule("write_file(path=secret*)"));
+    let input = |path: &str| json!({"path": path, "content": ""});
+    let asked = Ruling::Ask("write_file(path=secret*)".into());
+    permissions.grant(
+        &WriteFile,
+        input("a").as_object().unwrap(),
+        Ruling::Unruled.reach(&WriteFile),
+    );
+    assert_eq!(judge(&permissions, &WriteFile, input("b")), Ruling::Granted);
+    assert_eq!(judge(&permissions, &WriteFile, input("secret")), asked);
+    permissions.grant(
+        &WriteFile,
+        input("secret").as_object().unwrap(),
+        asked.reach(&WriteFile),
+    );
+    assert_eq!(
+        judge(&permissions, &WriteFile, input("secret")),
+        Ruling::Granted
+    );
+    assert_eq!(judge(&permissions, &WriteFile, input("secret2")), asked);
+}
+
+#[test]
+fn a_suggestion_says_what_a_yes_for_the_session_covers() {
+    let input = json!({"path": "a", "content": ""});
+    let input = input.as_object().unwrap();
+    assert_eq!(
+        suggestion(&WriteFile, input, Ruling::Unruled.reach(&WriteFile)),
+        "write_file"
+    );
+    assert_eq!(
+        suggestion(
+            &WriteFile,
+            input,
+            Ruling::Ask(String::new()).reach(&WriteFile)
+        ),
+        "write_file(path=a)"
+    );
+}
+
+#[test]
+fn a_command_in_other_clothes_is_denied_and_asked_about_all_the_same() {
+    let denied = Permissions::new()
+        .allow(rule("shell"))
+        .deny(rule("shell(cmd=rm *)"));
+    let asked = Permissions::new()
+        .allow(rule("shell"))
+        .ask(rule("shell(cmd=rm *)"));
+    for cmd in [
+        "! rm v1",
+        "if true; then rm v2; fi",
+        "for x in a; do rm v3; done",
+        "X=1 rm v5",
+        "rm\tv4",
+        "'rm' v7",
+        "echo \"$(rm v)\"",
+        "/bin/rm v",
+    ] {
+        let input = || json!({"cmd": cmd});
+        assert_eq!(
+            judge(&denied, &ShellTool, input()),
+            Ruling::Deny("shell(cmd=rm *)".into()),
+            "{cmd}"
+        );
+        assert_eq!(
+            judge(&asked, &ShellTool, input()),
+            Ruling::Ask("shell(cmd=rm *)".into()),
+            "{cmd}"
+        );
+    }
+}
+
+#[test]
+fn a_directory_that_is_left_out_is_the_sessions() {
+    let rules = Permissions::new()
+        .deny(rule("search(path=.)"))
+        .deny(rule("shell(cwd=.)"));
+    assert_eq!(
+        judge(&rules, &Search, json!({"pattern": "x"})),
+        Ruling::Deny("search(path=.)".into())
+    );
+    assert_eq!(
+        judge(&rules, &Search, json!({"pattern": "x", "path": "a"})),
+        Ruling::Harmless
+    );
+    assert_eq!(
+        judge(&rules, &ShellTool, json!({"cmd": "ls"})),
+        Ruling::Deny("shell(cwd=.)".into())
+    );
+    assert_eq!(
+        judge(
+            &rules,
+            &ShellTool,
+            json!({"cmd": "ls", "cwd": "/work/a/.."})
+        ),
+        Ruling::Deny("shell(cwd=.)".into())
+    );
+}
+
+#[test]
+fn the_directory_of_a_command_is_a_path() {
+    let rules = Permissions::new()
+        .allow(rule("shell(cwd=src/*)"))
+        .deny(rule("shell(cwd=secret*)"));
+    assert_eq!(
+        judge(&rules, &ShellTool, json!({"cmd": "ls", "cwd": "src/(a)"})),
+        Ruling::Allow
+    );
+    assert_eq!(
+        judge(
+            &rules,
+            &ShellTool,
+            json!({"cmd": "ls", "cwd": "src/../../a"})
+        ),
+        Ruling::Unruled
+    );
+    assert_eq!(
+        judge(
+            &rules,
+            &ShellTool,
+            json!({"cmd": "ls", "cwd": "src/../secret"})
+        ),
+        Ruling::Deny("shell(cwd=secret*)".into())
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hard_link_to_a_file_elsewhere_is_covered_by_no_allow_rule_for_a_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("work/src")).unwrap();
+    std::fs::write(root.join("secret"), "").unwrap();
+    std::fs::write(root.join("work/src/own"), "").unwrap();
+    std::fs::hard_link(root.join("secret"), root.join("work/src/hard")).unwrap();
+    std::os::unix::fs::symlink("hard", root.join("work/src/soft")).unwrap();
+    let judge = |rules: &Permissions, path: &str| {
+        let input = json!({"path": path, "content": ""});
+        rules.judge(&WriteFile, input.as_object().unwrap(), &root.join("work"))
+    };
+    let of_path = Permissions::new().allow(rule("write_file(path=src/*)"));
+    assert_eq!(judge(&of_path, "src/own"), Ruling::Allow);
+    assert_eq!(judge(&of_path, "src/new"), Ruling::Allow);
+    assert_eq!(judge(&of_path, "src/hard"), Ruling::Unruled);
+    assert_eq!(judge(&of_path, "src/soft"), Ruling::Unruled);
+    let whole = Permissions::new().allow(rule("write_file"));
+    assert_eq!(judge(&whole, "src/hard"), Ruling::Allow);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_judged_by_where_it_leads() {
+    use std::os::unix::fs::symlink;
+
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["work/src", "work/secret", "out"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    symlink(root.join("out"), root.join("work/src/l")).unwrap();
+    symlink("../../out/new", root.join("work/src/dangling")).unwrap();
+    symlink("secret", root.join("work/alias")).unwrap();
+    symlink("work", root.join("here")).unwrap();
+    let rules = Permissions::new()
+        .allow(rule("write_file(path=src/*)"))
+        .deny(rule("write_file(path=secret*)"));
+    let denied = Ruling::Deny("write_file(path=secret*)".into());
+    for cwd in ["work", "here"] {
+        let judge = |path: &str| {
+            let input = json!({"path": path, "content": ""});
+            rules.judge(&WriteFile, input.as_object().unwrap(), &root.join(cwd))
+        };
+        assert_eq!(judge("src/a"), Ruling::Allow, "{cwd}");
+        assert_eq!(judge("src/new/a"), Ruling::Allow, "{cwd}");
+        assert_eq!(judge("src/l"), Ruling::Unruled, "{cwd}");
+        assert_eq!(judge("src/l/a"), Ruling::Unruled, "{cwd}");
+        assert_eq!(judge("src/dangling"), Ruling::Unruled, "{cwd}");
+        assert_eq!(judge("alias/a"), denied, "{cwd}");
+        let absolute = root.join("work/alias/a");
+        assert_eq!(judge(absolute.to_str().unwrap()), denied, "{cwd}");
+    }
+    let by_link = Permissions::new().deny(rule("write_file(path=alias/*)"));
+    let input = json!({"path": "secret/a", "content": ""});
+    assert_eq!(
+        by_link.judge(&WriteFile, input.as_object().unwrap(), &root.join("work")),
+        Ruling::Deny("write_file(path=alias/*)".into())
+    );
+}

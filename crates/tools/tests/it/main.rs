@@ -1,0 +1,3 @@
+//! Tests of the tools as an agent offers them.
+
+mod offered;

@@ -1,0 +1,1157 @@
+//! Finds every file that an extension needs: its folder, and the packages of the project that it imports.
+//!
+//! | found | covered |
+//! |---|---|
+//! | a file of the extension's folder | yes, except in `.git` |
+//! | a file that a script imports by a relative path | yes |
+//! | a package that a script imports, in a `node_modules` folder of the project | the whole package, and the packages that its `package.json` names |
+//! | a link whose target is covered | as a link |
+//! | a link whose target is not covered | an error |
+//! | a link to a missing file, a socket, a pipe | no |
+//!
+//! The copies have the layout of the project. So an import that Node.js resolves in the project resolves
+//! to the corresponding copy.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::covered_file::{CoveredFile, KnownFile, ReadFile};
+use crate::digest::hex_digest;
+use crate::file_memory::FileMemory;
+use crate::file_stamp::FileStamp;
+use crate::parallel::map_parallel;
+use crate::private_file::may_execute;
+use crate::project_roots::shown;
+
+/// The largest number of files that one approval of an extension covers.
+pub const MAX_COVERED_FILES: usize = 10_000;
+/// The largest total size of these files, in bytes.
+pub const MAX_COVERED_BYTES: u64 = 256 << 20;
+/// The largest number of files that the approvals of all extensions of one folder cover together.
+pub const MAX_FILES_TOGETHER: usize = 40_000;
+/// The largest total size of these files, in bytes.
+pub const MAX_BYTES_TOGETHER: u64 = 1 << 30;
+/// The largest number of imports of one extension that are looked up.
+const MAX_IMPORTS: usize = 50_000;
+/// How many sockets and dead links, which are not copied, an unchanged folder may have.
+const MAX_UNCOPIED: usize = 1_000;
+/// How many entries are counted for the message about too many files.
+const MAX_COUNTED: usize = 100_000;
+/// The size of the largest script that is searched for imports, in bytes.
+const MAX_SCRIPT: u64 = 4 << 20;
+/// The file name extensions of scripts that may import packages.
+const SCRIPTS: [&str; 8] = ["ts", "mts", "cts", "tsx", "js", "mjs", "cjs", "jsx"];
+/// What an import may leave out at the end of a path. The first existing file counts.
+const ENDS: [&str; 12] = [
+    "",
+    ".ts",
+    ".mts",
+    ".cts",
+    ".tsx",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".json",
+    "/index.ts",
+    "/index.js",
+    "/index.mjs",
+];
+
+/// The folder of an extension, or a folder that several extensions of a single file share.
+#[derive(Debug)]
+pub struct ExtensionFolder {
+    dir: PathBuf,
+    /// Files and folders in it that belong to other extensions. Only those that a script imports are
+    /// covered.
+    left_out: BTreeSet<PathBuf>,
+    /// The entries of a folder that several extensions share, which is walked only once.
+    walked: OnceLock<Result<Arc<[Walked]>, CoverageError>>,
+}
+
+impl ExtensionFolder {
+    /// Describes the folder of one extension.
+    pub const fn own(dir: PathBuf) -> Self {
+        Self {
+            dir,
+            left_out: BTreeSet::new(),
+            walked: OnceLock::new(),
+        }
+    }
+
+    /// Describes a folder of extensions that are single files. They may load its files, except those in
+    /// `left_out`, which belong to other extensions.
+    pub fn shared(dir: PathBuf, left_out: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self {
+            left_out: left_out.into_iter().collect(),
+            ..Self::own(dir)
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        !self.left_out.is_empty()
+    }
+}
+
+/// What the extensions of one folder may cover together. It bounds the time, the memory and the copies of a
+/// project with many extensions.
+#[derive(Debug, Default)]
+pub struct CoverageBudget {
+    files: AtomicUsize,
+    bytes: AtomicU64,
+}
+
+impl CoverageBudget {
+    fn spend(&self, files: usize, bytes: u64) {
+        self.files.fetch_add(files, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn allows(&self, files: usize, bytes: u64) -> bool {
+        let total = (
+            self.files.load(Ordering::Relaxed).saturating_add(files),
+            self.bytes.load(Ordering::Relaxed).saturating_add(bytes),
+        );
+        total.0 <= MAX_FILES_TOGETHER && total.1 <= MAX_BYTES_TOGETHER
+    }
+}
+
+/// Returns the modules that a script imports, as it names them.
+pub type FindImports = fn(&str) -> Vec<String>;
+
+/// A search for the files that an extension needs.
+#[derive(Debug, Clone, Copy)]
+pub struct CoverageSearch<'a> {
+    /// The project, without symbolic links.
+    pub project: &'a Path,
+    /// The folder of the extension.
+    pub folder: &'a ExtensionFolder,
+    /// The file that is started or loaded. It is not part of the result.
+    pub entry: &'a Path,
+    /// What is known about these files.
+    pub memory: &'a FileMemory,
+    /// Finds the imports of a script.
+    pub imports: FindImports,
+    /// The files that were approved before. If given, no other file is read: the search ends with
+    /// [`CoverageError::Differs`] at the first file that the metadata shows to be another one.
+    pub approved: Option<&'a ApprovedFiles>,
+    /// What all extensions of the folder may cover together.
+    pub budget: &'a CoverageBudget,
+}
+
+/// The files of an approval of an extension, by their paths in the project.
+#[derive(Debug, Default)]
+pub struct ApprovedFiles(HashMap<PathBuf, CoveredFile>);
+
+impl ApprovedFiles {
+    /// Collects the files of an approval. `entry` is the file that is loaded, with the size of its copy.
+    pub(crate) fn new(covered: Vec<CoveredFile>, entry: Option<CoveredFile>) -> Self {
+        let files = covered.into_iter().chain(entry);
+        Self(files.map(|file| (file.path.clone(), file)).collect())
+    }
+
+    /// Returns the approved file at a path, if the metadata can be of that file.
+    fn like(&self, path: &Path, metadata: &Metadata) -> Option<&CoveredFile> {
+        let file = self.0.get(path)?;
+        let is_like = file.link.is_none()
+            && file.size == metadata.len()
+            && file.is_executable == may_execute(metadata);
+        is_like.then_some(file)
+    }
+}
+
+/// The reason why the files of an extension cannot be approved.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CoverageError {
+    /// There are too many files.
+    #[error(
+        "`{}` and the packages that it imports have {found} files; an approval covers at most {MAX_COVERED_FILES}",
+        escape(.folder)
+    )]
+    TooMany {
+        /// The folder of the extension.
+        folder: PathBuf,
+        /// How many files were found.
+        found: Count,
+    },
+    /// The files are too large.
+    #[error(
+        "`{}` and the packages that it imports have {} MiB; an approval covers at most {} MiB",
+        escape(.folder), .bytes.div_ceil(1 << 20), MAX_COVERED_BYTES >> 20
+    )]
+    TooLarge {
+        /// The folder of the extension.
+        folder: PathBuf,
+        /// The size of the files that were found, in bytes.
+        bytes: u64,
+    },
+    /// The extensions of a folder have too many or too large files together.
+    #[error(
+        "the extensions next to `{}` need more than {MAX_FILES_TOGETHER} files or {} MiB together",
+        escape(.folder), MAX_BYTES_TOGETHER >> 20
+    )]
+    TooMuchTogether {
+        /// The folder of the extension for which no room is left.
+        folder: PathBuf,
+    },
+    /// The scripts have too many imports.
+    #[error("the scripts of `{}` have more than {MAX_IMPORTS} imports", escape(.folder))]
+    TooManyImports {
+        /// The folder of the extension.
+        folder: PathBuf,
+    },
+    /// A file is not what was approved.
+    #[error("`{}` differs from what was approved", escape(.path))]
+    Differs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A link leads to a file that the approval does not cover.
+    #[error(
+        "`{}` is a link to `{}`, which is not part of the extension",
+        escape(.link), escape(.target)
+    )]
+    LinkLeaves {
+        /// The link.
+        link: PathBuf,
+        /// Its target.
+        target: PathBuf,
+    },
+    /// A file or folder cannot be read.
+    #[error("`{}` cannot be read: {source}", escape(.path))]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The error of the system.
+        source: Arc<io::Error>,
+    },
+}
+
+/// Returns a path as one line that a terminal does not act on, because its author may be an attacker.
+fn escape(path: &Path) -> String {
+    let shown = path.display().to_string();
+    let escaped = shown.chars().map(|character| match character {
+        '\'' | '"' | '\\' => character.to_string(),
+        other => other.escape_debug().to_string(),
+    });
+    escaped.collect()
+}
+
+impl CoverageError {
+    /// Returns what the user can do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::TooMany { .. } | Self::TooLarge { .. } | Self::TooManyImports { .. } => {
+                "remove packages and files that the extension does not need, or bundle it into one file"
+            }
+            Self::TooMuchTogether { .. } => {
+                "give each extension a folder of its own, and remove packages and files that none of them needs"
+            }
+            Self::Differs { .. } => "approve the extension again with `tenterhook trust`",
+            Self::LinkLeaves { .. } => {
+                "replace the link with the file or folder itself, or remove it"
+            }
+            Self::Unreadable { .. } => "make it readable, or remove it",
+        }
+    }
+}
+
+/// A number of files, which may have been too large to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count(usize);
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let more = if self.0 >= MAX_COUNTED {
+            "more than "
+        } else {
+            ""
+        };
+        write!(f, "{more}{}", self.0)
+    }
+}
+
+/// An entry of a folder, or of a folder below it.
+#[derive(Debug)]
+enum Walked {
+    File(PathBuf, Box<Metadata>),
+    Link(PathBuf),
+    /// A socket or another entry that is not copied.
+    Other,
+}
+
+/// A file or link that was found.
+enum Found {
+    File(Box<Metadata>, Option<Box<Read>>),
+    /// The target without links.
+    Link(PathBuf),
+}
+
+/// What was read from a file.
+struct Read {
+    sha256: String,
+    size: u64,
+    is_executable: bool,
+    known: Option<KnownFile>,
+    imports: Vec<String>,
+}
+
+impl CoverageSearch<'_> {
+    /// Returns the files in the order of their paths. Unchanged files are not read.
+    ///
+    /// # Errors
+    /// Fails if the files are too many or too large, if one cannot be read, or if a link leads out of them.
+    pub fn run(&self) -> Result<Vec<CoveredFile>, CoverageError> {
+        let dir = &self.folder.dir;
+        let real = fs::canonicalize(dir).map_err(|source| self.unreadable(dir, source))?;
+        let mut state = Search {
+            given: self,
+            real,
+            found: BTreeMap::new(),
+            walked: BTreeSet::new(),
+            imported: HashSet::new(),
+            pending: Vec::new(),
+            bytes: 0,
+        };
+        let result = state.find();
+        if self.approved.is_none() {
+            self.budget.spend(state.found.len(), state.bytes);
+        }
+        result?;
+        state.finish()
+    }
+
+    fn unreadable(&self, path: &Path, source: io::Error) -> CoverageError {
+        CoverageError::Unreadable {
+            path: shown(path, self.project),
+            source: Arc::new(source),
+        }
+    }
+
+    fn differs(&self, path: &Path) -> CoverageError {
+        CoverageError::Differs {
+            path: shown(path, self.project),
+        }
+    }
+
+    /// Returns what is in a file, without reading it if it is unchanged. If approved files are given, only
+    /// a file with the size of an approved file is read, and only text with its digest is searched for imports.
+    fn contents(&self, path: &Path, metadata: &Metadata) -> Result<Read, CoverageError> {
+        let own = shown(path, self.project);
+        let known = self.memory.originals.get(&own);
+        let stamp = FileStamp::of(metadata);
+        let approved = match self.approved {
+            Some(approved) => {
+                let like = approved.like(&own, metadata);
+                Some(like.ok_or_else(|| self.differs(path))?)
+            }
+            None => None,
+        };
+        let is_approved = |sha256: &str| approved.is_none_or(|file| file.sha256 == sha256);
+        let known = known.filter(|known| is_approved(&known.sha256));
+        if let Some(known) = known.filter(|known| stamp == Some(known.stamp)) {
+            return Ok(Read {
+                sha256: known.sha256.clone(),
+                size: metadata.len(),
+                is_executable: may_execute(metadata),
+                imports: known.imports.clone(),
+                known: Some(known.clone()),
+            });
+        }
+        let names_modules = self.is_script(path) || is_package_description(path);
+        let text_limit = if names_modules { MAX_SCRIPT } else { 0 };
+        let limit = approved.map_or(MAX_COVERED_BYTES, |file| file.size);
+        let read = ReadFile::read(path, limit, text_limit);
+        let read = read.map_err(|source| self.unreadable(path, source))?;
+        if !is_approved(&read.sha256) {
+            return Err(self.differs(path));
+        }
+        let imports = match &read.text {
+            Some(text) if is_package_description(path) => dependencies(text),
+            Some(text) if names_modules => (self.imports)(text),
+            Some(_) | None => Vec::new(),
+        };
+        Ok(Read {
+            known: read.stamp.map(|stamp| KnownFile {
+                stamp,
+                sha256: read.sha256.clone(),
+                imports: imports.clone(),
+            }),
+            sha256: read.sha256,
+            size: read.size,
+            is_executable: read.is_executable,
+            imports,
+        })
+    }
+
+    /// Returns whether a file is a script of the extension, and not of an installed package.
+    fn is_script(&self, path: &Path) -> bool {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| SCRIPTS.contains(&extension))
+            && !shown(path, self.project).iter().any(|part| part == MODULES)
+    }
+}
+
+/// The state of a search.
+struct Search<'a> {
+    given: &'a CoverageSearch<'a>,
+    /// The extension's folder without links.
+    real: PathBuf,
+    found: BTreeMap<PathBuf, Found>,
+    /// The folders that are covered as a whole.
+    walked: BTreeSet<PathBuf>,
+    /// The imports that were looked up, each with the folder of the importing file.
+    imported: HashSet<(PathBuf, String)>,
+    /// Files that were found but not read yet.
+    pending: Vec<PathBuf>,
+    bytes: u64,
+}
+
+impl Search<'_> {
+    /// Finds and reads all files.
+    fn find(&mut self) -> Result<(), CoverageError> {
+        self.check_limits(1)?;
+        self.add_folder(&self.given.folder.dir)?;
+        self.add_path(self.given.entry)?;
+        while !self.pending.is_empty() {
+            let batch = std::mem::take(&mut self.pending);
+            self.read(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Adds every file of a folder and the folders below it.
+    fn add_folder(&mut self, dir: &Path) -> Result<(), CoverageError> {
+        if dir.ancestors().any(|above| self.walked.contains(above)) {
+            return Ok(());
+        }
+        let folder = self.given.folder;
+        let entries = if dir == folder.dir && folder.is_shared() {
+            let walked = folder.walked.get_or_init(|| self.walk(dir, MAX_COUNTED));
+            Arc::clone(walked.as_ref().map_err(CoverageError::clone)?)
+        } else {
+            self.walked.insert(dir.to_owned());
+            let limit = match self.given.approved {
+                // One more entry than was approved is a difference.
+                Some(approved) => approved.0.len(),
+                None => MAX_COUNTED,
+            };
+            self.walk(dir, limit)?
+        };
+        let files = self.found.len() + entries.len();
+        if files > MAX_COVERED_FILES {
+            return Err(self.too_many(files));
+        }
+        for entry in &*entries {
+            match entry {
+                Walked::File(path, metadata) => self.add_file(path, metadata)?,
+                Walked::Link(path) => self.add_link(path),
+                Walked::Other => {}
+            }
+        }
+        self.check_limits(self.found.len())
+    }
+
+    /// Returns the files and links in a folder and the folders below it, at most a few more than `limit`.
+    fn walk(&self, dir: &Path, limit: usize) -> Result<Arc<[Walked]>, CoverageError> {
+        let mut folders = vec![dir.to_owned()];
+        let mut walked = Vec::new();
+        let mut files = 0;
+        let mut seen = 0;
+        while let Some(folder) = folders.pop() {
+            let unreadable = |source| self.given.unreadable(&folder, source);
+            for entry in fs::read_dir(&folder).map_err(unreadable)? {
+                let entry = entry.map_err(unreadable)?;
+                let path = entry.path();
+                seen += 1;
+                if seen >= MAX_COUNTED {
+                    return Err(self.too_many(MAX_COUNTED));
+                }
+                if self.is_left_out(&path, dir) {
+                    continue;
+                }
+                let kind = entry.file_type().map_err(unreadable)?;
+                if kind.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                files += 1;
+                // Only the number matters then.
+                let is_counted = files > MAX_COVERED_FILES;
+                walked.push(if is_counted || !(kind.is_symlink() || kind.is_file()) {
+                    Walked::Other
+                } else if kind.is_symlink() {
+                    Walked::Link(path)
+                } else {
+                    let metadata = entry.metadata();
+                    let metadata =
+                        metadata.map_err(|source| self.given.unreadable(&path, source))?;
+                    Walked::File(path, Box::new(metadata))
+                });
+                // The hook itself and entries that are not copied are not among the approved files.
+                if self.given.approved.is_some() && files > limit.saturating_add(MAX_UNCOPIED) {
+                    return Err(self.given.differs(&folder));
+                }
+            }
+        }
+        Ok(walked.into())
+    }
+
+    /// Returns whether a path below `dir` is left out. Scripts do not load files from `.git`, which can be
+    /// large.
+    fn is_left_out(&self, path: &Path, dir: &Path) -> bool {
+        path.ends_with(".git")
+            || (dir == self.given.folder.dir && self.given.folder.left_out.contains(path))
+    }
+
+    fn check_limits(&self, files: usize) -> Result<(), CoverageError> {
+        if files > MAX_COVERED_FILES {
+            return Err(self.too_many(files));
+        }
+        if self.bytes > MAX_COVERED_BYTES {
+            return Err(CoverageError::TooLarge {
+                folder: shown(&self.given.folder.dir, self.given.project),
+                bytes: self.bytes,
+            });
+        }
+        if self.given.approved.is_none() && !self.given.budget.allows(files, self.bytes) {
+            return Err(CoverageError::TooMuchTogether {
+                folder: shown(&self.given.folder.dir, self.given.project),
+            });
+        }
+        Ok(())
+    }
+
+    fn too_many(&self, files: usize) -> CoverageError {
+        CoverageError::TooMany {
+            folder: shown(&self.given.folder.dir, self.given.project),
+            found: Count(files),
+        }
+    }
+
+    fn add_file(&mut self, path: &Path, metadata: &Metadata) -> Result<(), CoverageError> {
+        if self.found.contains_key(path) {
+            return Ok(());
+        }
+        let own = shown(path, self.given.project);
+        let approved = self.given.approved;
+        if approved.is_some_and(|approved| approved.like(&own, metadata).is_none()) {
+            return Err(self.given.differs(path));
+        }
+        self.bytes = self.bytes.saturating_add(metadata.len());
+        self.pending.push(path.to_owned());
+        let found = Found::File(Box::new(metadata.clone()), None);
+        self.found.insert(path.to_owned(), found);
+        Ok(())
+    }
+
+    /// Adds a link. A link to a missing file is left out: its copy would lead nowhere too.
+    fn add_link(&mut self, path: &Path) {
+        if let Ok(target) = fs::canonicalize(path) {
+            let target = Found::Link(self.in_project(&target).unwrap_or(target));
+            self.found.entry(path.to_owned()).or_insert(target);
+        }
+    }
+
+    /// Returns the path of a file without links as the extension names it, if it is in the project.
+    fn in_project(&self, real: &Path) -> Option<PathBuf> {
+        if let Ok(below) = real.strip_prefix(&self.real) {
+            return Some(join(&self.given.folder.dir, below));
+        }
+        real.starts_with(self.given.project)
+            .then(|| real.to_owned())
+    }
+
+    /// Adds a file or a link to a file, and its target.
+    fn add_path(&mut self, path: &Path) -> Result<(), CoverageError> {
+        let Some(target) = self.add_links(path)? else {
+            return Ok(());
+        };
+        let metadata = fs::symlink_metadata(&target);
+        let metadata = metadata.map_err(|source| self.given.unreadable(&target, source))?;
+        if metadata.is_file() {
+            self.add_file(&target, &metadata)?;
+        }
+        self.check_limits(self.found.len())
+    }
+
+    /// Adds a package.
+    fn add_package(&mut self, dir: &Path) -> Result<(), CoverageError> {
+        match self.add_links(dir)? {
+            Some(target) => self.add_folder(&target),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the links of a path, and returns its target. Returns `None` if the entry itself is a link out
+    /// of the project, because it is read through the link.
+    fn add_links(&mut self, path: &Path) -> Result<Option<PathBuf>, CoverageError> {
+        let real = fs::canonicalize(path);
+        let real = real.map_err(|source| self.given.unreadable(path, source))?;
+        let target = self.in_project(&real);
+        if path == self.given.entry {
+            return Ok(target);
+        }
+        let Some(target) = target else {
+            return Err(CoverageError::LinkLeaves {
+                link: shown(path, self.given.project),
+                target: real,
+            });
+        };
+        let above = |path: &&Path| *path != self.given.project && *path != self.given.folder.dir;
+        let parts: Vec<PathBuf> = path
+            .ancestors()
+            .take_while(above)
+            .map(Path::to_owned)
+            .collect();
+        for part in parts {
+            if part.is_symlink() {
+                self.add_link(&part);
+            }
+        }
+        Ok(Some(target))
+    }
+
+    /// Reads files, and adds what they import.
+    fn read(&mut self, batch: &[PathBuf]) -> Result<(), CoverageError> {
+        let files = batch.iter().filter_map(|path| match self.found.get(path) {
+            Some(Found::File(metadata, None)) => Some((path, metadata.as_ref())),
+            Some(Found::File(_, Some(_)) | Found::Link(_)) | None => None,
+        });
+        let files: Vec<_> = files.collect();
+        let given = self.given;
+        let read = map_parallel(&files, |(path, metadata)| given.contents(path, metadata));
+        let mut imports = Vec::new();
+        let paths: Vec<PathBuf> = files.iter().map(|(path, _)| (*path).clone()).collect();
+        for (path, read) in paths.iter().zip(read) {
+            let read = read?;
+            let named = read.imports.iter().cloned();
+            imports.extend(named.map(|name| (path.clone(), name)));
+            if let Some(Found::File(_, contents)) = self.found.get_mut(path) {
+                *contents = Some(Box::new(read));
+            }
+        }
+        for (path, name) in imports {
+            self.add_import(&path, &name)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what a file imports by `name`, if it is in the project.
+    fn add_import(&mut self, from: &Path, name: &str) -> Result<(), CoverageError> {
+        let dir = from.parent().unwrap_or(from);
+        if !self.imported.insert((dir.to_owned(), name.to_owned())) {
+            return Ok(());
+        }
+        if self.imported.len() > MAX_IMPORTS {
+            return Err(CoverageError::TooManyImports {
+                folder: shown(&self.given.folder.dir, self.given.project),
+            });
+        }
+        if name == "." || name == ".." || name.starts_with("./") || name.starts_with("../") {
+            return match relative_import(dir, name) {
+                Some(path) if path.starts_with(self.given.project) => self.add_path(&path),
+                Some(_) | None => Ok(()),
+            };
+        }
+        let Some(package) = package_name(name) else {
+            return Ok(());
+        };
+        let in_project = dir
+            .ancestors()
+            .take_while(|dir| dir.starts_with(self.given.project));
+        let folders = in_project.filter(|dir| !dir.ends_with(MODULES));
+        let mut candidates = folders.map(|dir| dir.join(MODULES).join(&package));
+        match candidates.find(|candidate| candidate.is_dir()) {
+            Some(found) => self.add_package(&found),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks the links and returns the files.
+    fn finish(self) -> Result<Vec<CoveredFile>, CoverageError> {
+        let project = self.given.project;
+        let mut covered = Vec::with_capacity(self.found.len());
+        for (path, found) in &self.found {
+            // The hook itself is read separately.
+            if path == self.given.entry {
+                continue;
+            }
+            match found {
+                Found::File(_, Some(read)) => covered.push(CoveredFile {
+                    path: shown(path, project),
+                    target: self.real_path(path),
+                    sha256: read.sha256.clone(),
+                    size: read.size,
+                    is_executable: read.is_executable,
+                    link: None,
+                    known: read.known.clone(),
+                }),
+                Found::File(_, None) => {}
+                Found::Link(target) => {
+                    if !self.has_copy(target) {
+                        // A link to an empty folder is left out, as the folder is.
+                        if target.ancestors().any(|dir| self.walked.contains(dir)) {
+                            continue;
+                        }
+                        return Err(CoverageError::LinkLeaves {
+                            link: shown(path, project),
+                            target: target.clone(),
+                        });
+                    }
+                    let link = relative(path.parent().unwrap_or(path), target);
+                    covered.push(CoveredFile {
+                        path: shown(path, project),
+                        target: self.real_path(target),
+                        sha256: hex_digest(link.as_os_str().as_encoded_bytes()),
+                        size: 0,
+                        is_executable: false,
+                        link: Some(link),
+                        known: None,
+                    });
+                }
+            }
+        }
+        Ok(covered)
+    }
+
+    /// Returns whether the copies have a file or folder of the project. A folder is there if a file below
+    /// it is.
+    fn has_copy(&self, path: &Path) -> bool {
+        let mut below = self.found.range(path.to_owned()..);
+        let first = below.next();
+        path.starts_with(self.given.project) && first.is_some_and(|(it, _)| it.starts_with(path))
+    }
+
+    fn real_path(&self, path: &Path) -> PathBuf {
+        let below = path.strip_prefix(&self.given.folder.dir);
+        below.map_or_else(|_| path.to_owned(), |below| join(&self.real, below))
+    }
+}
+
+const MODULES: &str = "node_modules";
+
+/// Joins two paths. Unlike `join`, adds no separator for an empty path.
+fn join(dir: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() {
+        dir.to_owned()
+    } else {
+        dir.join(below)
+    }
+}
+
+/// Returns the existing file that a relative import means.
+fn relative_import(dir: &Path, name: &str) -> Option<PathBuf> {
+    let mut path = dir.to_owned();
+    for part in Path::new(name).components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::Normal(part) => path.push(part),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    let with = |end: &str| {
+        let mut path = path.clone().into_os_string();
+        path.push(end);
+        PathBuf::from(path)
+    };
+    // TypeScript sources import each other by the names of their compiled files.
+    let compiled = path.extension().and_then(|extension| extension.to_str());
+    let source = match compiled {
+        Some("js") => Some(path.with_extension("ts")),
+        Some("mjs") => Some(path.with_extension("mts")),
+        Some("cjs") => Some(path.with_extension("cts")),
+        Some(_) | None => None,
+    };
+    let mut candidates = ENDS.iter().map(|end| with(end)).chain(source);
+    candidates.find(|candidate| candidate.is_file())
+}
+
+/// Returns the name of the package that an import names. `None` if it names a built-in module or a URL.
+fn package_name(import: &str) -> Option<PathBuf> {
+    if import.contains(':') || import.starts_with(['/', '#', '.']) {
+        return None;
+    }
+    let parts = if import.starts_with('@') { 2 } else { 1 };
+    let name: PathBuf = import.split('/').take(parts).collect();
+    let mut components = name.components();
+    let is_name = components.all(|part| matches!(part, Component::Normal(_)));
+    (is_name && name.components().count() == parts).then_some(name)
+}
+
+/// Returns whether a file is the `package.json` of an installed package.
+fn is_package_description(path: &Path) -> bool {
+    let is = |dir: Option<&Path>| dir.is_some_and(|dir| dir.ends_with(MODULES));
+    let package = path.parent();
+    let above = package.and_then(Path::parent);
+    let is_scope = || {
+        let name = above.and_then(Path::file_name);
+        name.is_some_and(|name| name.as_encoded_bytes().starts_with(b"@"))
+            && is(above.and_then(Path::parent))
+    };
+    path.ends_with("package.json") && (is(above) || is_scope())
+}
+
+/// Returns the packages that a `package.json` names.
+fn dependencies(text: &str) -> Vec<String> {
+    const KEYS: [&str; 3] = ["dependencies", "optionalDependencies", "peerDependencies"];
+    let description: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    let lists = KEYS
+        .iter()
+        .filter_map(|key| description.as_ref()?.get(key)?.as_object());
+    let names: BTreeSet<String> = lists.flat_map(|list| list.keys().cloned()).collect();
+    names.into_iter().collect()
+}
+
+/// Returns the path from a folder to a file.
+fn relative(dir: &Path, target: &Path) -> PathBuf {
+    let shared = dir
+        .components()
+        .zip(target.components())
+        .take_while(|(one, other)| one == other)
+        .count();
+    let up = dir.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(target.components().skip(shared)).collect()
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A project, with an extension in `ext`.
+    struct Project {
+        _home: tempfile::TempDir,
+        dir: PathBuf,
+    }
+
+    impl Project {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let dir = fs::canonicalize(home.path()).unwrap().join("project");
+            let project = Self { _home: home, dir };
+            for (path, text) in files {
+                project.write(path, text);
+            }
+            project
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn link(&self, path: &str, target: impl AsRef<Path>) {
+            let path = self.dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            symlink(target, path).unwrap();
+        }
+
+        fn cover(&self, memory: &FileMemory) -> Result<Vec<CoveredFile>, CoverageError> {
+            self.compare(memory, None, &CoverageBudget::default())
+        }
+
+        fn compare(
+            &self,
+            memory: &FileMemory,
+            approved: Option<&ApprovedFiles>,
+            budget: &CoverageBudget,
+        ) -> Result<Vec<CoveredFile>, CoverageError> {
+            let folder = ExtensionFolder::own(self.dir.join("ext"));
+            CoverageSearch {
+                project: &self.dir,
+                folder: &folder,
+                entry: &self.dir.join("ext/index.js"),
+                memory,
+                // Every word of a script is an import.
+                imports: |text| text.split_whitespace().map(str::to_owned).collect(),
+                approved,
+                budget,
+            }
+            .run()
+        }
+
+        /// Returns the files as if they had been approved.
+        fn approved(&self) -> ApprovedFiles {
+            let entry = fs::read(self.dir.join("ext/index.js")).unwrap();
+            let covered = self.cover(&FileMemory::default()).unwrap();
+            let entry = CoveredFile {
+                path: "ext/index.js".into(),
+                target: self.dir.join("ext/index.js"),
+                sha256: hex_digest(&entry),
+                size: u64::try_from(entry.len()).unwrap(),
+                is_executable: false,
+                link: None,
+                known: None,
+            };
+            ApprovedFiles::new(covered, Some(entry))
+        }
+
+        /// Returns the covered paths, each link with the path in its copy.
+        fn paths(&self) -> Vec<String> {
+            let covered = self.cover(&FileMemory::default()).unwrap();
+            let shown = |file: CoveredFile| match file.link {
+                Some(link) => format!("{} -> {}", file.path.display(), link.display()),
+                None => file.path.display().to_string(),
+            };
+            covered.into_iter().map(shown).collect()
+        }
+    }
+
+    #[test]
+    fn a_folder_is_covered_without_its_repository_and_what_cannot_be_copied() {
+        let project = Project::new(&[
+            ("ext/index.js", ""),
+            ("ext/a.md", ""),
+            ("ext/sub/.hidden", ""),
+            ("ext/.git/config", ""),
+            ("ext/sub/.git", ""),
+            ("other.md", ""),
+        ]);
+        project.link("ext/lost", "missing");
+        fs::create_dir(project.dir.join("ext/empty")).unwrap();
+        project.link("ext/to-empty", "empty");
+        rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            project.dir.join("ext/pipe"),
+            rustix::fs::Mode::RUSR,
+        )
+        .unwrap();
+        assert_eq!(project.paths(), ["ext/a.md", "ext/sub/.hidden"]);
+    }
+
+    #[test]
+    fn packages_are_found_where_node_finds_them_with_what_they_need() {
+        let project = Project::new(&[
+            (
+                "ext/index.js",
+                "a @s/b/deep node:fs fs absent ./lib/x.js ../../outside",
+            ),
+            ("ext/lib/x.ts", "../../shared/y"),
+            ("shared/y.ts", "c"),
+            (
+                "ext/node_modules/a/package.json",
+                r#"{"peerDependencies": {"d": "1"}}"#,
+            ),
+            ("ext/node_modules/a/index.js", "not-searched"),
+            ("node_modules/a/index.js", ""),
+            (
+                "node_modules/@s/b/package.json",
+                r#"{"dependencies": {"e": "1"}}"#,
+            ),
+            ("node_modules/@s/b/node_modules/e/index.js", ""),
+            ("node_modules/@s/other/index.js", ""),
+            ("node_modules/c/index.js", ""),
+            ("node_modules/d/index.js", ""),
+            ("node_modules/e/index.js", ""),
+            ("node_modules/not-searched/index.js", ""),
+        ]);
+        assert_eq!(
+            project.paths(),
+            [
+                "ext/lib/x.ts",
+                "ext/node_modules/a/index.js",
+                "ext/node_modules/a/package.json",
+                "node_modules/@s/b/node_modules/e/index.js",
+                "node_modules/@s/b/package.json",
+                "node_modules/c/index.js",
+                "node_modules/d/index.js",
+                "shared/y.ts",
+            ]
+        );
+    }
+
+    #[test]
+    fn links_of_package_managers_are_kept_as_links() {
+        let project = Project::new(&[
+            ("ext/index.js", "a w"),
+            (
+                "node_modules/.pnpm/a@1/node_modules/a/package.json",
+                r#"{"dependencies": {"b": "1"}}"#,
+            ),
+            ("node_modules/.pnpm/b@2/node_modules/b/index.js", ""),
+            ("node_modules/.pnpm/c@3/node_modules/c/index.js", ""),
+            ("packages/w/index.js", ""),
+        ]);
+        project.link("node_modules/a", ".pnpm/a@1/node_modules/a");
+        project.link(
+            "node_modules/.pnpm/a@1/node_modules/b",
+            "../../b@2/node_modules/b",
+        );
+        project.link("node_modules/w", project.dir.join("packages/w"));
+        assert_eq!(
+            project.paths(),
+            [
+                "node_modules/.pnpm/a@1/node_modules/a/package.json",
+                "node_modules/.pnpm/a@1/node_modules/b -> ../../b@2/node_modules/b",
+                "node_modules/.pnpm/b@2/node_modules/b/index.js",
+                "node_modules/a -> .pnpm/a@1/node_modules/a",
+                "node_modules/w -> ../packages/w",
+                "packages/w/index.js",
+            ]
+        );
+    }
+
+    #[test]
+    fn links_that_lead_out_are_errors() {
+        for target in ["../other", "../../..", "/etc/passwd", "sub/../../other"] {
+            let project = Project::new(&[("ext/index.js", ""), ("ext/sub/a", ""), ("other", "")]);
+            project.link("ext/link", target);
+            let error = project.cover(&FileMemory::default()).unwrap_err();
+            assert!(
+                matches!(error, CoverageError::LinkLeaves { .. }),
+                "{target}: {error}"
+            );
+            assert!(
+                error.to_string().starts_with("`ext/link` is a link to `/"),
+                "{error}"
+            );
+        }
+        let project = Project::new(&[("ext/index.js", "a")]);
+        let outside = project.dir.with_file_name("outside");
+        fs::create_dir_all(&outside).unwrap();
+        project.link("node_modules/a", &outside);
+        let error = project.cover(&FileMemory::default()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("`node_modules/a` is a link to `/"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_reached_by_a_link_is_covered_under_its_name() {
+        let project = Project::new(&[
+            ("real/index.js", "a"),
+            ("real/b.md", ""),
+            ("real/sub/c.md", ""),
+            ("node_modules/a/index.js", ""),
+        ]);
+        project.link("ext", "real");
+        project.link("real/link", "sub");
+        assert_eq!(
+            project.paths(),
+            [
+                "ext/b.md",
+                "ext/link -> sub",
+                "ext/sub/c.md",
+                "node_modules/a/index.js"
+            ]
+        );
+    }
+
+    #[test]
+    fn too_many_bytes_are_an_error_that_names_them() {
+        let project = Project::new(&[("ext/index.js", "a"), ("node_modules/a/index.js", "")]);
+        let large = fs::File::create(project.dir.join("node_modules/a/data")).unwrap();
+        large.set_len(MAX_COVERED_BYTES).unwrap();
+        let error = project.cover(&FileMemory::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`ext` and the packages that it imports have 257 MiB; an approval covers at most 256 MiB"
+        );
+    }
+
+    #[test]
+    fn what_is_known_is_not_read_again_until_it_changes() {
+        let project = Project::new(&[("ext/index.js", ""), ("ext/x.js", "a")]);
+        project.write("node_modules/a/index.js", "");
+        let path = project.dir.join("ext/x.js");
+        let stamp = FileStamp::of(&fs::metadata(&path).unwrap()).unwrap();
+        let known = KnownFile {
+            stamp,
+            sha256: "known".to_owned(),
+            imports: Vec::new(),
+        };
+        let memory = FileMemory {
+            originals: [(PathBuf::from("ext/x.js"), known)].into(),
+            ..FileMemory::default()
+        };
+        let covered = project.cover(&memory).unwrap();
+        assert_eq!(covered.len(), 1, "its imports are known too");
+        assert_eq!(covered[0].sha256, "known");
+        // A new file with the same name, size and time.
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "b").unwrap();
+        fs::File::open(&path).unwrap().set_modified(time).unwrap();
+        assert_eq!(project.cover(&memory).unwrap()[0].sha256, hex_digest(b"b"));
+    }
+
+    #[test]
+    fn a_file_that_was_not_approved_is_not_read_after_the_approval() {
+        // Reading one of these files would take longer than anyone waits.
+        let huge = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 42).unwrap();
+        for planted in ["ext/planted.js", "ext/x.js", "node_modules/a/data"] {
+            let project = Project::new(&[
+                ("ext/index.js", "./x.js a"),
+                ("ext/x.js", ""),
+                ("node_modules/a/index.js", ""),
+            ]);
+            let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
+            let approved = project.approved();
+            let before = project.compare(&memory, Some(&approved), &budget);
+            assert_eq!(before.unwrap(), project.cover(&memory).unwrap());
+            huge(&project.dir.join(planted));
+            let error = project.compare(&memory, Some(&approved), &budget);
+            assert_eq!(
+                error.unwrap_err().to_string(),
+                format!("`{planted}` differs from what was approved")
+            );
+        }
+    }
+
+    #[test]
+    fn a_changed_file_of_the_same_size_is_not_searched_for_imports() {
+        let project = Project::new(&[
+            ("ext/index.js", "./x.js"),
+            ("ext/x.js", "a"),
+            ("node_modules/a/index.js", ""),
+            ("node_modules/b/index.js", ""),
+        ]);
+        let approved = project.approved();
+        project.write("ext/x.js", "b");
+        let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
+        let error = project.compare(&memory, Some(&approved), &budget);
+        let error = error.unwrap_err().to_string();
+        assert_eq!(error, "`ext/x.js` differs from what was approved");
+    }
+
+    #[test]
+    fn the_extensions_of_a_folder_have_a_limit_together() {
+        let project = Project::new(&[("ext/index.js", ""), ("ext/a.md", "")]);
+        for (files, bytes) in [(MAX_FILES_TOGETHER, 0), (0, MAX_BYTES_TOGETHER + 1)] {
+            let budget = CoverageBudget::default();
+            let memory = FileMemory::default();
+            project.compare(&memory, None, &budget).unwrap();
+            assert_eq!(budget.files.load(Ordering::Relaxed), 2);
+            budget.spend(files, bytes);
+            let error = project.compare(&memory, None, &budget).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "the extensions next to `ext` need more than 40000 files or 1024 MiB together"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_with_control_characters_is_shown_on_one_line() {
+        let project = Project::new(&[("ext/index.js", "")]);
+        project.link("ext/a\u{1b}[31m\nb", "/etc");
+        let error = project.cover(&FileMemory::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`ext/a\\u{1b}[31m\\nb` is a link to `/etc`, which is not part of the extension"
+        );
+    }
+}

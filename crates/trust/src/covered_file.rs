@@ -1,0 +1,176 @@
+//! A file that an approval covers without keeping its bytes in memory.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::digest::{hex, hex_digest};
+use crate::file_stamp::FileStamp;
+use crate::private_file::{make_private, may_execute, open_itself};
+
+/// How many bytes of a file are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// A file or a link of an extension's folder, or of a package that the extension imports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoveredFile {
+    /// Its path relative to the project.
+    pub path: PathBuf,
+    /// The path of the file after following symbolic links.
+    pub target: PathBuf,
+    /// The SHA-256 of the bytes, in hexadecimal digits. Of a link, the SHA-256 of its path.
+    pub sha256: String,
+    /// The size in bytes. 0 for a link.
+    pub size: u64,
+    /// Whether it may be executed.
+    pub is_executable: bool,
+    /// The path that the copy of a link contains, relative to the link. `None` for a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<PathBuf>,
+    /// The file when it was last read. `None` if it was changed too recently to be recognised.
+    #[serde(skip)]
+    pub(crate) known: Option<KnownFile>,
+}
+
+/// The content of a file when it was last read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KnownFile {
+    pub(crate) stamp: FileStamp,
+    pub(crate) sha256: String,
+    /// The modules that it imports, as it names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) imports: Vec<String>,
+}
+
+impl CoveredFile {
+    /// Returns whether it belongs to an installed package.
+    pub fn is_of_package(&self) -> bool {
+        self.path.iter().any(|part| part == "node_modules")
+    }
+
+    /// Returns whether a copy is what was approved. Reads it.
+    pub(crate) fn is_copy(&self, copy: &Path) -> bool {
+        if let Some(link) = &self.link {
+            return fs::read_link(copy).is_ok_and(|found| found == *link);
+        }
+        let opened = open_itself(copy);
+        opened.is_ok_and(|(file, metadata)| {
+            may_execute(&metadata) == self.is_executable
+                && metadata.len() == self.size
+                && pour(file, &mut io::sink()).is_ok_and(|(sha256, _)| sha256 == self.sha256)
+        })
+    }
+
+    /// Copies the file at `from`. Fails if its content is not what was approved.
+    pub(crate) fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let dir = to.parent().unwrap_or(Path::new("."));
+        make_private(dir)?;
+        if let Some(link) = &self.link {
+            return place_link(link, to);
+        }
+        let (file, _) = open_itself(from)?;
+        let mut copy = tempfile::NamedTempFile::new_in(dir)?;
+        let (sha256, size) = pour(file.take(self.size + 1), copy.as_file_mut())?;
+        if sha256 != self.sha256 || size != self.size {
+            return Err(io::Error::other(
+                "its content differs from what was approved",
+            ));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            // Read-only, so that a hook that tries to write to its approved file gets an error.
+            let mode = if self.is_executable { 0o500 } else { 0o400 };
+            copy.as_file()
+                .set_permissions(fs::Permissions::from_mode(mode))?;
+        }
+        copy.persist(to).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+/// Creates a link. Replaces a file or link that is already there.
+#[cfg(unix)]
+fn place_link(link: &Path, to: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(to).is_ok() {
+        fs::remove_file(to)?;
+    }
+    std::os::unix::fs::symlink(link, to)
+}
+
+/// Links are copied only where Tenterhook knows how to create them.
+#[cfg(not(unix))]
+fn place_link(_link: &Path, _to: &Path) -> io::Result<()> {
+    Err(io::Error::other(
+        "it is a symbolic link, which is not supported here",
+    ))
+}
+
+/// The content of a file that was just read.
+#[derive(Debug)]
+pub(crate) struct ReadFile {
+    pub(crate) sha256: String,
+    pub(crate) size: u64,
+    pub(crate) is_executable: bool,
+    /// Its stamp, if it did not change while it was read, and not shortly before.
+    pub(crate) stamp: Option<FileStamp>,
+    /// Its text, if that was wanted.
+    pub(crate) text: Option<String>,
+}
+
+impl ReadFile {
+    /// Reads a file itself, not the target of a link. Keeps its text if it is at most `text_limit` bytes
+    /// long. A file that grows beyond `limit` bytes is an error.
+    pub(crate) fn read(path: &Path, limit: u64, text_limit: u64) -> io::Result<Self> {
+        let (file, metadata) = open_itself(path)?;
+        if metadata.len() > limit {
+            return Err(io::Error::other("it grows while it is read"));
+        }
+        let stamp = FileStamp::of(&metadata).and_then(FileStamp::settled);
+        let mut bounded = (&file).take(limit.saturating_add(1));
+        let (sha256, size, text) = if metadata.len() <= text_limit {
+            let mut bytes = Vec::new();
+            bounded.read_to_end(&mut bytes)?;
+            let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            (hex_digest(&bytes), size, String::from_utf8(bytes).ok())
+        } else {
+            let (sha256, size) = pour(bounded, &mut io::sink())?;
+            (sha256, size, None)
+        };
+        if size > limit {
+            return Err(io::Error::other("it grows while it is read"));
+        }
+        let after = FileStamp::of(&file.metadata()?);
+        Ok(Self {
+            sha256,
+            size,
+            is_executable: may_execute(&metadata),
+            stamp: stamp.filter(|stamp| after == Some(*stamp)),
+            text,
+        })
+    }
+}
+
+/// Copies everything, and returns its SHA-256 and its size.
+fn pour(mut from: impl io::Read, to: &mut impl io::Write) -> io::Result<(String, u64)> {
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; CHUNK];
+    let mut size: u64 = 0;
+    loop {
+        let read = match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let part = chunk.get(..read).unwrap_or_default();
+        hash.update(part);
+        to.write_all(part)?;
+        size = size.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+    }
+    Ok((hex(&hash.finalize()), size))
+}

@@ -1,0 +1,292 @@
+//! Checks whether the `#!` line of a script runs anything that the approval does not cover.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::plain;
+use crate::search_path::{find_program, in_search_path};
+
+/// How many bytes of the first line are read. The system reads no more.
+const MAX_FIRST_LINE: usize = 256;
+
+/// Options that make an interpreter run the file with the `#!` line, for interpreters that need one.
+const FILE_OPTIONS: [(&str, &str); 6] = [
+    ("awk", "-f"),
+    ("gawk", "-f"),
+    ("mawk", "-f"),
+    ("nawk", "-f"),
+    ("jq", "-f"),
+    ("sed", "-f"),
+];
+
+/// Variables that `env` may set on a `#!` line. Any other may make the interpreter load something.
+const VARIABLES: [&str; 9] = [
+    "LANG",
+    "LC_ALL",
+    "NO_COLOR",
+    "NODE_NO_WARNINGS",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+    "TZ",
+];
+
+/// Refuses a script whose interpreter is in the project, is found there by `env`, or gets an option or a
+/// variable that may load code. `dir` is the folder where it runs, with the search path `search`. Without
+/// it, with the `PATH` of this process. Returns a note if the interpreter may load more than the script.
+pub fn check_interpreter(
+    bytes: &[u8],
+    dir: &Path,
+    root: &Path,
+    search: Option<&OsStr>,
+) -> Result<Option<String>, String> {
+    // Perl and other interpreters read the options of such a line even after a byte order mark or
+    // spaces, where the system does not recognize it.
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let spaces = text.iter().take_while(|byte| b" \t".contains(byte)).count();
+    let text = text.get(spaces..).unwrap_or_default();
+    let Some(line) = text.strip_prefix(b"#!") else {
+        return Ok(None);
+    };
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if line.len() + "#!".len() >= MAX_FIRST_LINE || line.contains(&0) {
+        return Err("its first line is too long or contains a zero byte".to_owned());
+    }
+    let line = String::from_utf8_lossy(line);
+    // The system splits only at these two characters, so a carriage return is part of the last word.
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let interpreter = Path::new(words.next().unwrap_or_default());
+    let words: Vec<&str> = words.map(|word| word.trim_end_matches('\r')).collect();
+    let is_env = interpreter.file_name().is_some_and(|name| name == "env");
+    let (name, options) = if is_env {
+        of_env(&words)?
+    } else {
+        (interpreter.to_str().unwrap_or_default(), words.as_slice())
+    };
+    let found = is_env.then(|| find_program(name, dir, search));
+    let found = found.flatten();
+    let canonical = std::fs::canonicalize(interpreter).ok();
+    let target = found
+        .as_ref()
+        .and_then(|found| std::fs::canonicalize(found).ok());
+    for program in [Some(interpreter.to_owned()), canonical, found, target]
+        .into_iter()
+        .flatten()
+    {
+        let is_elsewhere = ["/proc", "/dev"]
+            .iter()
+            .any(|place| program.starts_with(place));
+        if program.is_relative() || program.starts_with(root) || is_elsewhere {
+            return Err(format!(
+                "its interpreter `{}` is a file of the project; use one outside of the project",
+                program.display().to_string().escape_debug()
+            ));
+        }
+    }
+    note_of(name, options)
+}
+
+/// Returns the interpreter that `env` starts, and its options.
+fn of_env<'a, 'w>(words: &'w [&'a str]) -> Result<(&'a str, &'w [&'a str]), String> {
+    let mut rest = words;
+    let mut name = None;
+    while let Some((word, others)) = rest.split_first() {
+        rest = others;
+        if word.contains(['$', '\'', '"', '\\', '#']) {
+            return Err(format!(
+                "its first line passes `{}` to `env`, expected a word without quotes, `$`, `\\` or `#`",
+                word.escape_debug()
+            ));
+        }
+        let variable = word.split_once('=').map(|(variable, _)| variable);
+        if variable.is_some_and(|variable| VARIABLES.contains(&variable)) {
+            continue;
+        }
+        if variable.is_some() || (word.starts_with('-') && !["-S", "-i"].contains(word)) {
+            return Err(format!(
+                "its first line passes `{}` to `env`, which may make its interpreter load other files",
+                word.escape_debug()
+            ));
+        }
+        if !word.starts_with('-') {
+            name = Some(*word);
+            break;
+        }
+    }
+    let name = name.ok_or("its first line does not say which interpreter `env` starts")?;
+    Ok((name, rest))
+}
+
+/// Refuses options that may load code. Returns a note if the interpreter is unknown.
+fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String> {
+    let name = plain::program_name(interpreter);
+    let refused = |problem: &str| {
+        format!(
+            "its first line runs `{}` with `{}`: {problem}",
+            interpreter.escape_debug(),
+            options.join(" ").escape_debug()
+        )
+    };
+    match (plain::check_options(name, options), options) {
+        (Some(checked), _) => checked.map(|()| None).map_err(|problem| refused(&problem)),
+        (None, [only]) if !FILE_OPTIONS.contains(&(name, only)) => {
+            Err(refused("Tenterhook does not know what this option loads"))
+        }
+        (None, [] | [_]) => Ok(Some(format!(
+            "its interpreter `{interpreter}` may load other files, which can change without a new approval"
+        ))),
+        (None, _) => Err(refused("Tenterhook does not know what these options load")),
+    }
+}
+
+/// Returns the interpreter that the first line of a script names, if it does not exist. `dir` is the
+/// folder where the script runs.
+pub fn missing_interpreter(bytes: &[u8], dir: &Path) -> Option<String> {
+    let line = bytes.strip_prefix(b"#!")?;
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(
+        line.get(..line.len().min(MAX_FIRST_LINE))
+            .unwrap_or_default(),
+    );
+    // A carriage return is part of the name, which is why a script with Windows line ends fails.
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let interpreter = words.next().unwrap_or_default();
+    if !dir.join(interpreter).is_file() {
+        return Some(interpreter.to_owned());
+    }
+    if Path::new(interpreter)
+        .file_name()
+        .is_none_or(|name| name != "env")
+    {
+        return None;
+    }
+    let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+    in_search_path(named, dir)
+        .is_none()
+        .then(|| named.to_owned())
+}
+
+/// Returns the path of a script's interpreter with the time of its last change. Empty for a program, or
+/// if the interpreter does not exist. `dir` is the folder where the script runs.
+pub fn interpreter_version(bytes: &[u8], dir: &Path) -> String {
+    let version = || {
+        let line = bytes.strip_prefix(b"#!")?;
+        let line = line.split(|byte| *byte == b'\n').next()?;
+        let line = String::from_utf8_lossy(line.get(..line.len().min(MAX_FIRST_LINE))?);
+        let mut words = line.split_whitespace();
+        let mut program = dir.join(words.next()?);
+        if program.file_name().is_some_and(|name| name == "env") {
+            let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+            program = in_search_path(named, dir)?;
+        }
+        let program = std::fs::canonicalize(program).ok()?;
+        let metadata = program.metadata().ok()?;
+        let changed = metadata.modified().ok()?;
+        let changed = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(format!(
+            "{} {} {}",
+            program.display(),
+            metadata.len(),
+            changed.as_nanos()
+        ))
+    };
+    version().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_interpreter_is_named() {
+        let dir = Path::new("/");
+        for (line, missing) in [
+            ("#!/bin/sh -e\n", None),
+            ("#!/usr/bin/env sh\n", None),
+            ("#!/usr/bin/env -S A=b sh -e\n", None),
+            ("\x7fELF", None),
+            ("#!/opt/nowhere/ruby\n", Some("/opt/nowhere/ruby")),
+            (
+                "#!/usr/bin/env no-such-interpreter\n",
+                Some("no-such-interpreter"),
+            ),
+            ("#!/bin/sh\r\n", Some("/bin/sh\r")),
+            ("#!\n", Some("")),
+        ] {
+            let found = missing_interpreter(line.as_bytes(), dir);
+            assert_eq!(found.as_deref(), missing, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_interpreter_of_the_project_or_with_something_to_load_is_refused() {
+        let (dir, root) = (Path::new("/p/sub"), Path::new("/p"));
+        for (line, is_refused) in [
+            ("#!/bin/sh\n", false),
+            ("#! /bin/sh -e\n", false),
+            ("#!/bin/bash -euo pipefail\n", false),
+            ("#!/usr/bin/env sh\n", false),
+            ("#!/usr/bin/env -S LANG=C sh -e\n", false),
+            ("#!/usr/bin/env -S python3 -I -u\n", false),
+            ("#!/usr/bin/python3.12 -IB\n", false),
+            ("#!/usr/bin/env -S node --no-warnings\n", false),
+            ("#!/usr/bin/perl -wT\n", false),
+            ("#!/usr/bin/awk -f\n", false),
+            ("#!/usr/bin/fish\n", false),
+            ("\x7fELF", false),
+            ("#!/p/bin/sh\n", true),
+            ("#!bin/sh\n", true),
+            ("#!\n", true),
+            ("#!/usr/bin/env\n", true),
+            ("#!/usr/bin/env ./tool\n", true),
+            ("#!/usr/bin/env -S LANG=C ./tool\n", true),
+            ("#!/usr/bin/env -S sh payload\n", true),
+            ("#!/bin/sh ./payload\n", true),
+            ("#!/proc/self/cwd/payload\n", true),
+            ("#!/usr/bin/python3 -mevil\n", true),
+            ("#!/usr/bin/python3 -Im evil\n", true),
+            ("#!/usr/bin/python3 -Werror::evil.Warning\n", true),
+            ("#!/usr/bin/env -S node --require=./evil.js\n", true),
+            ("#!/usr/bin/env -S node --import ./evil.js\n", true),
+            (
+                "#!/usr/bin/env -S NODE_OPTIONS=--require=./evil.js node\n",
+                true,
+            ),
+            ("#!/usr/bin/env -S PYTHONPATH=. python3\n", true),
+            ("#!/usr/bin/env -S PATH=.:/bin python3\n", true),
+            ("#!/usr/bin/env -S BASH_ENV=./evil.sh bash\n", true),
+            ("#!/usr/bin/env -SPYTHONPATH=. python3\n", true),
+            ("#!/usr/bin/env -C sub python3\n", true),
+            ("#!/usr/bin/env -S PYTHON\\x50ATH=. python3\n", true),
+            ("#!/usr/bin/make -fevil.mk\n", true),
+            ("#!/usr/bin/perl -I.\n", true),
+            ("#!/usr/bin/perl -Mevil\n", true),
+            ("#!/usr/bin/ruby -r./evil\n", true),
+            ("#!/bin/bash --rcfile evil -i\n", true),
+            ("#!/bin/sh -o evil\n", true),
+            ("  #!/usr/bin/perl -I.\n", true),
+            ("\u{feff}#!/usr/bin/perl -I.\n", true),
+        ] {
+            let checked = check_interpreter(line.as_bytes(), dir, root, None);
+            assert_eq!(checked.is_err(), is_refused, "{line}: {checked:?}");
+        }
+        let long = format!("#!/bin/sh {}\n", "x".repeat(MAX_FIRST_LINE));
+        assert!(check_interpreter(long.as_bytes(), dir, root, None).is_err());
+    }
+
+    #[test]
+    fn an_interpreter_that_is_not_known_is_noted() {
+        let (dir, root) = (Path::new("/p"), Path::new("/p"));
+        for (line, is_noted) in [
+            ("#!/bin/sh -e\n", false),
+            ("#!/usr/bin/env python3\n", false),
+            ("#!/usr/bin/make\n", true),
+            ("#!/usr/bin/env bun\n", true),
+            ("#!/usr/bin/awk -f\n", true),
+        ] {
+            let note = check_interpreter(line.as_bytes(), dir, root, None).unwrap();
+            assert_eq!(note.is_some(), is_noted, "{line}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The unit of approval: a hook's definition and the files that it runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use tenterhook_engine::EventName;
+
+use crate::covered_file::CoveredFile;
+use crate::digest::hex;
+use crate::hook_order::HookOrder;
+use crate::item_file::ItemFile;
+use crate::named_path::NamedPath;
+
+/// A project hook with everything that one approval covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalItem {
+    /// The folder of the project, without symbolic links.
+    pub project: PathBuf,
+    /// The root of the project's repository. Without a repository, the project folder itself.
+    pub root: PathBuf,
+    /// The file with the definition. Relative to the project if the file is in it.
+    pub source: PathBuf,
+    /// The name of the hook in that file.
+    pub name: String,
+    /// The whole definition, one line per setting.
+    pub definition: String,
+    /// The files that it runs, in the order in which it names them.
+    pub files: Vec<ItemFile>,
+    /// The other files of an extension's folder, and the packages that it imports.
+    pub covered: Vec<CoveredFile>,
+    /// The text of the hook file with the definition. `None` for executables and scripts.
+    pub hook_text: Option<Arc<str>>,
+    /// The words of its command and its variables that name files.
+    pub named: Vec<NamedPath>,
+    /// The events that it declares. Empty if only running it would reveal them.
+    pub events: Vec<EventName>,
+    /// Notes about what the hook may run or read that the approval does not cover.
+    pub unread: Vec<String>,
+    /// Its position among the hooks of its file.
+    pub order: HookOrder,
+    /// Identifies the current version of its files if they were not read. Such an item cannot be approved:
+    /// [`Trust::Review`](crate::Trust::Review) reads the files.
+    pub unread_version: Option<String>,
+}
+
+impl ApprovalItem {
+    /// Returns whether the hook comes from this source: a hook file, or a file of a folder.
+    pub fn is_from(&self, path: &Path) -> bool {
+        let source = self.project.join(&self.source);
+        path == source || path == source.join(&self.name)
+    }
+
+    /// Returns the same hook for a copy of the project in the folder `here`.
+    pub(crate) fn moved(mut self, here: &Path) -> Self {
+        let below = self
+            .project
+            .strip_prefix(&self.root)
+            .unwrap_or(Path::new(""));
+        let root = here.ancestors().nth(below.components().count());
+        let root = root.unwrap_or(here).to_owned();
+        for file in &mut self.files {
+            for path in [&mut file.path, &mut file.target] {
+                if let Ok(below) = path.strip_prefix(&self.root) {
+                    *path = root.join(below);
+                }
+            }
+        }
+        for file in &mut self.covered {
+            if let Ok(below) = file.target.strip_prefix(&self.root) {
+                file.target = root.join(below);
+            }
+        }
+        for named in &mut self.named {
+            if let Ok(below) = named.path.strip_prefix(&self.root) {
+                named.path = root.join(below);
+            }
+        }
+        here.clone_into(&mut self.project);
+        self.root = root;
+        self
+    }
+
+    /// Returns the digest of the whole item. Different items have different digests.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut field = |bytes: &[u8]| {
+            // The length keeps two fields from being read as one.
+            hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
+            hash.update(bytes);
+        };
+        field(b"tenterhook approval 1");
+        field(self.project.as_os_str().as_encoded_bytes());
+        field(self.source.as_os_str().as_encoded_bytes());
+        field(self.name.as_bytes());
+        field(self.definition.as_bytes());
+        for file in &self.files {
+            field(file.path.as_os_str().as_encoded_bytes());
+            field(file.target.as_os_str().as_encoded_bytes());
+            field(file.sha256.as_bytes());
+            field(&[u8::from(file.is_executable)]);
+        }
+        // The number separates the two lists. Approvals without covered files keep their digest.
+        if !self.covered.is_empty() {
+            field(b"covered files");
+            field(self.covered.len().to_string().as_bytes());
+        }
+        for file in &self.covered {
+            field(file.path.as_os_str().as_encoded_bytes());
+            field(file.target.as_os_str().as_encoded_bytes());
+            field(file.sha256.as_bytes());
+            let kind = match file.link {
+                Some(_) => 2,
+                None => u8::from(file.is_executable),
+            };
+            field(&[kind]);
+        }
+        if let Some(version) = &self.unread_version {
+            field(b"not read");
+            field(version.as_bytes());
+        }
+        hex(&hash.finalize())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::hex_digest;
+
+    fn item() -> ApprovalItem {
+        let file = ItemFile {
+            path: "a.sh".into(),
+            target: "/p/a.sh".into(),
+            bytes: Arc::from(&b"x"[..]),
+            is_executable: true,
+            sha256: hex_digest(b"x"),
+        };
+        ApprovalItem {
+            project: "/p".into(),
+            root: "/p".into(),
+            source: "hooks.yaml".into(),
+            name: "a".to_owned(),
+            definition: "command: ./a.sh".to_owned(),
+            files: vec![file],
+            covered: vec![CoveredFile {
+                path: "b.md".into(),
+                target: "/p/b.md".into(),
+                sha256: hex_digest(b"z"),
+                size: 1,
+                is_executable: false,
+                link: None,
+                known: None,
+            }],
+            hook_text: None,
+            named: Vec::new(),
+            events: Vec::new(),
+            unread: Vec::new(),
+            order: HookOrder::default(),
+            unread_version: None,
+        }
+    }
+
+    #[test]
+    fn whatever_is_different_gives_another_digest() {
+        let changes: [fn(&mut ApprovalItem); 15] = [
+            |item| item.unread_version = Some(String::new()),
+            |item| item.project = "/q".into(),
+            |item| item.source = "hooks.toml".into(),
+            |item| item.name = "b".to_owned(),
+            |item| item.definition.push('!'),
+            |item| item.files.clear(),
+            |item| item.files[0].path = "b.sh".into(),
+            |item| item.files[0].target = "/p/b.sh".into(),
+            |item| item.files[0].sha256 = hex_digest(b"y"),
+            |item| item.files[0].is_executable = false,
+            |item| item.covered.clear(),
+            |item| item.covered[0].path = "c.md".into(),
+            |item| item.covered[0].target = "/p/c.md".into(),
+            |item| item.covered[0].sha256 = hex_digest(b"y"),
+            |item| item.covered[0].link = Some("c.md".into()),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut other = item();
+            change(&mut other);
+            assert_ne!(other.digest(), item().digest(), "{number}");
+        }
+        assert_eq!(item().digest(), item().digest());
+    }
+
+    #[test]
+    fn a_file_that_moves_to_the_covered_files_gives_another_digest() {
+        let mut other = item();
+        let file = other.files.remove(0);
+        let moved = CoveredFile {
+            path: file.path,
+            target: file.target,
+            sha256: file.sha256,
+            size: 1,
+            is_executable: file.is_executable,
+            link: None,
+            known: None,
+        };
+        other.covered.insert(0, moved);
+        assert_ne!(other.digest(), item().digest());
+    }
+
+    #[test]
+    fn a_hook_moves_with_its_repository() {
+        let mut before = item();
+        before.project = "/repo/sub".into();
+        before.root = "/repo".into();
+        before.files[0].path = "/repo/lib.sh".into();
+        before.files[0].target = "/repo/sub/a.sh".into();
+        let moved = before.moved(Path::new("/copy/of/sub"));
+        assert_eq!(moved.project, Path::new("/copy/of/sub"));
+        assert_eq!(moved.root, Path::new("/copy/of"));
+        assert_eq!(moved.files[0].path, Path::new("/copy/of/lib.sh"));
+        assert_eq!(moved.files[0].target, Path::new("/copy/of/sub/a.sh"));
+    }
+
+    #[test]
+    fn fields_are_not_read_as_one() {
+        let (mut one, mut other) = (item(), item());
+        one.name = "ab".to_owned();
+        one.definition = "c".to_owned();
+        other.name = "a".to_owned();
+        other.definition = "bc".to_owned();
+        assert_ne!(one.digest(), other.digest());
+    }
+}

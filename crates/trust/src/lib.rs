@@ -1,0 +1,99 @@
+//! Decides which project hooks may run: only those that the user approved, exactly as approved.
+//!
+//! | state | meaning | what runs |
+//! |---|---|---|
+//! | trusted | approved as it is now | the approved copy of its files |
+//! | untrusted | never approved in this project | nothing |
+//! | changed | approved, but different now | the approved version, from its copies |
+//! | displaced | approved for another repository | nothing; its gates deny |
+//!
+//! An approval covers one [`ApprovalItem`]: a hook's definition, and the bytes of every project file
+//! that it names. It is valid for one project folder, one repository and one user. Tenterhook compares
+//! the bytes that it read, and a trusted hook runs a private copy of them, never the project's file. So
+//! neither a race nor an agent that edits its own guards can change what runs.
+//!
+//! An extension can have thousands of files. A [`CoverageSearch`] finds them, and a [`FileMemory`]
+//! recognises those that did not change since they were last read.
+//!
+//! A [`DivergedHook`] is an approved hook that the project changed or no longer has. Its declaration is
+//! read from the approved copies. If that fails, its gates deny.
+//!
+//! [`ApprovedDeclaration`] is the proof that a hook may run. Only this crate creates one, from a
+//! declaration that `tenterhook-hookfile` read. `tenterhook-discovery` finds the hooks and turns them
+//! into handlers.
+
+#![forbid(unsafe_code)]
+
+mod approved_declaration;
+mod book;
+mod command_words;
+mod copies;
+mod copy_map;
+mod coverage;
+mod covered_file;
+mod definition_text;
+mod denial;
+mod digest;
+mod diverged;
+mod error;
+mod file_memory;
+mod file_stamp;
+mod hook_order;
+mod interpreter;
+mod item;
+mod item_changes;
+mod item_file;
+mod judge;
+mod mentions;
+mod named_files;
+mod named_path;
+mod parallel;
+mod path_words;
+mod plain;
+mod private_file;
+mod project;
+mod project_hook;
+mod project_roots;
+mod record;
+mod repository;
+mod repository_identity;
+mod search_path;
+mod source_files;
+mod state;
+mod store;
+mod trust;
+mod variables;
+
+pub use approved_declaration::ApprovedDeclaration;
+pub use copies::inside_copies;
+pub use coverage::{
+    ApprovedFiles, Count, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder,
+    FindImports, MAX_BYTES_TOGETHER, MAX_COVERED_BYTES, MAX_COVERED_FILES, MAX_FILES_TOGETHER,
+};
+pub use covered_file::CoveredFile;
+pub use denial::{denials, deny};
+pub use digest::hex_digest;
+pub use diverged::{
+    DivergedHook, Divergence, displaced_hooks, displaced_reason, unrunnable_reason,
+};
+pub use error::TrustError;
+pub use file_memory::FileMemory;
+pub use hook_order::HookOrder;
+pub use interpreter::{check_interpreter, interpreter_version, missing_interpreter};
+pub use item::ApprovalItem;
+pub use item_changes::{FileChange, ItemChanges, ListedFile, PackageChange};
+pub use item_file::ItemFile;
+pub use judge::{JudgedHook, judge, restore};
+pub use mentions::mentioned;
+pub use named_files::add;
+pub use private_file::{check_owner, read_whole, write_private};
+pub use project::{Project, TENTERHOOK, repository_root, resolved};
+pub use project_hook::ProjectHook;
+pub use project_roots::{ProjectRoots, below};
+pub use record::{ApprovalRecord, ApprovedFile};
+pub use repository_identity::RepositoryIdentity;
+pub use search_path::{find_program, in_search_path, search_path_in, search_path_outside};
+pub use source_files::{sources_below, too_many_files};
+pub use state::TrustState;
+pub use store::Approvals;
+pub use trust::Trust;

@@ -1,0 +1,141 @@
+//! Reads and writes files that only the user can write, and refuses files that others can write.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+#[cfg(unix)]
+use rustix::fs::OFlags;
+
+use crate::error::TrustError;
+
+/// The size of the largest file that can be approved, in bytes.
+const FILE_LIMIT: u64 = 64 << 20;
+
+/// Reads a regular file, and returns its bytes and whether it may be executed.
+///
+/// Opens the file only once, so that the bytes and the permission are of the same file.
+pub fn read_whole(path: &Path) -> io::Result<(Vec<u8>, bool)> {
+    let file = open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if metadata.len() > FILE_LIMIT {
+        return Err(io::Error::other("it is larger than 64 MiB"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
+    file.take(FILE_LIMIT + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_LIMIT {
+        return Err(io::Error::other("it is larger than 64 MiB"));
+    }
+    Ok((bytes, may_execute(&metadata)))
+}
+
+/// Opens a regular file for reading. Refuses a symbolic link.
+pub(crate) fn open_itself(path: &Path) -> io::Result<(File, fs::Metadata)> {
+    #[cfg(unix)]
+    let file = open_with(path, OFlags::NONBLOCK | OFlags::NOFOLLOW)?;
+    #[cfg(not(unix))]
+    let file = open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok((file, metadata))
+}
+
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    // If the path is a named pipe, opening it must not block.
+    open_with(path, OFlags::NONBLOCK)
+}
+
+#[cfg(unix)]
+fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // Without its flags, the file must not be opened at all.
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).open(path)
+}
+
+/// Returns whether a file may be executed.
+#[cfg(unix)]
+pub(crate) fn may_execute(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+/// Returns whether a file may be executed.
+#[cfg(not(unix))]
+pub(crate) fn may_execute(_metadata: &fs::Metadata) -> bool {
+    true
+}
+
+/// Writes a file atomically into a folder that only the user can read.
+pub fn write_private(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    make_private(dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(bytes)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        file.as_file()
+            .set_permissions(fs::Permissions::from_mode(mode))?;
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    file.as_file().sync_data()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Creates a folder that only the user can read.
+pub(crate) fn make_private(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Checks that no other user can write a file or folder.
+#[cfg(unix)]
+pub fn check_owner(path: &Path) -> Result<(), TrustError> {
+    use std::os::unix::fs::MetadataExt as _;
+    // Check a symbolic link itself, not its target, because another user could have created the link.
+    let metadata = fs::symlink_metadata(path).map_err(|source| TrustError::file(path, source))?;
+    let path = path.to_owned();
+    if metadata.uid() != current_user() {
+        return Err(TrustError::NotOwned { path });
+    }
+    let mode = metadata.mode() & 0o777;
+    if mode & 0o022 != 0 {
+        return Err(TrustError::Writable { path, mode });
+    }
+    Ok(())
+}
+
+/// Checks that no other user can write a file or folder.
+#[cfg(not(unix))]
+pub fn check_owner(_path: &Path) -> Result<(), TrustError> {
+    Ok(())
+}
+
+/// Returns the user id of this process.
+#[cfg(unix)]
+pub(crate) fn current_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Returns the user id of this process.
+#[cfg(not(unix))]
+pub(crate) fn current_user() -> u32 {
+    0
+}

@@ -1,0 +1,811 @@
+//! Stores approvals outside of every project, for one user. No other user can read them.
+//!
+//! ```text
+//! DATA/trust/trust.json                     what was approved, by project
+//! DATA/trust/files/PROJECT/DIGEST/a/b.sh    the approved bytes, laid out as in the project
+//! DATA/trust/hook-files/SHA256              the hook files with the approved definitions
+//! DATA/trust/covered/SHA256                 the lists of the other files of approved extensions
+//! DATA/trust/stamps/PROJECT/DIGEST          what is known about the files of an approved extension
+//! ```
+//!
+//! The copies are complete: an approved hook can be loaded and run from them when the project's files are gone.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::Timestamp;
+
+use crate::book::{Book, Kept, VERSION, key, read_book};
+use crate::copies::inside_copies;
+use crate::coverage::ApprovedFiles;
+use crate::covered_file::{CoveredFile, KnownFile};
+use crate::digest::hex_digest;
+use crate::error::TrustError;
+use crate::file_memory::FileMemory;
+use crate::file_stamp::FileStamp;
+use crate::hook_order::HookOrder;
+use crate::item::ApprovalItem;
+use crate::item_file::ItemFile;
+use crate::parallel::map_parallel;
+use crate::private_file::{check_owner, current_user, make_private, read_whole, write_private};
+use crate::record::{ApprovalRecord, ApprovedFile};
+use crate::repository::{Repositories, has_repository};
+use crate::repository_identity::RepositoryIdentity;
+use crate::state::TrustState;
+
+/// How long to wait for another process that is changing the approvals.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long copies are kept after their approval ends. Sessions that began earlier still run them.
+const COPIES_KEPT: Duration = Duration::from_hours(7 * 24);
+/// How long a process may take to write one copy.
+const WRITING: Duration = Duration::from_mins(1);
+/// How long to wait before trying the lock again.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// The approvals of this user, as they were when this value was opened.
+#[derive(Debug)]
+pub struct Approvals {
+    dir: PathBuf,
+    book: Book,
+    repositories: Repositories,
+}
+
+impl Approvals {
+    /// Reads the approvals in the folder for data. The folder need not exist.
+    ///
+    /// # Errors
+    /// Fails if other users can write the file, or if it is damaged or cannot be read.
+    pub fn open(data_dir: &Path) -> Result<Self, TrustError> {
+        let dir = data_dir.join("trust");
+        let book = read_book(&dir)?;
+        Ok(Self {
+            dir,
+            book,
+            repositories: Repositories::default(),
+        })
+    }
+
+    /// Reads the approvals that apply in the folder `start`, and examines the repositories that
+    /// they are bound to. Runs git only if an approval is bound to a repository.
+    ///
+    /// # Errors
+    /// Fails if other users can write the approvals, or if they are damaged or cannot be read.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn open_at(data_dir: &Path, start: &Path) -> Result<Self, TrustError> {
+        let mut approvals = Self::open(data_dir)?;
+        let look = Repositories::look(&approvals.book.projects, start);
+        approvals.repositories = Box::pin(look).await;
+        Ok(approvals)
+    }
+
+    /// Identifies the repositories of these items by their first commits, which
+    /// [`approve`](Self::approve) needs.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn identify(&mut self, items: &[ApprovalItem]) {
+        let projects = items.iter().map(|item| item.project.as_path());
+        Box::pin(self.repositories.identify(projects)).await;
+    }
+
+    /// Returns an empty set of approvals that has no file.
+    pub(crate) fn none() -> Self {
+        Self {
+            dir: PathBuf::new(),
+            book: Book::default(),
+            repositories: Repositories::default(),
+        }
+    }
+
+    /// Returns the path of the file of approvals.
+    pub fn path(&self) -> PathBuf {
+        self.dir.join("trust.json")
+    }
+
+    /// Returns the project folders that have approvals.
+    pub fn projects(&self) -> impl Iterator<Item = &Path> {
+        self.book.projects.keys().map(PathBuf::as_path)
+    }
+
+    /// Returns the projects that were approved in another copy of the current repository, each with
+    /// the corresponding folder here.
+    pub fn elsewhere(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        self.repositories.elsewhere()
+    }
+
+    /// Returns why an approval does not apply to the repository that its project is in now.
+    pub fn objection(&self, project: &Path, approved: &ApprovalRecord) -> Option<String> {
+        self.repositories.objection(project, &approved.repository)
+    }
+
+    /// Returns whether the user chose that the gates of a project's approvals keep denying in `here`.
+    pub fn is_kept(&self, project: &Path, here: &Path) -> bool {
+        let mut kept = self.book.kept.iter();
+        kept.any(|kept| kept.project == project && kept.here == here)
+    }
+
+    /// Returns the approvals of a project.
+    pub fn approved(&self, project: &Path) -> &[ApprovalRecord] {
+        self.book.projects.get(project).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the approval of the hook with the same project, file and name as the item.
+    pub fn before(&self, item: &ApprovalItem) -> Option<&ApprovalRecord> {
+        self.find(&item.project, &item.source, &item.name)
+    }
+
+    /// Returns the approval of the hook with this project, file and name.
+    pub fn find(&self, project: &Path, source: &Path, name: &str) -> Option<&ApprovalRecord> {
+        let place = self.book.places.get(&key(project, source, name))?;
+        self.approved(project).get(*place)
+    }
+
+    /// Returns the files of an approval of an extension. `size` is the size of the file that is loaded.
+    ///
+    /// # Errors
+    /// Returns the reason if their list is missing or damaged.
+    pub fn approved_files(
+        &self,
+        approved: &ApprovalRecord,
+        size: usize,
+    ) -> Result<ApprovedFiles, String> {
+        let entry = approved.files.first().map(|file| CoveredFile {
+            path: file.path.clone(),
+            target: file.target.clone(),
+            sha256: file.sha256.clone(),
+            size: u64::try_from(size).unwrap_or(u64::MAX),
+            is_executable: file.is_executable,
+            link: None,
+            known: None,
+        });
+        Ok(ApprovedFiles::new(self.covered(approved)?, entry))
+    }
+
+    /// Returns the size of the approved file itself. `None` if its copy is missing.
+    pub fn approved_size(&self, project: &Path, approved: &ApprovalRecord) -> Option<u64> {
+        let file = approved.files.first()?;
+        let copy = self.copies(project, &approved.digest);
+        let copy = copy.join(inside_copies(&file.path));
+        Some(fs::symlink_metadata(copy).ok()?.len())
+    }
+
+    /// Compares an item with its approval.
+    pub fn state(&self, item: &ApprovalItem) -> TrustState {
+        match self.before(item) {
+            Some(approved) if self.objection(&item.project, approved).is_some() => {
+                TrustState::Displaced
+            }
+            Some(approved)
+                if approved.digest == item.digest() && item.order != HookOrder::Moved =>
+            {
+                TrustState::Trusted
+            }
+            Some(_) => TrustState::Changed,
+            None => TrustState::Untrusted,
+        }
+    }
+
+    /// Returns whether an item is exactly what was approved, without checking its repository.
+    pub fn is_approved(&self, item: &ApprovalItem) -> bool {
+        let approved = self.before(item);
+        approved.is_some_and(|approved| approved.digest == item.digest())
+    }
+
+    /// Returns a hook as it was approved, from the copies of its files.
+    ///
+    /// # Errors
+    /// Returns the reason if a copy is missing or damaged.
+    pub fn restore(
+        &self,
+        project: &Path,
+        approved: &ApprovalRecord,
+    ) -> Result<ApprovalItem, String> {
+        let folder = self.copies(project, &approved.digest);
+        let mut files = Vec::with_capacity(approved.files.len());
+        for file in &approved.files {
+            let name = file.path.display();
+            let (bytes, _) =
+                read_whole(&folder.join(inside_copies(&file.path))).map_err(|error| {
+                    format!("the approved copy of `{name}` cannot be read: {error}")
+                })?;
+            if hex_digest(&bytes) != file.sha256 {
+                return Err(format!("the approved copy of `{name}` is damaged"));
+            }
+            files.push(ItemFile {
+                path: file.path.clone(),
+                target: file.target.clone(),
+                bytes: bytes.into(),
+                is_executable: file.is_executable,
+                sha256: file.sha256.clone(),
+            });
+        }
+        let item = ApprovalItem {
+            covered: self.covered(approved)?,
+            project: project.to_owned(),
+            root: approved.root.clone().unwrap_or_else(|| project.to_owned()),
+            source: approved.source.clone(),
+            name: approved.name.clone(),
+            definition: approved.definition.clone(),
+            files,
+            hook_text: None,
+            named: approved.named.clone(),
+            events: approved.events.clone(),
+            unread: Vec::new(),
+            order: HookOrder::default(),
+            unread_version: None,
+        };
+        if item.digest() != approved.digest {
+            return Err("the record of the approval is damaged".to_owned());
+        }
+        // This rewrites a copy whose permissions were changed.
+        keep_own_copies(&item, &folder).map_err(|error| tenterhook_engine::error_chain(&error))?;
+        let memory = self.memory_of(project, &approved.digest);
+        let copies = map_parallel(&item.covered, |file| {
+            let copy = folder.join(inside_copies(&file.path));
+            let name = file.path.display();
+            let now = fs::symlink_metadata(&copy).map_err(|error| {
+                format!("the approved copy of `{name}` cannot be read: {error}")
+            })?;
+            let stamp = FileStamp::of(&now);
+            if !memory.has_copy(&file.path, stamp) && !file.is_copy(&copy) {
+                return Err(format!("the approved copy of `{name}` is damaged"));
+            }
+            Ok(stamp.and_then(FileStamp::settled))
+        });
+        let copies = copies.into_iter().collect::<Result<Vec<_>, String>>()?;
+        remove_others(&item, &folder).map_err(|error| tenterhook_engine::error_chain(&error))?;
+        let originals = memory.originals.clone();
+        self.remember(&item, &approved.digest, &memory, originals, copies);
+        Ok(item)
+    }
+
+    /// Returns the files of an approved extension besides the file that is loaded.
+    ///
+    /// # Errors
+    /// Returns the reason if their list is missing or damaged.
+    pub fn covered(&self, approved: &ApprovalRecord) -> Result<Vec<CoveredFile>, String> {
+        let Some(sha256) = &approved.covered else {
+            return Ok(Vec::new());
+        };
+        let read = read_whole(&self.covered_list(sha256));
+        let bytes = read.ok().map(|(bytes, _)| bytes);
+        let list = bytes.filter(|bytes| hex_digest(bytes) == *sha256);
+        list.and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .ok_or_else(|| "the list of its approved files is missing or damaged".to_owned())
+    }
+
+    /// Returns what is known about the files of the approval of a hook. Empty if it is not approved.
+    pub fn memory(&self, project: &Path, source: &Path, name: &str) -> FileMemory {
+        let approved = self.find(project, source, name);
+        approved.map_or_else(FileMemory::default, |approved| {
+            self.memory_of(project, &approved.digest)
+        })
+    }
+
+    fn memory_of(&self, project: &Path, digest: &str) -> FileMemory {
+        FileMemory::read(&self.stamps(project, digest))
+    }
+
+    /// Stores what is known about the files of an approval, if that is new. `copies` has the stamps of
+    /// the item's covered files.
+    fn remember(
+        &self,
+        item: &ApprovalItem,
+        digest: &str,
+        before: &FileMemory,
+        originals: BTreeMap<PathBuf, KnownFile>,
+        copies: Vec<Option<FileStamp>>,
+    ) {
+        let paths = item.covered.iter().map(|file| &file.path);
+        let copies = paths.zip(copies);
+        let copies = copies.filter_map(|(path, stamp)| Some((path.clone(), stamp?)));
+        let mut now = FileMemory {
+            originals,
+            copies: copies.collect(),
+            ..before.clone()
+        };
+        if now != *before {
+            now.write(&self.stamps(&item.project, digest));
+        }
+    }
+
+    fn covered_list(&self, sha256: &str) -> PathBuf {
+        self.dir.join("covered").join(sha256)
+    }
+
+    fn stamps(&self, project: &Path, digest: &str) -> PathBuf {
+        self.dir
+            .join("stamps")
+            .join(folder_name(project))
+            .join(digest)
+    }
+
+    /// Returns the folder with the copies of an approved hook's files.
+    pub fn copies_of(&self, project: &Path, approved: &ApprovalRecord) -> PathBuf {
+        self.copies(project, &approved.digest)
+    }
+
+    /// Returns the approved text of a hook file. `None` if its copy is missing or damaged.
+    pub fn hook_text(&self, approved: &ApprovalRecord) -> Option<Arc<str>> {
+        let sha256 = approved.hook_file.as_ref()?;
+        let (bytes, _) = read_whole(&self.hook_file(sha256)).ok()?;
+        if hex_digest(&bytes) != *sha256 {
+            return None;
+        }
+        String::from_utf8(bytes).ok().map(Into::into)
+    }
+
+    /// Returns the newest approval for `source` that also approved the order of its hooks.
+    pub fn ordered(&self, project: &Path, source: &Path) -> Option<&ApprovalRecord> {
+        let all = self.approved(project).iter();
+        all.filter(|it| it.source == source && it.hook_file.is_some() && !it.is_out_of_order)
+            .max_by_key(|it| it.approved_at)
+    }
+
+    fn hook_file(&self, sha256: &str) -> PathBuf {
+        self.dir.join("hook-files").join(sha256)
+    }
+
+    /// Returns the approved bytes of a file. `None` if the copy is missing.
+    pub fn approved_bytes(
+        &self,
+        project: &Path,
+        approved: &ApprovalRecord,
+        path: &Path,
+    ) -> Option<Vec<u8>> {
+        let file = self
+            .copies(project, &approved.digest)
+            .join(inside_copies(path));
+        read_whole(&file).ok().map(|(bytes, _)| bytes)
+    }
+
+    /// Approves items as they were read. This replaces earlier approvals of the same hooks.
+    ///
+    /// # Errors
+    /// Fails if a repository was not identified before or if the approvals cannot be written.
+    pub fn approve(&mut self, items: &[ApprovalItem]) -> Result<(), TrustError> {
+        let lock = self.lock()?;
+        // Another process may have added approvals since this value was opened.
+        self.book = read_book(&self.dir)?;
+        let now = Timestamp::now();
+        for item in items {
+            if item.unread_version.is_some() {
+                let source = io::Error::other("its files were not read, so nothing was shown");
+                return Err(TrustError::file(&item.project.join(&item.source), source));
+            }
+            let files = item.files.iter().map(|file| &file.path);
+            let covered = item.covered.iter().map(|file| &file.path);
+            let mut paths = std::iter::once(&item.source).chain(files).chain(covered);
+            if let Some(path) = paths.find(|path| path.to_str().is_none()) {
+                let source = io::Error::other("its name is not UTF-8; rename or remove it");
+                return Err(TrustError::file(&item.project.join(path), source));
+            }
+            let identity = self.identity(&item.project)?;
+            // A running session may be using the copies of a complete approval, so leave them alone.
+            let before = self.before(item);
+            if before.is_some_and(|before| self.is_complete(before, item, &identity)) {
+                continue;
+            }
+            let is_whole = |file: &ItemFile| hex_digest(&file.bytes) == file.sha256;
+            // A trusted item no longer holds its bytes; only its copies do.
+            let is_trusted = self.is_approved(item);
+            let other = item.files.iter().find(|file| !is_whole(file));
+            if let Some(file) = other.filter(|_| !is_trusted) {
+                let source = io::Error::other("its content differs from what was shown");
+                return Err(TrustError::file(&file.path, source));
+            }
+            if !is_trusted {
+                self.keep_copies(item, &FileMemory::default())?;
+            }
+            let approved = ApprovalRecord {
+                source: item.source.clone(),
+                name: item.name.clone(),
+                digest: item.digest(),
+                definition: item.definition.clone(),
+                files: item.files.iter().map(ApprovedFile::from).collect(),
+                covered: self.keep_covered_list(item)?,
+                events: item.events.clone(),
+                approved_at: now,
+                root: Some(item.root.clone()),
+                hook_file: self.keep_hook_file(item)?,
+                named: item.named.clone(),
+                repository: identity,
+                is_out_of_order: item.order == HookOrder::NextToMoved,
+            };
+            self.record(&item.project, approved);
+        }
+        self.write()?;
+        self.drop_unused_copies();
+        drop(lock);
+        Ok(())
+    }
+
+    /// Returns whether an approval is for this item and has everything to run it without the project.
+    fn is_complete(
+        &self,
+        approved: &ApprovalRecord,
+        item: &ApprovalItem,
+        identity: &RepositoryIdentity,
+    ) -> bool {
+        let is_in_order = item.order != HookOrder::Moved;
+        let has_text = item.hook_text.is_none() || self.hook_text(approved).is_some();
+        approved.digest == item.digest()
+            && approved.repository == *identity
+            && approved.root.as_ref() == Some(&item.root)
+            && approved.named == item.named
+            && self
+                .covered(approved)
+                .is_ok_and(|list| list.len() == item.covered.len())
+            && has_text
+            && is_in_order
+    }
+
+    /// Records an approval. It replaces the earlier approval of the same hook.
+    fn record(&mut self, project: &Path, approved: ApprovalRecord) {
+        let place = key(project, &approved.source, &approved.name);
+        let place = self.book.places.get(&place).copied();
+        let all = self.book.projects.entry(project.to_owned()).or_default();
+        let before = place.and_then(|place| all.get_mut(place));
+        let Some(before) = before else {
+            all.push(approved);
+            self.book.kept.retain(|kept| kept.here != project);
+            return;
+        };
+        let replaced = std::mem::replace(before, approved);
+        self.book.kept.retain(|kept| kept.here != project);
+        // `drop_unused_copies` keeps them for sessions that began earlier, counted from now.
+        let copies = self.copies(project, &replaced.digest);
+        let _touched = File::open(copies).and_then(|dir| dir.set_modified(SystemTime::now()));
+    }
+
+    /// Returns the repository of a project. If there is one, `identify` must have been called.
+    fn identity(&self, project: &Path) -> Result<RepositoryIdentity, TrustError> {
+        let known = self.repositories.identity(project);
+        let unknown = || {
+            if has_repository(project) {
+                Err("it was not read before the approval".to_owned())
+            } else {
+                Ok(RepositoryIdentity::None)
+            }
+        };
+        known
+            .unwrap_or_else(unknown)
+            .map_err(|problem| TrustError::Repository {
+                project: project.to_owned(),
+                problem,
+            })
+    }
+
+    fn keep_hook_file(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
+        let Some(text) = &item.hook_text else {
+            return Ok(None);
+        };
+        let sha256 = hex_digest(text.as_bytes());
+        let path = self.hook_file(&sha256);
+        if read_whole(&path).is_ok_and(|(bytes, _)| bytes == text.as_bytes()) {
+            return Ok(Some(sha256));
+        }
+        write_private(&path, text.as_bytes(), 0o400)
+            .map_err(|source| TrustError::file(&path, source))?;
+        Ok(Some(sha256))
+    }
+
+    fn keep_covered_list(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
+        if item.covered.is_empty() {
+            return Ok(None);
+        }
+        let refused = |source| TrustError::file(&self.dir, source);
+        let bytes =
+            serde_json::to_vec(&item.covered).map_err(|error| refused(io::Error::other(error)))?;
+        let sha256 = hex_digest(&bytes);
+        let path = self.covered_list(&sha256);
+        if !read_whole(&path).is_ok_and(|(known, _)| known == bytes) {
+            write_private(&path, &bytes, 0o400)
+                .map_err(|source| TrustError::file(&path, source))?;
+        }
+        Ok(Some(sha256))
+    }
+
+    /// Makes the approvals of `project` apply in `here`, unchanged, and binds them to the repository
+    /// there. Both are the same folder if another repository has replaced the approved one. Returns
+    /// the number of these approvals.
+    ///
+    /// # Errors
+    /// Fails if the approvals cannot be written, or if a copy is damaged.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime with I/O and time enabled.
+    pub async fn accept(&mut self, project: &Path, here: &Path) -> Result<usize, TrustError> {
+        Box::pin(self.repositories.identify([here])).await;
+        let identity = self.identity(here)?;
+        let lock = self.lock()?;
+        self.book = read_book(&self.dir)?;
+        let mut moved = Vec::new();
+        // An approval that was given here takes precedence over one from elsewhere.
+        let is_here = |approved: &&ApprovalRecord| {
+            let mut known = self.approved(here).iter();
+            let is_same = |known: &ApprovalRecord| {
+                known.source == approved.source && known.name == approved.name
+            };
+            project != here && known.any(is_same)
+        };
+        for approved in self.approved(project).iter().filter(|it| !is_here(it)) {
+            let restored = self.restore(project, approved);
+            let item = restored.map_err(|problem| TrustError::Invalid {
+                path: self.path(),
+                problem: format!("cannot accept the hook `{}`: {problem}", approved.name),
+            })?;
+            let copies = self.copies(project, &approved.digest);
+            moved.push((item.moved(here), copies, approved.clone()));
+        }
+        let count = moved.len();
+        for (item, copies, approved) in moved {
+            self.keep_copies_from(&item, &FileMemory::default(), |file| {
+                copies.join(inside_copies(&file.path))
+            })?;
+            let approved = ApprovalRecord {
+                digest: item.digest(),
+                files: item.files.iter().map(ApprovedFile::from).collect(),
+                covered: self.keep_covered_list(&item)?,
+                root: Some(item.root.clone()),
+                named: item.named.clone(),
+                repository: identity.clone(),
+                ..approved
+            };
+            self.record(here, approved);
+            self.book = std::mem::take(&mut self.book).index();
+        }
+        self.write()?;
+        drop(lock);
+        Ok(count)
+    }
+
+    /// Records that the gates of a project's approvals keep denying in `here`, so that Tenterhook
+    /// does not ask again.
+    ///
+    /// # Errors
+    /// Fails if the approvals cannot be written.
+    pub fn keep(&mut self, project: &Path, here: &Path) -> Result<(), TrustError> {
+        let lock = self.lock()?;
+        self.book = read_book(&self.dir)?;
+        self.book.kept.insert(Kept {
+            project: project.to_owned(),
+            here: here.to_owned(),
+        });
+        self.write()?;
+        drop(lock);
+        Ok(())
+    }
+
+    /// Revokes those approvals of a project for which `wanted` returns true. Returns their number.
+    ///
+    /// # Errors
+    /// Fails if the approvals cannot be written.
+    pub fn revoke(
+        &mut self,
+        project: &Path,
+        wanted: impl Fn(&ApprovalRecord) -> bool,
+    ) -> Result<usize, TrustError> {
+        let lock = self.lock()?;
+        self.book = read_book(&self.dir)?;
+        let Some(approved) = self.book.projects.get_mut(project) else {
+            return Ok(0);
+        };
+        let before = approved.len();
+        approved.retain(|approved| !wanted(approved));
+        let revoked = before - approved.len();
+        if approved.is_empty() {
+            self.book.projects.remove(project);
+            self.book.kept.retain(|kept| kept.project != project);
+        }
+        self.write()?;
+        self.drop_unused_copies();
+        drop(lock);
+        Ok(revoked)
+    }
+
+    /// Returns the folder with the copies of a trusted item. Writes those that are missing or changed.
+    /// `memory` has what is known about its files.
+    ///
+    /// # Errors
+    /// Fails if a copy cannot be written.
+    pub fn keep_copies(
+        &self,
+        item: &ApprovalItem,
+        memory: &FileMemory,
+    ) -> Result<PathBuf, TrustError> {
+        self.keep_copies_from(item, memory, |file| item.project.join(&file.path))
+    }
+
+    /// Like [`keep_copies`](Self::keep_copies). `original` returns the file to copy.
+    fn keep_copies_from(
+        &self,
+        item: &ApprovalItem,
+        memory: &FileMemory,
+        original: impl Fn(&CoveredFile) -> PathBuf + Sync,
+    ) -> Result<PathBuf, TrustError> {
+        let digest = item.digest();
+        let folder = self.copies(&item.project, &digest);
+        keep_own_copies(item, &folder)?;
+        let copies = map_parallel(&item.covered, |file| {
+            let copy = folder.join(inside_copies(&file.path));
+            let stamp = || FileStamp::of(&fs::symlink_metadata(&copy).ok()?);
+            let before = stamp();
+            if memory.has_copy(&file.path, before) || file.is_copy(&copy) {
+                return Ok(before.and_then(FileStamp::settled));
+            }
+            let original = original(file);
+            file.copy(&original, &copy)
+                .map_err(|source| TrustError::file(&original, source))?;
+            // A copy that was just written could change within the same tick of the clock. The next start
+            // reads it again.
+            Ok(stamp().and_then(FileStamp::settled))
+        });
+        let copies = copies.into_iter().collect::<Result<Vec<_>, TrustError>>()?;
+        remove_others(item, &folder)?;
+        let known = item.covered.iter();
+        let known = known.filter_map(|file| Some((file.path.clone(), file.known.clone()?)));
+        self.remember(item, &digest, memory, known.collect(), copies);
+        Ok(folder)
+    }
+
+    fn copies(&self, project: &Path, digest: &str) -> PathBuf {
+        self.dir
+            .join("files")
+            .join(folder_name(project))
+            .join(digest)
+    }
+
+    /// Removes copies that have no approval, unless a session may still run them. A copy that cannot
+    /// be removed does no harm, because nothing runs it.
+    fn drop_unused_copies(&self) {
+        let all = || {
+            let projects = self.book.projects.iter();
+            projects.flat_map(|(project, all)| all.iter().map(move |approved| (project, approved)))
+        };
+        let files = all().flat_map(|(_, approved)| {
+            let hook_file = approved.hook_file.as_deref();
+            let covered = approved.covered.as_deref();
+            let hook_file = hook_file.map(|sha256| self.hook_file(sha256));
+            let covered = covered.map(|sha256| self.covered_list(sha256));
+            hook_file.into_iter().chain(covered)
+        });
+        let stamps = all().map(|(project, approved)| self.stamps(project, &approved.digest));
+        let files: BTreeSet<PathBuf> = files.chain(stamps).collect();
+        let below = |name: &str| entries(&self.dir.join(name));
+        let stored = below("hook-files").into_iter().chain(below("covered"));
+        let stamps = below("stamps").into_iter().flat_map(|dir| entries(&dir));
+        for file in stored.chain(stamps) {
+            if !files.contains(&file) && is_old(&file) {
+                let _gone = fs::remove_file(&file);
+            }
+        }
+        let copies = all().map(|(project, approved)| self.copies(project, &approved.digest));
+        let copies: BTreeSet<PathBuf> = copies.collect();
+        for project in below("files") {
+            for folder in entries(&project) {
+                if !copies.contains(&folder) && is_old(&folder) {
+                    let _gone = fs::remove_dir_all(&folder);
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> Result<File, TrustError> {
+        let refused = |source| TrustError::file(&self.dir, source);
+        make_private(&self.dir).map_err(refused)?;
+        check_owner(&self.dir)?;
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.dir.join("lock"))
+            .map_err(refused)?;
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(fs::TryLockError::Error(source)) => return Err(refused(source)),
+                Err(fs::TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err(fs::TryLockError::WouldBlock) => {
+                    return Err(TrustError::Busy {
+                        path: self.dir.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<(), TrustError> {
+        let path = self.path();
+        self.book.version = VERSION;
+        self.book.user = current_user();
+        let refused = |source| TrustError::file(&path, source);
+        let bytes = serde_json::to_vec_pretty(&self.book)
+            .map_err(|error| refused(io::Error::other(error)))?;
+        write_private(&path, &bytes, 0o600).map_err(refused)?;
+        self.book = std::mem::take(&mut self.book).index();
+        Ok(())
+    }
+}
+
+/// Writes the copies of the files that an item names, where they are missing or changed.
+fn keep_own_copies(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
+    for file in &item.files {
+        let path = folder.join(inside_copies(&file.path));
+        let is_there = read_whole(&path)
+            .is_ok_and(|(bytes, may_run)| may_run == file.is_executable && *bytes == *file.bytes);
+        if !is_there {
+            // Read-only, so that a hook that tries to write to its approved file gets an error.
+            let mode = if file.is_executable { 0o500 } else { 0o400 };
+            write_private(&path, &file.bytes, mode)
+                .map_err(|source| TrustError::file(&path, source))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes files from the copies that are not part of the item, because approved code might load them.
+fn remove_others(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
+    let own = item.files.iter().map(|file| file.path.as_path());
+    let covered = item.covered.iter().map(|file| file.path.as_path());
+    let copies = own
+        .chain(covered)
+        .map(|path| folder.join(inside_copies(path)));
+    let copies: HashSet<PathBuf> = copies.collect();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(dir) = folders.pop() {
+        let refused = |source| TrustError::file(&dir, source);
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries.map_err(refused)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(refused)?;
+            let path = entry.path();
+            if entry.file_type().map_err(refused)?.is_dir() {
+                folders.push(path);
+            } else if !copies.contains(&path) && !is_being_written(&path) {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(TrustError::file(&path, error));
+                    }
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether another process may just be writing this copy: a file with a temporary name is renamed when
+/// it is complete.
+fn is_being_written(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    let is_new = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < WRITING));
+    name.as_encoded_bytes().starts_with(b".tmp") && is_new
+}
+
+/// Returns the name of the folders that the store keeps for a project.
+fn folder_name(project: &Path) -> String {
+    hex_digest(project.as_os_str().as_encoded_bytes())
+}
+
+fn is_old(path: &Path) -> bool {
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > COPIES_KEPT))
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,69 @@
+//! The policy that decides which hooks of the project layer run.
+
+use std::sync::Arc;
+
+use tenterhook_engine::Layer;
+use tenterhook_hookfile::HookDeclaration;
+
+use crate::approved_declaration::ApprovedDeclaration;
+use crate::store::Approvals;
+
+/// Decides which hooks of the project layer run.
+#[derive(Debug, Clone, Default)]
+pub enum Trust {
+    /// The caller decides by naming the file. All of its hooks run.
+    #[default]
+    Caller,
+    /// The user decides by approving hooks.
+    Approved(Arc<Approvals>),
+    /// The user reviews hooks in order to approve them. The same hooks run, and hooks without an approval are
+    /// read too.
+    Review(Arc<Approvals>),
+}
+
+impl Trust {
+    /// Trusts nothing: no hook of the project layer runs.
+    pub fn none() -> Self {
+        Self::Approved(Arc::new(Approvals::none()))
+    }
+
+    /// Returns the approvals if they decide.
+    pub fn approvals(&self) -> Option<&Approvals> {
+        match self {
+            Self::Caller => None,
+            Self::Approved(approvals) | Self::Review(approvals) => Some(approvals),
+        }
+    }
+
+    /// Returns the approvals if they decide, to share them.
+    pub fn shared_approvals(&self) -> Option<&Arc<Approvals>> {
+        match self {
+            Self::Caller => None,
+            Self::Approved(approvals) | Self::Review(approvals) => Some(approvals),
+        }
+    }
+
+    /// Returns whether hooks are read that have no approval. Before an approval, an agent could have written
+    /// anything into them, so a start does not spend time on them.
+    pub const fn reads_unapproved(&self) -> bool {
+        matches!(self, Self::Caller | Self::Review(_))
+    }
+
+    /// Accepts a declaration of a layer that needs no approval.
+    ///
+    /// # Errors
+    /// Returns the declaration if it is of the project layer and approvals decide. Then
+    /// [`judge`](crate::judge()) compares it with its approval.
+    pub fn admit(
+        &self,
+        declaration: HookDeclaration,
+        layer: Layer,
+    ) -> Result<ApprovedDeclaration, Box<HookDeclaration>> {
+        match (layer, self) {
+            (Layer::Project, Self::Approved(_) | Self::Review(_)) => Err(Box::new(declaration)),
+            (Layer::System | Layer::User | Layer::Project | Layer::Explicit | Layer::Code, _) => {
+                Ok(ApprovedDeclaration::new(declaration, layer, None))
+            }
+        }
+    }
+}

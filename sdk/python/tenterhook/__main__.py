@@ -1,0 +1,3 @@
+from tenterhook._program import run
+
+run()

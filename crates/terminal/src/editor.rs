@@ -307,12 +307,30 @@ impl EditorThread {
                 ref history,
                 is_coloured,
             } => {
+                #[cfg(unix)]
+                if let Some(line) = self.take_early_line(purpose)? {
+                    return Ok(Entered::Line(line));
+                }
                 let file = history.clone();
                 self.edit(purpose, file, is_coloured)
             }
             #[cfg(unix)]
             LineMode::Plain => self.read_plain(purpose),
         }
+    }
+
+    /// Takes a prompt that was typed while no one read lines, unless there is other text that belongs before it.
+    #[cfg(unix)]
+    fn take_early_line(&self, purpose: &LinePurpose) -> io::Result<Option<String>> {
+        if purpose.question().is_some() || !self.prompt.text().is_empty() {
+            return Ok(None);
+        }
+        let line = early::take_line(io::stdin().as_fd())?;
+        if let Some(line) = &line {
+            scrollback::close(|rest| output::print_now(&rest));
+            output::print_now(&[format!("> {}", escape_untrusted(line))]);
+        }
+        Ok(line)
     }
 
     /// Draws a question, and waits until keys count as its answer.

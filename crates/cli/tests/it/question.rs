@@ -58,6 +58,24 @@ fn a_y_that_was_typed_ahead_does_not_answer_a_permission_question_and_is_in_the_
 }
 
 #[test]
+fn every_line_that_was_typed_while_the_agent_worked_is_sent() {
+    for terminal in TERMINALS {
+        let script = "turns: [{tool_calls: [{name: list_directory, arguments: {path: .}}]}, {text: first answer}, {text: second answer}, {text: third answer}]";
+        let sitting = Sitting::start(run().variable("TERM", terminal).script(script).hooks(BUSY));
+        sitting.until_prompt("");
+        sitting.press("start\r");
+        let work = sitting.folder.path().join("work");
+        eventually(|| work.join("busy").exists().then_some(()));
+        sitting.press("two\rthree\r");
+        fs::write(work.join("go"), "").unwrap();
+        sitting.until(|screen| screen.contains("third answer"));
+        sitting.until_prompt("");
+        sitting.press("\u{4}");
+        assert_eq!(sitting.end().1, 0, "{terminal}");
+    }
+}
+
+#[test]
 fn half_a_line_and_half_an_escape_sequence_that_were_typed_ahead_do_not_answer() {
     for terminal in TERMINALS {
         for keys in ["y", "y\u{1b}[", "\u{1b}[200~y"] {

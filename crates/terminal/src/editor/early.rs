@@ -142,6 +142,25 @@ impl Drop for Unbuffered<'_> {
     }
 }
 
+/// Takes a line that was typed while no one read lines, if a whole one waits. The terminal has shown it already.
+///
+/// The line editor's library would take all lines that wait, and use only the first.
+pub(super) fn take_line(terminal: BorrowedFd<'_>) -> io::Result<Option<String>> {
+    let modes = tcgetattr(terminal)?.local_modes;
+    if !modes.contains(LocalModes::ICANON) || !is_readable(terminal, Duration::ZERO)? {
+        return Ok(None);
+    }
+    // In this mode a terminal returns at most one line at a time.
+    let mut line = vec![0; 4096];
+    let count = match rustix::io::read(terminal, &mut line) {
+        Ok(count) => count,
+        Err(Errno::INTR | Errno::AGAIN | Errno::IO) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    line.truncate(count);
+    Ok((count > 0).then(|| text_of(&line)))
+}
+
 /// Returns the keys that the line editor's library has read but not used.
 pub(super) fn take_queued() -> io::Result<Vec<u8>> {
     let mut keys = Vec::new();

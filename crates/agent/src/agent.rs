@@ -7,7 +7,7 @@ mod session_switch;
 use std::path::{self, Path};
 use std::sync::Arc;
 
-use tenterhook_engine::Engine;
+use tenterhook_engine::{Dispatcher, Engine};
 use tenterhook_protocol::event::{
     DiscoverReason, ModelSelectSource, SessionEndReason, SessionSource,
 };
@@ -168,6 +168,11 @@ impl Agent {
     /// Returns the session.
     pub fn session(&self) -> &Session {
         &self.active.agent.session
+    }
+
+    /// Returns the dispatcher of the session's events, for events of the program that embeds the agent.
+    pub fn dispatcher(&self) -> &Dispatcher {
+        self.active.agent.hooks.dispatcher()
     }
 
     /// Adds to the session what scripts have added since its last entry.

@@ -31,6 +31,22 @@ pub trait Frontend: Send + Sync {
     /// Shows a complete message of the model, as the session keeps it.
     fn message(&self, _agent: &str, _message: &Message) {}
 
+    /// Delivers a complete message of the model. The run waits for it, so the message's tool calls start afterwards. The
+    /// default does nothing.
+    fn deliver<'a>(&'a self, _agent: &'a str, _message: &'a Message) -> BoxFuture<'a, ()> {
+        Box::pin(future::ready(()))
+    }
+
+    /// Prepares for another turn of the run. By now, the conversation is stored. The run waits for it. The default does
+    /// nothing.
+    fn turn_starting<'a>(&'a self, _agent: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(future::ready(()))
+    }
+
+    /// Shows that a model call failed and is retried: the number of the retry from 1, and the maximum. Without an error,
+    /// it shows that the retry succeeded.
+    fn model_retry(&self, _agent: &str, _number: u32, _max: u32, _error: Option<&str>) {}
+
     /// Shows a message of an extension. It is called only for messages that the extension wants to be shown.
     fn extension_message(&self, _agent: &str, _message: &Message) {}
 
@@ -190,6 +206,8 @@ pub enum Approval {
         /// The user's reason, if there is one.
         reason: Option<String>,
     },
+    /// No one could be asked, so the call may not run.
+    Unavailable,
 }
 
 /// A question of a script to the user.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tenterhook_protocol::Decision;
 use tenterhook_protocol::event::{InputSource, QueueKind, SessionInfoChange, UserInput};
+use tenterhook_protocol::{Decision, JsonObject};
 
 use crate::hooks::Hooks;
-use crate::queue::{QueueFull, QueuedMessage};
+use crate::queue::QueueFull;
+use crate::run_report::Prompt;
 use crate::state::AgentState;
 
 /// The outcome of [`AgentHandle::submit`].
@@ -63,20 +64,26 @@ impl AgentHandle {
         source: InputSource,
         queue: QueueKind,
     ) -> Result<SubmitOutcome, QueueFull> {
-        self.submit_message(text.into().into(), source, queue).await
+        let prompt = Prompt {
+            source,
+            ..Prompt::from(text.into())
+        };
+        self.submit_prompt(prompt, queue).await
     }
 
-    /// Submits a message of which more is known than its text.
-    pub(crate) async fn submit_message(
+    /// Submits a message with images, or with an `extra`, like [`submit`](Self::submit).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the queue is full. Then the message is dropped.
+    pub async fn submit_prompt(
         &self,
-        message: QueuedMessage,
-        source: InputSource,
+        prompt: Prompt,
         queue: QueueKind,
     ) -> Result<SubmitOutcome, QueueFull> {
         // Hooks must not judge a message that would be dropped afterwards.
         self.state.queues.check_room(queue)?;
-        let judged = self.judge(message, source).await;
-        let message = match judged {
+        let message = match self.judge(prompt).await {
             Ok(message) => message,
             Err(outcome) => return Ok(outcome),
         };
@@ -84,14 +91,20 @@ impl AgentHandle {
         Ok(SubmitOutcome::Queued)
     }
 
+    /// Takes back the steering messages that the agent has not heard yet and that `is_wanted` selects by their `extra`.
+    pub async fn withdraw(&self, is_wanted: impl Fn(&JsonObject) -> bool) -> Vec<Prompt> {
+        let queues = &self.state.queues;
+        queues.take_steering(is_wanted, &self.hooks).await
+    }
+
     /// Lets hooks of `user_input` judge a message. Returns the message to use, or why it is not used.
-    pub(crate) async fn judge(
-        &self,
-        message: QueuedMessage,
-        source: InputSource,
-    ) -> Result<QueuedMessage, SubmitOutcome> {
-        let QueuedMessage { text, extra } = message;
-        let build = || UserInput::new(text.clone()).with_source(source);
+    pub(crate) async fn judge(&self, mut message: Prompt) -> Result<Prompt, SubmitOutcome> {
+        let build = || {
+            let images = (!message.images.is_empty()).then(|| message.images.clone());
+            UserInput::new(message.text.clone())
+                .with_images(images)
+                .with_source(message.source)
+        };
         let outcome = self.hooks.fire(build).await;
         if outcome.is_handled() {
             return Err(SubmitOutcome::Handled);
@@ -99,9 +112,13 @@ impl AgentHandle {
         if let Decision::Ask { reason, .. } | Decision::Stop { reason, .. } = outcome.decision() {
             return Err(SubmitOutcome::Refused { reason });
         }
-        let text = outcome.into_rewritten().map_or(text, |event| event.text);
-        let text = self.state.expand(text, source);
-        Ok(QueuedMessage { text, extra })
+        if let Some(event) = outcome.into_rewritten() {
+            message.text = event.text;
+            // A rewritten event without images means that a hook removed them.
+            message.images = event.images.unwrap_or_default();
+        }
+        message.text = self.state.expand(message.text, message.source);
+        Ok(message)
     }
 
     /// Sends the session's new name to hooks.

@@ -130,6 +130,8 @@ impl ModelCall<'_> {
         self.hooks
             .frontend()
             .notification(NotificationLevel::Warning, &text);
+        let error = error.to_string();
+        self.show_retry(retry, Some(&error));
         let started = || RetryStart::new(retry, retries);
         self.hooks.announce(started).await;
         tokio::select! {
@@ -142,9 +144,18 @@ impl ModelCall<'_> {
         }
     }
 
+    fn show_retry(&self, number: u32, error: Option<&str>) {
+        let max = self.state.config.retry.attempts.saturating_sub(1);
+        let frontend = self.hooks.frontend();
+        frontend.model_retry(self.agent, number, max, error);
+    }
+
     async fn end_retry(&self, attempt: u32, tried: &Result<(), ModelCallError>) {
         let error = match tried {
-            Ok(()) => None,
+            Ok(()) => {
+                self.show_retry(attempt, None);
+                None
+            }
             Err(ModelCallError::Cancelled) => Some("cancelled".to_owned()),
             Err(ModelCallError::Failed(error)) => Some(error.to_string()),
         };

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::{QueueKind, QueueUpdate};
-use tenterhook_protocol::{JsonObject, Message};
 use thiserror::Error;
 
 use crate::hooks::Hooks;
+use crate::run_report::Prompt;
 
 /// The maximum number of messages in one queue.
 const MAX_QUEUED: usize = 64;
@@ -21,40 +22,14 @@ pub struct QueueFull {
     pub queue: QueueKind,
 }
 
-/// A message that waits for the agent.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct QueuedMessage {
-    pub(crate) text: String,
-    /// The [`extra`](Message::extra) of the message.
-    pub(crate) extra: JsonObject,
-}
-
-impl From<String> for QueuedMessage {
-    fn from(text: String) -> Self {
-        Self {
-            text,
-            extra: JsonObject::new(),
-        }
-    }
-}
-
-impl QueuedMessage {
-    /// Returns the message for the model.
-    pub(crate) fn into_message(self) -> Message {
-        let mut message = Message::user(self.text);
-        message.extra = self.extra;
-        message
-    }
-}
-
 #[derive(Debug, Default)]
 struct QueuedMessages {
-    steering: VecDeque<QueuedMessage>,
-    follow_up: VecDeque<QueuedMessage>,
+    steering: VecDeque<Prompt>,
+    follow_up: VecDeque<Prompt>,
 }
 
 impl QueuedMessages {
-    fn queue_mut(&mut self, kind: QueueKind) -> &mut VecDeque<QueuedMessage> {
+    fn queue_mut(&mut self, kind: QueueKind) -> &mut VecDeque<Prompt> {
         if kind == QueueKind::Steering {
             &mut self.steering
         } else {
@@ -71,7 +46,7 @@ impl InputQueues {
     fn change<T>(
         &self,
         kind: QueueKind,
-        change: impl FnOnce(&mut VecDeque<QueuedMessage>) -> T,
+        change: impl FnOnce(&mut VecDeque<Prompt>) -> T,
     ) -> (T, Vec<String>) {
         let mut waiting = self.0.lock();
         let queue = waiting.queue_mut(kind);
@@ -85,7 +60,7 @@ impl InputQueues {
     pub(crate) async fn add(
         &self,
         kind: QueueKind,
-        message: QueuedMessage,
+        message: Prompt,
         hooks: &Hooks,
     ) -> Result<(), QueueFull> {
         let text = message.text.clone();
@@ -122,17 +97,25 @@ impl InputQueues {
         !waiting.steering.is_empty()
     }
 
-    /// Takes all steering messages.
-    pub(crate) async fn take_steering(&self, hooks: &Hooks) -> Vec<QueuedMessage> {
+    /// Takes the steering messages that `is_wanted` selects by their `extra`.
+    pub(crate) async fn take_steering(
+        &self,
+        is_wanted: impl Fn(&JsonObject) -> bool,
+        hooks: &Hooks,
+    ) -> Vec<Prompt> {
         let (taken, messages) = self.change(QueueKind::Steering, |queue| {
-            queue.drain(..).collect::<Vec<_>>()
+            let (taken, kept): (VecDeque<_>, _) = std::mem::take(queue)
+                .into_iter()
+                .partition(|message| is_wanted(&message.extra));
+            *queue = kept;
+            Vec::from(taken)
         });
         announce_removal(QueueKind::Steering, taken.is_empty(), messages, hooks).await;
         taken
     }
 
     /// Takes the oldest follow-up.
-    pub(crate) async fn take_follow_up(&self, hooks: &Hooks) -> Option<QueuedMessage> {
+    pub(crate) async fn take_follow_up(&self, hooks: &Hooks) -> Option<Prompt> {
         let (taken, messages) = self.change(QueueKind::FollowUp, VecDeque::pop_front);
         announce_removal(QueueKind::FollowUp, taken.is_none(), messages, hooks).await;
         taken

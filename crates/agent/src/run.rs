@@ -290,7 +290,7 @@ impl<'a> Run<'a> {
             return Ok(false);
         }
         let queues = self.agent.state.queues.clone();
-        let messages = queues.take_steering(&self.hooks).await;
+        let messages = queues.take_steering(|_| true, &self.hooks).await;
         if messages.is_empty() {
             return Ok(false);
         }

@@ -1,7 +1,7 @@
 //! The input and the result of a run: [`Prompt`] and [`RunReport`].
 
 use tenterhook_protocol::event::InputSource;
-use tenterhook_protocol::{Image, JsonObject, Usage};
+use tenterhook_protocol::{Image, JsonObject, Message, Usage};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +63,15 @@ pub struct Prompt {
     pub source: InputSource,
     /// The [`extra`](tenterhook_protocol::Message::extra) of its message.
     pub extra: JsonObject,
+}
+
+impl Prompt {
+    /// Returns the message for the model.
+    pub(crate) fn into_message(self) -> Message {
+        let mut message = Message::user(self.text).with_images(self.images);
+        message.extra = self.extra;
+        message
+    }
 }
 
 impl From<&str> for Prompt {

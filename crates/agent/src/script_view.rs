@@ -26,7 +26,6 @@ use crate::frontend::Frontend;
 use crate::handle::AgentHandle;
 use crate::identity::AgentIdentity;
 use crate::model_calls::ModelCalls;
-use crate::queue::QueuedMessage;
 use crate::run_report::Prompt;
 use crate::selection::SelectionChange;
 use crate::session_name::one_line;
@@ -265,9 +264,10 @@ impl AgentView {
 
     async fn send(&self, host: &ScriptHost, params: &Value) -> Result<Value, Refusal> {
         let sent: SendParams = read(params)?;
-        let message = QueuedMessage {
-            text: text_of(&sent.content),
+        let message = Prompt {
+            source: InputSource::Extension,
             extra: sent.extra(),
+            ..Prompt::from(text_of(&sent.content))
         };
         if let Some(CustomParams {
             custom_type,
@@ -281,23 +281,18 @@ impl AgentView {
                 lines,
             });
         }
-        let source = InputSource::Extension;
         let reads_queues = self.is_working() && !self.state.is_run_over();
         if sent.trigger && !reads_queues {
-            host.queue_prompt(Prompt {
-                source,
-                extra: message.extra,
-                ..Prompt::from(message.text)
-            })?;
+            host.queue_prompt(message)?;
         } else if reads_queues || sent.deliver_as == "nextTurn" {
             let queue = if sent.deliver_as == "followUp" {
                 QueueKind::FollowUp
             } else {
                 QueueKind::Steering
             };
-            let submitted = self.handle.submit_message(message, source, queue).await;
+            let submitted = self.handle.submit_prompt(message, queue).await;
             submitted.map_err(|full| Refusal::Failed(full.to_string()))?;
-        } else if let Ok(message) = self.handle.judge(message, source).await {
+        } else if let Ok(message) = self.handle.judge(message).await {
             self.add_message(message.into_message()).await;
         }
         Ok(json!({}))

@@ -132,8 +132,9 @@ impl Command {
 
     /// Removes inherited variables. A variable that is set with [`Command::env`] stays set.
     #[must_use]
-    pub fn without_env(self, keys: &[&str]) -> Self {
-        self.edit(|inner| inner.removed.extend(keys.iter().map(OsString::from)))
+    pub fn without_env(self, keys: &[impl AsRef<OsStr>]) -> Self {
+        let keys = keys.iter().map(|key| key.as_ref().to_owned());
+        self.edit(|inner| inner.removed.extend(keys))
     }
 
     /// Makes runs use these slots instead of [`Slots::shared`].

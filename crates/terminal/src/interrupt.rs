@@ -51,6 +51,8 @@ struct InterruptState {
     is_ending: bool,
     /// Whether a conversation continues after an interrupted run.
     outlives: bool,
+    /// Cancelled by the signal after the first one, if the program needs time to end.
+    hurry: Option<CancellationToken>,
 }
 
 /// What a signal requests.
@@ -91,7 +93,10 @@ impl Interrupts {
         let ends_more =
             state.outlives && request == InterruptRequest::Interrupt && !state.is_ending;
         if state.current.is_cancelled() && !ends_more {
-            self.give_up.cancel();
+            match &state.hurry {
+                Some(hurry) if !hurry.is_cancelled() => hurry.cancel(),
+                _ => self.give_up.cancel(),
+            }
         }
         let ends = state.current.is_cancelled();
         state.is_ending |= request == InterruptRequest::End || ends;
@@ -102,6 +107,13 @@ impl Interrupts {
     /// Returns the counter of Ctrl-Cs that the terminal may have shown.
     pub fn echoes(&self) -> Echoes {
         self.echoes.clone()
+    }
+
+    /// Declares that the program needs time to end. Returns the token that a second signal cancels; a third signal then
+    /// stops the program at once.
+    pub fn hurry(&self) -> CancellationToken {
+        let mut state = self.state();
+        state.hurry.get_or_insert_default().clone()
     }
 
     /// Does the same as Ctrl-C, for a terminal that sends Ctrl-C as a key.
@@ -281,6 +293,18 @@ mod tests {
         interrupts.handle_signal(InterruptRequest::Interrupt);
         assert!(!interrupts.give_up.is_cancelled());
         interrupts.handle_signal(InterruptRequest::Interrupt);
+        assert!(interrupts.give_up.is_cancelled());
+    }
+
+    #[test]
+    fn a_program_that_needs_time_to_end_hurries_on_the_second_signal() {
+        let interrupts = interrupts();
+        let hurry = interrupts.hurry();
+        interrupts.handle_signal(InterruptRequest::End);
+        assert!(!hurry.is_cancelled());
+        interrupts.handle_signal(InterruptRequest::End);
+        assert!(hurry.is_cancelled() && !interrupts.give_up.is_cancelled());
+        interrupts.handle_signal(InterruptRequest::End);
         assert!(interrupts.give_up.is_cancelled());
     }
 

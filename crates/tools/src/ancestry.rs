@@ -1,10 +1,10 @@
-//! Detects whether a program that Tenterhook runs, such as the shell of its agent, started this process.
+//! Detects whether a program that Tenterhook runs, such as the shell of its agent, started this process or another one.
 //!
 //! There are three signs:
 //!
 //! - The agent's shell tool has set an environment variable.
-//! - An ancestor of this process is Tenterhook.
-//! - This process has no terminal, and no ancestor is older than a running Tenterhook. This finds programs that cut
+//! - An ancestor of the process is Tenterhook.
+//! - The process has no terminal, and no ancestor is older than a running Tenterhook. This finds programs that cut
 //!   themselves off from their ancestors (`setsid`, a double fork).
 //!
 //! The last two work on Linux only. None of them stops a program that tries to hide, because any program of the user
@@ -29,13 +29,40 @@ pub fn has_tenterhook_ancestor() -> bool {
     let Some(own) = Process::read("self") else {
         return false;
     };
+    is_below_tenterhook(&own)
+}
+
+/// Returns whether a program that Tenterhook runs started another process, such as the other end of a socket. The
+/// program of this process counts as Tenterhook.
+///
+/// On Linux, a process that cannot be looked at, for example because it has ended, counts as one that Tenterhook runs.
+/// On other systems the answer is `false`.
+pub fn is_run_by_tenterhook(process: u32) -> bool {
+    if !cfg!(target_os = "linux") {
+        return false;
+    }
+    let Some(other) = Process::read(&process.to_string()) else {
+        return true;
+    };
+    has_agent_variable(process) || is_below_tenterhook(&other)
+}
+
+/// Returns whether a process was started with the variable that the agent's shell tool sets.
+fn has_agent_variable(process: u32) -> bool {
+    let prefix = format!("{AGENT_VARIABLE}=");
+    let has_prefix = |variable: &[u8]| variable.starts_with(prefix.as_bytes());
+    fs::read(format!("/proc/{process}/environ"))
+        .is_ok_and(|all| all.split(|byte| *byte == 0).any(has_prefix))
+}
+
+fn is_below_tenterhook(process: &Process) -> bool {
     let program = TenterhookProgram::own();
-    let above = std::iter::successors(own.parent(), Process::parent);
+    let above = std::iter::successors(process.parent(), Process::parent);
     let ancestors: Vec<Process> = above.take(MAX_ANCESTORS).collect();
     ancestors
         .iter()
-        .any(|process| program.is_run_by(process.id))
-        || is_cut_off(&own, &ancestors, &program)
+        .any(|ancestor| program.is_run_by(ancestor.id))
+        || is_cut_off(process, &ancestors, &program)
 }
 
 /// Returns whether a running Tenterhook may have started a process that then cut itself off.
@@ -131,6 +158,19 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_child_of_this_program_is_run_by_tenterhook_and_so_is_one_that_has_ended() {
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(is_run_by_tenterhook(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(is_run_by_tenterhook(child.id()));
+    }
 
     #[test]
     fn a_process_is_read_whatever_its_name_is() {

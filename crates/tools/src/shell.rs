@@ -38,8 +38,19 @@ const CAPTURE: Capture = Capture {
 
 /// Runs a command line in the session's directory. Background processes that it starts keep running, but end with this
 /// program.
-#[derive(Debug, Clone, Copy)]
-pub struct ShellTool;
+///
+/// The command inherits the environment of this program, without the variables that [`hiding`](Self::hiding) names.
+#[derive(Debug, Clone, Default)]
+pub struct ShellTool {
+    hidden: Vec<String>,
+}
+
+impl ShellTool {
+    /// Creates the tool, with variables that its commands do not inherit, for example because they contain secrets.
+    pub fn hiding(variables: Vec<String>) -> Self {
+        Self { hidden: variables }
+    }
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +113,7 @@ impl TypedTool for ShellTool {
         };
         let command = Command::new(program)
             .working_dir(dir)
+            .without_env(&self.hidden)
             .env(AGENT_VARIABLE, "1");
         let finished = run(&command, &limits, &context).await;
         finished
@@ -178,7 +190,7 @@ mod tests {
 
     async fn shell(input: Value) -> (String, bool) {
         let dir = tempdir().unwrap();
-        let result = run(&ShellTool, dir.path(), input).await.unwrap();
+        let result = run(&ShellTool::default(), dir.path(), input).await.unwrap();
         (result.joined_text(), result.is_error)
     }
 
@@ -213,7 +225,7 @@ mod tests {
         let dir = tempdir().unwrap();
         std::fs::create_dir(dir.path().join("inner")).unwrap();
         let result = run(
-            &ShellTool,
+            &ShellTool::default(),
             dir.path(),
             json!({"cmd": "pwd -P", "cwd": "inner"}),
         )
@@ -221,9 +233,13 @@ mod tests {
         .unwrap();
         let expected = dir.path().canonicalize().unwrap().join("inner");
         assert_eq!(result.joined_text().trim(), expected.to_str().unwrap());
-        let error = run(&ShellTool, dir.path(), json!({"cmd": "pwd", "cwd": "none"}))
-            .await
-            .unwrap_err();
+        let error = run(
+            &ShellTool::default(),
+            dir.path(),
+            json!({"cmd": "pwd", "cwd": "none"}),
+        )
+        .await
+        .unwrap_err();
         assert!(error.contains("none"), "{error}");
     }
 
@@ -236,7 +252,9 @@ mod tests {
             (json!({"cmd": "ls", "timeout": 3601}), "over 3600"),
             (json!({"cmd": "ls", "timeout": "soon"}), "expected u64"),
         ] {
-            let error = run(&ShellTool, dir.path(), input).await.unwrap_err();
+            let error = run(&ShellTool::default(), dir.path(), input)
+                .await
+                .unwrap_err();
             assert!(error.contains(problem), "{error}");
         }
     }

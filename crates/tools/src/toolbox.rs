@@ -30,8 +30,13 @@ impl Toolbox {
 
     /// Creates a toolbox with the tools for files and commands.
     pub fn standard() -> Self {
+        Self::standard_with(ShellTool::default())
+    }
+
+    /// Creates a toolbox with the tools for files and this tool for commands.
+    pub fn standard_with(shell: ShellTool) -> Self {
         Self::empty()
-            .with(ShellTool)
+            .with(shell)
             .with(ReadFile)
             .with(WriteFile)
             .with(EditFile)
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn an_unknown_argument_is_answered_with_the_known_ones() {
         let input = json!({"cmd": "ls", "dir": "/"});
-        let error = ShellTool
+        let error = ShellTool::default()
             .check(input.as_object().unwrap())
             .unwrap_err()
             .to_string();
@@ -119,7 +124,10 @@ mod tests {
             error,
             "invalid arguments for `shell`: unknown field `dir`, expected one of `cmd`, `cwd`, `timeout`"
         );
-        let missing = ShellTool.check(&JsonObject::new()).unwrap_err().to_string();
+        let missing = ShellTool::default()
+            .check(&JsonObject::new())
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             missing,
             "invalid arguments for `shell`: missing field `cmd`"

@@ -39,11 +39,14 @@ impl Run<'_> {
         let message = self.hooks.finish_message(Message::assistant(text)).await;
         self.agent.session.push(message.clone());
         self.hooks.frontend().message(agent, &message);
+        self.hooks.frontend().deliver(agent, &message).await;
         let spoken = self.finish_speaking(message.content).await;
         Some(spoken.map(|(_, next)| next))
     }
 
     pub(super) async fn turn(&mut self) -> AfterTurn {
+        let frontend = self.hooks.frontend();
+        frontend.turn_starting(&self.agent.identity.name).await;
         self.selected = self.agent.state.selected();
         if self.agent.identity.subagent().is_none() {
             self.agent.record_selection();
@@ -244,9 +247,9 @@ impl Run<'_> {
         }
         let message = self.hooks.finish_message(message).await;
         self.agent.session.push(message.clone());
-        self.hooks
-            .frontend()
-            .message(&self.agent.identity.name, &message);
+        let (frontend, agent) = (self.hooks.frontend(), &self.agent.identity.name);
+        frontend.message(agent, &message);
+        frontend.deliver(agent, &message).await;
         message
     }
 

@@ -204,6 +204,7 @@ impl CallHost<'_> {
                 UserAnswer::AllowForSession
             }
             Approval::Deny { reason } => UserAnswer::Deny { reason },
+            Approval::Unavailable => UserAnswer::Unavailable,
         }
     }
 

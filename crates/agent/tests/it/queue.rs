@@ -2,9 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tenterhook_agent::{AgentConfig, AgentHandle, CancellationToken, Permissions, RunEnd};
-use tenterhook_engine::Effect;
-use tenterhook_engine::event::{PostToolUse, UserFollowupSubmit, UserSteeringSubmit};
+use serde_json::json;
+use tenterhook_agent::{
+    AgentConfig, AgentHandle, CancellationToken, Permissions, Prompt, RunEnd, SubmitOutcome,
+};
+use tenterhook_engine::event::{
+    InputSource, PostToolUse, QueueKind, UserFollowupSubmit, UserSteeringSubmit,
+};
+use tenterhook_engine::{Effect, Image};
 
 use crate::stage::Stage;
 
@@ -106,6 +111,39 @@ async fn a_queue_has_an_end() {
     );
     assert_eq!(handle.waiting(), 128);
     assert_eq!(stage.field("queue_update", "queue").len(), 128);
+}
+
+#[tokio::test]
+async fn a_message_that_was_not_heard_can_be_withdrawn() {
+    let stage = Stage::empty();
+    let mut agent = stage
+        .config("turns: [{text: done}]")
+        .build(stage.engine.clone())
+        .unwrap();
+    let handle = agent.handle();
+    let image = Image::new("image/png", "aGk=");
+    for number in 1..=2 {
+        let prompt = Prompt {
+            images: vec![image.clone()],
+            source: InputSource::Channel,
+            extra: [("inbox_id".to_owned(), json!(number))]
+                .into_iter()
+                .collect(),
+            ..Prompt::from("look")
+        };
+        let queued = handle.submit_prompt(prompt, QueueKind::Steering).await;
+        assert_eq!(queued, Ok(SubmitOutcome::Queued));
+    }
+    let withdrawn = handle.withdraw(|extra| extra["inbox_id"] == 1).await;
+    assert_eq!(withdrawn.len(), 1);
+    assert_eq!(withdrawn[0].text, "look");
+    assert_eq!(handle.waiting(), 1);
+    agent.prompt("go", &CancellationToken::new()).await;
+    assert_eq!(texts(&agent), ["go", "look", "done"]);
+    let messages = agent.session().messages();
+    assert_eq!(messages[1].images, [image]);
+    let sources = stage.field("user_input", "source");
+    assert_eq!(sources, ["channel", "channel", "interactive"]);
 }
 
 #[tokio::test]

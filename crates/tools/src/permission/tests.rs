@@ -57,13 +57,16 @@ fn deny_beats_ask_beats_allow_in_any_order() {
         .allow(rule("shell"))
         .ask(rule("shell(cmd=git *)"))
         .deny(rule("shell(cmd=git push*)"));
-    assert_eq!(judge(&all, &ShellTool, json!({"cmd": "ls"})), Ruling::Allow);
     assert_eq!(
-        judge(&all, &ShellTool, json!({"cmd": "git log"})),
+        judge(&all, &ShellTool::default(), json!({"cmd": "ls"})),
+        Ruling::Allow
+    );
+    assert_eq!(
+        judge(&all, &ShellTool::default(), json!({"cmd": "git log"})),
         Ruling::Ask("shell(cmd=git *)".into())
     );
     assert_eq!(
-        judge(&all, &ShellTool, json!({"cmd": "git push"})),
+        judge(&all, &ShellTool::default(), json!({"cmd": "git push"})),
         Ruling::Deny("shell(cmd=git push*)".into())
     );
 }
@@ -80,7 +83,7 @@ fn without_a_rule_only_harmless_tools_run() {
         Ruling::Harmless
     );
     assert_eq!(
-        judge(&none, &ShellTool, json!({"cmd": "ls"})),
+        judge(&none, &ShellTool::default(), json!({"cmd": "ls"})),
         Ruling::Unruled
     );
 }
@@ -89,7 +92,7 @@ fn without_a_rule_only_harmless_tools_run() {
 fn a_command_that_does_more_never_matches_an_allowing_pattern() {
     let git = Permissions::new().allow(rule("shell(cmd=git *)"));
     assert_eq!(
-        judge(&git, &ShellTool, json!({"cmd": "git status -s"})),
+        judge(&git, &ShellTool::default(), json!({"cmd": "git status -s"})),
         Ruling::Allow
     );
     for cmd in [
@@ -106,14 +109,14 @@ fn a_command_that_does_more_never_matches_an_allowing_pattern() {
         "git log \\\nrm",
     ] {
         assert_eq!(
-            judge(&git, &ShellTool, json!({"cmd": cmd})),
+            judge(&git, &ShellTool::default(), json!({"cmd": cmd})),
             Ruling::Unruled,
             "{cmd}"
         );
     }
     let whole = Permissions::new().allow(rule("shell"));
     assert_eq!(
-        judge(&whole, &ShellTool, json!({"cmd": "a; b"})),
+        judge(&whole, &ShellTool::default(), json!({"cmd": "a; b"})),
         Ruling::Allow
     );
 }
@@ -139,7 +142,7 @@ fn a_wildcard_never_stands_for_a_command_that_another_one_runs() {
         ("xargs *", "xargs ./evil"),
     ] {
         let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
-        let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+        let ruling = judge(&rules, &ShellTool::default(), json!({"cmd": cmd}));
         assert_eq!(ruling, Ruling::Unruled, "{allowed}: {cmd}");
     }
     for (allowed, cmd) in [
@@ -152,7 +155,7 @@ fn a_wildcard_never_stands_for_a_command_that_another_one_runs() {
         ("find *", "find . -name x"),
     ] {
         let rules = Permissions::new().allow(rule(&format!("shell(cmd={allowed})")));
-        let ruling = judge(&rules, &ShellTool, json!({"cmd": cmd}));
+        let ruling = judge(&rules, &ShellTool::default(), json!({"cmd": cmd}));
         assert_eq!(ruling, Ruling::Allow, "{allowed}: {cmd}");
     }
 }
@@ -175,12 +178,12 @@ fn a_denying_pattern_finds_its_command_behind_any_wrapper() {
         "find . -exec timeout 5 sh -c 'sudo x' +",
         &format!("{deep}ls"),
     ] {
-        let ruling = judge(&no_sudo, &ShellTool, json!({"cmd": cmd}));
+        let ruling = judge(&no_sudo, &ShellTool::default(), json!({"cmd": cmd}));
         assert_eq!(ruling, Ruling::Deny("shell(cmd=sudo *)".into()), "{cmd}");
     }
     let ruling = judge(
         &no_sudo,
-        &ShellTool,
+        &ShellTool::default(),
         json!({"cmd": "timeout 5 echo sudo x"}),
     );
     assert_eq!(ruling, Ruling::Allow);
@@ -201,13 +204,13 @@ fn a_denying_pattern_finds_its_command_among_others() {
         "ls | rm a",
     ] {
         assert_eq!(
-            judge(&no_rm, &ShellTool, json!({"cmd": cmd})),
+            judge(&no_rm, &ShellTool::default(), json!({"cmd": cmd})),
             Ruling::Deny("shell(cmd=rm *)".into()),
             "{cmd}"
         );
     }
     assert_eq!(
-        judge(&no_rm, &ShellTool, json!({"cmd": "echo rm a"})),
+        judge(&no_rm, &ShellTool::default(), json!({"cmd": "echo rm a"})),
         Ruling::Allow
     );
 }
@@ -246,10 +249,17 @@ fn a_grant_covers_the_same_command_or_the_same_tool_but_no_deny_rule() {
         .ask(rule("shell"))
         .deny(rule("write_file(path=secret*)"));
     let ls = json!({"cmd": "ls"});
-    permissions.grant(&ShellTool, ls.as_object().unwrap(), Reach::SameInput);
-    assert_eq!(judge(&permissions, &ShellTool, ls), Ruling::Granted);
+    permissions.grant(
+        &ShellTool::default(),
+        ls.as_object().unwrap(),
+        Reach::SameInput,
+    );
     assert_eq!(
-        judge(&permissions, &ShellTool, json!({"cmd": "ls /"})),
+        judge(&permissions, &ShellTool::default(), ls),
+        Ruling::Granted
+    );
+    assert_eq!(
+        judge(&permissions, &ShellTool::default(), json!({"cmd": "ls /"})),
         Ruling::Ask("shell".into())
     );
     permissions.grant(
@@ -330,12 +340,12 @@ fn a_command_in_other_clothes_is_denied_and_asked_about_all_the_same() {
     ] {
         let input = || json!({"cmd": cmd});
         assert_eq!(
-            judge(&denied, &ShellTool, input()),
+            judge(&denied, &ShellTool::default(), input()),
             Ruling::Deny("shell(cmd=rm *)".into()),
             "{cmd}"
         );
         assert_eq!(
-            judge(&asked, &ShellTool, input()),
+            judge(&asked, &ShellTool::default(), input()),
             Ruling::Ask("shell(cmd=rm *)".into()),
             "{cmd}"
         );
@@ -356,13 +366,13 @@ fn a_directory_that_is_left_out_is_the_sessions() {
         Ruling::Harmless
     );
     assert_eq!(
-        judge(&rules, &ShellTool, json!({"cmd": "ls"})),
+        judge(&rules, &ShellTool::default(), json!({"cmd": "ls"})),
         Ruling::Deny("shell(cwd=.)".into())
     );
     assert_eq!(
         judge(
             &rules,
-            &ShellTool,
+            &ShellTool::default(),
             json!({"cmd": "ls", "cwd": "/work/a/.."})
         ),
         Ruling::Deny("shell(cwd=.)".into())
@@ -375,13 +385,17 @@ fn the_directory_of_a_command_is_a_path() {
         .allow(rule("shell(cwd=src/*)"))
         .deny(rule("shell(cwd=secret*)"));
     assert_eq!(
-        judge(&rules, &ShellTool, json!({"cmd": "ls", "cwd": "src/(a)"})),
+        judge(
+            &rules,
+            &ShellTool::default(),
+            json!({"cmd": "ls", "cwd": "src/(a)"})
+        ),
         Ruling::Allow
     );
     assert_eq!(
         judge(
             &rules,
-            &ShellTool,
+            &ShellTool::default(),
             json!({"cmd": "ls", "cwd": "src/../../a"})
         ),
         Ruling::Unruled
@@ -389,7 +403,7 @@ fn the_directory_of_a_command_is_a_path() {
     assert_eq!(
         judge(
             &rules,
-            &ShellTool,
+            &ShellTool::default(),
             json!({"cmd": "ls", "cwd": "src/../secret"})
         ),
         Ruling::Deny("shell(cwd=secret*)".into())

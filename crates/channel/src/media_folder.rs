@@ -1,0 +1,511 @@
+//! The gateway's copies of files that people, hooks and tools send.
+//!
+//! A copy belongs to one chat. Its id is its only name on the disk, so that no sender chooses a path.
+
+mod part_content;
+mod sniff;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tenterhook_protocol::event::MessagePart;
+use thiserror::Error;
+use uuid::Uuid;
+
+pub use self::sniff::kind_of_bytes;
+
+use self::part_content::{Content, Sources};
+use self::sniff::sniff;
+use crate::chat::ChatRef;
+use crate::frame::Media;
+use crate::labels::clean_label;
+use crate::message::MediaKind;
+use crate::outlet::SavedMedia;
+use crate::private_folder;
+
+/// The folder in the state folder with the files that people sent.
+pub const MEDIA_FOLDER: &str = "media";
+
+/// The maximum size of a file in bytes.
+pub const MAX_MEDIA: usize = 20 * 1024 * 1024;
+
+/// How long an incomplete copy is left alone, because it may still be written.
+const MAX_WRITING: Duration = Duration::from_hours(1);
+
+/// What is next to each copy: all that is known about it.
+const RECORD: &str = "meta";
+
+/// Why there is no copy of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MediaError {
+    /// The file is too large.
+    #[error("the file has {size} bytes; the limit is {limit}")]
+    TooLarge {
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The folder is full.
+    #[error("there is no room for more files; try again later")]
+    Full,
+    /// The folder cannot be used.
+    #[error("cannot use the media folder: {cause}")]
+    Io {
+        /// What happened.
+        cause: String,
+    },
+}
+
+impl From<io::Error> for MediaError {
+    fn from(error: io::Error) -> Self {
+        Self::Io {
+            cause: error.to_string(),
+        }
+    }
+}
+
+/// The folder with the copies. Clones use the same folder.
+#[derive(Debug, Clone)]
+pub struct MediaFolder(Arc<Folder>);
+
+impl MediaFolder {
+    /// Opens the folder, or creates it. Only its owner can read it. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be created or read.
+    pub fn open(folder: &Path) -> Result<Self, MediaError> {
+        Self::open_with(folder, None, Limits::default())
+    }
+
+    /// Opens the folder `media` of the gateway's state, or creates it. Other files of the state are never copied, so that
+    /// no part sends the store. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be created or read.
+    pub fn open_in_state(state: &Path) -> Result<Self, MediaError> {
+        Self::open_with(&state.join(MEDIA_FOLDER), Some(state), Limits::default())
+    }
+
+    fn open_with(folder: &Path, state: Option<&Path>, limits: Limits) -> Result<Self, MediaError> {
+        private_folder::create(folder)?;
+        let path = fs::canonicalize(folder)?;
+        let copies = list(&path)?;
+        let used = copies.values().map(|copy| copy.size).sum();
+        Ok(Self(Arc::new(Folder {
+            path,
+            state: state.map(fs::canonicalize).transpose()?,
+            limits,
+            used: Mutex::new(used),
+        })))
+    }
+
+    /// Keeps a copy of a file for a chat.
+    ///
+    /// The media type is read from the bytes. A file whose bytes are not of the kind that was said becomes a
+    /// [`MediaKind::File`]. `name` is shown and never used as a path.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is larger than [`MAX_MEDIA`], or if there is no room. Then nothing is left of it.
+    pub async fn save(
+        &self,
+        bytes: Vec<u8>,
+        kind: MediaKind,
+        name: Option<String>,
+        owner: &ChatRef,
+    ) -> Result<SavedMedia, MediaError> {
+        let owner = owner.clone();
+        self.blocking(move |folder| folder.save(&bytes, kind, name.as_deref(), owner))
+            .await?
+    }
+
+    /// Returns the copy with an id, if it belongs to a chat.
+    pub async fn find(&self, id: &str, chat: &ChatRef) -> Option<SavedMedia> {
+        let chat = chat.clone();
+        self.find_owned(id, move |owner| *owner == chat).await
+    }
+
+    /// Returns the copy with an id, if `is_owner` is true for the chat that it belongs to.
+    pub async fn find_owned(
+        &self,
+        id: &str,
+        is_owner: impl Fn(&ChatRef) -> bool + Send + 'static,
+    ) -> Option<SavedMedia> {
+        let id = id.to_owned();
+        let found = self
+            .blocking(move |folder| folder.find(&id, is_owner))
+            .await;
+        found.ok().flatten()
+    }
+
+    /// Removes the copy with an id, if it belongs to a chat. Call it only for a copy that nothing refers to.
+    pub async fn discard(&self, id: &str, chat: &ChatRef) {
+        let (id, chat) = (id.to_owned(), chat.clone());
+        // A copy that stays is removed when it is old.
+        self.blocking(move |folder| folder.discard(&id, &chat))
+            .await
+            .ok();
+    }
+
+    /// Keeps a copy of a part that a hook or a tool added. Its `data` is base64, or the absolute path of a regular file
+    /// that is in one of the `allowed` folders after all links are followed. It can also be a copy of the same chat.
+    ///
+    /// # Errors
+    ///
+    /// Describes the part and what is wrong with it.
+    pub async fn import_part(
+        &self,
+        part: &MessagePart,
+        allowed: &[PathBuf],
+        owner: &ChatRef,
+    ) -> Result<SavedMedia, String> {
+        let kind = match part.kind.as_str() {
+            "audio" => MediaKind::Audio,
+            "image" => MediaKind::Image,
+            "file" => MediaKind::File,
+            other => {
+                let kind = clean_label(other);
+                return Err(format!(
+                    "the part `{kind}` cannot be sent; expected audio, image or file"
+                ));
+            }
+        };
+        let name = part.metadata.get("name").and_then(|name| name.as_str());
+        let name = name.map(str::to_owned);
+        let described = match &name {
+            Some(name) => format!("the {} part `{}`", kind.word(), clean_label(name)),
+            None => format!("the {} part", kind.word()),
+        };
+        let Some(data) = part.data.clone() else {
+            return Err(format!(
+                "{described} has no data; expected base64 or the absolute path of a file"
+            ));
+        };
+        let (allowed, owner) = (allowed.to_vec(), owner.clone());
+        let imported =
+            self.blocking(move |folder| folder.import(&data, &allowed, kind, name, owner));
+        match imported.await {
+            Ok(imported) => imported.map_err(|error| format!("{described} {error}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Removes copies that are too old, and the oldest ones if the folder is more than three quarters full, unless
+    /// `is_in_use` says that someone needs the id. Returns how many were removed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be read.
+    pub async fn sweep(
+        &self,
+        is_in_use: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<usize, MediaError> {
+        let copies = self.blocking(|folder| list(&folder.path)).await??;
+        let limits = self.0.limits;
+        let now = SystemTime::now();
+        let mut total: u64 = copies.values().map(|copy| copy.size).sum();
+        let mut oldest_first: Vec<(String, Copy)> = copies.into_iter().collect();
+        oldest_first.sort_by_key(|(_, copy)| copy.changed);
+        let mut removed = Vec::new();
+        for (id, copy) in oldest_first {
+            let age = now.duration_since(copy.changed).unwrap_or_default();
+            let max_age = if copy.is_complete() {
+                limits.age
+            } else {
+                MAX_WRITING
+            };
+            let is_over = total > limits.folder / 4 * 3 && copy.is_complete();
+            if (age > max_age || is_over) && !is_in_use(&id) {
+                total = total.saturating_sub(copy.size);
+                removed.push(copy);
+            }
+        }
+        let count = removed.len();
+        self.blocking(move |folder| folder.remove(&removed)).await?;
+        Ok(count)
+    }
+
+    /// Runs work on a thread for work that blocks.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Folder) -> T + Send + 'static,
+    ) -> Result<T, MediaError> {
+        let folder = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || work(&folder))
+            .await
+            .map_err(|error| io::Error::other(error).into())
+    }
+}
+
+/// How much is kept, and how long.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// The maximum size of a file in bytes.
+    file: u64,
+    /// The maximum size of all files in bytes.
+    folder: u64,
+    /// How long a file is kept.
+    age: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            file: MAX_MEDIA as u64,
+            folder: 1024 * 1024 * 1024,
+            age: Duration::from_hours(7 * 24),
+        }
+    }
+}
+
+/// What is stored next to a copy.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    media: Media,
+    owner: ChatRef,
+    extension: String,
+}
+
+#[derive(Debug)]
+struct Folder {
+    /// Without links.
+    path: PathBuf,
+    /// The folder of the gateway's state, without links.
+    state: Option<PathBuf>,
+    limits: Limits,
+    /// The size of all copies in bytes, including those that are being written.
+    used: Mutex<u64>,
+}
+
+impl Folder {
+    fn save(
+        &self,
+        bytes: &[u8],
+        kind: MediaKind,
+        name: Option<&str>,
+        owner: ChatRef,
+    ) -> Result<SavedMedia, MediaError> {
+        let size = bytes.len() as u64;
+        let limit = self.limits.file;
+        if size > limit {
+            return Err(MediaError::TooLarge { size, limit });
+        }
+        self.reserve(size)?;
+        let sniffed = sniff(bytes);
+        let kind = sniffed.kind(kind);
+        let id = Uuid::now_v7().to_string();
+        let path = self.place(&id, sniffed.extension);
+        let record = Record {
+            media: Media {
+                kind,
+                id: id.clone(),
+                media_type: sniffed.media_type.to_owned(),
+                name: shown_name(name, kind, sniffed.extension),
+                size,
+            },
+            owner,
+            extension: sniffed.extension.to_owned(),
+        };
+        // The record comes last: a copy without one is not found.
+        let written = write_whole(&path, bytes).and_then(|()| {
+            let record = serde_json::to_vec(&record)?;
+            write_whole(&self.place(&id, RECORD), &record)
+        });
+        if let Err(error) = written {
+            fs::remove_file(&path).ok();
+            self.release(size);
+            return Err(error.into());
+        }
+        Ok(SavedMedia {
+            media: record.media,
+            path,
+        })
+    }
+
+    fn find(&self, id: &str, is_owner: impl Fn(&ChatRef) -> bool) -> Option<SavedMedia> {
+        let id = checked_id(id)?;
+        let record = fs::read(self.place(id, RECORD)).ok()?;
+        let record: Record = serde_json::from_slice(&record).ok()?;
+        let path = self.place(id, &record.extension);
+        let is_ours = is_owner(&record.owner) && path.parent() == Some(self.path.as_path());
+        let is_there = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+        (is_ours && is_there).then_some(SavedMedia {
+            media: record.media,
+            path,
+        })
+    }
+
+    /// The error continues a sentence about the part.
+    fn import(
+        &self,
+        data: &str,
+        allowed: &[PathBuf],
+        kind: MediaKind,
+        name: Option<String>,
+        owner: ChatRef,
+    ) -> Result<SavedMedia, String> {
+        let sources = Sources {
+            media: &self.path,
+            state: self.state.as_deref(),
+            allowed,
+            limit: self.limits.file,
+        };
+        match sources.read(data)? {
+            Content::Bytes(bytes, file_name) => {
+                let name = name.or(file_name);
+                self.save(&bytes, kind, name.as_deref(), owner)
+                    .map_err(|error| format!("cannot be kept: {error}"))
+            }
+            Content::Kept(path) => {
+                let id = path.file_stem().and_then(|id| id.to_str());
+                let found = id.and_then(|id| self.find(id, |chat| *chat == owner));
+                found
+                    .filter(|found| found.path == path)
+                    .ok_or_else(|| "is not a file of this chat".to_owned())
+            }
+        }
+    }
+
+    /// Counts bytes before they are written.
+    fn reserve(&self, size: u64) -> Result<(), MediaError> {
+        let mut used = self.used.lock();
+        let total = used.saturating_add(size);
+        if total > self.limits.folder {
+            return Err(MediaError::Full);
+        }
+        *used = total;
+        Ok(())
+    }
+
+    fn release(&self, size: u64) {
+        let mut used = self.used.lock();
+        *used = used.saturating_sub(size);
+    }
+
+    fn discard(&self, id: &str, chat: &ChatRef) {
+        if let Some(found) = self.find(id, |owner| owner == chat) {
+            let copy = Copy {
+                files: vec![self.place(id, RECORD), found.path],
+                has_record: true,
+                has_content: true,
+                size: found.media.size,
+                changed: SystemTime::now(),
+            };
+            self.remove(&[copy]);
+        }
+    }
+
+    fn remove(&self, copies: &[Copy]) {
+        for copy in copies {
+            // A file that stays is tried again by the next sweep.
+            let is_gone = copy.files.iter().all(|file| fs::remove_file(file).is_ok());
+            if is_gone {
+                self.release(copy.size);
+            }
+        }
+    }
+
+    fn place(&self, id: &str, extension: &str) -> PathBuf {
+        self.path.join(format!("{id}.{extension}"))
+    }
+}
+
+/// Returns the id if it has the form that [`Folder::save`] gives to ids.
+fn checked_id(id: &str) -> Option<&str> {
+    let uuid = Uuid::try_parse(id).ok()?;
+    (uuid.to_string() == id).then_some(id)
+}
+
+/// Returns the name to show: the last part of the sender's name, or one that says what the file is.
+fn shown_name(name: Option<&str>, kind: MediaKind, extension: &str) -> String {
+    let last = name.and_then(|name| name.rsplit(['/', '\\']).next());
+    let label = clean_label(last.unwrap_or_default());
+    if label.is_empty() || label.chars().all(|c| c == '.') {
+        format!("{}.{extension}", kind.word())
+    } else {
+        label
+    }
+}
+
+/// Writes a file that no one sees before it is complete and on the disk.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = path.with_added_extension("part");
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&unfinished).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        fs::rename(&unfinished, path)
+    });
+    if written.is_err() {
+        fs::remove_file(&unfinished).ok();
+    }
+    written
+}
+
+/// The files of one copy.
+#[derive(Debug)]
+struct Copy {
+    /// The record comes first: without it, the rest is not found.
+    files: Vec<PathBuf>,
+    has_record: bool,
+    has_content: bool,
+    size: u64,
+    changed: SystemTime,
+}
+
+impl Copy {
+    fn is_complete(&self) -> bool {
+        self.has_record && self.has_content
+    }
+}
+
+/// Returns the copies in the folder by their ids. Files with other names are not ours.
+fn list(folder: &Path) -> io::Result<BTreeMap<String, Copy>> {
+    let mut copies: BTreeMap<String, Copy> = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let parts = name.to_str().and_then(|name| name.split_once('.'));
+        let Some((id, extension)) = parts.filter(|(id, _)| checked_id(id).is_some()) else {
+            continue;
+        };
+        // It may be gone by now.
+        let Ok(found) = entry.metadata() else {
+            continue;
+        };
+        let changed = found.modified()?;
+        let copy = copies.entry(id.to_owned()).or_insert_with(|| Copy {
+            files: Vec::new(),
+            has_record: false,
+            has_content: false,
+            size: 0,
+            changed,
+        });
+        copy.changed = copy.changed.max(changed);
+        if extension == RECORD {
+            copy.has_record = true;
+            copy.files.insert(0, entry.path());
+        } else {
+            copy.has_content |= !extension.ends_with("part");
+            copy.size += found.len();
+            copy.files.push(entry.path());
+        }
+    }
+    Ok(copies)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! What survives a crash: the inbox, the frames of chats, sessions, pairings and tokens. One file, one process.
+//!
+//! A change returns after it is durable. Changes that are made at the same time share one transaction, and so one wait
+//! for the disk. A transaction that fails, for example because the disk is full, fails for all changes in it; the next
+//! one is tried as if nothing had happened.
+
+mod changes;
+mod file;
+mod queries;
+mod record;
+mod tables;
+mod writer;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::ReadTransaction;
+use serde_json::Value;
+use tenterhook_protocol::SessionId;
+use tenterhook_protocol::event::SenderRole;
+
+pub use self::record::{
+    ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState, OutboxRecord,
+    OutboxState, Recorded, StoreError,
+};
+
+use self::file::StoreFile;
+use self::queries::Wanted;
+use self::tables::{Failure, Limits};
+use self::writer::Writer;
+use crate::chat::{ChannelId, ChatRef, SessionKey};
+use crate::frame::{ChatFrame, Frame};
+use crate::message::IncomingMessage;
+
+/// The store of a gateway. Clones use the same file.
+///
+/// If the future of a change is dropped, the change is made or not made, but never half. Dropping the last clone waits
+/// until the changes that were begun are durable.
+#[derive(Clone)]
+pub struct Store {
+    writer: Arc<Writer>,
+    file: Arc<StoreFile>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the store in a folder, or creates both. Only their owner can read them. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another process has opened it, if its files cannot be used, or if a newer version wrote them.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let limits = Limits::default();
+        Self::over(StoreFile::open(folder, limits)?, limits)
+    }
+
+    fn over(file: StoreFile, limits: Limits) -> Result<Self, StoreError> {
+        let file = Arc::new(file);
+        Ok(Self {
+            writer: Arc::new(Writer::start(Arc::clone(&file), limits)?),
+            file,
+        })
+    }
+
+    /// Records a message, unless it was recorded in the last 7 days. The last 200,000 messages are compared.
+    ///
+    /// Do not drop the future: a message can be durable before the caller learns its number, and is then processed only
+    /// after a restart.
+    pub async fn accept(
+        &self,
+        message: IncomingMessage,
+        role: SenderRole,
+        key: SessionKey,
+    ) -> Result<Recorded, StoreError> {
+        let change = move |tables: &mut tables::Tables<'_>| tables.accept(message, role, key);
+        self.writer.write(change).await
+    }
+
+    /// Returns whether a message was recorded in the last 7 days, so that [`accept`](Self::accept) would not record it.
+    pub async fn has_seen(&self, channel: &ChannelId, dedupe: &str) -> Result<bool, StoreError> {
+        let (channel, dedupe) = (channel.clone(), dedupe.to_owned());
+        self.read(move |snapshot| queries::has_seen(snapshot, &channel, &dedupe))
+            .await
+    }
+
+    /// Changes the state of messages. Messages that are settled are removed, and keep their state.
+    pub async fn settle(&self, ids: Vec<InboxId>, state: InboxState) -> Result<(), StoreError> {
+        let change = move |tables: &mut tables::Tables<'_>| tables.settle(&ids, &state);
+        self.writer.write(change).await
+    }
+
+    /// Returns all messages that are not settled, the oldest first.
+    pub async fn unsettled(&self) -> Result<Vec<InboxRecord>, StoreError> {
+        self.read(queries::unsettled).await
+    }
+
+    /// Stores durable frames, numbers them, and settles messages, in one transaction. The newest 1,000 frames of a chat
+    /// are kept, and all that have not left.
+    ///
+    /// # Errors
+    ///
+    /// Fails also if one of the frames is not durable. Then nothing was stored, unless the disk failed so that the file
+    /// could not even be opened again: frames that reached it are then sent after a restart.
+    pub async fn append(
+        &self,
+        chat: &ChatRef,
+        frames: Vec<Frame>,
+        settled: (Vec<InboxId>, InboxState),
+    ) -> Result<Vec<ChatFrame>, StoreError> {
+        self.store_frames(chat, frames, settled, true).await
+    }
+
+    /// Like [`append`](Self::append), for a channel whose clients read the stored frames themselves: nothing waits to
+    /// be sent.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`append`](Self::append).
+    pub async fn append_shown(
+        &self,
+        chat: &ChatRef,
+        frames: Vec<Frame>,
+        settled: (Vec<InboxId>, InboxState),
+    ) -> Result<Vec<ChatFrame>, StoreError> {
+        self.store_frames(chat, frames, settled, false).await
+    }
+
+    async fn store_frames(
+        &self,
+        chat: &ChatRef,
+        frames: Vec<Frame>,
+        settled: (Vec<InboxId>, InboxState),
+        is_queued: bool,
+    ) -> Result<Vec<ChatFrame>, StoreError> {
+        let chat = chat.clone();
+        let change = move |tables: &mut tables::Tables<'_>| {
+            tables.append(&chat, frames, &settled, is_queued)
+        };
+        self.writer.write(change).await
+    }
+
+    /// Changes whether a durable frame has left. A frame that is `Sent` or `Failed` stays so.
+    pub async fn mark(
+        &self,
+        chat: &ChatRef,
+        seq: u64,
+        state: OutboxState,
+    ) -> Result<(), StoreError> {
+        let chat = chat.clone();
+        let change = move |tables: &mut tables::Tables<'_>| tables.mark(&chat, seq, &state);
+        self.writer.write(change).await
+    }
+
+    /// Returns all frames that are `Queued` or `Sending`, by chat, in order.
+    pub async fn unsent(&self) -> Result<Vec<(ChatRef, Vec<OutboxRecord>)>, StoreError> {
+        self.read(queries::unsent).await
+    }
+
+    /// Returns durable frames of a chat with a larger number than `after`.
+    pub async fn frames_after(
+        &self,
+        chat: &ChatRef,
+        after: u64,
+        limit: usize,
+    ) -> Result<FramePage, StoreError> {
+        self.frames(chat, Wanted::After(after), limit).await
+    }
+
+    /// Returns the last `limit` durable frames of a chat with a smaller number than `before`, in order.
+    pub async fn frames_before(
+        &self,
+        chat: &ChatRef,
+        before: u64,
+        limit: usize,
+    ) -> Result<FramePage, StoreError> {
+        self.frames(chat, Wanted::Before(before), limit).await
+    }
+
+    async fn frames(
+        &self,
+        chat: &ChatRef,
+        wanted: Wanted,
+        limit: usize,
+    ) -> Result<FramePage, StoreError> {
+        let chat = chat.clone();
+        let query =
+            move |snapshot: &ReadTransaction| queries::frames(snapshot, &chat, wanted, limit);
+        self.read(query).await
+    }
+
+    /// Returns the chats, the most recent first.
+    pub async fn chats(&self, limit: usize) -> Result<Vec<ChatSummary>, StoreError> {
+        self.read(move |snapshot| queries::chats(snapshot, limit))
+            .await
+    }
+
+    /// Returns the session that a key points to.
+    pub async fn session(&self, key: &SessionKey) -> Result<Option<SessionId>, StoreError> {
+        let key = key.clone();
+        self.read(move |snapshot| queries::session(snapshot, &key))
+            .await
+    }
+
+    /// Points a key to a session. `None` makes the next message begin a new one.
+    pub async fn set_session(
+        &self,
+        key: &SessionKey,
+        session: Option<SessionId>,
+    ) -> Result<(), StoreError> {
+        let key = key.clone();
+        let change =
+            move |tables: &mut tables::Tables<'_>| tables.set_session(&key, session.as_ref());
+        self.writer.write(change).await
+    }
+
+    /// Returns a document.
+    pub async fn document(
+        &self,
+        kind: DocumentKind,
+        id: &str,
+    ) -> Result<Option<Value>, StoreError> {
+        let id = id.to_owned();
+        self.read(move |snapshot| queries::document(snapshot, kind, &id))
+            .await
+    }
+
+    /// Returns all documents of a kind, by id.
+    pub async fn documents(&self, kind: DocumentKind) -> Result<Vec<(String, Value)>, StoreError> {
+        self.read(move |snapshot| queries::documents(snapshot, kind))
+            .await
+    }
+
+    /// Stores a document. `None` removes it.
+    pub async fn set_document(
+        &self,
+        kind: DocumentKind,
+        id: &str,
+        value: Option<Value>,
+    ) -> Result<(), StoreError> {
+        let id = id.to_owned();
+        let change =
+            move |tables: &mut tables::Tables<'_>| tables.set_document(kind, &id, value.as_ref());
+        self.writer.write(change).await
+    }
+
+    /// Runs a query on a thread for work that blocks.
+    async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&ReadTransaction) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let file = Arc::clone(&self.file);
+        let done = tokio::task::spawn_blocking(move || file.read(query)).await;
+        match done {
+            Ok(result) => result.map_err(StoreError::from),
+            Err(error) => Err(StoreError::Io {
+                cause: format!("a query of the store `gateway.redb` did not end: {error}"),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! The file of the store: its lock, and opening it again after a failure.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::RwLock;
+use redb::{ReadTransaction, ReadableDatabase as _, ReadableTable as _, WriteTransaction};
+
+use super::record::StoreError;
+use super::tables::{COMMITS, FORMAT, Failure, Limits, META, Tables, unusable};
+use crate::private_folder;
+
+/// The version of the layout that this program reads and writes.
+const LAYOUT: u64 = 1;
+
+/// How long the lock of the folder is tried, and how often.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How much of the file is kept in memory, in bytes.
+const CACHE: usize = 32 * 1024 * 1024;
+
+/// Opens the file. It is called again after each failure.
+pub(super) type Opener = Box<dyn Fn() -> Result<redb::Database, redb::DatabaseError> + Send + Sync>;
+
+/// The open file. After one failed operation, redb refuses all others until the file is opened again.
+pub(super) struct StoreFile {
+    opener: Opener,
+    current: RwLock<Option<redb::Database>>,
+    /// Held also while the file is closed for a moment, so that no other process can take it then.
+    _lock: File,
+}
+
+impl StoreFile {
+    /// Opens the file in a folder, and creates both if they are missing.
+    pub(super) fn open(folder: &Path, limits: Limits) -> Result<Self, StoreError> {
+        let path = folder.join("gateway.redb");
+        let opener: Opener = Box::new(move || {
+            open_private(&path)?;
+            redb::Builder::new().set_cache_size(CACHE).create(&path)
+        });
+        Self::open_with(folder, limits, opener)
+    }
+
+    /// Does the same with another way to open the file.
+    pub(super) fn open_with(
+        folder: &Path,
+        limits: Limits,
+        opener: Opener,
+    ) -> Result<Self, StoreError> {
+        private_folder::create(folder).map_err(|error| unusable(&error.into()))?;
+        let lock = lock(folder)?;
+        let file = Self {
+            current: RwLock::new(Some(opener().map_err(|error| unusable(&error.into()))?)),
+            opener,
+            _lock: lock,
+        };
+        file.prepare(limits)?;
+        Ok(file)
+    }
+
+    /// Creates missing tables, and checks the version of the layout.
+    fn prepare(&self, limits: Limits) -> Result<(), StoreError> {
+        let transaction = self.begin_write().map_err(|error| unusable(&error))?;
+        {
+            let mut tables =
+                Tables::open(&transaction, limits, 0).map_err(|error| unusable(&error))?;
+            let found = tables.meta.get(FORMAT).map_err(Failure::from)?;
+            let found = found.map(|format| format.value());
+            if found.is_some_and(|found| found != LAYOUT) {
+                let found = found.unwrap_or_default();
+                let cause = format!(
+                    "the store `gateway.redb` has layout {found}, expected {LAYOUT}; use the version of tenterhook that wrote it"
+                );
+                return Err(StoreError::Io { cause });
+            }
+            tables.meta.insert(FORMAT, LAYOUT).map_err(Failure::from)?;
+        }
+        transaction
+            .commit()
+            .map_err(|error| unusable(&error.into()))
+    }
+
+    /// Begins a change.
+    pub(super) fn begin_write(&self) -> Result<WriteTransaction, redb::Error> {
+        match &*self.current.read() {
+            Some(database) => Ok(database.begin_write()?),
+            None => Err(redb::Error::DatabaseClosed),
+        }
+    }
+
+    /// Runs a query on a snapshot.
+    pub(super) fn read<T>(
+        &self,
+        query: impl FnOnce(&ReadTransaction) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let current = self.current.read();
+        let database = current
+            .as_ref()
+            .ok_or(Failure::Storage(redb::Error::DatabaseClosed))?;
+        let snapshot = database.begin_read()?;
+        query(&snapshot)
+    }
+
+    /// Closes the file and opens it again. It waits for queries.
+    pub(super) fn reopen(&self) -> Result<(), redb::Error> {
+        let mut current = self.current.write();
+        *current = None;
+        *current = Some((self.opener)()?);
+        Ok(())
+    }
+
+    /// Returns how many commits the file has seen.
+    pub(super) fn commits(&self) -> Result<u64, Failure> {
+        self.read(|snapshot| {
+            let commits = snapshot.open_table(META)?.get(COMMITS)?;
+            Ok(commits.map_or(0, |commits| commits.value()))
+        })
+    }
+}
+
+/// Locks the folder for this process. The lock of a gateway that has just ended can be held for a moment longer: a
+/// child has a copy of it from its start until it runs its own program.
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let failed = |error: io::Error| unusable(&error.into());
+    let file = open_private(&folder.join("gateway.lock")).map_err(failed)?;
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(LOCK_INTERVAL);
+            }
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+    }
+}
+
+/// Opens a file that only its owner can read, and creates it if it is missing.
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

@@ -1,0 +1,171 @@
+//! Queries of the store. Each has a snapshot of its own, so writers do not wait for it.
+
+use redb::{ReadTransaction, ReadableTable as _};
+use serde_json::Value;
+use tenterhook_protocol::SessionId;
+
+use super::record::{ChatSummary, DocumentKind, FramePage, InboxRecord, OutboxRecord, StoreError};
+use super::tables::{
+    CHATS, ChatRecord, DOCUMENTS, FRAMES, Failure, INBOX, OUTBOX, SEEN, SESSIONS, chat_key, decode,
+};
+use crate::chat::{ChannelId, ChatRef, SessionKey};
+use crate::frame::ChatFrame;
+
+/// Returns the messages that are not settled, the oldest first.
+pub(super) fn unsettled(snapshot: &ReadTransaction) -> Result<Vec<InboxRecord>, Failure> {
+    let mut records = Vec::new();
+    for entry in snapshot.open_table(INBOX)?.iter()? {
+        let (id, bytes) = entry?;
+        let what = format!("message {} of the inbox", id.value());
+        records.push(decode(bytes.value(), &what)?);
+    }
+    Ok(records)
+}
+
+/// Returns whether a message was recorded before.
+pub(super) fn has_seen(
+    snapshot: &ReadTransaction,
+    channel: &ChannelId,
+    dedupe: &str,
+) -> Result<bool, Failure> {
+    let seen = snapshot.open_table(SEEN)?;
+    Ok(seen.get((channel.as_str(), dedupe))?.is_some())
+}
+
+/// Returns the frames that have not left, by chat, in order.
+pub(super) fn unsent(
+    snapshot: &ReadTransaction,
+) -> Result<Vec<(ChatRef, Vec<OutboxRecord>)>, Failure> {
+    let frames = snapshot.open_table(FRAMES)?;
+    let chats = snapshot.open_table(CHATS)?;
+    let mut unsent: Vec<(ChatRef, Vec<OutboxRecord>)> = Vec::new();
+    let mut last_key = String::new();
+    for entry in snapshot.open_table(OUTBOX)?.iter()? {
+        let (place, state) = entry?;
+        let (key, seq) = place.value();
+        if unsent.is_empty() || key != last_key {
+            let bytes = chats.get(key)?.ok_or_else(|| missing(key))?;
+            let chat: ChatRecord = decode(bytes.value(), &format!("chat {key}"))?;
+            unsent.push((chat.summary.chat, Vec::new()));
+            key.clone_into(&mut last_key);
+        }
+        let what = format!("frame {seq} of chat {key}");
+        let frame = frames.get((key, seq))?.ok_or_else(|| missing(&what))?;
+        let record = OutboxRecord {
+            frame: decode(frame.value(), &what)?,
+            state: decode(state.value(), &what)?,
+        };
+        if let Some((_, records)) = unsent.last_mut() {
+            records.push(record);
+        }
+    }
+    Ok(unsent)
+}
+
+fn missing(what: &str) -> StoreError {
+    StoreError::Io {
+        cause: format!("{what} is missing in the store `gateway.redb`; restore it from a backup"),
+    }
+}
+
+/// Which frames of a chat are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted {
+    /// The first ones with a larger number.
+    After(u64),
+    /// The last ones with a smaller number.
+    Before(u64),
+}
+
+/// Returns durable frames of a chat, in order.
+pub(super) fn frames(
+    snapshot: &ReadTransaction,
+    chat: &ChatRef,
+    wanted: Wanted,
+    limit: usize,
+) -> Result<FramePage, Failure> {
+    let key = chat_key(chat)?;
+    let Some(bytes) = snapshot.open_table(CHATS)?.get(key.as_str())? else {
+        return Ok(FramePage::default());
+    };
+    let record: ChatRecord = decode(bytes.value(), &format!("chat `{chat}`"))?;
+    let table = snapshot.open_table(FRAMES)?;
+    let read = |entry: Result<(_, redb::AccessGuard<'_, &[u8]>), redb::StorageError>| {
+        let (_, bytes) = entry?;
+        let frame = decode::<ChatFrame>(bytes.value(), &format!("a frame of `{chat}`"))?;
+        Ok::<_, Failure>(frame)
+    };
+    let key = key.as_str();
+    let frames: Result<Vec<ChatFrame>, Failure> = match wanted {
+        Wanted::After(u64::MAX) => Ok(Vec::new()),
+        Wanted::After(after) => {
+            let range = table.range((key, after + 1)..=(key, u64::MAX))?;
+            range.take(limit).map(read).collect()
+        }
+        Wanted::Before(before) => {
+            let range = table.range((key, 0)..(key, before))?.rev();
+            let mut frames: Vec<_> = range.take(limit).map(read).collect::<Result<_, _>>()?;
+            frames.reverse();
+            Ok(frames)
+        }
+    };
+    Ok(FramePage {
+        frames: frames?,
+        oldest: record.oldest,
+    })
+}
+
+/// Returns the chats, the most recent first.
+pub(super) fn chats(snapshot: &ReadTransaction, limit: usize) -> Result<Vec<ChatSummary>, Failure> {
+    let mut chats = Vec::new();
+    for entry in snapshot.open_table(CHATS)?.iter()? {
+        let (key, bytes) = entry?;
+        let record: ChatRecord = decode(bytes.value(), &format!("chat {}", key.value()))?;
+        chats.push(record.summary);
+    }
+    chats.sort_by_key(|chat| std::cmp::Reverse(chat.at));
+    chats.truncate(limit);
+    Ok(chats)
+}
+
+/// Returns the session that a key points to.
+pub(super) fn session(
+    snapshot: &ReadTransaction,
+    key: &SessionKey,
+) -> Result<Option<SessionId>, Failure> {
+    let table = snapshot.open_table(SESSIONS)?;
+    let session = table.get(key.0.as_str())?;
+    Ok(session.map(|session| SessionId::from(session.value())))
+}
+
+/// Returns a document.
+pub(super) fn document(
+    snapshot: &ReadTransaction,
+    kind: DocumentKind,
+    id: &str,
+) -> Result<Option<Value>, Failure> {
+    let table = snapshot.open_table(DOCUMENTS)?;
+    let Some(bytes) = table.get((kind.word(), id))? else {
+        return Ok(None);
+    };
+    let what = format!("{} `{id}`", kind.word());
+    Ok(Some(decode(bytes.value(), &what)?))
+}
+
+/// Returns all documents of a kind, by id.
+pub(super) fn documents(
+    snapshot: &ReadTransaction,
+    kind: DocumentKind,
+) -> Result<Vec<(String, Value)>, Failure> {
+    let mut documents = Vec::new();
+    for entry in snapshot.open_table(DOCUMENTS)?.range((kind.word(), "")..)? {
+        let (place, bytes) = entry?;
+        let (found, id) = place.value();
+        if found != kind.word() {
+            break;
+        }
+        let what = format!("{found} `{id}`");
+        documents.push((id.to_owned(), decode(bytes.value(), &what)?));
+    }
+    Ok(documents)
+}

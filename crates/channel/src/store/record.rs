@@ -1,0 +1,154 @@
+//! What the store keeps, as others see it.
+
+use serde::{Deserialize, Serialize};
+use tenterhook_protocol::event::SenderRole;
+use thiserror::Error;
+
+use crate::channel::Receipt;
+use crate::chat::{ChatRef, SessionKey};
+use crate::frame::ChatFrame;
+use crate::message::IncomingMessage;
+
+/// The number of a message in the inbox. Later messages have larger numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InboxId(pub u64);
+
+/// The state of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InboxState {
+    /// It waits for its turn.
+    #[default]
+    Received,
+    /// Its turn runs, or ran when the program was killed.
+    Running,
+    /// It waits for its turn again: the chat has seen it, but the turn that it was added to ended without it.
+    Unheard,
+    /// It was answered.
+    Answered,
+    /// It was refused, with a word for the reason.
+    Refused(String),
+    /// Someone cancelled it.
+    Cancelled,
+    /// Its turn failed.
+    Failed,
+}
+
+/// A message of the inbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InboxRecord {
+    /// Its number.
+    pub id: InboxId,
+    /// The message.
+    pub message: IncomingMessage,
+    /// What the sender may do.
+    pub role: SenderRole,
+    /// The session that it belongs to.
+    pub key: SessionKey,
+    /// Its state.
+    pub state: InboxState,
+}
+
+/// The result of [`Store::accept`](super::Store::accept).
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "it is matched at once")]
+pub enum Recorded {
+    /// The message is durable.
+    Fresh(InboxRecord),
+    /// A message with the same `dedupe` was recorded before.
+    Duplicate,
+    /// 10,000 messages wait, so it was not recorded.
+    Full,
+}
+
+/// Whether a durable frame has left.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutboxState {
+    /// It waits.
+    #[default]
+    Queued,
+    /// It is being sent, or was when the program was killed.
+    Sending,
+    /// The service has it.
+    Sent(Receipt),
+    /// It cannot be sent, with the cause.
+    Failed(String),
+}
+
+/// A durable frame that has not left yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutboxRecord {
+    /// The frame; its `seq` is never `None`.
+    pub frame: ChatFrame,
+    /// Whether it has left.
+    pub state: OutboxState,
+}
+
+/// A chat that the store knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChatSummary {
+    /// The chat.
+    pub chat: ChatRef,
+    /// The number of its last durable frame.
+    pub last_seq: u64,
+    /// When its last durable frame was stored: milliseconds since 1970.
+    pub at: i64,
+    /// The beginning of the first message, for lists; at most 80 characters.
+    pub title: String,
+}
+
+/// Durable frames of a chat.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FramePage {
+    /// The frames, in order.
+    pub frames: Vec<ChatFrame>,
+    /// The number of the oldest frame that is still stored. 0 if there is none.
+    pub oldest: u64,
+}
+
+/// Why the store cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StoreError {
+    /// Another process has opened it.
+    #[error("another gateway uses this state folder")]
+    Locked,
+    /// The caller asked for something that the store does not do. Nothing was stored.
+    #[error("{cause}")]
+    Invalid {
+        /// What is wrong.
+        cause: String,
+    },
+    /// It cannot be read or written.
+    #[error("{cause}")]
+    Io {
+        /// What happened.
+        cause: String,
+    },
+}
+
+/// Documents that are found by their kind and id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentKind {
+    /// A request to be admitted, and admitted senders.
+    Pairing,
+    /// An access token.
+    Token,
+    /// The number that a channel stores for an account.
+    Offset,
+    /// What happens to messages of a session key while the agent works.
+    Busy,
+}
+
+impl DocumentKind {
+    /// Returns the word that the store and errors use.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Pairing => "pairing",
+            Self::Token => "token",
+            Self::Offset => "offset",
+            Self::Busy => "busy",
+        }
+    }
+}

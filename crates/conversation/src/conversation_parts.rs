@@ -1,0 +1,67 @@
+//! What all conversations of a gateway share.
+
+use std::sync::Arc;
+
+use tenterhook_protocol::event::SenderRole;
+use tokio::sync::Semaphore;
+
+use crate::approvals::OpenQuestions;
+use crate::gateway_events::GatewayEvents;
+use crate::profile::{Profile, ToolAccess};
+use tenterhook_channel::chat::{ChannelId, ChatRef};
+use tenterhook_channel::media_folder::MediaFolder;
+use tenterhook_channel::outlet::Outlet;
+use tenterhook_channel::settings::{BusyMode, ChannelSettings, Settings};
+use tenterhook_channel::store::Store;
+
+/// What all conversations of a gateway share.
+pub struct ConversationParts {
+    /// Opens agents.
+    pub profile: Arc<dyn Profile>,
+    /// Keeps messages and sessions.
+    pub store: Store,
+    /// Shows frames.
+    pub outlet: Arc<dyn Outlet>,
+    /// The open questions.
+    pub approvals: OpenQuestions,
+    /// Sends the events that belong to no session.
+    pub events: GatewayEvents,
+    /// One permit for each turn that may run.
+    pub turns: Arc<Semaphore>,
+    /// One permit for each message that hooks of `message_receive` may judge at the same time.
+    pub receives: Arc<Semaphore>,
+    /// The settings.
+    pub settings: Arc<Settings>,
+    /// Keeps files.
+    pub media: MediaFolder,
+}
+
+impl std::fmt::Debug for ConversationParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConversationParts").finish_non_exhaustive()
+    }
+}
+
+impl ConversationParts {
+    /// Returns the settings of a channel.
+    pub(crate) fn channel(&self, id: &ChannelId) -> Option<&ChannelSettings> {
+        let mut channels = self.settings.channels.iter();
+        channels.find(|channel| channel.id == *id)
+    }
+
+    /// Returns what happens to messages of a chat while the agent works.
+    pub(crate) fn busy_mode(&self, chat: &ChatRef) -> BusyMode {
+        let own = self.channel(&chat.channel).and_then(|channel| channel.busy);
+        own.unwrap_or(self.settings.busy)
+    }
+
+    /// Returns what a turn for such a sender may use. A channel without settings may only read.
+    pub(crate) fn access(&self, chat: &ChatRef, role: SenderRole) -> ToolAccess {
+        let channel = self.channel(&chat.channel);
+        ToolAccess {
+            tools: channel.and_then(|channel| channel.tools.clone()),
+            is_untrusted: role == SenderRole::Guest
+                || channel.is_none_or(|channel| channel.is_untrusted),
+        }
+    }
+}

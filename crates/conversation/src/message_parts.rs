@@ -1,0 +1,105 @@
+//! The parts of messages, as hooks see them: how files and texts become parts, and how changes of hooks are combined.
+
+use serde_json::json;
+use tenterhook_protocol::JsonObject;
+use tenterhook_protocol::event::MessagePart;
+
+use tenterhook_channel::outlet::SavedMedia;
+
+/// The kind of a part with text.
+const TEXT: &str = "text";
+
+/// Returns a part with text.
+pub(crate) fn text_part(text: &str) -> MessagePart {
+    MessagePart {
+        kind: TEXT.to_owned(),
+        text: Some(text.to_owned()),
+        ..MessagePart::default()
+    }
+}
+
+/// Returns whether a part is text.
+pub(crate) fn is_text(part: &MessagePart) -> bool {
+    part.kind == TEXT
+}
+
+/// Returns the part of a file: its content is the absolute path of our copy.
+pub(crate) fn media_part(saved: &SavedMedia, duration_ms: Option<u64>) -> MessagePart {
+    let mut metadata = JsonObject::new();
+    metadata.insert("name".to_owned(), json!(saved.media.name));
+    metadata.insert("size".to_owned(), json!(saved.media.size));
+    if let Some(duration) = duration_ms {
+        metadata.insert("duration_ms".to_owned(), json!(duration));
+    }
+    MessagePart {
+        kind: saved.media.kind.word().to_owned(),
+        text: None,
+        media_type: Some(saved.media.media_type.clone()),
+        data: Some(saved.path.display().to_string()),
+        metadata,
+    }
+}
+
+/// Returns the text of a message: its text parts, joined by line ends.
+pub(crate) fn joined_text(parts: &[MessagePart]) -> String {
+    let texts = parts.iter().filter(|part| is_text(part));
+    let texts: Vec<&str> = texts.filter_map(|part| part.text.as_deref()).collect();
+    texts.join("\n")
+}
+
+/// Returns the parts of a message after its hooks. Replaced parts win over a replaced text. A replaced text becomes one
+/// part instead of the first text part.
+pub(crate) fn fold(
+    parts: Vec<MessagePart>,
+    replaced: &[String],
+    text: &str,
+    new_parts: Vec<MessagePart>,
+) -> Vec<MessagePart> {
+    let is_replaced = |field: &str| replaced.iter().any(|name| name == field);
+    if is_replaced("parts") {
+        return new_parts;
+    }
+    if !is_replaced("text") {
+        return parts;
+    }
+    let place = parts.iter().position(is_text).unwrap_or(0);
+    let mut folded: Vec<MessagePart> = parts.into_iter().filter(|part| !is_text(part)).collect();
+    // Everything before the first text part was kept, so the place is still valid.
+    folded.insert(place.min(folded.len()), text_part(text));
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> MessagePart {
+        MessagePart {
+            kind: "file".to_owned(),
+            ..MessagePart::default()
+        }
+    }
+
+    // G11 and G12
+    #[test]
+    fn replaced_parts_win_and_a_replaced_text_takes_the_place_of_the_first() {
+        let parts = vec![file(), text_part("a"), file(), text_part("b")];
+        let names = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let new = vec![text_part("n")];
+        let table = [
+            (names(&[]), parts.clone()),
+            (names(&["text"]), vec![file(), text_part("t"), file()]),
+            (names(&["text", "parts"]), new.clone()),
+            (names(&["parts"]), new.clone()),
+        ];
+        for (replaced, expected) in table {
+            let folded = fold(parts.clone(), &replaced, "t", new.clone());
+            assert_eq!(folded, expected, "{replaced:?}");
+        }
+        let without_text = fold(vec![file()], &names(&["text"]), "t", Vec::new());
+        assert_eq!(without_text, [text_part("t"), file()]);
+        assert_eq!(joined_text(&parts), "a\nb");
+    }
+}

@@ -1,0 +1,270 @@
+//! What happens to a message before the agent hears it: its files are fetched, and the hooks of `message_receive` judge
+//! and change it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tenterhook_engine::Dispatcher;
+use tenterhook_protocol::event::{MessagePart, MessageReceive};
+use tenterhook_protocol::{Decision, Image};
+use tokio::sync::Semaphore;
+
+use crate::deliver::{Delivery, import};
+use crate::message_parts::{fold, is_text, joined_text, media_part, text_part};
+use crate::reply::Reply;
+use tenterhook_channel::frame::Media;
+use tenterhook_channel::labels::clean_label;
+use tenterhook_channel::media_folder::MediaFolder;
+use tenterhook_channel::message::{IncomingMessage, IncomingPart, MediaKind};
+use tenterhook_channel::outlet::{Outlet, SavedMedia};
+use tenterhook_channel::store::InboxRecord;
+
+/// What the sender reads if a hook of `message_receive` failed.
+pub(crate) const NOT_CHECKED: &str = "The message could not be checked.";
+
+/// The maximum size of an image that the model sees. Larger images are files.
+const MAX_IMAGE_BYTES: u64 = 5 << 20;
+
+/// The media types of images that models read.
+const MODEL_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// A message as the hooks of `message_receive` left it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Heard {
+    /// The text that the sender wrote.
+    pub(crate) text: String,
+    /// The text for the agent, which also describes the files.
+    pub(crate) prompt: String,
+    /// The images for the agent.
+    pub(crate) images: Vec<Image>,
+    /// The files.
+    pub(crate) media: Vec<Media>,
+    /// Whether the message was a voice message when it arrived.
+    pub(crate) is_voice: bool,
+}
+
+/// Receives messages under the hooks of one session.
+pub(crate) struct Reception<'a> {
+    pub(crate) outlet: &'a Arc<dyn Outlet>,
+    pub(crate) media: &'a MediaFolder,
+    pub(crate) delivery: &'a Delivery,
+    pub(crate) limit: &'a Semaphore,
+    pub(crate) is_busy: bool,
+}
+
+/// Why a message is not heard.
+enum Rejection {
+    /// A hook rejected it, with a reason for the sender.
+    Blocked(Option<String>),
+    /// A hook failed, or answered with a part that cannot be used.
+    Unchecked,
+}
+
+/// A file of a message, with the length of a recording.
+struct Fetched {
+    saved: SavedMedia,
+    duration_ms: Option<u64>,
+}
+
+impl Reception<'_> {
+    /// Receives a message. Returns `None` if it was refused; then its sender has been informed, unless a hook wants silence.
+    pub(crate) async fn receive(&self, record: &InboxRecord) -> Option<Heard> {
+        let reply = Reply::new(self.outlet, self.delivery, record);
+        let (parts, fetched, has_problem) = self.fetch(record, &reply).await;
+        if parts.is_empty() {
+            if has_problem {
+                reply.refuse_silently("media").await;
+            } else {
+                reply.refuse("empty", "The message is empty.").await;
+            }
+            return None;
+        }
+        // Nothing closes this semaphore. If something did, the message would be refused.
+        let judged = match self.limit.acquire().await {
+            Ok(_permit) => self.judge(record, parts, &fetched).await,
+            Err(_) => Err(Rejection::Unchecked),
+        };
+        match judged {
+            Ok(heard) if heard.prompt.is_empty() && heard.images.is_empty() => {
+                reply.refuse("empty", "The message is empty.").await;
+                None
+            }
+            Ok(heard) => Some(heard),
+            Err(Rejection::Blocked(Some(reason))) => {
+                reply.refuse("rejected", &reason).await;
+                None
+            }
+            Err(Rejection::Blocked(None)) => {
+                reply.refuse_silently("rejected").await;
+                None
+            }
+            Err(Rejection::Unchecked) => {
+                reply.refuse("unchecked", NOT_CHECKED).await;
+                None
+            }
+        }
+    }
+
+    /// Fetches the files of a message. Returns its parts, and whether a file is missing; then the sender has been informed.
+    async fn fetch(
+        &self,
+        record: &InboxRecord,
+        reply: &Reply<'_>,
+    ) -> (Vec<MessagePart>, Vec<Fetched>, bool) {
+        let (mut parts, mut files, mut has_problem) = (Vec::new(), Vec::new(), false);
+        for part in &record.message.parts {
+            let media = match part {
+                IncomingPart::Text { text } if text.trim().is_empty() => continue,
+                IncomingPart::Text { text } => {
+                    parts.push(text_part(text));
+                    continue;
+                }
+                IncomingPart::Media(media) => media,
+            };
+            match self.outlet.fetch(&record.message.chat, media).await {
+                Ok(saved) => {
+                    let duration_ms = media.duration_ms;
+                    parts.push(media_part(&saved, duration_ms));
+                    files.push(Fetched { saved, duration_ms });
+                }
+                Err(problem) => {
+                    has_problem = true;
+                    reply.error("media", &problem).await;
+                }
+            }
+        }
+        (parts, files, has_problem)
+    }
+
+    async fn judge(
+        &self,
+        record: &InboxRecord,
+        parts: Vec<MessagePart>,
+        fetched: &[Fetched],
+    ) -> Result<Heard, Rejection> {
+        let message = &record.message;
+        let dispatcher = self.delivery.dispatcher();
+        let is_voice = fetched
+            .iter()
+            .any(|file| file.saved.media.kind == MediaKind::Audio);
+        let build = || {
+            MessageReceive::new(message.chat.channel.as_str())
+                .with_chat_id(message.chat.chat.as_str())
+                .with_user_id(message.sender.id.as_str())
+                .with_text(joined_text(&parts))
+                .with_parts(parts.clone())
+                .with_message_id(message.message_id.as_str())
+                .with_thread_id(message.chat.thread.clone())
+                .with_reply_to(message.reply_to.clone())
+                .with_is_direct(message.is_direct)
+                .with_is_voice(is_voice)
+                .with_role(record.role)
+                .with_busy(self.is_busy)
+                .with_sender_name(message.sender.name.clone())
+        };
+        let outcome = dispatcher.dispatch_with(build).await;
+        if outcome.decision() != Decision::Proceed {
+            let has_failed = outcome
+                .failures()
+                .iter()
+                .any(|failure| !failure.let_through);
+            let reason = outcome.into_any().block.unwrap_or_default();
+            let reason = Some(reason).filter(|reason| !reason.trim().is_empty());
+            return Err(if has_failed {
+                Rejection::Unchecked
+            } else {
+                Rejection::Blocked(reason)
+            });
+        }
+        let rewritten = outcome.rewritten().cloned();
+        let replaced = outcome.into_any().rewritten;
+        let parts = match rewritten {
+            Some(event) => fold(parts, &replaced, &event.text, event.parts),
+            None => parts,
+        };
+        let heard = self.hear(message, dispatcher, &parts, fetched).await;
+        let mut heard = heard.map_err(|_| Rejection::Unchecked)?;
+        heard.is_voice = is_voice;
+        Ok(heard)
+    }
+
+    /// Turns folded parts into the prompt of the agent. Files that hooks added are imported first.
+    async fn hear(
+        &self,
+        message: &IncomingMessage,
+        dispatcher: &Dispatcher,
+        parts: &[MessagePart],
+        fetched: &[Fetched],
+    ) -> Result<Heard, String> {
+        let mut heard = Heard {
+            text: joined_text(parts),
+            ..Heard::default()
+        };
+        let mut lines = Vec::new();
+        for part in parts {
+            if is_text(part) {
+                lines.extend(part.text.clone().filter(|text| !text.is_empty()));
+                continue;
+            }
+            let path = part.data.as_deref().map(Path::new);
+            let own = fetched.iter().find(|file| Some(&*file.saved.path) == path);
+            let (saved, duration_ms) = if let Some(file) = own {
+                (file.saved.clone(), file.duration_ms)
+            } else {
+                let saved = import(self.media, dispatcher, part, &message.chat).await?;
+                (saved, None)
+            };
+            match image_for_model(&saved).await? {
+                Some(image) => heard.images.push(image),
+                None => lines.push(describe(&saved, duration_ms)),
+            }
+            heard.media.push(saved.media);
+        }
+        heard.prompt = lines.join("\n");
+        let is_empty = heard.prompt.is_empty() && heard.images.is_empty();
+        if !(message.is_direct || is_empty) {
+            heard.prompt = format!("{}\n{}", introduce(message), heard.prompt);
+        }
+        Ok(heard)
+    }
+}
+
+/// Returns a line that says who wrote a message of a group. Names are only data: anyone can choose any name.
+fn introduce(message: &IncomingMessage) -> String {
+    let (id, name) = (&message.sender.id, &message.sender.name);
+    match name {
+        Some(name) => json!({"sender": clean_label(name), "sender_id": id}),
+        None => json!({"sender_id": id}),
+    }
+    .to_string()
+}
+
+/// Returns the line that stands for a file in the prompt. A recording has no path, because the model cannot hear it.
+fn describe(saved: &SavedMedia, duration_ms: Option<u64>) -> String {
+    let media = &saved.media;
+    match (media.kind, duration_ms) {
+        (MediaKind::Audio, Some(duration)) => {
+            format!("[voice message, {} s]", duration.div_ceil(1000))
+        }
+        (MediaKind::Audio, None) => "[voice message]".to_owned(),
+        (MediaKind::Image | MediaKind::File, _) => {
+            let path = saved.path.display();
+            let (name, media_type, size) = (&media.name, &media.media_type, media.size);
+            format!("[file {name}, {media_type}, {size} bytes: {path}]")
+        }
+    }
+}
+
+/// Returns an image that the model can see. `None` if the file is not one.
+async fn image_for_model(saved: &SavedMedia) -> Result<Option<Image>, String> {
+    let media_type = saved.media.media_type.as_str();
+    if !MODEL_IMAGES.contains(&media_type) || saved.media.size > MAX_IMAGE_BYTES {
+        return Ok(None);
+    }
+    let bytes = tokio::fs::read(&saved.path).await;
+    let bytes = bytes.map_err(|error| format!("cannot read `{}`: {error}", saved.media.name))?;
+    Ok(Some(Image::new(media_type, STANDARD.encode(bytes))))
+}

@@ -1,0 +1,381 @@
+//! One turn: a run of the agent that answers one or more messages of a chat.
+//!
+//! ```text
+//! running → said… → start → the agent, with its frames → end
+//!   completed: message_send → parts → done
+//!   failed:    error → gateway_error → message_send → parts → done
+//!   cancelled: end → message_cancel → done
+//! ```
+//!
+//! The state of the messages changes in the transaction that stores `done`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tenterhook_agent::{Agent, Prompt, RunEnd, RunReport};
+use tenterhook_protocol::event::{
+    DeliveryKind, InputSource, MessageCancel, MessageCancelReason, MessageSend, SenderRole,
+};
+use tenterhook_protocol::{JsonObject, Usage};
+
+use crate::agent_slot::{AgentSlot, AgentView};
+use crate::chat_frontend::{Shown, TurnView};
+use crate::conversation_parts::ConversationParts;
+use crate::deliver::{Answered, Delivery, Recipient};
+use crate::gateway_events::{GatewayFailure, report_failure};
+use crate::receive::NOT_CHECKED;
+use crate::turn_control::{Cancellation, Pending, TurnControl};
+use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
+use tenterhook_channel::outlet::{PublishError, Settled};
+use tenterhook_channel::store::InboxState;
+
+/// A turn of one session key.
+pub(crate) struct Turn {
+    pub(crate) parts: Arc<ConversationParts>,
+    pub(crate) slot: Arc<AgentSlot>,
+    pub(crate) control: Arc<TurnControl>,
+    pub(crate) messages: Vec<Pending>,
+}
+
+/// How the agent's run ended, as far as its chat is concerned.
+enum TurnEnd {
+    Completed,
+    Cancelled(Cancellation),
+    Failed(TurnFailure),
+}
+
+/// Why a turn failed.
+struct TurnFailure {
+    code: &'static str,
+    /// What people in the chat read.
+    text: String,
+    /// What happened, for hooks.
+    cause: String,
+}
+
+impl TurnFailure {
+    /// A failure whose details only owners see, in chats where no one else is.
+    fn private(code: &'static str, text: &str, cause: String, view: &TurnView) -> Self {
+        let text = if view.shows_causes() {
+            format!("{text} {cause}")
+        } else {
+            text.to_owned()
+        };
+        Self { code, text, cause }
+    }
+
+    fn plain(code: &'static str, text: String) -> Self {
+        let cause = text.clone();
+        Self { code, text, cause }
+    }
+}
+
+impl Turn {
+    /// Runs the turn. Returns the messages that need another one: those that the run did not hear, or all of them if
+    /// the turn was cancelled before it began.
+    pub(crate) async fn run(mut self) -> Vec<Pending> {
+        let parts = Arc::clone(&self.parts);
+        let permit = self
+            .control
+            .token()
+            .run_until_cancelled(parts.turns.acquire());
+        let Some(Ok(_permit)) = permit.await else {
+            return self.messages;
+        };
+        self.control.start();
+        if let Err(error) = self.record_start().await {
+            self.report_unstarted(error.to_string()).await;
+            return Vec::new();
+        }
+        let access = parts.access(&self.control.chat, self.control.role);
+        match self.slot.take(&access, self.control.role).await {
+            Ok((agent, opened)) => self.run_agent(agent, opened).await,
+            Err(cause) => {
+                let view = self.view(None);
+                Self::begin(&view);
+                let text = "The agent cannot be started.";
+                let failure = TurnFailure::private("not_started", text, cause, &view);
+                self.finish(&view, TurnEnd::Failed(failure), None).await;
+                Vec::new()
+            }
+        }
+    }
+
+    async fn run_agent(&mut self, mut agent: Agent, opened: AgentView) -> Vec<Pending> {
+        let handle = opened.handle.clone();
+        let view = Arc::new(self.view(Some(opened)));
+        Self::begin(&view);
+        self.slot.frontend.show(Some(Arc::clone(&view)));
+        let (report, is_timeout) = self.prompt(&mut agent).await;
+        let (heard, unheard) = self.control.close(&handle).await;
+        self.slot.frontend.show(None);
+        self.slot.put_back(agent).await;
+        self.messages.extend(heard);
+        let end = self.end_of(&view, &report.end, is_timeout);
+        self.finish(&view, end, Some(report.usage)).await;
+        unheard
+    }
+
+    /// Runs the agent. Returns its report, and whether it was stopped because it took too long.
+    async fn prompt(&self, agent: &mut Agent) -> (RunReport, bool) {
+        let texts: Vec<&str> = self
+            .messages
+            .iter()
+            .map(|message| message.heard.prompt.as_str())
+            .collect();
+        let images = self
+            .messages
+            .iter()
+            .flat_map(|message| message.heard.images.clone());
+        let prompt = Prompt {
+            text: texts.join("\n\n"),
+            images: images.collect(),
+            source: InputSource::Channel,
+            extra: JsonObject::new(),
+        };
+        let cancel = self.control.token();
+        let timeout = self.parts.settings.turns.timeout;
+        let mut run = Box::pin(agent.prompt(prompt, cancel));
+        // The run must not be dropped, because then the events that close it would not fire.
+        tokio::select! {
+            report = &mut run => (report, false),
+            () = tokio::time::sleep(timeout) => {
+                cancel.cancel();
+                (run.await, true)
+            }
+        }
+    }
+
+    fn view(&self, opened: Option<AgentView>) -> TurnView {
+        let (name, session, dispatcher) = match opened {
+            Some(opened) => (opened.name, Some(opened.session), opened.dispatcher),
+            None => (String::new(), None, self.parts.events.dispatcher().clone()),
+        };
+        let records = || self.messages.iter().map(|message| &message.record);
+        TurnView {
+            parts: Arc::clone(&self.parts),
+            key: self.slot.key().clone(),
+            session,
+            agent: name,
+            turn: self.control.turn.clone(),
+            to: self.recipient(),
+            role: self.control.role,
+            is_direct: records().all(|record| record.message.is_direct),
+            delivery: Delivery::new(dispatcher, self.parts.media.clone()),
+            shown: Mutex::new(Shown::default()),
+            failed_gates: Mutex::default(),
+        }
+    }
+
+    /// Returns who gets the answer: the messages of the turn, and those that it heard while it ran.
+    fn recipient(&self) -> Recipient {
+        let records = || self.messages.iter().map(|message| &message.record.message);
+        Recipient {
+            chat: self.control.chat.clone(),
+            user: records()
+                .next()
+                .map(|first| first.sender.id.clone())
+                .unwrap_or_default(),
+            in_reply_to: records()
+                .map(|message| message.message_id.clone())
+                .collect(),
+        }
+    }
+
+    /// Stores that the turn of the messages runs, and shows them. Both share one wait for the disk.
+    async fn record_start(&mut self) -> Result<(), PublishError> {
+        let unsaid = self.messages.iter().filter(|message| !message.is_said);
+        let said = unsaid.map(Pending::said).collect();
+        let settled = self.settled(InboxState::Running);
+        let outlet = &self.parts.outlet;
+        outlet.publish(&self.control.chat, said, settled).await?;
+        for message in &mut self.messages {
+            message.is_said = true;
+        }
+        Ok(())
+    }
+
+    /// Shows that the turn begins.
+    fn begin(view: &TurnView) {
+        view.live(&Frame::Start {
+            turn: view.turn.clone(),
+            in_reply_to: view.to.in_reply_to.clone(),
+        });
+    }
+
+    fn settled(&self, state: InboxState) -> Settled {
+        let ids = self.messages.iter().map(|message| message.record.id);
+        Settled {
+            ids: ids.collect(),
+            state,
+        }
+    }
+
+    fn end_of(&self, view: &TurnView, end: &RunEnd, is_timeout: bool) -> TurnEnd {
+        let plain = |code, text| TurnEnd::Failed(TurnFailure::plain(code, text));
+        match end {
+            RunEnd::Completed | RunEnd::Handled => TurnEnd::Completed,
+            RunEnd::Cancelled => match self.control.cancellation() {
+                Some(cancellation) => TurnEnd::Cancelled(cancellation),
+                None if is_timeout => {
+                    let timeout = describe(self.parts.settings.turns.timeout);
+                    plain(
+                        "timeout",
+                        format!("The answer took longer than {timeout}, so it was stopped."),
+                    )
+                }
+                // A script ended the run.
+                None => TurnEnd::Cancelled(Cancellation {
+                    reason: MessageCancelReason::User,
+                    user: String::new(),
+                    role: SenderRole::Guest,
+                }),
+            },
+            RunEnd::HookBlocked { event, reason } if view.hides_failure_of(event) => {
+                let failure = TurnFailure::private("blocked", NOT_CHECKED, reason.clone(), view);
+                TurnEnd::Failed(failure)
+            }
+            RunEnd::HookBlocked { reason, .. } => plain("blocked", reason.clone()),
+            RunEnd::LoopDetected { tool } => plain(
+                "loop",
+                format!("The agent repeated the same call to `{tool}`, so it was stopped."),
+            ),
+            RunEnd::MaxIterations { limit } => plain(
+                "max_iterations",
+                format!("The agent stopped after {limit} model calls."),
+            ),
+            RunEnd::Error { message } => {
+                let text = "The model call failed.";
+                let failure = TurnFailure::private("model_error", text, message.clone(), view);
+                TurnEnd::Failed(failure)
+            }
+            _ => plain("failed", "The agent stopped.".to_owned()),
+        }
+    }
+
+    /// Shows how the turn ended, and settles its messages.
+    async fn finish(&self, view: &TurnView, end: TurnEnd, usage: Option<Usage>) {
+        let to = self.recipient();
+        let (status, state, mut frames) = match end {
+            TurnEnd::Completed => {
+                let mut frames = view.last_end(EndReason::Stop).await;
+                // Without hooks that could take long, the answer and `done` share one wait for the disk.
+                if view.delivery.dispatcher().is_hooked::<MessageSend>() {
+                    self.publish(view, std::mem::take(&mut frames)).await;
+                    frames = self.extras(view, &to, view.answer(), false).await;
+                }
+                (TurnStatus::Completed, InboxState::Answered, frames)
+            }
+            TurnEnd::Cancelled(cancellation) => {
+                let frames = view.last_end(EndReason::Cancelled).await;
+                self.publish(view, frames).await;
+                let build = || {
+                    MessageCancel::new(to.chat.channel.as_str())
+                        .with_chat_id(to.chat.chat.as_str())
+                        .with_user_id(cancellation.user)
+                        .with_reason(cancellation.reason)
+                };
+                let _observed = view.delivery.dispatcher().dispatch_with(build).await;
+                (TurnStatus::Cancelled, InboxState::Cancelled, Vec::new())
+            }
+            TurnEnd::Failed(failure) => {
+                let text = self.show_failure(view, &to, failure).await;
+                let extras = self.extras(view, &to, text, true).await;
+                (TurnStatus::Failed, InboxState::Failed, extras)
+            }
+        };
+        frames.push(Frame::Done {
+            turn: view.turn.clone(),
+            status,
+            usage,
+        });
+        view.publish(frames, self.settled(state)).await;
+    }
+
+    async fn publish(&self, view: &TurnView, frames: Vec<Frame>) {
+        if !frames.is_empty() {
+            view.publish(frames, Settled::default()).await;
+        }
+    }
+
+    /// Shows and reports a failure. Returns the text that was shown.
+    async fn show_failure(&self, view: &TurnView, to: &Recipient, failure: TurnFailure) -> String {
+        let mut frames = view.last_end(EndReason::Error).await;
+        let (kind, content) = (DeliveryKind::Error, failure.text.into());
+        let text = view.delivery.deliver(to, kind, content).await.text;
+        frames.push(Frame::Error {
+            turn: Some(view.turn.clone()),
+            message_id: None,
+            code: failure.code.to_owned(),
+            text: text.clone(),
+            retry: None,
+        });
+        self.publish(view, frames).await;
+        self.report(view, failure.code, failure.cause).await;
+        text
+    }
+
+    /// Sends `message_send`. Returns the frames of what its hooks add.
+    async fn extras(
+        &self,
+        view: &TurnView,
+        to: &Recipient,
+        response: String,
+        is_error: bool,
+    ) -> Vec<Frame> {
+        let inputs: Vec<&str> = self
+            .messages
+            .iter()
+            .map(|message| message.heard.text.as_str())
+            .collect();
+        let capabilities = self.parts.outlet.capabilities(&to.chat);
+        let formats = capabilities.map_or(&[][..], |capabilities| capabilities.audio_formats);
+        let answered = Answered {
+            input: inputs.join("\n\n"),
+            response,
+            is_voice: self.messages.iter().any(|message| message.heard.is_voice),
+            is_error,
+            audio_formats: formats.iter().map(|format| (*format).to_owned()).collect(),
+        };
+        let (contents, problems) = view.delivery.extras(to, answered).await;
+        for problem in problems {
+            self.report(view, "part", problem).await;
+        }
+        let turn = Some(view.turn.as_str());
+        contents
+            .into_iter()
+            .flat_map(|content| content.into_frames(turn, None))
+            .collect()
+    }
+
+    async fn report(&self, view: &TurnView, code: &str, error: String) {
+        let chat = &self.control.chat;
+        let failure = GatewayFailure {
+            code: code.to_owned(),
+            error,
+            chat: Some(chat.clone()),
+            message_id: view.to.in_reply_to.first().cloned(),
+            will_retry: false,
+        };
+        report_failure(view.delivery.dispatcher(), &chat.channel, failure).await;
+    }
+
+    /// Reports messages whose turn cannot be recorded. They stay in the inbox until the next start.
+    async fn report_unstarted(&self, error: String) {
+        let text =
+            "The message cannot be processed now. It will be processed after the next start.";
+        let notice = Frame::Notice {
+            text: text.to_owned(),
+        };
+        self.parts.outlet.live(&self.control.chat, &notice);
+        self.report(&self.view(None), "store", error).await;
+    }
+}
+
+fn describe(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}

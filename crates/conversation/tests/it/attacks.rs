@@ -1,0 +1,254 @@
+//! Attacks from inside a chat, and what must hold all the same.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tenterhook_channel::frame::{Chunk, Frame};
+use tenterhook_channel::message::{ApprovalChoice, IncomingPart, MediaKind, MediaRef};
+use tenterhook_channel::settings::{BusyMode, Settings};
+use tenterhook_channel::store::InboxState;
+use tenterhook_conversation::approvals::Answerer;
+use tenterhook_engine::Effect;
+use tenterhook_engine::event::{MessageDeliver, SenderRole, UserPromptSubmit};
+
+use crate::conversation_stage::{Options, Stage, chat, sender, texts};
+
+const SAY: &str = "turns: [{text: first}, {text: second, repeat: true}]";
+
+const LOOK_THEN_SAY: &str = r"
+turns:
+  - tool_calls: [{name: list_directory}]
+  - {text: second, repeat: true}
+";
+
+/// A stage whose model answers when the test says so.
+fn slow(script: &str, busy: BusyMode) -> Stage {
+    let settings = Settings {
+        busy,
+        ..Settings::default()
+    };
+    let options = Options {
+        settings,
+        calls: 0,
+        ..Options::default()
+    };
+    Stage::with(script, options)
+}
+
+#[tokio::test]
+async fn a_message_that_makes_the_program_panic_does_not_close_the_chat() {
+    let stage = Stage::new(SAY);
+    let bug = IncomingPart::Media(MediaRef {
+        kind: MediaKind::File,
+        reference: "bug".to_owned(),
+        name: None,
+        duration_ms: None,
+    });
+    let record = stage.record(|message| message.parts = vec![bug]).await;
+    stage.conversation().offer(record).unwrap();
+    stage.log.until("error crashed", 1).await;
+    stage.ask("hello").await;
+    stage.until_settled().await;
+}
+
+#[tokio::test]
+async fn a_turn_that_panics_is_reported_and_the_next_message_is_answered() {
+    let stage = Stage::new(SAY);
+    stage.outlet.has_bug.store(true, Ordering::Release);
+    stage.ask("one").await;
+    stage.say("two").await;
+    stage.log.until("done Completed", 1).await;
+    stage.until_settled().await;
+    let mut ends = stage.lines();
+    ends.retain(|line| line.starts_with("error") || line.starts_with("done"));
+    assert_eq!(ends[1..], ["done Failed", "done Completed"]);
+    assert!(ends[0].starts_with("error crashed"), "{}", ends[0]);
+}
+
+#[tokio::test]
+async fn a_stop_command_does_not_remove_what_was_written_after_it() {
+    let stage = slow(SAY, BusyMode::FollowUp);
+    stage.say("one").await;
+    stage.until_called(1).await;
+    let stop = stage.record(|message| message.parts = texts(&["/stop"]));
+    let stop = stop.await;
+    let later = stage.record(|message| message.parts = texts(&["later"]));
+    let later = later.await;
+    stage.conversation().offer(stop).unwrap();
+    stage.conversation().offer(later).unwrap();
+    stage.log.until("done Cancelled", 1).await;
+    stage.answer_calls(10);
+    stage.log.until("done Completed", 1).await;
+    stage.until_settled().await;
+    assert!(stage.lines().contains(&"said later".to_owned()));
+}
+
+#[tokio::test]
+async fn a_second_stop_cancels_the_turn_that_the_first_one_lets_go_on() {
+    let stage = slow(SAY, BusyMode::FollowUp);
+    stage.say("one").await;
+    stage.until_called(1).await;
+    let conversation = stage.conversation();
+    let patient = conversation.stop(Duration::from_hours(1));
+    let gave_up = tokio::time::timeout(Duration::from_millis(50), patient).await;
+    assert!(gave_up.is_err());
+    drop(conversation);
+    stage.stop(Duration::ZERO).await;
+    assert!(stage.lines().contains(&"done Cancelled".to_owned()));
+}
+
+#[tokio::test]
+async fn a_steered_message_that_was_not_heard_is_said_once_across_a_stop() {
+    let stage = slow(SAY, BusyMode::Steer);
+    stage.say("one").await;
+    stage.until_called(1).await;
+    stage.say("two").await;
+    stage.log.until("queued Steer", 1).await;
+    // The message is in the queue once its hooks have run, which the next message waits for.
+    stage.say("/status").await;
+    stage.log.until("message state", 1).await;
+    stage.stop(Duration::ZERO).await;
+    let mut left = stage.parts.store.unsettled().await.unwrap();
+    let record = left.pop().unwrap();
+    assert_eq!((left.len(), &record.state), (0, &InboxState::Unheard));
+    stage.restart();
+    stage.answer_calls(10);
+    stage.conversation().offer(record).unwrap();
+    stage.log.until("done Completed", 1).await;
+    stage.until_settled().await;
+    let lines = stage.lines();
+    let said = lines.iter().filter(|line| *line == "said two").count();
+    assert_eq!(said, 1, "{lines:#?}");
+}
+
+#[tokio::test]
+async fn what_busy_has_chosen_outlives_the_conversation() {
+    let stage = slow(SAY, BusyMode::Steer);
+    stage.say("/busy refuse").await;
+    stage.log.until("message Changed", 1).await;
+    stage.stop(Duration::ZERO).await;
+    stage.restart();
+    stage.say("one").await;
+    stage.until_called(1).await;
+    stage.say("two").await;
+    stage.log.until("error busy", 1).await;
+}
+
+#[tokio::test]
+async fn why_a_gate_failed_is_told_in_direct_chats_of_owners_only() {
+    for (role, is_direct, is_told) in [
+        (SenderRole::Owner, true, true),
+        (SenderRole::Owner, false, false),
+        (SenderRole::Member, true, false),
+        (SenderRole::Guest, true, false),
+    ] {
+        let stage = Stage::new(SAY);
+        stage.engine.on(|_: &UserPromptSubmit| {
+            Err::<Effect<UserPromptSubmit>, _>("cannot read /private/path")
+        });
+        let record = stage.record_as(role, |message| {
+            message.parts = texts(&["hi"]);
+            message.is_direct = is_direct;
+        });
+        stage.conversation().offer(record.await).unwrap();
+        stage.log.until("done Failed", 1).await;
+        let lines = stage.lines();
+        let error = lines.iter().find(|line| line.starts_with("error blocked"));
+        let error = error.unwrap();
+        assert_eq!(error.contains("/private/path"), is_told, "{role:?} {error}");
+    }
+}
+
+#[tokio::test]
+async fn what_tools_read_does_not_leave_before_message_deliver_has_answered() {
+    for (is_gated, expected) in [
+        (false, "tool_end list_directory: secret.txt"),
+        (true, "tool_end list_directory: "),
+    ] {
+        let stage = Stage::new(LOOK_THEN_SAY);
+        std::fs::write(stage.cwd().join("secret.txt"), "").unwrap();
+        if is_gated {
+            stage
+                .engine
+                .on(|_: &MessageDeliver| Effect::<MessageDeliver>::none());
+        }
+        stage.ask("look").await;
+        let lines = stage.lines();
+        let end = lines
+            .iter()
+            .find(|line| line.starts_with("tool_end"))
+            .unwrap();
+        assert_eq!(end, expected);
+        let frames = stage.outlet.frames.lock();
+        let args = frames.iter().find_map(|(_, frame)| {
+            if let Frame::Chunk {
+                chunk: Chunk::ToolStart { args, .. },
+                ..
+            } = frame
+            {
+                Some(args.clone())
+            } else {
+                None
+            }
+        });
+        assert!(args.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_while_the_disk_is_full() {
+    let stage = Stage::new(SAY);
+    stage.say("one").await;
+    stage.log.until("said one", 1).await;
+    stage.outlet.failures.store(1, Ordering::Release);
+    stage.log.until("done Completed", 1).await;
+    stage.until_settled().await;
+    let end = "end final Stop: first".to_owned();
+    assert!(stage.lines().contains(&end), "{:#?}", stage.lines());
+}
+
+#[tokio::test]
+async fn what_an_owner_allowed_for_the_session_is_not_for_members() {
+    let script = r"
+turns:
+  - tool_calls: [{name: shell, arguments: {cmd: echo allowed}}]
+  - text: Done.
+  - tool_calls: [{name: shell, arguments: {cmd: echo allowed}}]
+  - text: Done.
+";
+    let options = Options {
+        asks: true,
+        ..Options::default()
+    };
+    let stage = Stage::with(script, options);
+    stage.say("go").await;
+    stage.log.until("approve", 1).await;
+    let frames = stage.outlet.frames.lock().clone();
+    let mut frames = frames.into_iter();
+    let nonce = frames.find_map(|(_, frame)| {
+        if let Frame::Approve { nonce, .. } = frame {
+            Some(nonce)
+        } else {
+            None
+        }
+    });
+    let by = Answerer {
+        chat: &chat("ann"),
+        sender: &sender("ann"),
+        role: SenderRole::Owner,
+    };
+    let choice = ApprovalChoice::AllowSession;
+    let told = stage
+        .parts
+        .approvals
+        .answer(&nonce.unwrap(), choice, None, by);
+    assert_eq!(told, None);
+    stage.log.until("done Completed", 1).await;
+    stage.say_as("bob", SenderRole::Member, "go").await;
+    stage.log.until("done Completed", 2).await;
+    let lines = stage.lines();
+    let ran = lines
+        .iter()
+        .filter(|line| line.starts_with("tool_end shell: allowed"));
+    assert_eq!(ran.count(), 1, "{lines:#?}");
+}

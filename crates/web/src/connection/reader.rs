@@ -1,0 +1,414 @@
+//! The half of a connection that reads: it carries out the client's frames.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt as _};
+use tenterhook_protocol::event::SenderRole;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::transport::{ClientIdentity, ConnectionEnd, Received, Transport};
+use super::writer::{FollowedChat, Order, Progress};
+use crate::client_chat::ClientChatId;
+use crate::client_frame::{
+    ClientChat, ClientFrame, ClientMessage, ClientRefusal, PROTOCOL, ServerFrame,
+};
+use crate::frame_channel::{FrameChannel, sender};
+use tenterhook_channel::channel::{Accepted, Inlet};
+use tenterhook_channel::chat::ChatRef;
+use tenterhook_channel::message::Control;
+use tenterhook_channel::store::StoreError;
+
+/// The maximum number of chats that a client follows.
+const MAX_FOLLOWED: usize = 1024;
+/// The maximum number of chats in `ready`.
+const MAX_LISTED: usize = 200;
+/// The maximum number of recent chats of all users among which the client's own chats are searched.
+const MAX_SEARCHED: usize = 10_000;
+/// The maximum number of frames in an answer to `history`, and the default.
+const MAX_HISTORY: usize = 200;
+const DEFAULT_HISTORY: usize = 50;
+/// How often it is checked whether the gateway is done with what came through a pipe.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(100);
+/// A pipe is not read further while this many of its messages wait. It is half of what a conversation holds.
+const MAX_UNSETTLED: usize = 32;
+/// How long the last frames may take to be written when the gateway stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The half of a connection that reads.
+pub(super) struct Reader {
+    client: ClientIdentity,
+    channel: Arc<FrameChannel>,
+    transport: Transport,
+    orders: mpsc::Sender<Order>,
+    progress: Arc<Progress>,
+    followed: BTreeSet<ClientChatId>,
+    has_hello: bool,
+    /// How many messages came through a pipe since few were known to wait.
+    offered: usize,
+}
+
+impl Reader {
+    pub(super) fn new(
+        client: ClientIdentity,
+        channel: Arc<FrameChannel>,
+        transport: Transport,
+        orders: mpsc::Sender<Order>,
+        progress: Arc<Progress>,
+    ) -> Self {
+        Self {
+            client,
+            channel,
+            transport,
+            orders,
+            progress,
+            followed: BTreeSet::new(),
+            has_hello: false,
+            offered: 0,
+        }
+    }
+
+    /// Reads until the client leaves or `stop` is cancelled. Over a pipe, it then waits until the client has everything.
+    pub(super) async fn run(
+        &mut self,
+        hello: Option<ClientFrame>,
+        incoming: &mut (impl Stream<Item = Received> + Unpin),
+        stop: &CancellationToken,
+    ) -> ConnectionEnd {
+        let (is_pipe, read) = (
+            self.transport == Transport::Pipe,
+            self.read(hello, incoming),
+        );
+        let end = tokio::select! {
+            end = read => end,
+            () = stop.cancelled() => ConnectionEnd::Stopped,
+        };
+        if is_pipe {
+            tokio::select! {
+                () = self.wait_until_settled(1) => {}
+                () = stop.cancelled() => {}
+            }
+            timeout(STOP_TIMEOUT, self.wait_until_written()).await.ok();
+        }
+        end
+    }
+
+    async fn read(
+        &mut self,
+        hello: Option<ClientFrame>,
+        incoming: &mut (impl Stream<Item = Received> + Unpin),
+    ) -> ConnectionEnd {
+        if let Some(hello) = hello {
+            self.handle(hello).await;
+        }
+        loop {
+            let received = match self.transport.max_silence() {
+                Some(limit) => match timeout(limit, incoming.next()).await {
+                    Ok(received) => received,
+                    Err(_) => return ConnectionEnd::Idle,
+                },
+                None => incoming.next().await,
+            };
+            match received {
+                Some(Received::Text(text)) => match ClientFrame::parse(&text) {
+                    Ok(frame) => self.handle(frame).await,
+                    Err(refusal) => self.answer(ServerFrame::error(refusal, None)).await,
+                },
+                Some(Received::Malformed(refusal)) => {
+                    self.answer(ServerFrame::error(refusal, None)).await;
+                }
+                Some(Received::Alive) => {}
+                Some(Received::Unreadable) => return ConnectionEnd::Unreadable,
+                None => return ConnectionEnd::Left,
+            }
+        }
+    }
+
+    async fn handle(&mut self, frame: ClientFrame) {
+        let user = self.client.user.clone();
+        let (chat, handled) = match frame {
+            ClientFrame::Hello {
+                protocol, chats, ..
+            } => (None, self.greet(protocol, chats).await),
+            ClientFrame::Message(message) => {
+                let (chat, id) = (message.chat.clone(), message.message_id.clone());
+                let offered = self.offer(message).await;
+                (
+                    Some(chat),
+                    offered.map_err(|refusal| refusal.of_message(&id)),
+                )
+            }
+            ClientFrame::Cancel { chat } => {
+                let control = Control::Cancel {
+                    chat: chat.chat_of(self.channel.id(), &user),
+                    sender: sender(&user),
+                };
+                (Some(chat.clone()), self.control(chat, control).await)
+            }
+            ClientFrame::Approve {
+                nonce,
+                choice,
+                reason,
+            } => {
+                let build = |nonce, chat| Control::Approval {
+                    nonce,
+                    choice,
+                    reason,
+                    chat,
+                    sender: sender(&user),
+                };
+                (None, self.resolve(nonce, build).await)
+            }
+            ClientFrame::Answer { nonce, text } => {
+                let build = |nonce, chat| Control::Answer {
+                    nonce,
+                    text,
+                    chat,
+                    sender: sender(&user),
+                };
+                (None, self.resolve(nonce, build).await)
+            }
+            ClientFrame::History {
+                chat,
+                before,
+                limit,
+            } => (
+                Some(chat.clone()),
+                self.show_history(chat, before, limit).await,
+            ),
+            ClientFrame::Ack { .. } => (None, Ok(())),
+            ClientFrame::Ping => {
+                self.answer(ServerFrame::Pong).await;
+                (None, Ok(()))
+            }
+        };
+        if let Err(refusal) = handled {
+            self.answer(ServerFrame::error(refusal, chat)).await;
+        }
+    }
+
+    async fn greet(
+        &mut self,
+        protocol: u32,
+        chats: BTreeMap<ClientChatId, u64>,
+    ) -> Result<(), ClientRefusal> {
+        if protocol != PROTOCOL {
+            let text = format!("the protocol {protocol} is unknown; expected {PROTOCOL}");
+            return Err(ClientRefusal::new("unknown_protocol", text));
+        }
+        if self.has_hello {
+            return Err(ClientRefusal::new("bad_frame", "`hello` was sent already"));
+        }
+        self.has_hello = true;
+        let known = self.channel.store().chats(MAX_SEARCHED).await;
+        let (channel, user) = (self.channel.id(), &self.client.user);
+        let own = known
+            .map_err(|error| unreadable(&error))?
+            .into_iter()
+            .filter_map(|known| {
+                let id = ClientChatId::of(&known.chat, channel, user)?;
+                Some(ClientChat {
+                    id,
+                    title: known.title,
+                    last_seq: known.last_seq,
+                    at: known.at,
+                })
+            });
+        let ready = ServerFrame::Ready {
+            protocol: PROTOCOL,
+            user: user.clone(),
+            role: self.client.role,
+            chats: own.take(MAX_LISTED).collect(),
+            server_version: env!("CARGO_PKG_VERSION"),
+        };
+        self.answer(ready).await;
+        for (id, last_seq) in chats {
+            self.follow(id, Some(last_seq)).await?;
+        }
+        Ok(())
+    }
+
+    /// Follows a chat, unless the client does already. `None` begins after the last durable frame.
+    async fn follow(&mut self, id: ClientChatId, after: Option<u64>) -> Result<(), ClientRefusal> {
+        if self.followed.contains(&id) {
+            return Ok(());
+        }
+        if self.followed.len() >= MAX_FOLLOWED {
+            let text = format!("a connection follows at most {MAX_FOLLOWED} chats; open another");
+            return Err(ClientRefusal::new("too_many_chats", text));
+        }
+        let chat = id.chat_of(self.channel.id(), &self.client.user);
+        let after = match after {
+            Some(after) => after,
+            None => self
+                .last_seq(&chat)
+                .await
+                .map_err(|error| unreadable(&error))?,
+        };
+        let follower = self.channel.hub().follow(chat.clone(), Some(after));
+        self.progress.note(&chat, after);
+        self.followed.insert(id.clone());
+        self.order(Order::Follow(FollowedChat { id, chat }, follower))
+            .await;
+        Ok(())
+    }
+
+    async fn last_seq(&self, chat: &ChatRef) -> Result<u64, StoreError> {
+        let page = self.channel.store().frames_before(chat, u64::MAX, 1).await;
+        Ok(page?.frames.last().and_then(|last| last.seq).unwrap_or(0))
+    }
+
+    async fn offer(&mut self, message: ClientMessage) -> Result<(), ClientRefusal> {
+        let (chat, message_id) = (message.chat.clone(), message.message_id.clone());
+        let inlet = self.inlet().await?;
+        // Before the message is offered, so that the first frames of its turn are not missed.
+        self.follow(chat.clone(), None).await?;
+        if self.transport == Transport::Pipe {
+            self.make_room().await;
+        }
+        let offered = self.channel.offer(&self.client.user, message, &inlet).await;
+        let duplicate = match offered? {
+            Accepted::Recorded => false,
+            Accepted::Duplicate => true,
+            Accepted::Refused { code, notice } => {
+                let text = notice.unwrap_or_else(|| "the message was not accepted".to_owned());
+                return Err(ClientRefusal::new(code, text));
+            }
+            Accepted::Failed { cause } => {
+                let text = format!("the message could not be stored: {cause}; send it again later");
+                return Err(ClientRefusal::new("not_stored", text));
+            }
+        };
+        let accepted = ServerFrame::Accepted {
+            chat,
+            message_id,
+            duplicate,
+        };
+        self.answer(accepted).await;
+        Ok(())
+    }
+
+    /// Returns where messages go. What comes through a pipe waits until the channel runs.
+    async fn inlet(&self) -> Result<Inlet, ClientRefusal> {
+        let inlet = match self.transport {
+            Transport::Socket => self.channel.inlet(),
+            Transport::Pipe => self.channel.wait_for_inlet().await,
+        };
+        let text = "the gateway takes no messages now; send it again later";
+        inlet
+            .map(|inlet| inlet.for_role(self.client.role))
+            .ok_or_else(|| ClientRefusal::new("unavailable", text))
+    }
+
+    async fn control(&self, chat: ClientChatId, control: Control) -> Result<(), ClientRefusal> {
+        if let Some(text) = self.inlet().await?.control(control).await {
+            self.answer(ServerFrame::Notice { chat, text }).await;
+        }
+        Ok(())
+    }
+
+    /// Answers a question of a chat that the client follows.
+    async fn resolve(
+        &self,
+        nonce: String,
+        build: impl FnOnce(String, ChatRef) -> Control,
+    ) -> Result<(), ClientRefusal> {
+        if self.client.role != SenderRole::Owner {
+            let text = "only owners answer questions; use a token with the scope `approve`";
+            return Err(ClientRefusal::new("forbidden", text));
+        }
+        let (channel, user) = (self.channel.id(), &self.client.user);
+        let asking = self.followed.iter().find_map(|id| {
+            let chat = id.chat_of(channel, user);
+            let is_open = self.channel.hub().asks(&chat, &nonce);
+            is_open.then(|| (id.clone(), chat))
+        });
+        let Some((id, chat)) = asking else {
+            let text = "the question is over, or was not asked in a chat that you follow";
+            return Err(ClientRefusal::new("unknown_question", text));
+        };
+        self.control(id, build(nonce, chat)).await
+    }
+
+    async fn show_history(
+        &self,
+        chat: ClientChatId,
+        before: Option<u64>,
+        limit: Option<usize>,
+    ) -> Result<(), ClientRefusal> {
+        let stored = chat.chat_of(self.channel.id(), &self.client.user);
+        let limit = limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MAX_HISTORY);
+        let before = before.unwrap_or(u64::MAX);
+        let store = self.channel.store();
+        let page = store.frames_before(&stored, before, limit).await;
+        let page = page.map_err(|error| unreadable(&error))?;
+        let history = ServerFrame::History {
+            chat,
+            frames: page.frames,
+            oldest: page.oldest,
+        };
+        self.answer(history).await;
+        Ok(())
+    }
+
+    async fn answer(&self, answer: ServerFrame) {
+        self.order(Order::Answer(answer)).await;
+    }
+
+    async fn order(&self, order: Order) {
+        // The other half is gone only if the connection ends.
+        self.orders.send(order).await.ok();
+    }
+
+    /// Waits if many messages of the pipe wait already, so that the pipe fills up and its writer waits.
+    async fn make_room(&mut self) {
+        if self.offered >= MAX_UNSETTLED {
+            self.wait_until_settled(MAX_UNSETTLED).await;
+            self.offered = 0;
+        }
+        self.offered += 1;
+    }
+
+    /// Waits until fewer than `few` messages of the channel wait or are being answered.
+    async fn wait_until_settled(&self, few: usize) {
+        loop {
+            let Ok(unsettled) = self.channel.store().unsettled().await else {
+                return;
+            };
+            let own = |id| id == self.channel.id();
+            let own = unsettled
+                .iter()
+                .filter(|record| own(&record.message.chat.channel));
+            if own.count() < few {
+                return;
+            }
+            self.wait_for_change().await;
+        }
+    }
+
+    /// Waits until the last durable frames of all followed chats were written.
+    async fn wait_until_written(&self) {
+        for (chat, _) in self.progress.all() {
+            while let Ok(last) = self.last_seq(&chat).await {
+                if self.progress.written(&chat) >= Some(last) {
+                    break;
+                }
+                self.wait_for_change().await;
+            }
+        }
+    }
+
+    async fn wait_for_change(&self) {
+        tokio::select! {
+            () = self.progress.changed() => {}
+            () = sleep(SETTLE_INTERVAL) => {}
+        }
+    }
+}
+
+fn unreadable(error: &StoreError) -> ClientRefusal {
+    ClientRefusal::new("store", format!("the store cannot be read: {error}"))
+}

@@ -1,0 +1,47 @@
+// Requests over HTTP: signing in and files.
+
+/** The largest file that the server takes. */
+export const MAX_FILE = 20 * 1024 * 1024;
+
+// The server refuses requests with a cookie but without this header, because other sites cannot send it.
+const HEADERS = { 'x-tenterhook': '1' };
+
+/** Signs in with the one-time code of a link. Returns an error message, or `null`. */
+export async function signIn(code) {
+  try {
+    const headers = { ...HEADERS, 'content-type': 'application/json' };
+    const response = await fetch('/v1/login', { method: 'POST', headers, body: JSON.stringify({ code }) });
+    if (response.ok) return null;
+    if (response.status === 429) return 'There were too many attempts. Wait a few minutes, then open a new link.';
+    return 'This link was used already, or it has expired. A link works once, for 60 seconds.';
+  } catch {
+    return 'The gateway could not be reached. Check that it runs, then open a new link.';
+  }
+}
+
+/** Returns `yes` if the server knows this browser, `no` if it does not, and `unknown` if it does not say. */
+export async function isSignedIn() {
+  try {
+    const { ok, status } = await fetch('/v1/chats', { headers: HEADERS });
+    // Without the channel for HTTP, the address does not exist, but the browser was checked.
+    if (ok || status === 404) return 'yes';
+    return status === 401 || status === 403 ? 'no' : 'unknown';
+  } catch {
+    return 'unknown';
+  }
+}
+
+/** Uploads a file. Returns what the server says about its copy. */
+export async function upload(file, signal) {
+  const headers = {
+    ...HEADERS,
+    'x-file-name': encodeURIComponent(file.name),
+    'content-type': file.type || 'application/octet-stream',
+  };
+  const response = await fetch('/v1/media', { method: 'POST', headers, body: file, signal });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.error?.message ?? `the server answered ${response.status}`);
+  return answer;
+}
+
+export const mediaUrl = (media) => `/v1/media/${encodeURIComponent(media.id)}`;

@@ -1,0 +1,93 @@
+//! Logging in and out of the page.
+
+use axum::Extension;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::access::{self, Client};
+use super::body::read_json;
+use super::http_error::HttpError;
+use super::origin::Caller;
+use super::state::SharedState;
+
+/// How long a browser stays logged in.
+const COOKIE_LIFE: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// The name of the tokens that browsers get.
+const TOKEN_NAME: &str = "browser";
+
+#[derive(Deserialize)]
+struct LoginBody {
+    code: String,
+}
+
+/// `POST /v1/login`: exchanges a one-time code for a cookie.
+pub(crate) async fn login(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, HttpError> {
+    access::require_page_header(&headers)?;
+    let lockout = &state.parts.lockout;
+    let locked = |limit| access::too_often("locked", limit);
+    lockout.check(caller.address).map_err(locked)?;
+    let LoginBody { code } = read_json(body, 4 << 10).await?;
+    let Some(grant) = state.parts.logins.redeem(&code) else {
+        lockout.failed(caller.address);
+        return Err(HttpError::new(
+            StatusCode::UNAUTHORIZED,
+            "wrong_code",
+            "the code is wrong, used or expired; `tenterhook gateway open` makes a new one",
+        ));
+    };
+    lockout.succeeded(caller.address);
+    let expires = Timestamp::now() + COOKIE_LIFE;
+    let tokens = &state.parts.tokens;
+    let new = tokens
+        .create(TOKEN_NAME, &grant.user, &grant.scopes, Some(expires))
+        .await
+        .map_err(|error| {
+            HttpError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "no_token",
+                error.to_string(),
+            )
+        })?;
+    let secret = new.secret.expose();
+    let cookie = access::set_cookie(caller.is_secure, secret, COOKIE_LIFE.as_secs());
+    let cookie = AppendHeaders(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
+    let body = json!({"user": new.token.user, "expires": expires.as_second()});
+    Ok((cookie, Json(body)).into_response())
+}
+
+/// `POST /v1/logout`: revokes the token of the request.
+pub(crate) async fn logout(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<Caller>,
+    Extension(client): Extension<Client>,
+) -> Result<Response, HttpError> {
+    if !client.has_cookie {
+        return Err(HttpError::bad_request(
+            "no_cookie",
+            "only a browser can log out; `tenterhook gateway token revoke` revokes a token",
+        ));
+    }
+    let revoked = state.parts.tokens.revoke(&client.token.id).await;
+    revoked.map_err(|error| {
+        HttpError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "not_stored",
+            error.to_string(),
+        )
+    })?;
+    let cookie = access::set_cookie(caller.is_secure, "", 0);
+    let cookie = AppendHeaders(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
+    Ok((StatusCode::NO_CONTENT, cookie).into_response())
+}

@@ -1,0 +1,128 @@
+//! What the routes share.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::http_error::HttpError;
+use super::login::Logins;
+use super::origin::AllowedOrigins;
+use crate::frame_channel::FrameChannel;
+use crate::hub::Hub;
+use crate::webhook::WebhookChannel;
+use tenterhook_channel::media_folder::MediaFolder;
+use tenterhook_channel::rate::{Lockout, RateLimit};
+use tenterhook_channel::settings::Settings;
+use tenterhook_channel::store::Store;
+use tenterhook_channel::token::Tokens;
+
+/// The maximum number of web sockets whose clients have not shown a token yet.
+const MAX_UNKNOWN_SOCKETS: usize = 16;
+
+/// The maximum number of requests that bring files at once: each holds one file in memory.
+const MAX_UPLOADS: usize = 4;
+
+/// What the server serves.
+#[derive(Clone)]
+pub struct ServerParts {
+    /// The settings: the names of the server, and the limits of turns.
+    pub settings: Arc<Settings>,
+    /// Who may use the server.
+    pub tokens: Tokens,
+    /// Addresses that sent wrong tokens.
+    pub lockout: Lockout,
+    /// The frames of the chats.
+    pub hub: Hub,
+    /// What is kept of the chats.
+    pub store: Store,
+    /// The channel of the page. `None` if there is no page.
+    pub web: Option<Arc<FrameChannel>>,
+    /// The channel of requests over HTTP, if there is one.
+    pub http: Option<Arc<FrameChannel>>,
+    /// The channels of kind `webhook`.
+    pub webhooks: Vec<Arc<WebhookChannel>>,
+    /// The files of the chats.
+    pub media: MediaFolder,
+    /// Codes with which browsers log in.
+    pub logins: Logins,
+    /// Describes the gateway for `GET /v1/status`.
+    pub status: Arc<dyn Fn() -> Value + Send + Sync>,
+}
+
+impl fmt::Debug for ServerParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerParts").finish_non_exhaustive()
+    }
+}
+
+/// The parts, and what the server adds to them.
+pub(crate) struct ServerState {
+    pub(crate) parts: ServerParts,
+    pub(crate) allowed: AllowedOrigins,
+    /// The limit of requests with a token.
+    pub(crate) rate: RateLimit,
+    pub(crate) unknown_sockets: Arc<Semaphore>,
+    pub(crate) uploads: Semaphore,
+    /// Ends streams and sockets.
+    pub(crate) stop: CancellationToken,
+}
+
+pub(crate) type SharedState = Arc<ServerState>;
+
+/// The address of the other end of the connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// The place of a connection among those that the server takes. A web socket keeps it after its request is answered.
+#[derive(Clone)]
+pub(crate) struct Place {
+    _permit: Arc<dyn Send + Sync>,
+    _task: TaskTrackerToken,
+}
+
+impl Place {
+    /// `permit` is dropped when the connection has ended. `task` makes the server wait for it when the server stops.
+    pub(crate) fn new(permit: impl Send + Sync + 'static, task: TaskTrackerToken) -> Self {
+        Self {
+            _permit: Arc::new(permit),
+            _task: task,
+        }
+    }
+}
+
+impl ServerState {
+    pub(crate) fn new(parts: ServerParts, port: u16, stop: CancellationToken) -> Self {
+        let settings = &parts.settings;
+        Self {
+            allowed: AllowedOrigins::new(
+                &settings.hosts,
+                &settings.origins,
+                &settings.trusted_proxies,
+                port,
+            ),
+            rate: RateLimit::per_token(),
+            unknown_sockets: Arc::new(Semaphore::new(MAX_UNKNOWN_SOCKETS)),
+            uploads: Semaphore::new(MAX_UPLOADS),
+            stop,
+            parts,
+        }
+    }
+
+    /// Returns the channel of requests over HTTP.
+    ///
+    /// # Errors
+    ///
+    /// Fails with 404 if the settings have none.
+    pub(crate) fn http(&self) -> Result<&Arc<FrameChannel>, HttpError> {
+        let missing = "no channel of kind `http` is enabled; add one to gateway.yaml";
+        self.parts
+            .http
+            .as_ref()
+            .ok_or(HttpError::not_found(missing))
+    }
+}

@@ -1,0 +1,334 @@
+//! A bot of Telegram, over long polls.
+//!
+//! A poll tells Telegram which updates it may forget: those before its offset. So the offset moves only over updates
+//! whose messages are durable. It is stored for the bot's account, because another bot counts from another number.
+
+mod api;
+mod buttons;
+mod markup;
+mod messages;
+mod receive;
+mod send;
+mod view;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frankenstein::methods::{AnswerCallbackQueryParams, GetFileParams, GetUpdatesParams};
+use frankenstein::types::{AllowedUpdate, File, User};
+use frankenstein::updates::Update;
+use futures_util::future::{BoxFuture, FutureExt as _, join_all};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
+
+use self::api::{Api, ApiError};
+use self::receive::{Account, Received};
+use self::send::Outbound;
+use tenterhook_channel::channel::{
+    Accepted, Channel, ChannelCapabilities, ChannelError, DeliveryError, Inlet, MediaSink,
+    Outgoing, Receipt,
+};
+use tenterhook_channel::chat::{ChannelId, ChatRef};
+use tenterhook_channel::frame::Frame;
+use tenterhook_channel::message::MediaRef;
+use tenterhook_channel::settings::{Show, TelegramSettings};
+
+/// How long Telegram waits for an update before it answers a poll.
+const POLL_TIMEOUT: Duration = Duration::from_secs(50);
+/// How many updates a poll returns.
+const MAX_UPDATES: u32 = 100;
+/// How long to wait before the next poll when the gateway is full.
+const FULL_PAUSE: Duration = Duration::from_secs(2);
+/// The longest wait that Telegram may ask for between polls.
+const MAX_POLL_PAUSE: Duration = Duration::from_mins(5);
+/// The maximum length of the note that Telegram shows for a button, in characters.
+const MAX_BUTTON_NOTE: usize = 200;
+/// The maximum size of a file that Telegram lets a bot download.
+const MAX_FILE: u64 = 20 << 20;
+
+/// A bot of Telegram.
+pub struct TelegramChannel {
+    id: ChannelId,
+    api: Arc<Api>,
+    outbound: Arc<Outbound>,
+    poll_timeout: Duration,
+    /// Ends the tasks that show turns.
+    _tasks: DropGuard,
+}
+
+impl std::fmt::Debug for TelegramChannel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TelegramChannel")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TelegramChannel {
+    /// Creates the channel of the bot that `token` belongs to. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address in the settings is invalid, or if this machine cannot verify servers.
+    pub fn new(
+        id: ChannelId,
+        settings: &TelegramSettings,
+        token: String,
+        show: Show,
+    ) -> Result<Self, ChannelError> {
+        let api = Arc::new(Api::new(&settings.api_base, token)?);
+        let tasks = CancellationToken::new();
+        Ok(Self {
+            id,
+            outbound: Arc::new(Outbound::new(Arc::clone(&api), show, tasks.clone())),
+            api,
+            poll_timeout: POLL_TIMEOUT,
+            _tasks: tasks.drop_guard(),
+        })
+    }
+
+    /// Sets how long Telegram waits for an update before it answers a poll. The default is 50 seconds. A poll that takes
+    /// twice as long is abandoned.
+    #[must_use]
+    pub fn with_poll_timeout(self, poll_timeout: Duration) -> Self {
+        Self {
+            poll_timeout,
+            ..self
+        }
+    }
+
+    async fn receive(&self, inlet: &Inlet) -> Result<(), ChannelError> {
+        let user: User = self
+            .api
+            .call("getMe", &())
+            .await
+            .map_err(|error| receive_error(&error))?;
+        let account = Account::new(&user);
+        let account_id = account.id.to_string();
+        let mut offset = inlet.offset(&account_id).await;
+        loop {
+            let updates = self.poll(offset).await;
+            if let Some(wait) = updates.as_ref().err().and_then(ApiError::retry_after) {
+                tokio::time::sleep(wait.min(MAX_POLL_PAUSE)).await;
+                continue;
+            }
+            let updates = updates.map_err(|error| receive_error(&error))?;
+            inlet.alive();
+            if updates.is_empty() {
+                // Telegram has forgotten what is before the offset. After a quiet week it may number the next update lower
+                // than the last one, and would never send it if the offset stayed.
+                offset = None;
+            }
+            let (next, result) = self.take_all(inlet, &account, updates).await;
+            if let Some(next) = next {
+                // If this is lost in a crash, Telegram sends the updates again, and they are duplicates.
+                inlet.set_offset(&account_id, next).await;
+                offset = Some(next);
+            }
+            if result?.is_full {
+                tokio::time::sleep(FULL_PAUSE).await;
+            }
+        }
+    }
+
+    async fn poll(&self, offset: Option<i64>) -> Result<Vec<Value>, ApiError> {
+        let params = GetUpdatesParams::builder()
+            .maybe_offset(offset)
+            .limit(MAX_UPDATES)
+            .timeout(u32::try_from(self.poll_timeout.as_secs()).unwrap_or(u32::MAX))
+            .allowed_updates(vec![AllowedUpdate::Message, AllowedUpdate::CallbackQuery])
+            .build();
+        self.api
+            .call_within(self.poll_timeout * 2, "getUpdates", &params)
+            .await
+    }
+
+    /// Takes updates. The updates of one chat are taken in order, until one cannot be recorded. Chats do not wait for each
+    /// other, so that their messages share waits for the disk. Returns the next offset.
+    async fn take_all(
+        &self,
+        inlet: &Inlet,
+        account: &Account,
+        updates: Vec<Value>,
+    ) -> (Option<i64>, Result<Batch, ChannelError>) {
+        let mut last = None;
+        let mut chats: BTreeMap<String, Vec<(i64, Received)>> = BTreeMap::new();
+        for update in updates {
+            let Some(id) = update.get("update_id").and_then(Value::as_i64) else {
+                continue;
+            };
+            last = last.max(Some(id));
+            // An update in a form that we do not know must not stop the ones after it.
+            if let Ok(update) = serde_json::from_value::<Update>(update) {
+                let received = receive::read(&self.id, account, update);
+                chats
+                    .entry(received.chat())
+                    .or_default()
+                    .push((id, received));
+            }
+        }
+        let chats = chats.into_values();
+        let taken = join_all(chats.map(|updates| self.take_chat(inlet, updates))).await;
+        let (mut batch, mut failed) = (Batch::default(), None::<(i64, ChannelError)>);
+        for taken in taken {
+            match taken {
+                Ok(is_full) => batch.is_full |= is_full,
+                Err(error) if failed.as_ref().is_none_or(|first| error.0 < first.0) => {
+                    failed = Some(error);
+                }
+                Err(_) => {}
+            }
+        }
+        match failed {
+            // Later updates that were recorded come again, and are duplicates.
+            Some((id, error)) => (Some(id), Err(error)),
+            None => (last.map(|id| id + 1), Ok(batch)),
+        }
+    }
+
+    /// Takes the updates of a chat until one cannot be recorded; then its id is returned with the error.
+    async fn take_chat(
+        &self,
+        inlet: &Inlet,
+        updates: Vec<(i64, Received)>,
+    ) -> Result<bool, (i64, ChannelError)> {
+        let mut is_full = false;
+        for (id, received) in updates {
+            is_full |= self
+                .take(inlet, received)
+                .await
+                .map_err(|error| (id, error))?;
+        }
+        Ok(is_full)
+    }
+
+    /// Takes one update. Returns whether the gateway is full.
+    async fn take(&self, inlet: &Inlet, received: Received) -> Result<bool, ChannelError> {
+        match received {
+            Received::Message(message) => {
+                let chat = message.chat.clone();
+                match inlet.offer(*message).await {
+                    Accepted::Recorded | Accepted::Duplicate => {}
+                    Accepted::Refused { code, notice } => {
+                        self.outbound.notify(&chat, notice);
+                        return Ok(code == "queue_full");
+                    }
+                    Accepted::Failed { cause } => {
+                        return Err(ChannelError::transient("not_recorded", cause));
+                    }
+                }
+            }
+            Received::Cancel(control) => {
+                let chat = control.chat().clone();
+                let notice = inlet.control(control).await;
+                self.outbound.notify(&chat, notice);
+            }
+            Received::Pressed { query, control } => {
+                let note = inlet.control(control).await;
+                self.answer_button(query, note.unwrap_or_default()).await;
+            }
+            Received::Stale { query } => {
+                let note = "This question is over.".to_owned();
+                self.answer_button(query, note).await;
+            }
+            Received::Nothing => {}
+        }
+        Ok(false)
+    }
+
+    /// Ends the waiting mark of a button.
+    async fn answer_button(&self, query: String, note: String) {
+        let params = AnswerCallbackQueryParams::builder()
+            .callback_query_id(query)
+            .text(note.chars().take(MAX_BUTTON_NOTE).collect::<String>())
+            .build();
+        // It only removes a mark, and Telegram forgets old queries.
+        let answered = self.api.call::<Value>("answerCallbackQuery", &params);
+        answered.await.ok();
+    }
+}
+
+/// The result of the updates of a poll.
+#[derive(Debug, Default)]
+struct Batch {
+    is_full: bool,
+}
+
+/// Returns why receiving ends.
+fn receive_error(error: &ApiError) -> ChannelError {
+    let cause = error.to_string();
+    match error.code() {
+        Some(401 | 403 | 404) => ChannelError::permanent(
+            "unauthorized",
+            format!("{cause}; check the bot's token and `api_base`"),
+        ),
+        Some(409) => ChannelError::transient(
+            "conflict",
+            format!("{cause}; stop the other program that uses this bot, or remove its webhook"),
+        ),
+        Some(_) => ChannelError::transient("refused", cause),
+        None => ChannelError::transient("connection", cause),
+    }
+}
+
+impl Channel for TelegramChannel {
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities {
+            speaks_frames: false,
+            is_idempotent: false,
+            max_file: MAX_FILE,
+            audio_formats: &["audio/ogg", "audio/mpeg", "audio/mp4"],
+        }
+    }
+
+    fn alive_interval(&self) -> Option<Duration> {
+        Some(self.poll_timeout)
+    }
+
+    fn run(
+        &self,
+        inlet: Inlet,
+        stop: CancellationToken,
+    ) -> BoxFuture<'_, Result<(), ChannelError>> {
+        async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => Ok(()),
+                received = self.receive(&inlet) => received,
+            }
+        }
+        .boxed()
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        media: &'a MediaRef,
+        into: &'a mut MediaSink,
+    ) -> BoxFuture<'a, Result<(), ChannelError>> {
+        async move {
+            let params = GetFileParams::builder().file_id(&media.reference).build();
+            let file: File = self.api.call("getFile", &params).await.map_err(|error| {
+                let is_permanent = error.is_bad_request();
+                ChannelError {
+                    is_permanent,
+                    ..ChannelError::transient("download", error.to_string())
+                }
+            })?;
+            let path = file.file_path.ok_or_else(|| {
+                ChannelError::permanent("too_large", "Telegram does not offer the file")
+            })?;
+            self.api.download(&path, into).await
+        }
+        .boxed()
+    }
+
+    fn send<'a>(&'a self, outgoing: &'a Outgoing) -> BoxFuture<'a, Result<Receipt, DeliveryError>> {
+        self.outbound.send(outgoing).boxed()
+    }
+
+    fn live(&self, chat: &ChatRef, frame: &Frame) {
+        self.outbound.live(chat, frame);
+    }
+}

@@ -1,0 +1,417 @@
+//! Reads updates: what people wrote, and the buttons that they pressed.
+
+use frankenstein::types::{
+    CallbackQuery, Chat, ChatType, MaybeInaccessibleMessage, Message, MessageEntity,
+    MessageEntityType, User,
+};
+use frankenstein::updates::{Update, UpdateContent};
+use jiff::Timestamp;
+
+use super::buttons;
+use tenterhook_channel::chat::{ChannelId, ChatRef, Sender};
+use tenterhook_channel::message::{Control, IncomingMessage, IncomingPart, MediaKind, MediaRef};
+
+/// What an update means.
+#[derive(Debug, PartialEq)]
+pub(super) enum Received {
+    Message(Box<IncomingMessage>),
+    Cancel(Control),
+    /// Someone pressed a button.
+    Pressed {
+        query: String,
+        control: Control,
+    },
+    /// A button that is not ours, or not any more.
+    Stale {
+        query: String,
+    },
+    Nothing,
+}
+
+impl Received {
+    /// Returns the chat, whose updates are taken one after another. Its threads may share a session.
+    pub(super) fn chat(&self) -> String {
+        match self {
+            Self::Message(message) => message.chat.chat.clone(),
+            Self::Cancel(control) | Self::Pressed { control, .. } => control.chat().chat.clone(),
+            Self::Stale { query } => query.clone(),
+            Self::Nothing => String::new(),
+        }
+    }
+}
+
+/// The bot's own account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) id: u64,
+    /// `@` and the name, in lower case.
+    pub(super) mention: String,
+}
+
+impl Account {
+    pub(super) fn new(user: &User) -> Self {
+        let name = user.username.as_deref().unwrap_or_default();
+        Self {
+            id: user.id,
+            mention: format!("@{}", name.to_lowercase()),
+        }
+    }
+}
+
+/// Reads an update.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "Telegram was asked for these two kinds only"
+)]
+pub(super) fn read(channel: &ChannelId, account: &Account, update: Update) -> Received {
+    match update.content {
+        UpdateContent::Message(message) => {
+            let dedupe = format!("{}/{}", account.id, update.update_id);
+            read_message(channel, account, dedupe, &message)
+        }
+        UpdateContent::CallbackQuery(query) => read_button(channel, *query),
+        _ => Received::Nothing,
+    }
+}
+
+fn read_message(
+    channel: &ChannelId,
+    account: &Account,
+    dedupe: String,
+    message: &Message,
+) -> Received {
+    let Some(from) = message.from.as_deref().filter(|from| from.id != account.id) else {
+        return Received::Nothing;
+    };
+    let (text, entities) = match (&message.text, &message.caption) {
+        (Some(text), _) => (text.as_str(), &message.entities),
+        (None, Some(caption)) => (caption.as_str(), &message.caption_entities),
+        (None, None) => ("", &None),
+    };
+    let mut parts: Vec<_> = media(message)
+        .into_iter()
+        .map(IncomingPart::Media)
+        .collect();
+    if !text.is_empty() {
+        parts.push(IncomingPart::Text {
+            text: text.to_owned(),
+        });
+    }
+    if parts.is_empty() {
+        return Received::Nothing;
+    }
+    let chat = chat_ref(channel, &message.chat, topic(message));
+    let sender = sender(from);
+    if is_stop(text, account) {
+        return Received::Cancel(Control::Cancel { chat, sender });
+    }
+    let is_direct = message.chat.type_field == ChatType::Private;
+    let reply = replied_to(message);
+    let is_reply_to_us = reply
+        .and_then(|reply| reply.from.as_ref())
+        .is_some_and(|from| from.id == account.id);
+    let names_us = || {
+        let mut entities = entities.iter().flatten();
+        entities.any(|entity| is_mention(entity, text, account))
+    };
+    Received::Message(Box::new(IncomingMessage {
+        dedupe,
+        message_id: message.message_id.to_string(),
+        chat,
+        sender,
+        is_direct,
+        is_addressed: is_direct || is_reply_to_us || names_us(),
+        parts,
+        reply_to: reply.map(|reply| reply.message_id.to_string()),
+        at: i64::try_from(message.date)
+            .ok()
+            .and_then(|seconds| Timestamp::from_second(seconds).ok())
+            .unwrap_or_else(Timestamp::now),
+    }))
+}
+
+fn read_button(channel: &ChannelId, query: CallbackQuery) -> Received {
+    let stale = |query: CallbackQuery| Received::Stale { query: query.id };
+    let (chat, keyboard) = match &query.message {
+        Some(MaybeInaccessibleMessage::Message(message)) => (
+            chat_ref(channel, &message.chat, topic(message)),
+            message.reply_markup.as_deref(),
+        ),
+        Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => {
+            (chat_ref(channel, &message.chat, None), None)
+        }
+        None => return stale(query),
+    };
+    let data = query.data.as_deref().unwrap_or_default();
+    let sender = sender(&query.from);
+    match buttons::read(data, keyboard, chat, sender) {
+        Some(control) => Received::Pressed {
+            query: query.id,
+            control,
+        },
+        None => stale(query),
+    }
+}
+
+fn sender(user: &User) -> Sender {
+    let last = user.last_name.as_deref().unwrap_or_default();
+    let name = format!("{} {last}", user.first_name);
+    Sender {
+        id: user.id.to_string(),
+        name: Some(name.trim().to_owned()).filter(|name| !name.is_empty()),
+        is_bot: user.is_bot,
+    }
+}
+
+fn chat_ref(channel: &ChannelId, chat: &Chat, thread: Option<i32>) -> ChatRef {
+    ChatRef {
+        channel: channel.clone(),
+        chat: chat.id.to_string(),
+        thread: thread.map(|thread| thread.to_string()),
+    }
+}
+
+/// Returns the topic of a message. Replies in groups without topics also have a thread, which readers do not see as a topic.
+fn topic(message: &Message) -> Option<i32> {
+    let is_topic = message.is_topic_message.unwrap_or_default();
+    message.message_thread_id.filter(|_| is_topic)
+}
+
+/// Returns the message that a message replies to. Every message in a topic replies to the message that opened it, unless
+/// it replies to another one.
+fn replied_to(message: &Message) -> Option<&Message> {
+    let reply = message.reply_to_message.as_deref()?;
+    (topic(message) != Some(reply.message_id)).then_some(reply)
+}
+
+fn is_stop(text: &str, account: &Account) -> bool {
+    let text = text.trim().to_lowercase();
+    let rest = text.strip_prefix("/stop");
+    rest.is_some_and(|rest| rest.is_empty() || rest == account.mention)
+}
+
+/// Returns whether an entity of a text names the bot. What merely looks like its name is not: `@botany` is not `@bot`.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all other entities are formats"
+)]
+fn is_mention(entity: &MessageEntity, text: &str, account: &Account) -> bool {
+    match entity.type_field {
+        MessageEntityType::TextMention => {
+            let user = entity.user.as_ref();
+            user.is_some_and(|user| user.id == account.id)
+        }
+        MessageEntityType::Mention => covered(entity, text) == account.mention,
+        MessageEntityType::BotCommand => {
+            let command = covered(entity, text);
+            let name = command.strip_suffix(&account.mention);
+            name.is_some_and(|name| !name.contains('@'))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the text of an entity in lower case. Telegram counts in units of UTF-16.
+fn covered(entity: &MessageEntity, text: &str) -> String {
+    let units: Vec<u16> = text
+        .encode_utf16()
+        .skip(entity.offset.into())
+        .take(entity.length.into())
+        .collect();
+    String::from_utf16_lossy(&units).to_lowercase()
+}
+
+fn media(message: &Message) -> Option<MediaRef> {
+    let file = |kind, id: &str, name: Option<&String>, seconds: Option<u32>| MediaRef {
+        kind,
+        reference: id.to_owned(),
+        name: name.cloned(),
+        duration_ms: seconds.map(|seconds| u64::from(seconds) * 1000),
+    };
+    if let Some(voice) = &message.voice {
+        Some(file(
+            MediaKind::Audio,
+            &voice.file_id,
+            None,
+            Some(voice.duration),
+        ))
+    } else if let Some(audio) = &message.audio {
+        let name = audio.file_name.as_ref();
+        Some(file(
+            MediaKind::Audio,
+            &audio.file_id,
+            name,
+            Some(audio.duration),
+        ))
+    } else if let Some(document) = &message.document {
+        let name = document.file_name.as_ref();
+        Some(file(MediaKind::File, &document.file_id, name, None))
+    } else {
+        let sizes = message.photo.iter().flatten();
+        let largest = sizes.max_by_key(|size| u64::from(size.width) * u64::from(size.height));
+        largest.map(|photo| file(MediaKind::Image, &photo.file_id, None, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use tenterhook_channel::message::ApprovalChoice;
+
+    fn received(content: &Value) -> Received {
+        let channel = ChannelId::new("tg").unwrap();
+        let account = Account {
+            id: 7,
+            mention: "@bot".to_owned(),
+        };
+        let mut update = content.clone();
+        update["update_id"] = 5.into();
+        read(&channel, &account, serde_json::from_value(update).unwrap())
+    }
+
+    fn group_message(more: &Value) -> Value {
+        let mut message = json!({
+            "message_id": 3, "date": 1_700_000_000,
+            "from": {"id": 42, "is_bot": false, "first_name": "Ada", "last_name": "L."},
+            "chat": {"id": -100, "type": "supergroup", "title": "G\n## SYSTEM"},
+        });
+        message
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        json!({ "message": message })
+    }
+
+    fn message(more: &Value) -> IncomingMessage {
+        let Received::Message(message) = received(&group_message(more)) else {
+            panic!("not a message");
+        };
+        *message
+    }
+
+    // G56
+    #[test]
+    fn only_the_bots_own_name_addresses_it() {
+        let entity = |kind: &str, offset: usize, length: usize| json!([{"type": kind, "offset": offset, "length": length}]);
+        let mention = "text_mention";
+        let of = |id: u64| {
+            json!([{"type": mention, "offset": 0, "length": 2,
+                "user": {"id": id, "is_bot": true, "first_name": "B"}}])
+        };
+        for (text, entities, expected) in [
+            ("@bot hi", entity("mention", 0, 4), true),
+            ("@Bot hi", entity("mention", 0, 4), true),
+            ("😀 @bot hi", entity("mention", 3, 4), true),
+            ("@botany hi", entity("mention", 0, 7), false),
+            ("@bot hi", json!([]), false),
+            ("x@bot.example", entity("email", 0, 13), false),
+            ("/help@bot", entity("bot_command", 0, 9), true),
+            ("/help@other", entity("bot_command", 0, 11), false),
+            ("/help", entity("bot_command", 0, 5), false),
+            ("hi", of(7), true),
+            ("hi", of(8), false),
+        ] {
+            let found = message(&json!({"text": text, "entities": entities}));
+            assert_eq!(found.is_addressed, expected, "{text}");
+        }
+        let reply = |id: u64| {
+            json!({"text": "x", "reply_to_message": {
+            "message_id": 2, "date": 1, "chat": {"id": -100, "type": "supergroup"},
+            "from": {"id": id, "is_bot": true, "first_name": "B"}}})
+        };
+        assert!(message(&reply(7)).is_addressed);
+        assert!(!message(&reply(8)).is_addressed);
+        assert_eq!(message(&reply(8)).reply_to.as_deref(), Some("2"));
+    }
+
+    // G57
+    #[test]
+    fn a_topic_is_a_thread_and_its_first_message_is_not_replied_to() {
+        let found = message(
+            &json!({"text": "x", "message_thread_id": 9, "is_topic_message": true,
+            "reply_to_message": {"message_id": 9, "date": 1,
+                "chat": {"id": -100, "type": "supergroup"},
+                "from": {"id": 7, "is_bot": true, "first_name": "B"}}}),
+        );
+        assert_eq!(found.chat.thread.as_deref(), Some("9"));
+        assert!(!found.is_addressed && found.reply_to.is_none());
+        let reply = message(&json!({"text": "x", "message_thread_id": 9}));
+        assert_eq!(reply.chat.thread, None);
+    }
+
+    #[test]
+    fn files_come_with_their_captions() {
+        let photo = |id: &str, width: u32| json!({"file_id": id, "file_unique_id": id, "width": width, "height": 9});
+        let file = json!({"file_id": "f", "file_unique_id": "u", "duration": 4,
+            "file_name": "../../x"});
+        for (key, value, kind, reference) in [
+            (
+                "photo",
+                json!([photo("s", 9), photo("l", 90)]),
+                MediaKind::Image,
+                "l",
+            ),
+            ("voice", file.clone(), MediaKind::Audio, "f"),
+            ("audio", file.clone(), MediaKind::Audio, "f"),
+            ("document", file.clone(), MediaKind::File, "f"),
+        ] {
+            let found = message(&json!({key: value, "caption": "look"}));
+            let [IncomingPart::Media(media), IncomingPart::Text { text }] = &found.parts[..] else {
+                panic!("{:?}", found.parts);
+            };
+            assert_eq!((media.kind, media.reference.as_str()), (kind, reference));
+            assert_eq!(media.duration_ms.is_some(), kind == MediaKind::Audio);
+            assert_eq!(text, "look");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_message_of_a_person_is_ignored() {
+        let own = json!({"text": "x", "from": {"id": 7, "is_bot": true, "first_name": "B"}});
+        for update in [
+            group_message(&own),
+            group_message(&json!({"new_chat_title": "x"})),
+            json!({"edited_message": group_message(&json!({"text": "x"}))["message"]}),
+        ] {
+            assert_eq!(received(&update), Received::Nothing, "{update}");
+        }
+    }
+
+    #[test]
+    fn stop_and_buttons_do_not_wait_behind_messages() {
+        for (text, is_stop) in [
+            ("/stop", true),
+            ("/stop@Bot", true),
+            ("/stop@other", false),
+            ("/stop it", false),
+        ] {
+            let found = received(&group_message(&json!({ "text": text })));
+            assert_eq!(matches!(found, Received::Cancel(_)), is_stop, "{text}");
+        }
+        let query = |data: &str| {
+            json!({"callback_query": {"id": "q", "chat_instance": "c", "data": data,
+                "from": {"id": 42, "is_bot": false, "first_name": "Ada"},
+                "message": group_message(&json!({"text": "x"}))["message"]}})
+        };
+        let Received::Pressed { control, .. } = received(&query("d:0f")) else {
+            panic!("not a button");
+        };
+        let Control::Approval {
+            nonce,
+            choice,
+            sender,
+            ..
+        } = control
+        else {
+            panic!("not an approval");
+        };
+        assert_eq!((nonce.as_str(), choice), ("0f", ApprovalChoice::Deny));
+        assert_eq!(sender.id, "42");
+        let stale = Received::Stale {
+            query: "q".to_owned(),
+        };
+        assert_eq!(received(&query("x")), stale);
+    }
+}

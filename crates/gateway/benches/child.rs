@@ -1,0 +1,205 @@
+//! A gateway in a process of its own, and the agent that it has.
+
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tenterhook_agent::{Agent, AgentConfig, CancellationToken, Session, SessionStore};
+use tenterhook_channel::settings::{Settings, TurnLimits};
+use tenterhook_conversation::profile::{OpenRequest, Profile};
+use tenterhook_engine::Engine;
+use tenterhook_gateway::gateway::{Gateway, GatewayConfig};
+use tenterhook_protocol::SessionId;
+use tenterhook_providers::Scripted;
+use tokio::runtime::Runtime;
+
+/// Makes the benchmark a gateway. The value is its folder.
+pub(crate) const FLAG: &str = "--gateway-in";
+
+/// The agent without a gateway.
+pub(crate) type Player = Agent;
+
+fn config(folder: &Path) -> AgentConfig {
+    let script = Scripted::parse("parrot", "turns: [{text: hello, repeat: true}]").unwrap();
+    AgentConfig {
+        model: Some(Arc::new(script)),
+        cwd: folder.to_owned(),
+        ..AgentConfig::default()
+    }
+}
+
+fn session_of(sessions: &SessionStore, id: Option<&SessionId>) -> Result<Session, String> {
+    match id {
+        Some(id) => {
+            let opened = sessions.open(id).map(|stored| stored.session);
+            opened.map_err(|error| error.to_string())
+        }
+        None => Ok(Session::new(SessionId::generate())),
+    }
+}
+
+/// Builds an agent without a gateway, whose session is stored in `folder`.
+pub(crate) fn agent(folder: &Path) -> Player {
+    std::fs::create_dir_all(folder).unwrap();
+    let sessions = SessionStore::of_project(folder, folder);
+    let mut config = config(folder);
+    config.session = Some(session_of(&sessions, None).unwrap());
+    config.sessions = Some(sessions);
+    config.build(Engine::new()).unwrap()
+}
+
+struct ScriptedProfile {
+    engine: Engine,
+    folder: PathBuf,
+    sessions: SessionStore,
+}
+
+impl Profile for ScriptedProfile {
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
+        Box::pin(async move {
+            let mut config = config(&self.folder);
+            config.session = Some(session_of(&self.sessions, request.session.as_ref())?);
+            config.sessions = Some(self.sessions.clone());
+            config.frontend = request.frontend;
+            config.tools.clone_from(&request.access.tools);
+            config.toolbox = (request.with_tools)(std::mem::take(&mut config.toolbox));
+            let built = config.build(self.engine.clone());
+            built.map_err(|error| error.to_string())
+        })
+    }
+}
+
+/// Returns a runtime like the program's.
+pub(crate) fn runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().build().unwrap()
+}
+
+/// Is the gateway, over standard input and output.
+pub(crate) fn run(folder: &Path) {
+    let settings = Settings {
+        listen: None,
+        channels: Vec::new(),
+        turns: TurnLimits {
+            max: 64,
+            ..TurnLimits::default()
+        },
+        ..Settings::default()
+    };
+    std::fs::create_dir_all(folder).unwrap();
+    runtime().block_on(async {
+        let profile = ScriptedProfile {
+            engine: Engine::new(),
+            folder: folder.to_owned(),
+            sessions: SessionStore::of_project(folder, folder),
+        };
+        let gateway = Gateway::start(GatewayConfig {
+            settings,
+            profile: Arc::new(profile),
+            state: folder.join("state"),
+            observer: Arc::new(|_| ()),
+            stdio: true,
+        });
+        let gateway = gateway.await.unwrap();
+        let (stop, now) = (CancellationToken::new(), CancellationToken::new());
+        gateway.run(stop, now).await;
+    });
+}
+
+/// A gateway in another process, and its pipes. Dropping it ends the process.
+pub(crate) struct ChildGateway {
+    process: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    asked: usize,
+}
+
+impl ChildGateway {
+    pub(crate) fn start(folder: &Path) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .arg(FLAG)
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let input = process.stdin.take().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self {
+            process,
+            input,
+            output,
+            asked: 0,
+        }
+    }
+
+    /// Sends a message and waits for the end of its turn.
+    pub(crate) fn ask(&mut self, chat: &str) {
+        self.send(chat);
+        self.wait_for_end();
+    }
+
+    /// Sends messages, each to the next of `chats` chats, and waits for the end of their turns. No chat has more than
+    /// one unanswered message.
+    pub(crate) fn ask_many(&mut self, messages: usize, chats: usize) {
+        let mut waiting = chats.min(messages);
+        let mut left = messages - waiting;
+        for chat in 0..waiting {
+            self.send(&format!("chat-{chat}"));
+        }
+        while waiting > 0 {
+            let chat = self.wait_for_end();
+            if left == 0 {
+                waiting -= 1;
+            } else {
+                left -= 1;
+                self.send(&chat);
+            }
+        }
+    }
+
+    fn send(&mut self, chat: &str) {
+        self.asked += 1;
+        let id = self.asked.to_string();
+        let message = json!({"type": "message", "chat": chat, "message_id": id, "text": "hi"});
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    /// Reads until a turn ends. Returns its chat.
+    fn wait_for_end(&mut self) -> String {
+        loop {
+            let line = self.output.next().unwrap().unwrap();
+            assert!(!line.contains("\"type\":\"error\""), "{line}");
+            if line.contains("\"type\":\"done\"") {
+                let frame: Value = serde_json::from_str(&line).unwrap();
+                return frame["chat"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+
+    /// Returns the memory of the process in bytes. 0 where `/proc` does not exist.
+    pub(crate) fn resident(&self) -> f64 {
+        let path = format!("/proc/{}/status", self.process.id());
+        let status = std::fs::read_to_string(path).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let size = line.and_then(|line| line.split_whitespace().nth(1));
+        size.and_then(|size| size.parse::<f64>().ok())
+            .map_or(0.0, |size| size * 1024.0)
+    }
+}
+
+impl Drop for ChildGateway {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _killed = self.process.kill();
+        let _ended = self.process.wait();
+    }
+}

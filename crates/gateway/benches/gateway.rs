@@ -1,0 +1,243 @@
+//! What the gateway costs, compared with the agent alone, a bus in memory, and a short command.
+//!
+//! | row | compares | goal |
+//! |---|---|---|
+//! | one message | a durable message over pipes, answered, with a prompt and one `fdatasync` | at most 1.15 |
+//! | many chats | one message to each of many chats at once, with as many prompts one after another | at most 0.6 |
+//! | null agent | messages per second, compared with an asyncio bus that keeps nothing | at least 20 |
+//! | start | until the first poll of Telegram, compared with `tenterhook list` | at most 1.5 |
+//!
+//! It also prints the memory of an open chat, and the allocations of the gateway's own events without hooks.
+//!
+//! The gateway runs in a process of its own. Rounds alternate, so that other load on the machine affects both sides. Each
+//! ratio is the median of the rounds. `--quick` uses fewer rounds and messages. The row `start` needs `--program PATH`,
+//! the path of `tenterhook`; the null agent needs `python3`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark prints its result and has no caller to return an error to"
+)]
+
+mod bus;
+mod child;
+mod first_poll;
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::Write as _;
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use tenterhook_agent::CancellationToken;
+use tenterhook_channel::chat::ChannelId;
+use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
+use tenterhook_engine::Engine;
+use tenterhook_engine::event::TurnStart;
+use tenterhook_protocol::event::{ChannelDisconnectReason, GatewayStopReason};
+use tokio::runtime::Runtime;
+
+use self::child::{ChildGateway, Player};
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Amount {
+    rounds: usize,
+    /// Messages of a round of the first row.
+    messages: usize,
+    chats: usize,
+    /// Messages to the null agent.
+    bus: usize,
+}
+
+const FULL: Amount = Amount {
+    rounds: 11,
+    messages: 32,
+    chats: 1_000,
+    bus: 10_000,
+};
+
+const QUICK: Amount = Amount {
+    rounds: 5,
+    messages: 16,
+    chats: 200,
+    bus: 1_000,
+};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1)
+    };
+    if let Some(folder) = value(child::FLAG) {
+        return child::run(Path::new(folder));
+    }
+    let is_quick = arguments.iter().any(|argument| argument == "--quick");
+    let amount = if is_quick { QUICK } else { FULL };
+    // The system's folder for temporary files is often in memory.
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    events();
+    one_message(amount, folder.path());
+    many_chats(amount, folder.path());
+    null_agent(amount, folder.path());
+    match value("--program") {
+        Some(program) => start(amount, Path::new(program), folder.path()),
+        None => println!("start: not measured; `--program PATH` names `tenterhook`"),
+    }
+}
+
+fn one_message(amount: Amount, folder: &Path) {
+    let runtime = child::runtime();
+    let mut gateway = ChildGateway::start(&folder.join("one"));
+    let mut agent = child::agent(&folder.join("alone"));
+    let mut disk = File::create(folder.join("synced")).unwrap();
+    gateway.ask("warm");
+    let (mut ratios, mut asked, mut alone, mut syncs) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..amount.rounds {
+        let with = time(amount.messages, || gateway.ask("one"));
+        let sync = time(amount.messages, || {
+            disk.write_all(&[b'x'; 512]).unwrap();
+            disk.sync_data().unwrap();
+        });
+        let without = time(amount.messages, || prompt(&runtime, &mut agent));
+        ratios.push(with.div_duration_f64(without + sync));
+        asked.push(with.as_secs_f64() * 1e3);
+        alone.push(without.as_secs_f64() * 1e3);
+        syncs.push(sync.as_secs_f64() * 1e3);
+    }
+    println!(
+        "one message: {:.2} ms, a prompt {:.2} ms, fdatasync {:.2} ms; ratio {:.2} (limit 1.15)",
+        median(asked),
+        median(alone),
+        median(syncs),
+        median(ratios)
+    );
+}
+
+fn many_chats(amount: Amount, folder: &Path) {
+    let runtime = child::runtime();
+    let (mut ratios, mut kept, rounds) = (vec![], vec![], amount.rounds.div_ceil(3));
+    for round in 0..rounds {
+        let mut gateway = ChildGateway::start(&folder.join(format!("many-{round}")));
+        gateway.ask("warm");
+        let before = gateway.resident();
+        let began = Instant::now();
+        gateway.ask_many(amount.chats, amount.chats);
+        let together = began.elapsed();
+        kept.push((gateway.resident() - before) / 1024.0 / number(amount.chats));
+        let alone = folder.join(format!("alone-{round}"));
+        let began = Instant::now();
+        for chat in 0..amount.chats {
+            let mut agent = child::agent(&alone.join(chat.to_string()));
+            prompt(&runtime, &mut agent);
+        }
+        ratios.push(together.div_duration_f64(began.elapsed()));
+    }
+    println!(
+        "many chats: {}; ratio {:.2} (limit 0.60); {:.0} KiB a chat, with its session (limit 200 without)",
+        amount.chats,
+        median(ratios),
+        median(kept)
+    );
+}
+
+fn null_agent(amount: Amount, folder: &Path) {
+    let (mut ours, mut theirs, mut ratios) = (vec![], vec![], vec![]);
+    for round in 0..amount.rounds.div_ceil(3) {
+        let mut gateway = ChildGateway::start(&folder.join(format!("null-{round}")));
+        gateway.ask("warm");
+        let began = Instant::now();
+        gateway.ask_many(amount.bus, 100);
+        let rate = number(amount.bus) / began.elapsed().as_secs_f64();
+        let Some(bus) = bus::rate(amount.bus) else {
+            return println!("null agent: not measured; `python3` does not run");
+        };
+        ours.push(rate);
+        theirs.push(bus);
+        ratios.push(rate / bus);
+    }
+    println!(
+        "null agent: {:.0} durable messages a second, the bus {:.0}; ratio {:.4} (goal 20)",
+        median(ours),
+        median(theirs),
+        median(ratios)
+    );
+}
+
+fn start(amount: Amount, program: &Path, folder: &Path) {
+    let (mut ratios, mut polls, mut lists) = (vec![], vec![], vec![]);
+    for round in 0..=amount.rounds {
+        let home = folder.join(format!("home-{round}"));
+        let poll = first_poll::gateway(program, &home);
+        let list = first_poll::list(program, &home);
+        // The first round fills the caches.
+        if round > 0 {
+            ratios.push(poll.div_duration_f64(list));
+            polls.push(poll.as_secs_f64() * 1e3);
+            lists.push(list.as_secs_f64() * 1e3);
+        }
+    }
+    println!(
+        "start: first poll after {:.0} ms, `list` {:.0} ms; ratio {:.2} (limit 1.50)",
+        median(polls),
+        median(lists),
+        median(ratios)
+    );
+}
+
+/// The gateway's own events, of which none has a hook. Another event has one, so that the engine is not empty.
+fn events() {
+    let engine = Engine::new();
+    engine.on(|_: &TurnStart| ());
+    let events = GatewayEvents::new(&engine, "/");
+    let channels = [ChannelId::new("web").unwrap()];
+    let channel = &channels[0];
+    let mut failures = vec![GatewayFailure::default()];
+    let counted = allocation_counter::measure(|| {
+        now(events.started(black_box(&channels)));
+        now(events.connecting(channel, "web", None)).unwrap();
+        now(events.failed(channel, failures.pop().unwrap_or_default()));
+        now(events.disconnected(channel, ChannelDisconnectReason::Shutdown));
+        now(events.stopping(&channels, GatewayStopReason::Shutdown));
+    });
+    println!(
+        "events without hooks: {} allocations (limit 0)",
+        counted.count_total
+    );
+}
+
+/// Polls a future that never waits.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("nothing waits"),
+    }
+}
+
+fn prompt(runtime: &Runtime, agent: &mut Player) {
+    runtime.block_on(async {
+        black_box(agent.prompt("hi", &CancellationToken::new()).await);
+    });
+}
+
+/// Returns the time per call.
+fn time(calls: usize, mut call: impl FnMut()) -> Duration {
+    let began = Instant::now();
+    for _ in 0..calls {
+        call();
+    }
+    began.elapsed() / u32::try_from(calls).unwrap()
+}
+
+fn number(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

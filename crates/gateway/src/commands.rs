@@ -1,0 +1,150 @@
+//! The commands that reach the gateway through its control socket.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenterhook_protocol::event::{DeliveryKind, MessagePart};
+
+use crate::administration::{administer, described, read};
+use crate::control::ControlHandler;
+use crate::running::Running;
+use tenterhook_channel::chat::{ChannelId, ChatRef};
+use tenterhook_channel::message::MediaKind;
+use tenterhook_channel::outlet::{Outlet as _, Settled};
+use tenterhook_conversation::deliver::{Content, Recipient};
+
+/// How many chats a list has.
+const MAX_CHATS: usize = 200;
+
+/// Carries out commands.
+pub(crate) struct Commands(pub(crate) Arc<Running>);
+
+#[derive(Deserialize)]
+struct OpenParams {
+    user: String,
+}
+
+#[derive(Deserialize)]
+struct NameParams {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct SendParams {
+    chat: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    file: Option<PathBuf>,
+}
+
+impl ControlHandler for Commands {
+    fn handle<'a>(
+        &'a self,
+        method: &'a str,
+        params: Value,
+    ) -> BoxFuture<'a, Result<Value, String>> {
+        Box::pin(self.run_command(method, params))
+    }
+}
+
+impl Commands {
+    async fn run_command(&self, method: &str, params: Value) -> Result<Value, String> {
+        let running = &self.0;
+        match method {
+            "status" => Ok(running.status()),
+            "stop" => {
+                running.stop.cancel();
+                Ok(json!({}))
+            }
+            "open" => {
+                let url = running.login_url(&read::<OpenParams>(&params)?.user)?;
+                Ok(json!({ "url": url }))
+            }
+            "channels" => {
+                let channels = running.channels.iter().map(|channel| channel.status());
+                Ok(json!(channels.collect::<Vec<_>>()))
+            }
+            "channels.restart" => self.restart(&read::<NameParams>(&params)?.name),
+            "chats" => {
+                let chats = running.store.chats(MAX_CHATS).await;
+                chats.map(|chats| json!(chats)).map_err(described)
+            }
+            "send" => self.send(read(&params)?).await,
+            _ => administer(method, &params, &running.tokens, &running.pairings)
+                .await
+                .unwrap_or_else(|| Err(format!("the gateway has no command `{method}`"))),
+        }
+    }
+
+    fn restart(&self, name: &str) -> Result<Value, String> {
+        let mut channels = self.0.channels.iter();
+        let channel = channels
+            .find(|channel| channel.id().as_str() == name)
+            .ok_or_else(|| format!("the gateway has no channel `{name}`"))?;
+        channel.restart();
+        Ok(json!(channel.status()))
+    }
+
+    /// Sends a message to a chat, after the hooks of `message_deliver`.
+    async fn send(&self, send: SendParams) -> Result<Value, String> {
+        let running = &self.0;
+        let chat = find_chat(&send.chat)?;
+        if running.outbox.capabilities(&chat).is_none() {
+            return Err(format!("the gateway has no channel `{}`", chat.channel));
+        }
+        let mut content = Content::from(send.text);
+        if let Some(file) = send.file {
+            let part = MessagePart {
+                kind: MediaKind::File.word().to_owned(),
+                data: Some(file.display().to_string()),
+                ..MessagePart::default()
+            };
+            let folder = file
+                .parent()
+                .map(PathBuf::from)
+                .into_iter()
+                .collect::<Vec<_>>();
+            content
+                .media
+                .push(running.media.import_part(&part, &folder, &chat).await?);
+        }
+        if content.text.is_empty() && content.media.is_empty() {
+            return Err("there is nothing to send: give a text or a file".to_owned());
+        }
+        let to = Recipient {
+            chat: chat.clone(),
+            user: String::new(),
+            in_reply_to: Vec::new(),
+        };
+        let content = running
+            .delivery
+            .deliver(&to, DeliveryKind::Extra, content)
+            .await;
+        let frames = content.into_frames(None, None);
+        let published = running
+            .outbox
+            .publish(&chat, frames, Settled::default())
+            .await;
+        published.map(|()| json!({})).map_err(described)
+    }
+}
+
+/// Reads `CHANNEL:CHAT` or `CHANNEL:CHAT#THREAD`, as lists of chats show it.
+fn find_chat(name: &str) -> Result<ChatRef, String> {
+    let (channel, chat) = name
+        .split_once(':')
+        .ok_or_else(|| format!("`{name}` is not a chat; expected `CHANNEL:CHAT`"))?;
+    let (chat, thread) = match chat.rsplit_once('#') {
+        Some((chat, thread)) => (chat, Some(thread.to_owned())),
+        None => (chat, None),
+    };
+    Ok(ChatRef {
+        channel: ChannelId::new(channel).map_err(described)?,
+        chat: chat.to_owned(),
+        thread,
+    })
+}

@@ -1,0 +1,412 @@
+//! Starts a gateway, with its channels, its intake and its outbox, and stops them in order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::assembly::{Assembled, ChannelContext};
+use crate::commands::Commands;
+use crate::control::{CONTROL_SOCKET, ControlSocket};
+pub use crate::gateway_notice::{GatewayNotice, Observer};
+use crate::intake::{Counts, GatewayIntake};
+use crate::outbox::{FailureSink, Outbox, SendFailure};
+use crate::router::Router;
+pub use crate::running::GatewayEnd;
+use crate::running::{CHANNEL_PATIENCE, Running};
+use crate::supervisor::{ChannelStatus, Supervised};
+use tenterhook_channel::channel_secrets::read_secrets;
+use tenterhook_channel::chat::ChannelId;
+pub use tenterhook_channel::media_folder::MEDIA_FOLDER;
+use tenterhook_channel::media_folder::MediaFolder;
+use tenterhook_channel::pairing::Pairings;
+use tenterhook_channel::rate::RateLimit;
+use tenterhook_channel::secret::HiddenSecret;
+use tenterhook_channel::settings::Settings;
+use tenterhook_channel::store::{Store, StoreError};
+use tenterhook_channel::token::Tokens;
+use tenterhook_conversation::approvals::OpenQuestions;
+use tenterhook_conversation::conversation_parts::ConversationParts;
+use tenterhook_conversation::deliver::Delivery;
+use tenterhook_conversation::gateway_events::GatewayEvents;
+use tenterhook_conversation::profile::Profile;
+use tenterhook_web::hub::Hub;
+use tenterhook_web::server::{Logins, ServerParts, serve};
+
+/// How many hooks of `message_receive` may run at once, over all chats.
+const MAX_RECEIVING: usize = 32;
+
+/// How many failures of sending wait for their hooks. Further ones are only logged.
+const MAX_FAILURES: usize = 256;
+
+/// What a gateway is started with.
+pub struct GatewayConfig {
+    /// Its settings.
+    pub settings: Settings,
+    /// Opens agents, and has the hooks.
+    pub profile: Arc<dyn Profile>,
+    /// The folder for everything that survives a restart. Only one gateway can use it.
+    pub state: PathBuf,
+    /// Receives what happens, for the log. It must not block.
+    pub observer: Observer,
+    /// Whether frames are also read from standard input and written to standard output. Its end stops the gateway.
+    pub stdio: bool,
+}
+
+impl fmt::Debug for GatewayConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GatewayConfig")
+            .field("state", &self.state)
+            .field("stdio", &self.stdio)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a gateway cannot start.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Another gateway uses the state folder.
+    #[error("another gateway uses the state folder `{}`", folder.display())]
+    Locked {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The settings cannot be used.
+    #[error("{0}")]
+    Settings(String),
+    /// The state cannot be read or written.
+    #[error("{0}")]
+    State(String),
+    /// The server's address cannot be used.
+    #[error("cannot listen on {address}: {cause}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What happened.
+        cause: String,
+    },
+}
+
+impl From<StoreError> for StartError {
+    fn from(error: StoreError) -> Self {
+        Self::State(error.to_string())
+    }
+}
+
+/// What a gateway has opened for itself before its parts are connected.
+struct Opened {
+    settings: Arc<Settings>,
+    profile: Arc<dyn Profile>,
+    state: PathBuf,
+    observer: Observer,
+    store: Store,
+    media: MediaFolder,
+    tokens: Tokens,
+    hub: Hub,
+    assembled: Assembled,
+    listener: Option<TcpListener>,
+    control: ControlSocket,
+}
+
+/// A gateway that runs.
+pub struct Gateway {
+    running: Arc<Running>,
+    server: Option<(TcpListener, ServerParts)>,
+    control: ControlSocket,
+    failures: mpsc::Receiver<SendFailure>,
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway")
+            .field("address", &self.running.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// Opens the state, makes the channels and binds the server's address. Nothing is received yet.
+    ///
+    /// # Errors
+    ///
+    /// Says what prevents the start. Then nothing runs.
+    pub async fn start(config: GatewayConfig) -> Result<Self, StartError> {
+        let GatewayConfig {
+            mut settings,
+            profile,
+            state,
+            observer,
+            stdio,
+        } = config;
+        if stdio {
+            settings = settings.with_stdio().map_err(StartError::Settings)?;
+        }
+        let settings = Arc::new(settings);
+        let (store, media) = open_state(&state).await?;
+        let tokens = Tokens::open(store.clone()).await;
+        let tokens = tokens.map_err(|error| StartError::State(error.to_string()))?;
+        let secrets = secrets(&settings, &tokens).await?;
+        let hub = Hub::new(store.clone());
+        let context = ChannelContext {
+            hub: &hub,
+            store: &store,
+            media: &media,
+            secrets: &secrets,
+        };
+        let assembled = Assembled::of(&settings, &context).map_err(StartError::Settings)?;
+        let listener = bind(&settings, &assembled).await?;
+        let control = ControlSocket::bind(&state.join(CONTROL_SOCKET)).await;
+        let control = control.map_err(|error| StartError::State(describe(&error)))?;
+        Ok(Self::connect_parts(Opened {
+            settings,
+            profile,
+            state,
+            observer,
+            store,
+            media,
+            tokens,
+            hub,
+            assembled,
+            listener,
+            control,
+        }))
+    }
+
+    /// Connects the intake, the outbox and the conversations to one another.
+    fn connect_parts(opened: Opened) -> Self {
+        let Opened {
+            settings,
+            profile,
+            state,
+            observer,
+            store,
+            media,
+            tokens,
+            hub,
+            assembled,
+            listener,
+            control,
+        } = opened;
+        let address = listener
+            .as_ref()
+            .and_then(|listener| listener.local_addr().ok());
+        let (failed, failures) = mpsc::channel(MAX_FAILURES);
+        let failed = failure_sink(failed, &observer);
+        let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), failed);
+        let channels = supervised(&assembled, &observer);
+        let events = GatewayEvents::new(profile.engine(), state.clone());
+        let delivery = Delivery::new(events.dispatcher().clone(), media.clone());
+        let approvals = OpenQuestions::new(Arc::new(outbox.clone()), settings.approvals_to.clone());
+        let router = Router::new(Arc::new(ConversationParts {
+            profile,
+            store: store.clone(),
+            outlet: Arc::new(outbox.clone()),
+            approvals: approvals.clone(),
+            events: events.clone(),
+            turns: Arc::new(Semaphore::new(settings.turns.max)),
+            receives: Arc::new(Semaphore::new(MAX_RECEIVING)),
+            settings: Arc::clone(&settings),
+            media: media.clone(),
+        }));
+        let pairings = Pairings::new(store.clone());
+        let intake = Arc::new(GatewayIntake {
+            settings: Arc::clone(&settings),
+            store: store.clone(),
+            pairings: pairings.clone(),
+            approvals,
+            router: router.clone(),
+            events: events.clone(),
+            channels: channels
+                .iter()
+                .map(|channel| (channel.id().clone(), Arc::clone(channel)))
+                .collect(),
+            rate: RateLimit::per_sender(),
+            webhook_rate: RateLimit::per_webhook(),
+            refusals: RateLimit::of_refusals(),
+            reports: RateLimit::of_reports(),
+            counts: Counts::default(),
+            observer: Arc::clone(&observer),
+            is_closed: AtomicBool::new(false),
+        });
+        let running = Arc::new(Running {
+            settings,
+            observer,
+            events,
+            store,
+            tokens,
+            pairings,
+            logins: Logins::default(),
+            media,
+            outbox,
+            router,
+            intake,
+            delivery,
+            channels,
+            address,
+            stdio: assembled.stdio.clone(),
+            started: Timestamp::now(),
+            stop: CancellationToken::new(),
+        });
+        let server = listener.map(|listener| (listener, running.server(hub, assembled)));
+        Self {
+            running,
+            server,
+            control,
+            failures,
+        }
+    }
+
+    /// Returns the address of the server, if there is one.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.running.address
+    }
+
+    /// Returns an address that logs a browser in as `user`, once and within a minute. `None` without a page.
+    pub fn login_url(&self, user: &str) -> Option<String> {
+        self.running.login_url(user).ok()
+    }
+
+    /// Runs until `stop` or `now` is cancelled, or standard input ends in a gateway that reads it. `stop` lets running
+    /// turns end; `now` cancels them.
+    pub async fn run(self, stop: CancellationToken, now: CancellationToken) -> GatewayEnd {
+        let running = self.running;
+        let tasks = TaskTracker::new();
+        let stop_rest = CancellationToken::new();
+        let (intake_stop, server_stop) = (stop_rest.child_token(), stop_rest.child_token());
+        let reports = tokio::spawn(Arc::clone(&running).report_failures(self.failures));
+        let ids = running.connect().await;
+        running.recover().await;
+
+        let ended = running.start_channels(&ids, &intake_stop, &tasks);
+        if let Some((listener, parts)) = self.server {
+            tasks.spawn(serve(listener, parts, server_stop.clone()));
+        }
+        let handler = Arc::new(Commands(Arc::clone(&running)));
+        tasks.spawn(self.control.serve(handler, server_stop.clone()));
+        let (sweeper, token) = (running.router.clone(), server_stop.clone());
+        tasks.spawn(async move { sweeper.sweep(&token).await });
+        running.events.started(&running.working()).await;
+
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = now.cancelled() => {}
+            () = running.stop.cancelled() => {}
+            () = ended.cancelled() => {}
+        }
+        let end = running.shut_down(&intake_stop, &now).await;
+        stop_rest.cancel();
+        tasks.close();
+        let _in_time = tokio::time::timeout(CHANNEL_PATIENCE, tasks.wait()).await;
+        running.disconnect().await;
+        reports.abort();
+        end
+    }
+}
+
+/// Opens the store and the folder of files.
+async fn open_state(folder: &Path) -> Result<(Store, MediaFolder), StartError> {
+    let path = folder.to_owned();
+    let opened = tokio::task::spawn_blocking(move || {
+        let store = Store::open(&path).map_err(|error| {
+            if error == StoreError::Locked {
+                let folder = path.clone();
+                return StartError::Locked { folder };
+            }
+            error.into()
+        })?;
+        let media = MediaFolder::open_in_state(&path);
+        Ok((
+            store,
+            media.map_err(|error| StartError::State(error.to_string()))?,
+        ))
+    });
+    opened
+        .await
+        .unwrap_or_else(|_| Err(StartError::State("the state cannot be opened".to_owned())))
+}
+
+/// Reads the secrets of the channels.
+async fn secrets(
+    settings: &Arc<Settings>,
+    tokens: &Tokens,
+) -> Result<BTreeMap<ChannelId, HiddenSecret>, StartError> {
+    let (settings, tokens) = (Arc::clone(settings), tokens.clone());
+    let read = move || read_secrets(&settings, |text| tokens.check(text).is_ok());
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(secrets)) => Ok(secrets),
+        Ok(Err(errors)) => {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            Err(StartError::Settings(errors.join("\n")))
+        }
+        Err(_) => Err(StartError::State("the secrets cannot be read".to_owned())),
+    }
+}
+
+/// Binds the server's address, if a channel needs the server.
+async fn bind(
+    settings: &Settings,
+    assembled: &Assembled,
+) -> Result<Option<TcpListener>, StartError> {
+    let Some(address) = settings.listen.filter(|_| assembled.needs_server()) else {
+        return Ok(None);
+    };
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) => Err(StartError::Bind {
+            address,
+            cause: error.to_string(),
+        }),
+    }
+}
+
+fn supervised(assembled: &Assembled, observer: &Observer) -> Vec<Arc<Supervised>> {
+    let changed = |observer: &Observer| {
+        let observer = Arc::clone(observer);
+        Arc::new(move |status: &ChannelStatus| observer(GatewayNotice::Channel(status.clone())))
+    };
+    let channels = assembled.channels.iter();
+    channels
+        .map(|(id, kind, channel)| {
+            let channel = Arc::clone(channel);
+            Arc::new(Supervised::new(
+                id.clone(),
+                kind,
+                channel,
+                changed(observer),
+            ))
+        })
+        .collect()
+}
+
+/// Hands failures of sending to the task that reports them. Those that are too many are only logged.
+fn failure_sink(failed: mpsc::Sender<SendFailure>, observer: &Observer) -> FailureSink {
+    let observer = Arc::clone(observer);
+    Arc::new(move |failure| {
+        observer(GatewayNotice::Failure(format!(
+            "cannot send to {}: {}",
+            failure.chat, failure.cause
+        )));
+        let _dropped_if_full = failed.try_send(failure);
+    })
+}
+
+/// Describes an error with its causes.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,29 @@
+//! What the gateway reports to the person who runs it.
+
+use std::sync::Arc;
+
+use tenterhook_channel::chat::ChannelId;
+
+use crate::supervisor::ChannelStatus;
+
+/// Something that the person who runs the gateway may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GatewayNotice {
+    /// A channel's state changed.
+    Channel(ChannelStatus),
+    /// A channel's message was refused. At most one such notice a second is given.
+    Refused {
+        /// The channel.
+        channel: ChannelId,
+        /// The sender's id, which the owner of the gateway needs to admit them.
+        sender: String,
+        /// A word for the reason.
+        code: &'static str,
+    },
+    /// Something failed.
+    Failure(String),
+}
+
+/// Receives notices. It must not block.
+pub type Observer = Arc<dyn Fn(GatewayNotice) + Send + Sync>;

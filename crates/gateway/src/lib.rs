@@ -1,0 +1,60 @@
+//! The gateway: people talk to an agent over channels.
+//!
+//! [`Gateway::start`](gateway::Gateway::start) opens the state folder, creates the channels that the settings name, and
+//! binds the server's address. [`Gateway::run`](gateway::Gateway::run) then works until it is stopped:
+//!
+//! - The intake judges each message that a channel offers, and records it before the channel acknowledges it.
+//! - The router gives recorded messages to conversations, which run the agent.
+//! - The outbox stores the frames of the answers, and sends them until the service has them.
+//! - The supervisor starts channels that have failed again, later and later.
+//! - [`control`] is the socket through which other commands reach a gateway that runs. [`administration`] has the
+//!   requests that also work without one.
+//!
+//! The embedding program implements [`Profile`](tenterhook_conversation::profile::Profile), which opens agents. Nothing
+//! here reads hook files or chooses a model. This crate compiles on Unix only, because of the control socket.
+//!
+//! # Examples
+//!
+//! A gateway with the chat page at `http://127.0.0.1:7878`:
+//!
+//! ```
+//! use std::path::PathBuf;
+//! use std::sync::Arc;
+//!
+//! use tenterhook_channel::settings::Settings;
+//! use tenterhook_conversation::profile::Profile;
+//! use tenterhook_gateway::gateway::{Gateway, GatewayConfig, GatewayEnd, StartError};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! async fn serve(
+//!     profile: Arc<dyn Profile>,
+//!     state: PathBuf,
+//!     stop: CancellationToken,
+//! ) -> Result<GatewayEnd, StartError> {
+//!     let gateway = Gateway::start(GatewayConfig {
+//!         settings: Settings::default(),
+//!         profile,
+//!         state,
+//!         observer: Arc::new(|notice| eprintln!("{notice:?}")),
+//!         stdio: false,
+//!     })
+//!     .await?;
+//!     Ok(gateway.run(stop, CancellationToken::new()).await)
+//! }
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod administration;
+mod assembly;
+mod backoff;
+mod commands;
+pub mod control;
+pub mod gateway;
+mod gateway_notice;
+mod intake;
+mod outbox;
+mod router;
+mod running;
+mod session_key;
+mod supervisor;

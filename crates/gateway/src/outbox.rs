@@ -1,0 +1,420 @@
+//! Sends durable frames to their channels, in the order of each chat, until the service has them.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::backoff::Backoff;
+use tenterhook_channel::channel::{
+    Channel, ChannelCapabilities, DeliveryError, MediaSink, Outgoing, Receipt,
+};
+use tenterhook_channel::chat::{ChannelId, ChatRef};
+use tenterhook_channel::frame::{ChatFrame, Frame};
+use tenterhook_channel::media_folder::MediaFolder;
+use tenterhook_channel::message::MediaRef;
+use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
+use tenterhook_channel::store::{InboxId, InboxState, OutboxState, Store};
+
+/// How long an answer is tried.
+const ANSWER_PATIENCE: Duration = Duration::from_hours(24);
+
+/// How long an error message is tried. Later, no one wants to read it.
+const ERROR_PATIENCE: Duration = Duration::from_mins(10);
+
+/// How many frames of a chat are read from the store at a time.
+const PAGE: usize = 64;
+
+/// A durable frame that could not be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SendFailure {
+    pub(crate) chat: ChatRef,
+    pub(crate) cause: String,
+    /// Whether it is tried again.
+    pub(crate) will_retry: bool,
+}
+
+/// Receives failures, for the hooks of `gateway_error`. It must not block.
+pub(crate) type FailureSink = Arc<dyn Fn(SendFailure) + Send + Sync>;
+
+/// The outbox. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Outbox(Arc<Shared>);
+
+struct Shared {
+    store: Store,
+    media: MediaFolder,
+    channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
+    /// Orders what is stored and shown: frames are scheduled in the order of their numbers.
+    order: ChatLocks,
+    /// The last frame of each chat whose sender runs.
+    senders: Mutex<HashMap<ChatRef, watch::Sender<u64>>>,
+    failed: FailureSink,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Outbox {
+    pub(crate) fn new(
+        store: Store,
+        media: MediaFolder,
+        channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
+        failed: FailureSink,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            store,
+            media,
+            channels,
+            order: ChatLocks::default(),
+            senders: Mutex::default(),
+            failed,
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    /// Sends what an earlier process stored and did not send.
+    pub(crate) async fn resume(&self) -> Result<(), PublishError> {
+        let unsent = self.0.store.unsent().await.map_err(publish_error)?;
+        for (chat, records) in unsent {
+            let mut records = records.into_iter().filter_map(|record| record.frame.seq);
+            if let Some(first) = records.next() {
+                let last = records.next_back().unwrap_or(first);
+                self.send_later(&chat, first, last);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until everything is sent, at most `patience`, and then stops sending.
+    pub(crate) async fn close(&self, patience: Duration) {
+        self.0.tasks.close();
+        if tokio::time::timeout(patience, self.0.tasks.wait())
+            .await
+            .is_err()
+        {
+            self.0.stop.cancel();
+            self.0.tasks.wait().await;
+        }
+    }
+
+    /// Stores frames, and shows them or lets them be sent. One chat's frames are stored one after another: a frame that
+    /// was scheduled before an earlier one would be sent instead of it.
+    async fn store_and_send(
+        &self,
+        chat: &ChatRef,
+        frames: Vec<Frame>,
+        settled: Settled,
+    ) -> Result<(), PublishError> {
+        let order = self.0.order.of(chat);
+        let _first = order.lock().await;
+        let settled = (settled.ids, settled.state);
+        let channel = self.0.channel(chat);
+        if channel.is_some_and(|channel| channel.capabilities().speaks_frames) {
+            return self.show(chat, frames, settled).await;
+        }
+        let stored = self.0.store.append(chat, frames, settled).await;
+        let stored = stored.map_err(publish_error)?;
+        let first = stored.first().and_then(|frame| frame.seq);
+        let last = stored.last().and_then(|frame| frame.seq);
+        if let (Some(first), Some(last)) = (first, last) {
+            self.send_later(chat, first, last);
+        }
+        Ok(())
+    }
+
+    /// Stores and shows frames for clients that read frames. They are shown before this returns and in the order of
+    /// their numbers, so that no later frame of the turn overtakes them.
+    async fn show(
+        &self,
+        chat: &ChatRef,
+        frames: Vec<Frame>,
+        settled: (Vec<InboxId>, InboxState),
+    ) -> Result<(), PublishError> {
+        let stored = self.0.store.append_shown(chat, frames, settled).await;
+        for frame in stored.map_err(publish_error)? {
+            let outgoing = self.0.outgoing(chat, frame).await;
+            if let Some(channel) = self.0.channel(chat) {
+                // A client that does not get it now reads it from the store.
+                let _shown = send_once(channel, &outgoing).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the sender of a chat send frames up to `last`, and starts it at `first` if none runs.
+    fn send_later(&self, chat: &ChatRef, first: u64, last: u64) {
+        let mut senders = self.0.senders.lock();
+        match senders.entry(chat.clone()) {
+            Entry::Occupied(sender) => {
+                sender
+                    .get()
+                    .send_modify(|target| *target = last.max(*target));
+            }
+            Entry::Vacant(place) => {
+                let (sender, target) = watch::channel(last);
+                place.insert(sender);
+                let (shared, chat) = (Arc::clone(&self.0), chat.clone());
+                self.0.tasks.spawn(async move {
+                    let stop = shared.stop.clone();
+                    stop.run_until_cancelled(shared.send_chat(&chat, first, &target))
+                        .await;
+                    // A cancelled sender leaves its entry; the next start sends the rest.
+                });
+            }
+        }
+    }
+}
+
+/// A lock for each chat in which something is shown now.
+#[derive(Default)]
+struct ChatLocks(Mutex<HashMap<ChatRef, Weak<tokio::sync::Mutex<()>>>>);
+
+impl ChatLocks {
+    fn of(&self, chat: &ChatRef) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.0.lock();
+        if let Some(lock) = locks.get(chat).and_then(Weak::upgrade) {
+            return lock;
+        }
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::default();
+        locks.insert(chat.clone(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+impl Shared {
+    fn channel(&self, chat: &ChatRef) -> Option<&Arc<dyn Channel>> {
+        self.channels.get(&chat.channel)
+    }
+
+    /// Sends the frames of a chat from `next` on, until there are no more.
+    async fn send_chat(&self, chat: &ChatRef, mut next: u64, target: &watch::Receiver<u64>) {
+        loop {
+            let last = *target.borrow();
+            if next > last {
+                // Under the lock, no one can add a frame to a sender that ends.
+                let mut senders = self.senders.lock();
+                if *target.borrow() == last {
+                    senders.remove(chat);
+                    return;
+                }
+                continue;
+            }
+            let Some(frames) = self.read(chat, next, last).await else {
+                continue;
+            };
+            // Frames that are no longer stored cannot be sent.
+            let Some(read) = frames.iter().filter_map(|frame| frame.seq).max() else {
+                next = last + 1;
+                continue;
+            };
+            for frame in frames {
+                self.send(chat, frame).await;
+            }
+            next = read + 1;
+        }
+    }
+
+    /// Reads frames to send. Waits after a failure, and then returns `None`.
+    async fn read(&self, chat: &ChatRef, next: u64, last: u64) -> Option<Vec<ChatFrame>> {
+        match self
+            .store
+            .frames_after(chat, next.saturating_sub(1), PAGE)
+            .await
+        {
+            Ok(page) => {
+                let mut frames = page.frames;
+                frames.retain(|frame| frame.seq.is_some_and(|seq| seq <= last));
+                Some(frames)
+            }
+            Err(error) => {
+                self.report(chat, error.to_string(), true);
+                tokio::time::sleep(Backoff::FIRST).await;
+                None
+            }
+        }
+    }
+
+    /// Sends one frame until the service has it, or it cannot be sent.
+    async fn send(&self, chat: &ChatRef, frame: ChatFrame) {
+        let Some(seq) = frame.seq else { return };
+        let Some(channel) = self.channel(chat) else {
+            let cause = format!("the channel `{}` does not exist any more", chat.channel);
+            return self.give_up(chat, seq, cause).await;
+        };
+        let mut outgoing = self.outgoing(chat, frame).await;
+        let patience = patience(&outgoing.frame.frame);
+        let begun = Instant::now();
+        let mut backoff = Backoff::of_sends();
+        let is_marked = channel.capabilities().is_idempotent;
+        if !is_marked {
+            self.mark(chat, seq, OutboxState::Sending).await;
+        }
+        loop {
+            match send_once(channel, &outgoing).await {
+                Ok(receipt) => return self.mark(chat, seq, OutboxState::Sent(receipt)).await,
+                Err(DeliveryError::Permanent { cause }) => {
+                    return self.give_up(chat, seq, cause).await;
+                }
+                Err(DeliveryError::Retry { after, cause }) => {
+                    let wait = after.unwrap_or_else(|| backoff.next_wait());
+                    if begun.elapsed() + wait > patience {
+                        return self.give_up(chat, seq, cause).await;
+                    }
+                    if outgoing.attempt == 0 {
+                        self.report(chat, cause, true);
+                    }
+                    tokio::time::sleep(wait).await;
+                    outgoing.attempt = outgoing.attempt.saturating_add(1);
+                }
+            }
+        }
+    }
+
+    async fn outgoing(&self, chat: &ChatRef, frame: ChatFrame) -> Outgoing {
+        let file = match frame.frame.media() {
+            Some(media) => self.media.find(&media.id, chat).await,
+            None => None,
+        };
+        Outgoing {
+            chat: chat.clone(),
+            frame,
+            file: file.map(|saved| saved.path),
+            attempt: 0,
+        }
+    }
+
+    async fn give_up(&self, chat: &ChatRef, seq: u64, cause: String) {
+        self.report(chat, cause.clone(), false);
+        self.mark(chat, seq, OutboxState::Failed(cause)).await;
+    }
+
+    /// Notes the state of a frame. If that fails, the frame may be sent once more after a restart.
+    async fn mark(&self, chat: &ChatRef, seq: u64, state: OutboxState) {
+        if let Err(error) = self.store.mark(chat, seq, state).await {
+            self.report(chat, error.to_string(), false);
+        }
+    }
+
+    fn report(&self, chat: &ChatRef, cause: String, will_retry: bool) {
+        (self.failed)(SendFailure {
+            chat: chat.clone(),
+            cause,
+            will_retry,
+        });
+    }
+}
+
+/// Sends a frame. A panic of the channel must not end the sender, because its chat would then get nothing any more.
+async fn send_once(
+    channel: &Arc<dyn Channel>,
+    outgoing: &Outgoing,
+) -> Result<Receipt, DeliveryError> {
+    let sent = AssertUnwindSafe(async { channel.send(outgoing).await }).catch_unwind();
+    sent.await.unwrap_or_else(|_panic| {
+        Err(DeliveryError::Permanent {
+            cause: "the channel crashed; this is a bug".to_owned(),
+        })
+    })
+}
+
+/// Returns how long a frame is tried.
+fn patience(frame: &Frame) -> Duration {
+    if matches!(frame, Frame::Error { .. }) {
+        ERROR_PATIENCE
+    } else {
+        ANSWER_PATIENCE
+    }
+}
+
+fn publish_error(error: impl std::fmt::Display) -> PublishError {
+    PublishError {
+        cause: error.to_string(),
+    }
+}
+
+impl Outlet for Outbox {
+    fn capabilities(&self, chat: &ChatRef) -> Option<ChannelCapabilities> {
+        self.0.channel(chat).map(|channel| channel.capabilities())
+    }
+
+    fn live(&self, chat: &ChatRef, frame: &Frame) {
+        if let Some(channel) = self.0.channel(chat) {
+            channel.live(chat, frame);
+        }
+    }
+
+    fn publish<'a>(
+        &'a self,
+        chat: &'a ChatRef,
+        frames: Vec<Frame>,
+        settled: Settled,
+    ) -> BoxFuture<'a, Result<(), PublishError>> {
+        Box::pin(async move {
+            // The caller may give up at any time. A frame that is stored must be sent all the same.
+            let (outbox, chat) = (self.clone(), chat.clone());
+            let publishing =
+                tokio::spawn(async move { outbox.store_and_send(&chat, frames, settled).await });
+            publishing
+                .await
+                .unwrap_or_else(|error| Err(publish_error(error)))
+        })
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        chat: &'a ChatRef,
+        media: &'a MediaRef,
+    ) -> BoxFuture<'a, Result<SavedMedia, String>> {
+        Box::pin(async move {
+            let channel = self.0.channel(chat);
+            let channel =
+                channel.ok_or_else(|| "the channel does not exist any more".to_owned())?;
+            let limit = usize::try_from(channel.capabilities().max_file).unwrap_or(usize::MAX);
+            let mut sink = MediaSink::new(limit);
+            channel
+                .fetch(media, &mut sink)
+                .await
+                .map_err(|error| error.to_string())?;
+            self.0
+                .media
+                .save(sink.into_bytes(), media.kind, media.name.clone(), chat)
+                .await
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    fn ask<'a>(&'a self, chat: &'a ChatRef, question: &'a Frame) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let Some(channel) = self.0.channel(chat) else {
+                return false;
+            };
+            if !channel.can_ask(chat) {
+                return false;
+            }
+            let outgoing = Outgoing {
+                chat: chat.clone(),
+                frame: ChatFrame {
+                    seq: None,
+                    frame: question.clone(),
+                },
+                file: None,
+                attempt: 0,
+            };
+            channel.send(&outgoing).await.is_ok()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

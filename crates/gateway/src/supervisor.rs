@@ -1,0 +1,411 @@
+//! Keeps channels connected: starts them again after a failure, and keeps the status of each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde::Serialize;
+use tenterhook_protocol::event::{ChannelDisconnectReason, Notification, NotificationLevel};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff::Backoff;
+use tenterhook_channel::channel::{Channel, ChannelError, Inlet, Intake};
+use tenterhook_channel::chat::ChannelId;
+use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
+
+/// How long a channel must have run for its next failure to count as the first.
+const STEADY: Duration = Duration::from_mins(1);
+
+/// How long a channel may take to end. Programs get 5 seconds of it, twice.
+const STOP_PATIENCE: Duration = Duration::from_secs(15);
+
+/// The state of a channel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelState {
+    /// It connects.
+    #[default]
+    Starting,
+    /// It is connected.
+    Up,
+    /// It was connected, and has shown no sign of life for two of its intervals.
+    Silent,
+    /// It failed and is tried again.
+    BackingOff,
+    /// It failed for good.
+    Failed,
+    /// A hook of `channel_connect` blocked it.
+    Blocked,
+    /// It was switched off, or has ended.
+    Off,
+}
+
+/// The status of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChannelStatus {
+    /// The channel.
+    pub id: ChannelId,
+    /// The word for its kind.
+    pub kind: &'static str,
+    /// Its state.
+    pub state: ChannelState,
+    /// Since when.
+    pub since: Timestamp,
+    /// When it last received a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_message: Option<Timestamp>,
+    /// When it was last seen to be connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_alive: Option<Timestamp>,
+    /// The last failure, or the reason of a hook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Receives changes of a channel's state, for the log. It must not block.
+pub(crate) type StatusSink = Arc<dyn Fn(&ChannelStatus) + Send + Sync>;
+
+/// A channel and what is known about it.
+pub(crate) struct Supervised {
+    id: ChannelId,
+    channel: Arc<dyn Channel>,
+    status: Mutex<ChannelStatus>,
+    changed: StatusSink,
+    /// Cancelled to end the current attempt and begin the next one.
+    attempt: Mutex<CancellationToken>,
+    /// Wakes a channel that waits for its next attempt.
+    restart: Notify,
+}
+
+impl Supervised {
+    pub(crate) fn new(
+        id: ChannelId,
+        kind: &'static str,
+        channel: Arc<dyn Channel>,
+        changed: StatusSink,
+    ) -> Self {
+        Self {
+            id: id.clone(),
+            channel,
+            status: Mutex::new(ChannelStatus {
+                id,
+                kind,
+                state: ChannelState::Starting,
+                since: Timestamp::now(),
+                last_message: None,
+                last_alive: None,
+                error: None,
+            }),
+            changed,
+            attempt: Mutex::new(CancellationToken::new()),
+            restart: Notify::new(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &ChannelId {
+        &self.id
+    }
+
+    pub(crate) fn status(&self) -> ChannelStatus {
+        let mut status = self.status.lock().clone();
+        if status.state == ChannelState::Up && self.is_silent(&status) {
+            status.state = ChannelState::Silent;
+        }
+        status
+    }
+
+    pub(crate) fn state(&self) -> ChannelState {
+        self.status().state
+    }
+
+    /// Returns whether the channel's last sign of life is older than two of its intervals.
+    fn is_silent(&self, status: &ChannelStatus) -> bool {
+        let (Some(interval), Some(alive)) = (self.channel.alive_interval(), status.last_alive)
+        else {
+            return false;
+        };
+        let silence = Duration::try_from(Timestamp::now().duration_since(alive));
+        silence.is_ok_and(|silence| silence > interval.saturating_mul(2))
+    }
+
+    /// Notes that a hook blocked the channel.
+    pub(crate) fn block(&self, reason: String) {
+        self.set(ChannelState::Blocked, Some(reason));
+    }
+
+    /// Notes a message.
+    pub(crate) fn note_message(&self) {
+        self.status.lock().last_message = Some(Timestamp::now());
+    }
+
+    /// Notes that the channel is connected. Returns whether it was not before.
+    pub(crate) fn note_alive(&self) -> bool {
+        let state = {
+            let mut status = self.status.lock();
+            status.last_alive = Some(Timestamp::now());
+            status.state
+        };
+        if state == ChannelState::Up {
+            return false;
+        }
+        self.set(ChannelState::Up, None);
+        true
+    }
+
+    /// Ends the current attempt and begins another one at once.
+    pub(crate) fn restart(&self) {
+        self.attempt.lock().cancel();
+        self.restart.notify_one();
+    }
+
+    fn set(&self, state: ChannelState, error: Option<String>) {
+        let status = {
+            let mut status = self.status.lock();
+            if status.state != state {
+                status.state = state;
+                status.since = Timestamp::now();
+            }
+            if error.is_some() || state == ChannelState::Up {
+                status.error = error;
+            }
+            status.clone()
+        };
+        (self.changed)(&status);
+    }
+
+    /// Runs the channel until `stop`, or until it ends by itself or fails for good.
+    pub(crate) async fn supervise(
+        self: &Arc<Self>,
+        intake: &Arc<dyn Intake>,
+        events: &GatewayEvents,
+        stop: &CancellationToken,
+    ) -> ChannelDisconnectReason {
+        let mut backoff = Backoff::of_channels();
+        loop {
+            let begun = Instant::now();
+            let attempt = stop.child_token();
+            *self.attempt.lock() = attempt.clone();
+            let result = self.attempt(intake, &attempt, stop).await;
+            // What belongs to this attempt can deliver nothing any more.
+            let was_restarted = attempt.is_cancelled();
+            attempt.cancel();
+            if stop.is_cancelled() {
+                self.set(ChannelState::Off, None);
+                return ChannelDisconnectReason::Shutdown;
+            }
+            let error = match result {
+                Ok(()) if was_restarted => {
+                    self.set(ChannelState::Starting, None);
+                    continue;
+                }
+                Ok(()) => {
+                    self.set(ChannelState::Off, None);
+                    return ChannelDisconnectReason::Removed;
+                }
+                Err(error) => error,
+            };
+            self.report(events, &error).await;
+            if error.is_permanent {
+                self.set(ChannelState::Failed, Some(error.cause));
+                return ChannelDisconnectReason::Failed;
+            }
+            self.set(ChannelState::BackingOff, Some(error.cause));
+            if begun.elapsed() >= STEADY {
+                backoff = Backoff::of_channels();
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.restart.notified() => {}
+                () = tokio::time::sleep(backoff.next_wait()) => {}
+            }
+        }
+    }
+
+    /// Runs one attempt on a task of its own, so that a panic is a failure of the channel only. A channel that does not
+    /// end when it should is abandoned.
+    async fn attempt(
+        &self,
+        intake: &Arc<dyn Intake>,
+        attempt: &CancellationToken,
+        stop: &CancellationToken,
+    ) -> Result<(), ChannelError> {
+        let inlet = Inlet::new(self.id.clone(), Arc::clone(intake), attempt.clone());
+        let (channel, token) = (Arc::clone(&self.channel), attempt.clone());
+        let mut task = tokio::spawn(async move { channel.run(inlet, token).await });
+        let deadline = async {
+            attempt.cancelled().await;
+            tokio::time::sleep(STOP_PATIENCE).await;
+        };
+        let ended = tokio::select! {
+            ended = &mut task => ended,
+            () = deadline => {
+                task.abort();
+                return if stop.is_cancelled() {
+                    Ok(())
+                } else {
+                    Err(ChannelError::transient("stuck", "the channel did not stop, so it was abandoned"))
+                };
+            }
+        };
+        ended.unwrap_or_else(|_| {
+            Err(ChannelError::transient(
+                "crashed",
+                "the channel crashed; this is a bug",
+            ))
+        })
+    }
+
+    async fn report(&self, events: &GatewayEvents, error: &ChannelError) {
+        let failure = GatewayFailure {
+            code: error.code.to_owned(),
+            error: error.cause.clone(),
+            will_retry: !error.is_permanent,
+            ..GatewayFailure::default()
+        };
+        events.failed(&self.id, failure).await;
+    }
+}
+
+/// Lets hooks know that a channel that had failed is connected again.
+pub(crate) async fn announce_return(events: &GatewayEvents, id: &ChannelId) {
+    let text = format!("the channel `{id}` is connected again");
+    let build = || Notification::new(NotificationLevel::Info, text).with_kind("channel_up");
+    let _observed = events.dispatcher().dispatch_with(build).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use futures_util::future::{self, BoxFuture};
+    use tenterhook_channel::channel::{
+        Accepted, ChannelCapabilities, DeliveryError, MediaSink, Outgoing, Receipt,
+    };
+    use tenterhook_channel::chat::ChatRef;
+    use tenterhook_channel::frame::Frame;
+    use tenterhook_channel::message::{Control, IncomingMessage, MediaRef};
+    use tenterhook_engine::Engine;
+    use tenterhook_protocol::event::SenderRole;
+
+    use super::*;
+
+    /// A channel that never ends, and counts how often it was started.
+    #[derive(Default)]
+    struct Stubborn(AtomicU32);
+
+    impl Channel for Stubborn {
+        fn capabilities(&self) -> ChannelCapabilities {
+            ChannelCapabilities {
+                speaks_frames: false,
+                is_idempotent: false,
+                max_file: 0,
+                audio_formats: &[],
+            }
+        }
+
+        fn run(
+            &self,
+            inlet: Inlet,
+            _stop: CancellationToken,
+        ) -> BoxFuture<'_, Result<(), ChannelError>> {
+            self.0.fetch_add(1, Ordering::AcqRel);
+            inlet.alive();
+            Box::pin(future::pending())
+        }
+
+        fn fetch<'a>(
+            &'a self,
+            _: &'a MediaRef,
+            _: &'a mut MediaSink,
+        ) -> BoxFuture<'a, Result<(), ChannelError>> {
+            Box::pin(future::ready(Ok(())))
+        }
+
+        fn send<'a>(&'a self, _: &'a Outgoing) -> BoxFuture<'a, Result<Receipt, DeliveryError>> {
+            Box::pin(future::ready(Ok(Receipt::default())))
+        }
+
+        fn live(&self, _: &ChatRef, _: &Frame) {}
+
+        fn alive_interval(&self) -> Option<Duration> {
+            Some(Duration::from_secs(30))
+        }
+    }
+
+    /// Takes nothing.
+    struct Deaf;
+
+    impl Intake for Deaf {
+        fn offer<'a>(
+            &'a self,
+            _: &'a ChannelId,
+            _: Option<SenderRole>,
+            _: IncomingMessage,
+        ) -> BoxFuture<'a, Accepted> {
+            Box::pin(future::ready(Accepted::Duplicate))
+        }
+
+        fn control<'a>(
+            &'a self,
+            _: &'a ChannelId,
+            _: Option<SenderRole>,
+            _: Control,
+        ) -> BoxFuture<'a, Option<String>> {
+            Box::pin(future::ready(None))
+        }
+
+        fn is_alive(&self, _: &ChannelId) {}
+
+        fn offset<'a>(&'a self, _: &'a ChannelId, _: &'a str) -> BoxFuture<'a, Option<i64>> {
+            Box::pin(future::ready(None))
+        }
+
+        fn set_offset<'a>(&'a self, _: &'a ChannelId, _: &'a str, _: i64) -> BoxFuture<'a, bool> {
+            Box::pin(future::ready(true))
+        }
+    }
+
+    fn supervised() -> (Arc<Supervised>, Arc<Stubborn>) {
+        let (id, channel) = (ChannelId::new("tg").unwrap(), Arc::new(Stubborn::default()));
+        let shared = Arc::clone(&channel) as Arc<dyn Channel>;
+        let supervised = Supervised::new(id, "telegram", shared, Arc::new(|_| {}));
+        (Arc::new(supervised), channel)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_channel_that_ignores_its_end_is_abandoned_and_started_again() {
+        let (supervised, channel) = supervised();
+        let stop = CancellationToken::new();
+        let (running, token) = (Arc::clone(&supervised), stop.clone());
+        let ended = tokio::spawn(async move {
+            let intake: Arc<dyn Intake> = Arc::new(Deaf);
+            let events = GatewayEvents::new(&Engine::new(), "/");
+            running.supervise(&intake, &events, &token).await
+        });
+        while channel.0.load(Ordering::Acquire) < 1 {
+            tokio::task::yield_now().await;
+        }
+        supervised.restart();
+        while channel.0.load(Ordering::Acquire) < 2 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        stop.cancel();
+        assert_eq!(ended.await.unwrap(), ChannelDisconnectReason::Shutdown);
+    }
+
+    #[test]
+    fn a_channel_without_signs_of_life_is_not_shown_as_up() {
+        let (supervised, _) = supervised();
+        assert!(supervised.note_alive());
+        assert_eq!(supervised.state(), ChannelState::Up);
+        let old = Timestamp::now() - jiff::SignedDuration::from_secs(61);
+        supervised.status.lock().last_alive = Some(old);
+        assert_eq!(supervised.state(), ChannelState::Silent);
+        // It was up before, so this is not a return.
+        assert!(!supervised.note_alive());
+        assert_eq!(supervised.state(), ChannelState::Up);
+    }
+}

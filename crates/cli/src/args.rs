@@ -22,7 +22,9 @@ use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
 #[cfg(unix)]
 use crate::command::worker::WorkerArgs;
-use crate::exit::EXIT_HELP;
+#[cfg(unix)]
+use tenterhook_gateway_commands::GatewayArgs;
+use tenterhook_setup::exit::EXIT_HELP;
 
 /// Lifecycle hooks for AI agents: one engine, every protocol.
 #[derive(Debug, Parser)]
@@ -68,6 +70,9 @@ pub(crate) enum Command {
     Test(TestArgs),
     /// Run the agent on a prompt.
     Run(Box<RunArgs>),
+    /// Let people talk to the agent over channels: a web page, HTTP, Telegram, any program.
+    #[cfg(unix)]
+    Gateway(GatewayArgs),
     /// Send one event through the hooks and show what they decide.
     Fire(FireArgs),
     /// List the hooks in the order in which they run.

@@ -5,8 +5,8 @@ use tenterhook_hookfile::nearest;
 use tenterhook_reference::find_event;
 use tenterhook_systems::form::{SystemEventName, system_event_names};
 
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 
 /// Reads an event's name. The error for an unknown name has a hint.
 pub(crate) fn parse_event_name(text: &str) -> Result<EventName, CliError> {

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tenterhook_engine::{EventClass, EventName};
 
 use crate::args::{Args, Command};
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::output;
 
 /// What is known about a call of `fire`, even if its arguments cannot be parsed.

@@ -2,26 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-mod ancestry;
-mod approval;
 mod args;
-mod blocking;
 mod command;
-mod config_dir;
 mod conversation;
-mod data_dir;
-mod disabled;
-mod error;
 mod event_name;
-mod exit;
-mod extensions;
 mod fire_call;
-mod hook_args;
-mod hooks;
-mod journal;
-mod models;
 mod runtime;
-mod warning;
 mod working_dir;
 
 use std::ffi::OsString;
@@ -38,9 +24,10 @@ use crate::command::{
     check, completions, demo, disable, events, explain, fire, init, list, man, run, sessions,
     snapshot, test, tools, trust,
 };
-use crate::error::CliError;
-use crate::exit::Exit;
 use crate::fire_call::FireCall;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::warning;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 
@@ -135,6 +122,10 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Init(args) => init::init(&args),
         Command::Test(args) => test::test(args, interrupts).await,
         Command::Run(args) => Box::pin(run::run(*args, interrupts)).await,
+        #[cfg(unix)]
+        Command::Gateway(args) => {
+            Box::pin(tenterhook_gateway_commands::gateway(args, interrupts)).await
+        }
         Command::Fire(args) => fire::fire(args, interrupts).await,
         Command::List(args) => list::list(args, interrupts).await,
         Command::Explain(args) => explain::explain(args, interrupts).await,

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 
 /// The maximum number of worker threads. More would gain nothing, because the program mostly waits for processes,
 /// files and the network.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 
 /// Returns the working directory of this program.
 pub(crate) fn current_dir() -> Result<PathBuf, CliError> {

@@ -12,6 +12,8 @@ use tenterhook_engine::EventKind as E;
 enum FiredBy {
     /// `tenterhook run`.
     Run,
+    /// `tenterhook gateway run`, which fires the events of [`FiredBy::Run`] too.
+    Gateway,
     /// Programs that embed the engine.
     Embedders,
 }
@@ -28,6 +30,14 @@ const fn run(kind: EventKind, when: &'static str) -> Firing {
     Firing {
         kind,
         by: FiredBy::Run,
+        when,
+    }
+}
+
+const fn gateway(kind: EventKind, when: &'static str) -> Firing {
+    Firing {
+        kind,
+        by: FiredBy::Gateway,
         when,
     }
 }
@@ -331,30 +341,30 @@ static FIRINGS: &[Firing] = &[
         E::ThinkingLevelSelect,
         "When the user, a script or a resumed session selects another level of thinking. The next turn uses it.",
     ),
-    embedders(E::GatewayStart, "When the gateway is up."),
-    embedders(
+    gateway(E::GatewayStart, "When the gateway is up."),
+    gateway(
         E::GatewayStop,
         "Before the gateway cancels what its channels do, to shut down.",
     ),
-    embedders(E::ChannelConnect, "Before the gateway connects a channel."),
-    embedders(E::ChannelDisconnect, "After a channel was disconnected."),
-    embedders(
+    gateway(E::ChannelConnect, "Before the gateway connects a channel."),
+    gateway(E::ChannelDisconnect, "After a channel was disconnected."),
+    gateway(
         E::MessageReceive,
         "When a message arrives in a channel, before the agent gets it.",
     ),
-    embedders(
+    gateway(
         E::MessageDeliver,
         "Before text or a file leaves for a channel.",
     ),
-    embedders(
+    gateway(
         E::MessageSend,
         "When a turn is over and its last text was delivered.",
     ),
-    embedders(
+    gateway(
         E::MessageCancel,
         "When the person in the channel cancels the request.",
     ),
-    embedders(E::GatewayError, "When a channel fails."),
+    gateway(E::GatewayError, "When a channel fails."),
     embedders(
         E::Setup,
         "When an agent prepares a project for its first use.",
@@ -426,7 +436,13 @@ fn firing(kind: EventKind) -> Option<&'static Firing> {
     FIRINGS.iter().find(|firing| firing.kind == kind)
 }
 
-/// Returns whether `tenterhook run` fires the event. The other events are for programs that embed the engine.
+/// Returns whether `tenterhook gateway run` fires the event: every event of `tenterhook run`, and the events of channels.
+/// Only programs that embed the engine fire the other events.
+pub fn is_fired_by_gateway(kind: EventKind) -> bool {
+    firing(kind).is_some_and(|firing| firing.by != FiredBy::Embedders)
+}
+
+/// Returns whether `tenterhook run` fires the event.
 pub fn is_fired_by_run(kind: EventKind) -> bool {
     firing(kind).is_some_and(|firing| firing.by == FiredBy::Run)
 }
@@ -462,11 +478,11 @@ mod tests {
         }
     }
 
-    /// Returns every name that the agent, and the engine's sequence of a tool call, import from the module of events.
-    fn imported() -> BTreeSet<String> {
+    /// Returns every name that the sources in these folders import from the module of events.
+    fn imported(folders: &[&str]) -> BTreeSet<String> {
         let mut text = String::new();
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for folder in ["agent/src", "engine/src/tool_call"] {
+        for folder in folders {
             read(&crates.join(folder), &mut text);
         }
         let parts = text.split("tenterhook_protocol::event::").skip(1);
@@ -482,11 +498,25 @@ mod tests {
 
     #[test]
     fn the_agent_fires_the_events_that_the_table_says() {
-        let imported = imported();
+        let imported = imported(&["agent/src", "engine/src/tool_call"]);
         for firing in FIRINGS {
             let is_imported = imported.contains(&format!("{:?}", firing.kind));
             assert_eq!(
                 is_fired_by_run(firing.kind),
+                is_imported,
+                "{:?}",
+                firing.kind
+            );
+        }
+    }
+
+    #[test]
+    fn the_gateway_fires_the_events_that_the_table_says() {
+        let imported = imported(&["gateway/src", "conversation/src"]);
+        for firing in FIRINGS.iter().filter(|firing| firing.by != FiredBy::Run) {
+            let is_imported = imported.contains(&format!("{:?}", firing.kind));
+            assert_eq!(
+                is_fired_by_gateway(firing.kind),
                 is_imported,
                 "{:?}",
                 firing.kind

@@ -92,7 +92,8 @@ pub static GROUPS: &[Group] = &[
         EventKind::GatewayStart,
         "Gateway events",
         "A gateway connects an agent to channels, the places where people talk to it: a web page, Telegram, \
-         a webhook. `tenterhook run` has no gateway, so programs that embed the engine fire these events.",
+         a webhook. `tenterhook gateway run` fires these events, in addition to the events of the agent. `tenterhook run` \
+         has no channels, so it does not.",
     ),
     group(
         "open",

@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `answer` | one example answer for everything that hooks of an event may do |
 //! | `field` | the fields of a payload, read from its schema |
-//! | `firing` | when an event fires, and whether `tenterhook run` fires it |
+//! | `firing` | when an event fires, and which command fires it |
 //! | `group` | the groups of events, one page each |
 //! | `layout` | text and JSON in lines |
 //! | `markdown` | the pages in `docs/` |
@@ -47,7 +47,7 @@ mod tool_text;
 
 pub use self::answer::AnswerExample;
 pub use self::field::{FieldRow, ObjectType, WordRow};
-pub use self::firing::is_fired_by_run;
+pub use self::firing::{is_fired_by_gateway, is_fired_by_run};
 pub use self::group::{GROUPS, Group};
 pub use self::names::{EventNameMatch, NamesInSystem, find_event};
 pub use self::page::EventPage;

@@ -31,9 +31,12 @@ pub struct EventPage {
     pub subject: Option<&'static str>,
     /// When the event fires.
     pub when: &'static str,
-    /// Whether `tenterhook run` fires it. Other events are for programs that embed the engine.
+    /// Whether `tenterhook run` fires it.
     #[serde(rename = "fired_by_run")]
     pub is_fired_by_run: bool,
+    /// Whether `tenterhook gateway run` fires it. Other events are for programs that embed the engine.
+    #[serde(rename = "fired_by_gateway")]
+    pub is_fired_by_gateway: bool,
     /// Whether the payload may have any key. It has no fixed fields then.
     #[serde(rename = "open_payload")]
     pub has_open_payload: bool,
@@ -67,6 +70,7 @@ impl EventPage {
             subject: info.subject,
             when: firing::when(kind),
             is_fired_by_run: firing::is_fired_by_run(kind),
+            is_fired_by_gateway: firing::is_fired_by_gateway(kind),
             has_open_payload: info.has_open_payload(),
             example: ordered(&example(&EventName::Known(kind)), &payload.fields),
             meaning: payload.meaning,
@@ -118,21 +122,23 @@ impl EventPage {
         self.answers.iter().any(|answer| answer.part == "stop_run")
     }
 
-    /// Returns whether only programs that embed the engine fire the event. The events that users define are left out,
+    /// Returns whether `tenterhook run` does not fire the event. The events that users define are left out,
     /// because their author knows which program fires them.
-    pub(crate) fn is_left_to_others(&self) -> bool {
+    pub(crate) fn is_missing_in_run(&self) -> bool {
         !self.is_fired_by_run && self.name != EventKind::Custom.info().name
     }
 
     /// Returns a sentence that says who fires the event, and when.
     pub(crate) fn firing_sentences(&self) -> String {
-        if !self.is_left_to_others() {
+        if !self.is_missing_in_run() {
             return self.when.to_owned();
         }
-        format!(
-            "{} `tenterhook run` does not fire it; programs that embed the engine do.",
-            self.when
-        )
+        let by = if self.is_fired_by_gateway {
+            "`tenterhook gateway run` fires it; `tenterhook run` has no channels."
+        } else {
+            "`tenterhook run` does not fire it; programs that embed the engine do."
+        };
+        format!("{} {by}", self.when)
     }
 
     /// Describes the keys of a payload that has no fixed keys.

@@ -23,7 +23,8 @@ const LEGEND: [(&str, &str); 3] = [
     ),
     (
         "*",
-        "`tenterhook run` never fires it. Programs that embed the engine may.",
+        "`tenterhook run` never fires it. `tenterhook gateway run` fires the gateway events; programs that embed the \
+         engine may fire the others.",
     ),
 ];
 
@@ -45,7 +46,7 @@ pub fn list_lines() -> Vec<TextLine> {
         text.heading(group.title);
         for kind in group.events() {
             let page = EventPage::of(kind);
-            let mark = if page.is_left_to_others() { '*' } else { ' ' };
+            let mark = if page.is_missing_in_run() { '*' } else { ' ' };
             let name = format!("{mark} {:width$}  {:8}", page.name, page.class_name());
             text.row(0, (&name, name.len()), page.summary());
         }

@@ -37,4 +37,5 @@ pub static SYSTEM: HookSystem = HookSystem {
     folder_rank: 0,
     project_marks: &[],
     source_folders: &[],
+    gateway_settings: None,
 };

@@ -144,6 +144,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     folder_rank: 40,
     project_marks: &[FOLDER],
     source_folders: &[FOLDER],
+    gateway_settings: None,
 };
 
 /// Returns the event with the name that an executable declares.

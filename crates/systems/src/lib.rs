@@ -33,7 +33,7 @@ pub mod tools;
 pub use tenterhook_protocol::example;
 
 pub use self::named_file::kind_of_file;
-pub use self::system::HookSystem;
+pub use self::system::{GatewaySettings, HookSystem};
 
 /// All hook systems. Our own comes first.
 pub static SYSTEMS: &[&HookSystem] = &[

@@ -83,4 +83,5 @@ pub static SYSTEM: HookSystem = HookSystem {
     folder_rank: 20,
     project_marks: &["core/hooks", "workspaces"],
     source_folders: &[],
+    gateway_settings: None,
 };

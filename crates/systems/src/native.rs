@@ -83,6 +83,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     folder_rank: 0,
     project_marks: &[PROJECT_FOLDER],
     source_folders: &[PROJECT_FOLDER],
+    gateway_settings: None,
 };
 
 pub(crate) static TOOLS: ToolTable = ToolTable::new(NATIVE_SYSTEM, AGENT_TOOLS);

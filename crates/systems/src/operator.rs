@@ -31,6 +31,7 @@ mod dialect;
 mod event;
 mod field_readers;
 mod field_writers;
+mod gateway_settings;
 mod part;
 mod read;
 mod tools;
@@ -42,7 +43,7 @@ use crate::hook_folder::{
     FolderBase, FolderKind, FolderLocation, FolderPath, ScriptHooks, ScriptLanguage, Selection,
     SystemEvent, SystemEvents,
 };
-use crate::system::HookSystem;
+use crate::system::{GatewaySettings, HookSystem};
 
 /// The profiles of a user, one of which is active.
 pub static PROFILE: Selection = Selection {
@@ -98,4 +99,8 @@ pub static SYSTEM: HookSystem = HookSystem {
     folder_rank: 10,
     project_marks: &[".operator"],
     source_folders: &[],
+    gateway_settings: Some(&GatewaySettings {
+        example: "~/.operator/settings.json",
+        import: gateway_settings::import,
+    }),
 };

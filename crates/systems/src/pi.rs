@@ -103,6 +103,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     folder_rank: 30,
     project_marks: &[".pi"],
     source_folders: &[],
+    gateway_settings: None,
 };
 
 /// Returns the event with the name that a script declares. An event of a later version of pi is accepted

@@ -29,6 +29,17 @@ pub struct HookSystem {
     /// The names of folders whose scripts may load other source files from the same folder. An
     /// approval of the script also covers these files.
     pub source_folders: &'static [&'static str],
+    /// The system's own settings of a gateway, if they can be imported.
+    pub gateway_settings: Option<&'static GatewaySettings>,
+}
+
+/// Settings of a gateway in the form of a hook system.
+#[derive(Debug)]
+pub struct GatewaySettings {
+    /// Where the system keeps them, for hints.
+    pub example: &'static str,
+    /// Returns the text of a `gateway.yaml` that does what the settings say, or everything that is wrong with them.
+    pub import: fn(&str) -> Result<String, Vec<String>>,
 }
 
 impl HookSystem {

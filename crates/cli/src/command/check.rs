@@ -15,16 +15,16 @@ use tenterhook_discovery::{
 use tenterhook_hookfile::{BrokenSource, LoadError, Problem};
 use tenterhook_systems::pi;
 
-use crate::blocking::run_blocking;
-use crate::config_dir;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::hook_args::LineArgs;
-use crate::hook_args::{ConfigArgs, DeadlineArgs, HookArgs, PlaceArgs};
-use crate::hooks;
-use crate::warning::{show_warnings, warn};
 use crate::working_dir::current_dir;
 use clap::Parser;
+use tenterhook_setup::blocking::run_blocking;
+use tenterhook_setup::config_dir;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::hook_args::LineArgs;
+use tenterhook_setup::hook_args::{ConfigArgs, DeadlineArgs, HookArgs, PlaceArgs};
+use tenterhook_setup::hooks;
+use tenterhook_setup::warning::{show_warnings, warn};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
@@ -97,7 +97,7 @@ struct CheckReport<'a> {
     broken: &'a [BrokenSource],
     /// Warnings about loaded hooks, such as a matcher that matches no tool.
     warnings: &'a [String],
-    /// Events that have hooks and that `tenterhook run` never fires.
+    /// Events that have hooks, and that neither `tenterhook run` nor `tenterhook gateway run` fires.
     never_fired: Vec<&'static str>,
     /// The files that were not loaded because they are not approved.
     unchecked: Vec<Cow<'a, str>>,
@@ -288,7 +288,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     }
     for event in &never_fired {
         warn(format_args!(
-            "`tenterhook run` never fires `{event}`; its hooks run only in a program that does"
+            "Tenterhook never fires `{event}`; its hooks run only in a program that does"
         ));
     }
     if !broken.is_empty() {

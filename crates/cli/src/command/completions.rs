@@ -3,7 +3,7 @@
 use clap_complete::Shell;
 use tenterhook_terminal::output;
 
-use crate::exit::Exit;
+use tenterhook_setup::exit::Exit;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {

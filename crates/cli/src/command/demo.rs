@@ -1,5 +1,7 @@
 //! `tenterhook demo`: runs an embedded scripted session with real commands in a temporary folder.
 
+mod conversation;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,11 +14,11 @@ use tenterhook_engine::{JournalSink, Layer, MemoryJournal};
 use tenterhook_providers::Scripted;
 use tenterhook_systems::native;
 
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::hooks;
-use crate::journal::FanOutSink;
 use clap::Parser;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::hooks;
+use tenterhook_setup::journal::FanOutSink;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::{self, style, styled};
@@ -29,6 +31,10 @@ pub(crate) struct DemoArgs {
     /// Use a hook in Python, a hook in TypeScript and a shell command. Needs `python3` and `node`.
     #[arg(long)]
     pub(crate) scripts: bool,
+
+    /// Talk to a gateway over HTTP instead, with hooks that replace, reject and redact messages.
+    #[arg(long, conflicts_with = "scripts")]
+    pub(crate) gateway: bool,
 
     /// Print a single JSON object instead of a timeline.
     #[arg(long)]
@@ -51,6 +57,9 @@ pub(crate) async fn demo(args: DemoArgs, interrupts: &Interrupts) -> Result<Exit
             .cause(&error)
             .hint("set `TMPDIR` to a folder that you can write to")
     })?;
+    if args.gateway {
+        return conversation::run(folder.path(), args.json, interrupts).await;
+    }
     prepare(folder.path())?;
     let runs = Arc::new(MemoryJournal::new());
     let loaded = load(folder.path(), args.scripts).await?;

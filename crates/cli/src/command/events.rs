@@ -8,9 +8,9 @@ use tenterhook_reference::{
 };
 use tenterhook_terminal::output::{self, style, styled};
 
-use crate::error::CliError;
 use crate::event_name::parse_event_name;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook events [OPTIONS] [NAME]")]
@@ -123,6 +123,7 @@ fn list_json() -> Value {
                 "subject": page.subject,
                 "meaning": page.summary(),
                 "fired_by_run": page.is_fired_by_run,
+                "fired_by_gateway": page.is_fired_by_gateway,
                 "names": page.names,
             })
         })

@@ -9,17 +9,17 @@ use serde_json::Value;
 use tenterhook_engine::{EventClass, EventName, MemoryJournal};
 use tenterhook_systems::form::ReadBack;
 
-use crate::blocking::run_blocking;
 use crate::command::fire::args::FireArgs;
-use crate::config_dir;
-use crate::error::CliError;
 use crate::event_name::parse_event_name;
-use crate::exit::Exit;
-use crate::extensions::{self, PrintingHost};
-use crate::hook_args::LineArgs;
-use crate::hooks;
-use crate::journal::{self, FanOutSink};
 use crate::working_dir::current_dir;
+use tenterhook_setup::blocking::run_blocking;
+use tenterhook_setup::config_dir;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::extensions::{self, PrintingHost};
+use tenterhook_setup::hook_args::LineArgs;
+use tenterhook_setup::hooks;
+use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_terminal::fire_report::FireReport;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
@@ -55,7 +55,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
         current_dir()?
     };
     let (services, _) = hooks::services(&args.hooks.config)?;
-    let (output, services) = extensions::recorded(Arc::new(PrintingHost), services);
+    let (output, services) = extensions::recorded(Arc::new(PrintingHost::default()), services);
     let lines = LineArgs::default();
     let hooks = hooks::load(&hook_args, &lines, &start, services, interrupts).await?;
     let ReadBack {

@@ -8,11 +8,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use tenterhook_cases::{StarterGuard, StarterLanguage};
 use tenterhook_trust::{in_search_path, repository_root};
 
-use crate::ancestry;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::warning::warn;
 use crate::working_dir::current_dir;
+use tenterhook_setup::ancestry;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::warning::warn;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 

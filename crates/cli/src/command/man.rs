@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {

@@ -2,24 +2,21 @@
 
 pub(crate) mod args;
 
-use std::path::{Path, PathBuf};
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tenterhook_agent::{AgentConfig, Session, SessionStore};
 use tenterhook_engine::Engine;
 use tenterhook_engine::event::SessionSource;
-use tenterhook_sessions::{
-    SessionError, SessionListing, SessionOverview, StoredSession, UnfinishedLine,
-};
+use tenterhook_sessions::{SessionError, SessionListing, SessionOverview, StoredSession};
 
 use crate::command::run::args::RunArgs;
-use crate::command::sessions::args::{SessionDirArgs, SessionsArgs, SessionsCommand};
-use crate::data_dir::data_dir;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::warning::warn;
+use crate::command::sessions::args::{SessionsArgs, SessionsCommand};
+use tenterhook_setup::data_dir::data_dir;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::session_store::warn_of;
+use tenterhook_setup::session_store::{refusal, stored};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::{escape_line, escape_untrusted};
 use tenterhook_terminal::output::plural::count;
@@ -41,7 +38,7 @@ pub(crate) async fn of_run(
     if resume.is_none() && is_unstored {
         return Ok((SessionSource::Startup, config));
     }
-    config.sessions = Some(stored(&args.cwd, &args.session.dir)?);
+    config.sessions = Some(stored(&args.agent.cwd, &args.session.dir)?);
     let config = resolved(args, config, engine, interrupts).await?;
     let (Some(resume), Some(sessions)) = (resume, &config.sessions) else {
         return Ok((SessionSource::Startup, config));
@@ -87,73 +84,6 @@ fn open(sessions: &SessionStore, resume: &str) -> Result<StoredSession, SessionE
     };
     let id = newest.map_or_else(|| sessions.find(resume), Ok)?;
     sessions.open(&id)
-}
-
-/// Warns about the part of a session's file that was lost.
-pub(crate) fn warn_of(unfinished_line: Option<&UnfinishedLine>) {
-    if let Some(unfinished_line) = unfinished_line {
-        warn(format_args!(
-            "line {} of the session's file is incomplete; its {} are cut off",
-            unfinished_line.line,
-            count(unfinished_line.bytes, "byte")
-        ));
-    }
-}
-
-/// Returns a folder by its absolute path.
-pub(crate) fn absolute(folder: &Path) -> Result<PathBuf, CliError> {
-    std::path::absolute(folder).map_err(|error| {
-        CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
-    })
-}
-
-fn stored(cwd: &Path, dir: &SessionDirArgs) -> Result<SessionStore, CliError> {
-    let cwd = absolute(cwd)?;
-    if let Some(dir) = &dir.dir {
-        let folder = absolute(dir)?;
-        return Ok(SessionStore::of_project(&folder, &cwd).in_folder(folder));
-    }
-    let data = data_dir().ok_or_else(|| {
-        CliError::new(Exit::Failed, "cannot find a home folder for sessions")
-            .hint("set `TENTERHOOK_DATA_DIR` to a folder")
-    })?;
-    Ok(SessionStore::of_project(&data, &cwd))
-}
-
-/// Returns the exit status for a session that cannot be used.
-pub(crate) fn exit_of(error: &SessionError) -> Exit {
-    match error {
-        SessionError::Unknown { .. } | SessionError::Ambiguous { .. } => Exit::Usage,
-        SessionError::File { .. }
-        | SessionError::InUse { .. }
-        | SessionError::Header { .. }
-        | SessionError::Line { .. }
-        | SessionError::TooLarge { .. }
-        | _ => Exit::Failed,
-    }
-}
-
-fn refusal(error: &SessionError) -> CliError {
-    let message = CliError::of(exit_of(error), error);
-    match error {
-        SessionError::Unknown { id, .. } if id.is_empty() => {
-            CliError::new(Exit::Usage, "this folder has no stored session")
-                .hint("start one without `--resume`, or name another folder with `--cwd DIR`")
-        }
-        SessionError::Unknown { .. } | SessionError::Ambiguous { .. } => message.hint(
-            "`tenterhook sessions list` shows the stored sessions; with `run --resume`, write the prompt first",
-        ),
-        SessionError::InUse { .. } => {
-            message.hint("end the other process, or start a new session without `--resume`")
-        }
-        SessionError::Line { .. } => {
-            message.hint("restore a copy of the file, or delete this line and all lines after it")
-        }
-        SessionError::File { .. }
-        | SessionError::Header { .. }
-        | SessionError::TooLarge { .. }
-        | _ => message,
-    }
 }
 
 pub(crate) fn sessions(args: &SessionsArgs) -> Result<Exit, CliError> {

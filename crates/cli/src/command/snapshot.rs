@@ -8,11 +8,11 @@ use tenterhook_builtins::snapshot::{
     Checkpoint, Kind, Note, RestoreOptions, Restored, Shadow, SnapshotError,
 };
 
-use crate::data_dir::data_dir;
-use crate::error::CliError;
-use crate::exit::Exit;
 use clap::builder::TypedValueParser as _;
 use clap::{Parser, Subcommand};
+use tenterhook_setup::data_dir::data_dir;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_indented;
 use tenterhook_terminal::output::plural::count;

@@ -9,8 +9,8 @@ use tenterhook_reference::{
 use tenterhook_terminal::output;
 
 use crate::command::events::show;
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook tools [OPTIONS] [NAME]")]

@@ -4,10 +4,10 @@ use serde_json::json;
 use tenterhook_process::{Command, Program};
 use tenterhook_runners::worker::{CheckStep, check};
 
-use crate::error::CliError;
-use crate::exit::Exit;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_indented;
 use tenterhook_terminal::output::progress::ProgressLine;

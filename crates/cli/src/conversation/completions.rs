@@ -3,7 +3,7 @@
 
 use super::slash_command::{self, TABLE};
 use super::state::Conversation;
-use crate::warning::warn;
+use tenterhook_setup::warning::warn;
 use tenterhook_terminal::editor::CompletionWord;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::session_tree;

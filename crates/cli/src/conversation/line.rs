@@ -6,7 +6,7 @@ use tenterhook_agent::{LeaveBranch, UserCommand};
 use super::record::ConversationRecord;
 use super::slash_command::{self, SlashCommand, SlashCommandKind, TABLE};
 use super::state::Conversation;
-use crate::exit::Exit;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::{escape_indented, escape_line, escape_untrusted};
 use tenterhook_terminal::output::style;

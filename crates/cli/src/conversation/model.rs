@@ -4,7 +4,7 @@ use tenterhook_agent::{SelectError, ThinkingLevel};
 
 use super::record::ConversationRecord;
 use super::state::Conversation;
-use crate::exit::Exit;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::output::escape::{escape_indented, escape_line};
 
 impl Conversation<'_> {

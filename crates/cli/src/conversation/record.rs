@@ -4,7 +4,7 @@ use serde::Serialize;
 use tenterhook_agent::{RunEnd, RunReport};
 use tenterhook_engine::{SessionId, Usage};
 
-use crate::exit::Exit;
+use tenterhook_setup::exit::Exit;
 
 /// The results of the prompts of a session.
 #[derive(Default)]

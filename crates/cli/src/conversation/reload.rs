@@ -6,7 +6,7 @@ use tenterhook_discovery::{ChangeKind, Reloaded, Reloader};
 use super::format::Format;
 use super::slash_command;
 use super::state::Conversation;
-use crate::warning::warn;
+use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;

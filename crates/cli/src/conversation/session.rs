@@ -7,8 +7,8 @@ use super::format::Format;
 use super::line::command_name;
 use super::record::ConversationRecord;
 use super::state::Conversation;
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::editor::Entered;
 use tenterhook_terminal::output::{self, style, styled};
 

@@ -7,7 +7,7 @@ use tenterhook_agent::extension::{
 
 use super::record::ConversationRecord;
 use super::state::Conversation;
-use crate::exit::Exit;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_indented;
 

@@ -3,11 +3,11 @@
 use tenterhook_agent::{LeaveBranch, SessionSwitchError, SessionSwitched};
 use tenterhook_engine::EntryId;
 use tenterhook_sessions::SessionError;
+use tenterhook_setup::session_store::warn_of;
 
 use super::record::ConversationRecord;
 use super::state::Conversation;
-use crate::command::sessions;
-use crate::exit::Exit;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::output::escape::{escape_indented, escape_line};
 
 impl Conversation<'_> {
@@ -27,7 +27,7 @@ impl Conversation<'_> {
             Err(error) => Err(error),
         };
         if let Some(torn) = self.is_done(done, record) {
-            sessions::warn_of(torn.as_ref());
+            warn_of(torn.as_ref());
             self.say_session("continues");
         }
     }
@@ -111,7 +111,7 @@ impl Conversation<'_> {
             SessionSwitchError::UnknownEntry(_)
             | SessionSwitchError::Current(_)
             | SessionSwitchError::NotStored => Exit::Usage,
-            SessionSwitchError::Session(error) => sessions::exit_of(&error),
+            SessionSwitchError::Session(error) => tenterhook_setup::session_store::exit_of(&error),
             SessionSwitchError::Summary(_) => Exit::Run,
             _ => Exit::Failed,
         };

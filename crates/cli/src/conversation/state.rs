@@ -11,7 +11,7 @@ use tenterhook_engine::event::SessionSource;
 use super::format::Format;
 use super::program::Program;
 use super::record::ConversationRecord;
-use crate::exit::Exit;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::Terminal;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;

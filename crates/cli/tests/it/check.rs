@@ -277,22 +277,22 @@ error: 1 problem in `agent.yaml`
 }
 
 #[test]
-fn an_event_that_the_agent_never_fires_is_worth_a_warning() {
+fn an_event_that_no_command_fires_is_worth_a_warning() {
     let test = |args: &[&str]| {
         Test::new()
             .args(["check", "hooks.yaml"])
             .args(args.iter().copied())
             .file(
                 "hooks.yaml",
-                "hooks: [{event: [file_change, stop], command: cat}, {event: file_change, command: ls}]",
+                "hooks: [{event: [file_change, stop, message_send], command: cat}, {event: file_change, command: ls}]",
             )
             .run()
     };
     assert_eq!(
         test(&[]).all(),
         (
-            "ok: `hooks.yaml`: 3 hooks for 2 events, 1 warning.\n",
-            "warning: `tenterhook run` never fires `file_change`; its hooks run only in a program that does\n",
+            "ok: `hooks.yaml`: 4 hooks for 3 events, 1 warning.\n",
+            "warning: Tenterhook never fires `file_change`; its hooks run only in a program that does\n",
             0
         )
     );

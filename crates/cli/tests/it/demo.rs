@@ -98,3 +98,61 @@ fn scripts_guard_the_same_session() {
     assert_eq!(of("readable-ls.ts:readableLs", "rewrite"), 1);
     assert_eq!(runs.iter().filter(|run| run["hook"] == "audit").count(), 4);
 }
+
+#[test]
+fn the_demo_of_the_gateway_shows_messages_that_hooks_replace_reject_and_redact() {
+    let ran = Test::new().args(["demo", "--gateway"]).run();
+    let conversation = "\
+A hook replaces the message, and another one hides an address in the answer.
+→ POST /v1/chats/demo/messages {\"text\":\"status?\"}
+  message_receive  shortcut        rewrite [TIME]
+  message_receive  no-passwords    no opinion [TIME]
+  message_deliver  no-addresses    rewrite [TIME]
+← 200 Ada works on the release. Write to (address hidden).
+
+A hook rejects the message. The model never sees it.
+→ POST /v1/chats/demo/messages {\"text\":\"The password is swordfish.\"}
+  message_receive  shortcut        no opinion [TIME]
+  message_receive  no-passwords    deny [TIME]  Do not send passwords in a chat.
+  message_deliver  no-addresses    no opinion [TIME]
+← 403 Do not send passwords in a chat.
+
+No hook objects, so the answer is delivered as it is.
+→ POST /v1/chats/demo/messages {\"text\":\"When does it ship?\"}
+  message_receive  shortcut        no opinion [TIME]
+  message_receive  no-passwords    no opinion [TIME]
+  message_deliver  no-addresses    no opinion [TIME]
+← 200 It ships on Friday.
+
+This is what the chat contains now.
+→ GET /v1/chats/demo/history
+  said   Who works on the release?
+  end    Ada works on the release. Write to (address hidden).
+  error  Do not send passwords in a chat.
+  said   When does it ship?
+  end    It ships on Friday.
+";
+    assert!(ran.stdout.contains(conversation), "{}", ran.stdout);
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    for folder in ["work", "home", "state", "tmp"] {
+        let left: Vec<_> = fs::read_dir(ran.path(folder)).unwrap().collect();
+        assert!(left.is_empty(), "{folder}: {left:?}");
+    }
+}
+
+#[test]
+fn the_demo_of_the_gateway_in_json_has_every_exchange() {
+    let ran = Test::new().args(["demo", "--gateway", "--json"]).run();
+    let report = ran.json();
+    let exchanges = report["exchanges"].as_array().unwrap();
+    let statuses: Vec<_> = exchanges
+        .iter()
+        .map(|exchange| &exchange["status"])
+        .collect();
+    assert_eq!(statuses, [200, 403, 200]);
+    assert_eq!(exchanges[1]["body"]["error"]["code"], "rejected");
+    assert_eq!(
+        report["history"]["frames"][0]["text"],
+        "Who works on the release?"
+    );
+}

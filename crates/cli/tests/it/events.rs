@@ -35,6 +35,8 @@ fn the_list_in_json_has_one_object_for_each_event() {
     assert_eq!(of("pre_tool_use")["class"], "gate");
     assert_eq!(of("pre_tool_use")["fired_by_run"], true);
     assert_eq!(of("channel_connect")["fired_by_run"], false);
+    assert_eq!(of("channel_connect")["fired_by_gateway"], true);
+    assert_eq!(of("file_change")["fired_by_gateway"], false);
     assert_eq!(of("tool_error")["group"], "tool");
 }
 

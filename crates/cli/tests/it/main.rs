@@ -22,11 +22,23 @@ mod demo;
 mod drawing;
 mod events;
 mod extension;
+#[cfg(unix)]
+mod fake_telegram;
 mod fault;
 mod fire;
 mod fire_script;
 mod folder;
 mod gate;
+#[cfg(unix)]
+mod gateway;
+#[cfg(unix)]
+mod gateway_crash;
+#[cfg(unix)]
+mod gateway_extra;
+#[cfg(unix)]
+mod gateway_hooks;
+#[cfg(unix)]
+mod gateway_kills;
 mod http;
 mod init;
 mod input;

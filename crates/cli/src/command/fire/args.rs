@@ -7,8 +7,8 @@ use clap::builder::PossibleValuesParser;
 use serde_json::Value;
 use tenterhook_systems::form::forms;
 
-use crate::hook_args::HookArgs;
-use crate::journal::JournalArgs;
+use tenterhook_setup::hook_args::HookArgs;
+use tenterhook_setup::journal::JournalArgs;
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook fire [OPTIONS] <EVENT>")]

@@ -15,10 +15,10 @@ use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
 use crate::command::fire::args::PayloadArgs;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::warning::warn;
 use crate::working_dir::current_dir;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::warning::warn;
 
 /// The largest input that is read, in bytes.
 const INPUT_LIMIT: u64 = 64 << 20;

@@ -12,12 +12,12 @@ use tenterhook_runners::recipe::RecipeHandlers;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking::run_blocking;
 use crate::command::run::args::RunArgs;
-use crate::config_dir;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::hooks;
+use tenterhook_setup::blocking::run_blocking;
+use tenterhook_setup::config_dir;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::hooks;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
@@ -34,7 +34,7 @@ pub(crate) fn load(args: &RunArgs, services: Services) -> Result<Option<Recipe>,
     let Some(name) = &args.work.recipe else {
         return Ok(None);
     };
-    let layers = config_dir::layers(&args.hooks.config, Some(&args.cwd))?;
+    let layers = config_dir::layers(&args.agent.hooks.config, Some(&args.agent.cwd))?;
     let place = find_recipe(name, &layers).map_err(|error| {
         let known = error.known.join(", ");
         CliError::of(Exit::Usage, &error).hint(format!("available: {known}"))
@@ -77,7 +77,7 @@ pub(crate) async fn prompt(
     };
     let mut arguments = recipe.defaults;
     arguments.extend(args.work.recipe_arguments.iter().cloned());
-    let (template, cwd) = (recipe.prompt, args.cwd.clone());
+    let (template, cwd) = (recipe.prompt, args.agent.cwd.clone());
     let (runtime, cancel) = (Handle::current(), interrupts.token());
     let name = recipe.name;
     // A template is rendered at once, so its commands run on a thread that may wait for them.

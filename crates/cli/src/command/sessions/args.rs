@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use tenterhook_setup::session_store::SessionDirArgs;
 
 #[derive(Debug, Parser)]
 pub(crate) struct SessionsArgs {
@@ -37,12 +38,4 @@ pub(crate) enum SessionsCommand {
         #[arg(value_name = "ID")]
         id: String,
     },
-}
-
-/// Where sessions are stored.
-#[derive(Debug, Clone, Parser)]
-pub(crate) struct SessionDirArgs {
-    /// The folder that sessions are stored in. It takes precedence over a folder that a hook chooses.
-    #[arg(long = "session-dir", global = true, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
 }

@@ -6,8 +6,8 @@ use tenterhook_engine::{EntryId, JsonObject};
 
 use super::super::record::ConversationRecord;
 use super::super::state::Conversation;
-use crate::exit::Exit;
 use tenterhook_jsonrpc::{RpcError, RpcRequest};
+use tenterhook_setup::exit::Exit;
 
 /// A valid request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,7 +210,7 @@ fn runs_of(record: &ConversationRecord) -> Result<Value, RpcError> {
             Some(Exit::Usage) => Some(RpcError::invalid_params(text("the prompt is invalid"))),
             Some(Exit::Stopped) => Some(RpcError::stopped(text("a hook stopped it"))),
             Some(Exit::Interrupted) => Some(RpcError::cancelled(text("it was interrupted"))),
-            Some(Exit::Failed | Exit::Config | Exit::Run) => {
+            Some(Exit::Failed | Exit::Config | Exit::Run | Exit::Locked) => {
                 Some(RpcError::failed(text("the prompt failed")))
             }
         };

@@ -15,8 +15,8 @@ use super::super::state::Conversation;
 use super::caller::Caller;
 use super::client::Client;
 use super::method::{self, ConcurrentRequest, Method, Scheduling};
-use crate::exit::Exit;
 use tenterhook_jsonrpc::{RpcError, RpcRequest};
+use tenterhook_setup::exit::Exit;
 
 /// The maximum number of concurrent requests that may be waiting for their answers.
 const MAX_CONCURRENT: usize = 16;

@@ -1,0 +1,272 @@
+//! A server that behaves like Telegram's, for the whole program. It can kill the program at chosen moments.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+use crate::stage::eventually;
+
+/// The token of the bot.
+const TOKEN: &str = "7:secret-Token_1";
+
+/// The variable in which the gateway finds the token.
+pub(crate) const TOKEN_VARIABLE: (&str, &str) = ("TG_TOKEN", TOKEN);
+
+pub(crate) struct FakeTelegram {
+    /// Runs the server until the test ends.
+    _runtime: Runtime,
+    shared: Arc<Shared>,
+    address: String,
+}
+
+#[derive(Default)]
+struct Shared {
+    scripted: Mutex<Scripted>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Scripted {
+    /// Updates that wait until a poll acknowledges them.
+    updates: Vec<Value>,
+    /// Updates that the next poll returns, whatever it acknowledges.
+    repeated: Vec<Value>,
+    /// The offset of each poll.
+    offsets: Vec<i64>,
+    sent: Vec<SentMessage>,
+    refusals: HashMap<i64, VecDeque<Refusal>>,
+    /// The process to kill instead of the next answer with updates.
+    dies_at_update: Option<u32>,
+    /// The process to kill instead of the next receipt of a message.
+    dies_at_receipt: Option<u32>,
+}
+
+/// A message that the bot sent.
+#[derive(Clone, Debug)]
+pub(crate) struct SentMessage {
+    pub(crate) chat: i64,
+    pub(crate) text: String,
+    pub(crate) at: Instant,
+}
+
+/// A refusal of the next message to a chat.
+#[derive(Clone, Copy)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl FakeTelegram {
+    pub(crate) fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let shared = Arc::new(Shared::default());
+        let app = Router::new()
+            .route("/{bot}/{method}", post(answer))
+            .with_state(Arc::clone(&shared));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        runtime.spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self {
+            _runtime: runtime,
+            shared,
+            address,
+        }
+    }
+
+    /// Returns the settings of a gateway with this bot as `tg`. `rules` are further keys of the channel.
+    pub(crate) fn settings(&self, rules: &str) -> String {
+        format!(
+            "channels:\n  tg: {{ kind: telegram, token_env: {}, api_base: \"{}\", show: {{ tools: off, stream: off }}, {rules} }}\n",
+            TOKEN_VARIABLE.0, self.address
+        )
+    }
+
+    fn scripted<T>(&self, change: impl FnOnce(&mut Scripted) -> T) -> T {
+        let result = change(&mut self.shared.scripted.lock().unwrap());
+        self.shared.changed.notify_waiters();
+        result
+    }
+
+    /// Adds a message in the direct chat of a user, whose id is also that of the chat.
+    pub(crate) fn add_text(&self, update: i64, user: i64, text: &str) {
+        self.scripted(|scripted| scripted.updates.push(text_update(update, user, text)));
+    }
+
+    /// Delivers an update once more, although it was acknowledged.
+    pub(crate) fn repeat_text(&self, update: i64, user: i64, text: &str) {
+        self.scripted(|scripted| scripted.repeated.push(text_update(update, user, text)));
+    }
+
+    /// Refuses the next message to a chat.
+    pub(crate) fn refuse(&self, chat: i64, refusal: Refusal) {
+        self.scripted(|scripted| {
+            scripted
+                .refusals
+                .entry(chat)
+                .or_default()
+                .push_back(refusal);
+        });
+    }
+
+    /// Kills a process instead of giving it the next updates.
+    pub(crate) fn kill_at_update(&self, pid: u32) {
+        self.scripted(|scripted| scripted.dies_at_update = Some(pid));
+    }
+
+    /// Kills a process after its next message arrived, before it knows that.
+    pub(crate) fn kill_at_receipt(&self, pid: u32) {
+        self.scripted(|scripted| scripted.dies_at_receipt = Some(pid));
+    }
+
+    pub(crate) fn polls(&self) -> usize {
+        self.scripted(|scripted| scripted.offsets.len())
+    }
+
+    /// Returns whether the bot has acknowledged an update.
+    pub(crate) fn is_acknowledged(&self, update: i64) -> bool {
+        self.scripted(|scripted| scripted.offsets.iter().any(|offset| *offset > update))
+    }
+
+    /// Waits for the first poll, or for the first one after `polls` polls.
+    pub(crate) fn await_poll(&self, polls: usize) {
+        eventually(|| (self.polls() > polls).then_some(()));
+    }
+
+    pub(crate) fn sent(&self) -> Vec<SentMessage> {
+        self.scripted(|scripted| scripted.sent.clone())
+    }
+
+    /// Returns the texts that a chat got.
+    pub(crate) fn texts(&self, chat: i64) -> Vec<String> {
+        let sent = self.sent().into_iter();
+        sent.filter(|sent| sent.chat == chat)
+            .map(|sent| sent.text)
+            .collect()
+    }
+
+    /// Waits until a chat has got some texts, and returns them.
+    pub(crate) fn await_texts(&self, chat: i64, count: usize) -> Vec<String> {
+        eventually(|| {
+            let texts = self.texts(chat);
+            (texts.len() >= count).then_some(texts)
+        })
+    }
+}
+
+fn text_update(update: i64, user: i64, text: &str) -> Value {
+    json!({"update_id": update, "message": {
+        "message_id": update, "date": 1_700_000_000, "text": text,
+        "from": {"id": user, "is_bot": false, "first_name": "Ada"},
+        "chat": {"id": user, "type": "private", "first_name": "Ada"},
+    }})
+}
+
+fn kill(pid: u32) {
+    let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+fn respond(status: u16, body: &Value) -> Response {
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    let status = StatusCode::from_u16(status).unwrap();
+    (status, kind, body.to_string()).into_response()
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    Path((bot, method)): Path<(String, String)>,
+    body: Bytes,
+) -> Response {
+    assert_eq!(bot, format!("bot{TOKEN}"));
+    let params: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let result = match method.as_str() {
+        "getMe" => json!({"id": 7, "is_bot": true, "first_name": "B", "username": "Bot"}),
+        "getUpdates" => poll(&shared, &params).await,
+        "sendMessage" => match receive(&shared, &params) {
+            Ok(message) => message,
+            Err(Some(refusal)) => {
+                let mut refused =
+                    json!({"ok": false, "error_code": refusal.status, "description": "refused"});
+                if let Some(seconds) = refusal.retry_after {
+                    refused["parameters"] = json!({ "retry_after": seconds });
+                }
+                return respond(refusal.status, &refused);
+            }
+            Err(None) => std::future::pending().await,
+        },
+        _ => json!(true),
+    };
+    respond(200, &json!({"ok": true, "result": result}))
+}
+
+/// Takes a message. Fails without a refusal if the sender was killed.
+fn receive(shared: &Shared, params: &Value) -> Result<Value, Option<Refusal>> {
+    let mut scripted = shared.scripted.lock().unwrap();
+    let chat = params["chat_id"].as_i64().unwrap();
+    let refusals = scripted.refusals.get_mut(&chat);
+    if let Some(refusal) = refusals.and_then(VecDeque::pop_front) {
+        return Err(Some(refusal));
+    }
+    scripted.sent.push(SentMessage {
+        chat,
+        text: params["text"].as_str().unwrap().to_owned(),
+        at: Instant::now(),
+    });
+    if let Some(pid) = scripted.dies_at_receipt.take() {
+        kill(pid);
+        return Err(None);
+    }
+    let id = 1_000 + scripted.sent.len();
+    Ok(json!({"message_id": id, "date": 1, "chat": {"id": chat, "type": "private"}}))
+}
+
+async fn poll(shared: &Shared, params: &Value) -> Value {
+    let offset = params["offset"].as_i64().unwrap_or_default();
+    shared.scripted.lock().unwrap().offsets.push(offset);
+    let seconds = params["timeout"].as_u64().unwrap();
+    let updates = async {
+        loop {
+            let mut changed = std::pin::pin!(shared.changed.notified());
+            changed.as_mut().enable();
+            if let Some(updates) = waiting(shared, offset) {
+                return updates;
+            }
+            changed.await;
+        }
+    };
+    let updates = tokio::time::timeout(Duration::from_secs(seconds), updates);
+    updates.await.unwrap_or_default().into()
+}
+
+fn waiting(shared: &Shared, offset: i64) -> Option<Vec<Value>> {
+    let mut scripted = shared.scripted.lock().unwrap();
+    scripted
+        .updates
+        .retain(|update| update["update_id"].as_i64().unwrap() >= offset);
+    let mut updates = std::mem::take(&mut scripted.repeated);
+    updates.extend(scripted.updates.iter().cloned());
+    if updates.is_empty() {
+        return None;
+    }
+    if let Some(pid) = scripted.dies_at_update.take() {
+        kill(pid);
+        return None;
+    }
+    Some(updates)
+}

@@ -1,0 +1,233 @@
+//! What a gateway does after it was killed, after the service refused a message, and with a full disk.
+
+use crate::fake_telegram::{FakeTelegram, Refusal, TOKEN_VARIABLE};
+use crate::stage::{Ran, Running, Test, eventually};
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+const SETTINGS: &str = "../config/gateway.yaml";
+const SCRIPT: &str = "turns: [{text: Hello from the agent., repeat: true}]";
+const ANSWER: &str = "Hello from the agent.";
+const ARGS: [&str; 5] = ["gateway", "run", "--no-journal", "--listen", "off"];
+const RULES: &str = "dm: allow, members: [\"41\", \"42\", \"43\"]";
+
+fn prepare(test: Test) -> Test {
+    test.args(ARGS).variable(TOKEN_VARIABLE.0, TOKEN_VARIABLE.1)
+}
+
+fn gateway(telegram: &FakeTelegram) -> Test {
+    prepare(Test::new()).file(SETTINGS, &telegram.settings(RULES))
+}
+
+fn kill(running: Running) -> Ran {
+    running.signal("KILL");
+    running.finish()
+}
+
+fn restart(ran: Ran) -> Test {
+    prepare(ran.again([]))
+}
+
+/// Sends a message to another chat, and waits for its answer: everything before it has been processed then.
+fn probe(telegram: &FakeTelegram, update: i64) {
+    let before = telegram.texts(43).len();
+    telegram.add_text(update, 43, "Probe");
+    telegram.await_texts(43, before + 1);
+}
+
+// G41
+#[test]
+fn a_message_that_was_recorded_before_a_kill_is_answered_once() {
+    let telegram = FakeTelegram::start();
+    let hold = "hooks: [{event: message_receive, command: \"touch held; until [ -e go ]; do sleep 0.02; done\", timeout: 100}]";
+    let running = gateway(&telegram).script(SCRIPT).hooks(hold).start();
+    telegram.add_text(1, 42, "Hi");
+    let work = running.work();
+    eventually(|| {
+        let is_held = fs::exists(work.join("held")).unwrap();
+        (is_held && telegram.is_acknowledged(1)).then_some(())
+    });
+    let ran = kill(running);
+    assert_eq!(telegram.texts(42), [""; 0]);
+    let running = restart(ran).script(SCRIPT).start();
+    assert_eq!(telegram.await_texts(42, 1), [ANSWER]);
+    probe(&telegram, 2);
+    let running = restart(kill(running)).script(SCRIPT).start();
+    probe(&telegram, 3);
+    assert_eq!(telegram.texts(42), [ANSWER]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+// G42
+#[test]
+fn a_message_that_was_not_recorded_before_a_kill_is_delivered_again() {
+    let telegram = FakeTelegram::start();
+    let running = gateway(&telegram).script(SCRIPT).start();
+    telegram.kill_at_update(running.pid());
+    telegram.add_text(1, 42, "Hi");
+    let ran = running.finish();
+    assert_eq!(ran.status, -1);
+    let running = restart(ran).script(SCRIPT).start();
+    assert_eq!(telegram.await_texts(42, 1), [ANSWER]);
+    probe(&telegram, 2);
+    assert_eq!(telegram.texts(42), [ANSWER]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+// G43
+#[test]
+fn a_tool_that_ran_during_a_kill_does_not_run_again() {
+    let telegram = FakeTelegram::start();
+    let script = "turns:\n  - tool_calls: [{name: shell, arguments: {cmd: echo ran >> runs; sleep 600; true}}]\n  - {text: Hello from the agent., repeat: true}\n";
+    let running = gateway(&telegram)
+        .args(["--allow", "shell"])
+        .script(script)
+        .start();
+    telegram.add_text(1, 42, "Work");
+    assert_eq!(running.line_of("runs"), "ran");
+    let ran = kill(running);
+    let running = restart(ran)
+        .args(["--allow", "shell"])
+        .script(script)
+        .start();
+    let told = telegram.await_texts(42, 1).remove(0);
+    assert!(told.contains("I was interrupted"), "{told}");
+    let running = restart(kill(running)).script(SCRIPT).start();
+    probe(&telegram, 2);
+    telegram.add_text(3, 42, "Continue");
+    assert_eq!(telegram.await_texts(42, 2)[1], ANSWER);
+    running.interrupt();
+    let ran = running.finish();
+    assert_eq!(ran.file("runs"), "ran\n");
+    assert_eq!(telegram.texts(42).len(), 2);
+}
+
+// G44
+#[test]
+fn an_answer_whose_receipt_was_lost_in_a_kill_is_sent_once_more_at_most() {
+    let telegram = FakeTelegram::start();
+    let running = gateway(&telegram).script(SCRIPT).start();
+    telegram.kill_at_receipt(running.pid());
+    telegram.add_text(1, 42, "Hi");
+    let ran = running.finish();
+    assert_eq!(ran.status, -1);
+    let running = restart(ran).script(SCRIPT).start();
+    probe(&telegram, 2);
+    let running = restart(kill(running)).script(SCRIPT).start();
+    probe(&telegram, 3);
+    let texts = telegram.texts(42);
+    assert!((1..=2).contains(&texts.len()), "{texts:?}");
+    assert!(texts.iter().all(|text| text == ANSWER), "{texts:?}");
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+// G45
+#[test]
+fn an_update_that_comes_again_is_ignored_also_after_a_restart() {
+    let telegram = FakeTelegram::start();
+    let running = gateway(&telegram).script(SCRIPT).start();
+    telegram.add_text(1, 42, "Hi");
+    telegram.await_texts(42, 1);
+    telegram.repeat_text(1, 42, "Hi");
+    probe(&telegram, 2);
+    let running = restart(kill(running)).script(SCRIPT).start();
+    telegram.repeat_text(1, 42, "Hi");
+    probe(&telegram, 3);
+    assert_eq!(telegram.texts(42), [ANSWER]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+// G46
+#[test]
+fn a_chat_that_has_to_wait_does_not_hold_up_others() {
+    let telegram = FakeTelegram::start();
+    let refusal = Refusal {
+        status: 429,
+        retry_after: Some(1),
+    };
+    telegram.refuse(42, refusal);
+    let running = gateway(&telegram).script(SCRIPT).start();
+    let begun = Instant::now();
+    telegram.add_text(1, 42, "Hi");
+    telegram.add_text(2, 41, "Hi");
+    telegram.await_texts(42, 1);
+    let sent = telegram.sent();
+    let chats: Vec<i64> = sent.iter().map(|sent| sent.chat).collect();
+    assert_eq!(chats, [41, 42]);
+    assert!(sent[1].at - begun >= Duration::from_secs(1));
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+// G47
+#[test]
+fn a_chat_that_blocks_the_bot_is_given_up() {
+    let telegram = FakeTelegram::start();
+    let refusal = Refusal {
+        status: 403,
+        retry_after: None,
+    };
+    telegram.refuse(42, refusal);
+    let test = gateway(&telegram).script(SCRIPT);
+    let error = test.work().join("error.json");
+    // The hooks of the gateway's own events run in its state folder.
+    let hooks = format!(
+        "hooks: [{{event: gateway_error, command: \"cat > {}\"}}]",
+        error.display()
+    );
+    let running = test.hooks(&hooks).start();
+    telegram.add_text(1, 42, "Hi");
+    telegram.add_text(2, 41, "Hi");
+    assert_eq!(telegram.await_texts(41, 1), [ANSWER]);
+    let event = eventually(|| {
+        let written = fs::read_to_string(&error).ok()?;
+        serde_json::from_str::<serde_json::Value>(&written).ok()
+    });
+    assert_eq!(event["chat_id"], "42", "{event}");
+    assert_ne!(event["will_retry"], true, "{event}");
+    let running = restart(kill(running)).script(SCRIPT).start();
+    probe(&telegram, 3);
+    assert_eq!(telegram.texts(42), [""; 0]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+// G50
+#[cfg(target_os = "linux")]
+#[test]
+fn a_message_waits_at_the_service_while_the_disk_is_full() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+    let telegram = FakeTelegram::start();
+    let running = gateway(&telegram)
+        .script(SCRIPT)
+        // Writes beyond the limit fail, instead of ending the program.
+        .after("trap '' XFSZ")
+        .start();
+    probe(&telegram, 1);
+    let pid = Pid::from_raw(running.pid().try_into().unwrap());
+    let limit = |current| {
+        let maximum = None;
+        prlimit(pid, Resource::Fsize, Rlimit { current, maximum }).unwrap();
+    };
+    limit(Some(0));
+    telegram.add_text(2, 42, "Hi");
+    let status = eventually(|| {
+        let output = running.beside(["gateway", "channels"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.contains("backing").then_some(text)
+    });
+    assert!(!telegram.is_acknowledged(2), "{status}");
+    assert_eq!(telegram.texts(42), [""; 0]);
+    limit(None);
+    assert_eq!(telegram.await_texts(42, 1), [ANSWER]);
+    probe(&telegram, 3);
+    assert_eq!(telegram.texts(42), [ANSWER]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}

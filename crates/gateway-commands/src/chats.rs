@@ -1,0 +1,51 @@
+//! Lists chats, and sends to one.
+
+use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde_json::json;
+use tenterhook_channel::store::ChatSummary;
+use tenterhook_setup::ancestry::require_user;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::session_store::absolute;
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_terminal::output::table::{self, Cell, plain};
+use tenterhook_terminal::output::{self, style};
+
+use crate::args::{ListArgs, SendArgs};
+use crate::client::call;
+use crate::status::entries;
+
+pub(super) async fn chats(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
+    let listed = json!({ "chats": call("chats", json!({}), interrupts).await? });
+    if args.json {
+        output::json(&listed);
+        return Ok(());
+    }
+    let chats = entries(&listed, "chats").filter_map(|chat| ChatSummary::deserialize(chat).ok());
+    let rows: Vec<Vec<Cell>> = chats.map(|chat| row(&chat)).collect();
+    if rows.is_empty() {
+        output::line("No chats.");
+    }
+    table::lines(&rows).iter().for_each(output::line);
+    Ok(())
+}
+
+fn row(chat: &ChatSummary) -> Vec<Cell> {
+    let at = Timestamp::from_millisecond(chat.at).map(|at| at.to_string());
+    vec![
+        (escape_line(&chat.chat.to_string()), style::NAME),
+        (at.unwrap_or_default(), style::QUIET),
+        plain(escape_line(&chat.title)),
+    ]
+}
+
+pub(super) async fn send(args: SendArgs, interrupts: &Interrupts) -> Result<(), CliError> {
+    require_user("send to a chat")?;
+    let file = args.file.as_deref().map(absolute).transpose()?;
+    let text = args.text.unwrap_or_default();
+    let params = json!({ "chat": args.chat, "text": text, "file": file });
+    call("send", params, interrupts).await?;
+    output::line(format_args!("Sent to `{}`.", escape_line(&args.chat)));
+    Ok(())
+}

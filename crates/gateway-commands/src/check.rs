@@ -1,0 +1,49 @@
+//! Checks the settings, the secrets, the hooks and the tools of the gateway, and starts nothing.
+
+use tenterhook_channel::channel_secrets::read_secrets;
+use tenterhook_channel::settings::Settings;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::journal;
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output;
+use tenterhook_terminal::output::plural::count;
+
+use crate::args::GatewayCheckArgs;
+use crate::profile::ChatProfile;
+use crate::settings;
+
+pub(super) async fn check(
+    args: GatewayCheckArgs,
+    interrupts: &Interrupts,
+) -> Result<Exit, CliError> {
+    let read = settings::read(&args.settings, &args.agent)?;
+    let file = args.settings.file.as_deref();
+    let hidden = read.secret_variables();
+    let profile = ChatProfile::load(args.agent, args.sessions, file, hidden, interrupts).await?;
+    profile.check_tools(&read)?;
+    check_secrets(&read)?;
+    if profile.has_model() {
+        profile.try_out()?;
+    }
+    let enabled = read.channels.iter().filter(|channel| channel.is_enabled);
+    output::line(format_args!(
+        "The settings are valid: {} of {} enabled.",
+        enabled.count(),
+        count(read.channels.len(), "channel")
+    ));
+    journal::close(profile.journal()).map(|()| Exit::Done)
+}
+
+/// Checks that the secrets of the channels are there and usable.
+fn check_secrets(settings: &Settings) -> Result<(), CliError> {
+    let Err(errors) = read_secrets(settings, |_| false) else {
+        return Ok(());
+    };
+    let mut texts = errors.iter().map(ToString::to_string);
+    let first = texts.next().unwrap_or_default();
+    Err(CliError {
+        causes: texts.collect(),
+        ..CliError::new(Exit::Config, first)
+    })
+}

@@ -1,0 +1,61 @@
+//! `tenterhook gateway`: people talk to the agent over channels.
+//!
+//! `run` is the gateway itself. `check`, `doctor`, `service`, `import` and `channel` need no gateway. All other commands
+//! are requests to the gateway that runs, over the control socket in its state folder.
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod args;
+mod channel;
+mod chats;
+mod check;
+mod client;
+mod doctor;
+mod hook_log;
+mod import;
+mod pair;
+mod profile;
+mod round_trip;
+mod run;
+mod service;
+mod settings;
+mod status;
+mod token;
+
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_terminal::interrupt::Interrupts;
+
+use crate::args::{ChannelCommand, GatewayCommand, ServiceCommand};
+
+pub use crate::args::GatewayArgs;
+
+/// Runs a subcommand of `tenterhook gateway`.
+///
+/// # Errors
+///
+/// Describes what is wrong, with the exit status.
+pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let done = match args.command {
+        GatewayCommand::Run(args) => return Box::pin(run::run(*args, interrupts)).await,
+        GatewayCommand::Check(args) => return Box::pin(check::check(*args, interrupts)).await,
+        GatewayCommand::Doctor(args) => return Box::pin(doctor::doctor(*args, interrupts)).await,
+        GatewayCommand::Channel {
+            command: ChannelCommand::Check(args),
+        } => return channel::check(args, interrupts).await,
+        GatewayCommand::Service {
+            command: ServiceCommand::Print(args),
+        } => service::print(&args),
+        GatewayCommand::Import { file } => import::import(&file),
+        GatewayCommand::Status(args) => status::status(args, interrupts).await,
+        GatewayCommand::Stop => status::stop(interrupts).await,
+        GatewayCommand::Open { user } => status::open(user, interrupts).await,
+        GatewayCommand::Channels(args) => status::channels(args, interrupts).await,
+        GatewayCommand::Chats(args) => chats::chats(args, interrupts).await,
+        GatewayCommand::Send(args) => chats::send(args, interrupts).await,
+        GatewayCommand::Pair { command } => pair::pair(command, interrupts).await,
+        GatewayCommand::Token { command } => token::token(command, interrupts).await,
+    };
+    done.map(|()| Exit::Done)
+}

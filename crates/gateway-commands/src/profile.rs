@@ -1,0 +1,218 @@
+//! The agents of chats: each has the hooks, the model and the rules that `tenterhook run` would have.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tenterhook_agent::frontend::NonInteractive;
+use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Toolbox};
+use tenterhook_channel::settings::Settings;
+use tenterhook_conversation::profile::{OpenRequest, Profile, ToolAccess};
+use tenterhook_discovery::Loaded;
+use tenterhook_engine::{Engine, JournalSink, SessionId};
+use tenterhook_gateway::gateway::MEDIA_FOLDER;
+use tenterhook_journal::FileJournal;
+use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
+use tenterhook_setup::agent_args::AgentArgs;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::extensions::{self, PrintingHost, SessionExtensions};
+use tenterhook_setup::session_store::{self, SessionDirArgs};
+use tenterhook_setup::{agent, hooks, journal, models, protected, resources, rules};
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_tools::ShellTool;
+
+use crate::access;
+use crate::client::state_folder;
+use crate::hook_log::HookLog;
+use tenterhook_setup::session_store::warn_of;
+
+/// How a question describes the settings to the user.
+const SETTINGS: &str = "the settings of the gateway";
+
+/// Opens the agents of chats. Clones share everything.
+#[derive(Clone)]
+pub(super) struct ChatProfile(Arc<Parts>);
+
+/// What all agents share.
+struct Parts {
+    args: AgentArgs,
+    sessions: SessionDirArgs,
+    loaded: Loaded,
+    engine: Engine,
+    toolbox: Toolbox,
+    protected: Arc<ProtectedFiles>,
+    providers: Arc<Providers>,
+    clients: Arc<ModelClients>,
+    extension_providers: Arc<ExtensionProviders>,
+    journal: Option<Arc<FileJournal>>,
+    /// Keeps the scripts and extensions loaded.
+    _extensions: SessionExtensions,
+}
+
+impl ChatProfile {
+    /// Loads the hooks. A source that cannot be loaded is an error, unless the call is lenient.
+    pub(super) async fn load(
+        args: AgentArgs,
+        sessions: SessionDirArgs,
+        settings: Option<&Path>,
+        secret_variables: Vec<String>,
+        interrupts: &Interrupts,
+    ) -> Result<Self, CliError> {
+        let providers = models::providers(&args.hooks.config)?;
+        let (services, clients) = hooks::services_with(&providers);
+        let host = PrintingHost {
+            is_strict: args.hooks.strict,
+        };
+        let (output, services) = extensions::recorded(Arc::new(host), services);
+        let hooks = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts).await?;
+        let journal = journal::open(&args.journal)?;
+        let sink = || {
+            let file = journal.clone().map(|file| file as Arc<dyn JournalSink>);
+            file.map(journal::without_secrets)
+        };
+        output.record_in(sink());
+        let protected = protected::files(&args, &hooks.loaded, &hooks.found)?;
+        let protected = match settings {
+            Some(file) => protected.add(file, SETTINGS),
+            None => protected,
+        };
+        let standard = Toolbox::standard_with(ShellTool::hiding(secret_variables));
+        let toolbox = hooks.extras.add_to(&standard);
+        Ok(Self(Arc::new(Parts {
+            sessions,
+            engine: hooks::observed_engine(
+                &hooks.loaded,
+                args.hooks.strict,
+                sink(),
+                Arc::new(HookLog),
+            ),
+            toolbox: rules::attempts(&args, toolbox)?,
+            protected: Arc::new(protected),
+            extension_providers: hooks.extras.providers(&clients),
+            providers,
+            clients,
+            journal,
+            loaded: hooks.loaded,
+            _extensions: hooks.extras,
+            args,
+        })))
+    }
+
+    /// Returns the journal, if one is written.
+    pub(super) fn journal(&self) -> Option<&Arc<FileJournal>> {
+        self.0.journal.as_ref()
+    }
+
+    /// Returns whether an option or an agent file names a model.
+    pub(super) fn has_model(&self) -> bool {
+        let root = agent::root(&self.0.loaded);
+        self.0.args.model.is_some() || root.is_some_and(|root| root.model.is_some())
+    }
+
+    /// Checks the tools that the settings name.
+    pub(super) fn check_tools(&self, settings: &Settings) -> Result<(), CliError> {
+        access::check(settings, &self.0.toolbox)
+    }
+
+    /// Builds an agent as for a chat and drops it, so that a missing key or an unusable rule is found at once.
+    pub(super) fn try_out(&self) -> Result<(), CliError> {
+        let config = self.0.config(
+            Arc::new(NonInteractive),
+            |toolbox| toolbox,
+            &ToolAccess::default(),
+        )?;
+        let config = AgentConfig {
+            sessions: None,
+            ..self.0.with_model(config)?
+        };
+        agent::build(&self.0.args, config, self.0.engine.clone()).map(drop)
+    }
+
+    async fn open_agent(&self, request: OpenRequest) -> Result<Agent, CliError> {
+        let OpenRequest {
+            session,
+            frontend,
+            access,
+            with_tools,
+        } = request;
+        let parts = Arc::clone(&self.0);
+        let config = blocking(move || parts.config(frontend, with_tools, &access)).await?;
+        let config = match &self.0.sessions.dir {
+            Some(_) => config,
+            None => config.resolve_sessions(&self.0.engine).await,
+        };
+        let parts = Arc::clone(&self.0);
+        blocking(move || parts.build(config, session)).await
+    }
+}
+
+impl Profile for ChatProfile {
+    fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
+        Box::pin(async move {
+            let opened = self.open_agent(request).await;
+            opened.map_err(|error| error.in_one_line())
+        })
+    }
+}
+
+impl Parts {
+    /// Returns the configuration of the agent of a chat, without its session and its model.
+    fn config(
+        &self,
+        frontend: Arc<dyn Frontend>,
+        with_tools: impl FnOnce(Toolbox) -> Toolbox,
+        access: &ToolAccess,
+    ) -> Result<AgentConfig, CliError> {
+        let (args, toolbox) = (&self.args, self.toolbox.clone());
+        let config = AgentConfig {
+            protected_files: Arc::clone(&self.protected),
+            sessions: Some(session_store::stored(&args.cwd, &self.sessions)?),
+            resources: resources::places(args)?,
+            toolbox: with_tools(toolbox),
+            ..agent::config(args, &self.loaded, frontend)?
+        };
+        let media = state_folder()?.join(MEDIA_FOLDER);
+        Ok(access::limited(config, &self.toolbox, access, &media))
+    }
+
+    /// Builds the agent of a chat with a new or a stored session.
+    fn build(&self, config: AgentConfig, session: Option<SessionId>) -> Result<Agent, CliError> {
+        let config = match (session, &config.sessions) {
+            (Some(id), Some(sessions)) => {
+                let opened = sessions.open(&id);
+                let opened = opened.map_err(|error| session_store::refusal(&error))?;
+                warn_of(opened.unfinished_line.as_ref());
+                AgentConfig {
+                    session: Some(opened.session),
+                    ..config
+                }
+            }
+            _ => config,
+        };
+        let config = self.with_model(config)?;
+        // `try_out` has checked the permission rules once for all chats.
+        config
+            .build(self.engine.clone())
+            .map_err(|error| CliError::of(Exit::Config, &error))
+    }
+
+    fn with_model(&self, config: AgentConfig) -> Result<AgentConfig, CliError> {
+        let known = (&*self.providers, &self.clients, &self.extension_providers);
+        models::select_model(config, &self.args, &self.loaded, known)
+    }
+}
+
+/// Runs work that reads files on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
+) -> Result<T, CliError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        Err(CliError::new(Exit::Failed, "the agent could not be opened").cause(&error))
+    })
+}

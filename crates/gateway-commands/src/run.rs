@@ -1,0 +1,137 @@
+//! Runs the gateway in the foreground.
+
+use std::sync::Arc;
+
+use tenterhook_agent::CancellationToken;
+use tenterhook_channel::settings::Settings;
+use tenterhook_gateway::gateway::{Gateway, GatewayConfig, GatewayEnd, GatewayNotice, StartError};
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::journal;
+use tenterhook_setup::warning::warn;
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output;
+use tenterhook_terminal::output::escape::escape_line;
+
+use crate::args::GatewayRunArgs;
+use crate::client::state_folder;
+use crate::profile::ChatProfile;
+use crate::service::notify;
+use crate::settings;
+
+/// The user of the link that is printed at the start.
+const OWNER: &str = "owner";
+
+pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let read = settings::read(&args.settings, &args.agent)?;
+    let read = settings::with_listen(read, args.listen)?;
+    let state = state_folder()?;
+    let file = args.settings.file.as_deref();
+    let hidden = read.secret_variables();
+    let profile = ChatProfile::load(args.agent, args.sessions, file, hidden, interrupts).await?;
+    profile.check_tools(&read)?;
+    profile.try_out()?;
+    let stop = interrupts.token().child_token();
+    if let Some(duration) = args.duration {
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(duration).await;
+            stop.cancel();
+        });
+    }
+    let config = GatewayConfig {
+        settings: read.clone(),
+        profile: Arc::new(profile.clone()),
+        state,
+        observer: Arc::new(log),
+        stdio: args.stdio,
+    };
+    let ended = serve(config, &read, (stop, interrupts.hurry())).await;
+    let closed = journal::close(profile.journal());
+    ended.and_then(|exit| closed.map(|()| exit))
+}
+
+async fn serve(
+    config: GatewayConfig,
+    settings: &Settings,
+    (stop, now): (CancellationToken, CancellationToken),
+) -> Result<Exit, CliError> {
+    // Standard output belongs to the frames.
+    let print: fn(String) = if config.stdio {
+        |text| output::note(text)
+    } else {
+        |text| output::line(text)
+    };
+    let starting = stop.run_until_cancelled(Gateway::start(config));
+    let gateway = starting
+        .await
+        .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?
+        .map_err(|error| refused(&error))?;
+    if let Some(address) = gateway.address() {
+        print(format!("Listening on http://{address}"));
+    }
+    if let Some(url) = gateway.login_url(OWNER) {
+        print(format!(
+            "Open {url} in a browser. The link works once, for 60 seconds; `tenterhook gateway open` prints another one."
+        ));
+    }
+    if settings.channels.iter().all(|channel| !channel.is_enabled) {
+        warn("no channel is enabled, so no one can talk to the agent");
+    }
+    // The server is bound, so who connects from now on is served.
+    notify("READY=1");
+    let stopping = stop.clone();
+    let announcement = tokio::spawn(async move {
+        stopping.cancelled().await;
+        notify("STOPPING=1");
+    });
+    // A second signal cancels the running turns. A third one ends the program at once.
+    let end = gateway.run(stop, now).await;
+    announcement.abort();
+    match end {
+        GatewayEnd::Interrupted => Ok(Exit::Interrupted),
+        GatewayEnd::Stopped | _ => Ok(Exit::Done),
+    }
+}
+
+fn refused(error: &StartError) -> CliError {
+    let (exit, hint) = match error {
+        StartError::Locked { .. } => (
+            Exit::Locked,
+            "stop it with `tenterhook gateway stop`, or set `TENTERHOOK_DATA_DIR` to another folder",
+        ),
+        StartError::Settings(_) => (
+            Exit::Config,
+            "correct the settings; `tenterhook gateway check` shows every problem",
+        ),
+        StartError::Bind { .. } => (
+            Exit::Failed,
+            "choose another address with `--listen ADDR`, or none with `--listen off`",
+        ),
+        StartError::State(_) | _ => return CliError::of(Exit::Failed, error),
+    };
+    CliError::of(exit, error).hint(hint)
+}
+
+/// Writes what happens to stderr.
+fn log(notice: GatewayNotice) {
+    match notice {
+        GatewayNotice::Channel(status) => {
+            let state = serde_json::to_value(status.state).unwrap_or_default();
+            let state = state.as_str().unwrap_or_default().replace('_', " ");
+            let error = status.error.as_deref().map(escape_line);
+            let error = error.map(|error| format!(": {error}")).unwrap_or_default();
+            output::note(format_args!("channel `{}` {state}{error}", status.id));
+        }
+        GatewayNotice::Refused {
+            channel,
+            sender,
+            code,
+        } => output::note(format_args!(
+            "channel `{channel}` refused a message of `{}`: {code}",
+            escape_line(&sender)
+        )),
+        GatewayNotice::Failure(text) => warn(escape_line(&text)),
+        _ => {}
+    }
+}

@@ -1,0 +1,102 @@
+//! Shows the gateway that runs and its channels, stops it, and opens its page.
+
+use serde_json::{Value, json};
+use tenterhook_setup::ancestry::require_user;
+use tenterhook_setup::error::CliError;
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_terminal::output::table::{self, Cell, plain};
+use tenterhook_terminal::output::{self, style};
+
+use crate::args::{ChannelsArgs, ChannelsCommand, ListArgs};
+use crate::client::call;
+
+pub(super) async fn status(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
+    let status = call("status", json!({}), interrupts).await?;
+    if args.json {
+        output::json(&status);
+        return Ok(());
+    }
+    match status.get("address").and_then(Value::as_str) {
+        Some(address) => output::line(format_args!("Listening on {}.", escape_line(address))),
+        None => output::line("The server is off."),
+    }
+    list_channels(&status);
+    let of_messages = status.get("messages").and_then(Value::as_object);
+    let all = status.as_object().into_iter().chain(of_messages).flatten();
+    for (name, number) in all.filter(|(_, value)| value.is_number()) {
+        let name = escape_line(&name.replace('_', " "));
+        output::line(format_args!("{name}: {number}"));
+    }
+    Ok(())
+}
+
+pub(super) async fn channels(args: ChannelsArgs, interrupts: &Interrupts) -> Result<(), CliError> {
+    if let Some(ChannelsCommand::Restart { name }) = args.command {
+        require_user("restart a channel")?;
+        call("channels.restart", json!({ "name": name }), interrupts).await?;
+        output::line(format_args!("Restarted `{}`.", escape_line(&name)));
+        return Ok(());
+    }
+    let listed = call("channels", json!({}), interrupts).await?;
+    let listed = json!({ "channels": listed });
+    if args.list.json {
+        output::json(&listed);
+    } else {
+        list_channels(&listed);
+    }
+    Ok(())
+}
+
+pub(super) async fn stop(interrupts: &Interrupts) -> Result<(), CliError> {
+    require_user("stop the gateway")?;
+    call("stop", json!({}), interrupts).await?;
+    output::line("The gateway is stopping.");
+    Ok(())
+}
+
+pub(super) async fn open(user: String, interrupts: &Interrupts) -> Result<(), CliError> {
+    require_user("open the gateway's page")?;
+    let opened = call("open", json!({ "user": user }), interrupts).await?;
+    output::line(text(&opened, "url"));
+    Ok(())
+}
+
+fn list_channels(listed: &Value) {
+    let rows: Vec<Vec<Cell>> = entries(listed, "channels").map(row).collect();
+    if rows.is_empty() {
+        output::line("No channels.");
+    }
+    table::lines(&rows).iter().for_each(output::line);
+}
+
+fn row(channel: &Value) -> Vec<Cell> {
+    let state = text(channel, "state");
+    let look = match state.as_str() {
+        "up" => style::GOOD,
+        "failed" | "blocked" => style::BAD,
+        _ => style::CARE,
+    };
+    vec![
+        (text(channel, "id"), style::NAME),
+        plain(text(channel, "kind")),
+        (state.replace('_', " "), look),
+        (text(channel, "since"), style::QUIET),
+        plain(text(channel, "error")),
+    ]
+}
+
+/// Returns the entries of a list in an answer.
+pub(super) fn entries<'a>(answer: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    answer
+        .get(name)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// Returns a text in an answer, safe to print. It is empty if there is none.
+pub(super) fn text(value: &Value, name: &str) -> String {
+    let text = value.get(name).and_then(Value::as_str);
+    text.map(escape_line).unwrap_or_default()
+}

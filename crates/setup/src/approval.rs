@@ -1,0 +1,262 @@
+//! Opens the user's approvals, and reports project hooks that are not approved or that differ from their approved
+//! versions. `command/trust.rs` approves and revokes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tenterhook_engine::RegisteredHook;
+use tenterhook_trust::{Approvals, DivergedHook, Divergence, ProjectHook, TrustError, TrustState};
+
+use crate::ancestry;
+use crate::data_dir::data_dir;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::warning::{hint, warn};
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::line_source::LineSource;
+use tenterhook_terminal::output;
+use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_terminal::trust_report::{name_of, name_of_diverged};
+
+/// The maximum number of hooks that a warning names one by one.
+const MAX_NAMED: usize = 5;
+
+/// Returns the user's approvals as they apply in `start`. If there is no data folder, there are no approvals, and no
+/// project hook runs.
+pub async fn load_approvals(start: &Path) -> Result<Option<Arc<Approvals>>, CliError> {
+    let Some(dir) = data_dir() else {
+        return Ok(None);
+    };
+    let approvals = Approvals::open_at(&dir, start).await;
+    let approvals = approvals.map_err(|error| refused(&error))?;
+    Ok(Some(Arc::new(approvals)))
+}
+
+/// Returns a working directory as the user's shell names it, because a link in its path must not hide approvals that
+/// were given there.
+pub fn named_dir(dir: &Path) -> PathBuf {
+    let named = std::env::var_os("PWD").map(PathBuf::from);
+    let is_same = |named: &PathBuf| {
+        let (one, other) = (named.canonicalize(), dir.canonicalize());
+        named.is_absolute() && one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+    };
+    named.filter(is_same).unwrap_or_else(|| dir.to_owned())
+}
+
+/// Opens the user's approvals as they apply in `start`.
+pub async fn open(start: &Path) -> Result<Approvals, CliError> {
+    let dir = data_dir().ok_or_else(|| {
+        CliError::new(Exit::Failed, "cannot find a folder for your approvals")
+            .hint("set `TENTERHOOK_DATA_DIR` to a folder")
+    })?;
+    let approvals = Approvals::open_at(&dir, start).await;
+    approvals.map_err(|error| refused(&error))
+}
+
+/// Creates the error for approvals that cannot be used.
+pub fn refused(error: &TrustError) -> CliError {
+    let refused = CliError::of(Exit::Config, error);
+    if let TrustError::Writable { path, .. } = error {
+        let mode = if path.is_dir() { "700" } else { "600" };
+        let path = path.display();
+        return refused.hint(format!(
+            "check what was approved, then run `chmod {mode} '{path}'`"
+        ));
+    }
+    let is_useless = matches!(
+        error,
+        TrustError::NotOwned { .. } | TrustError::Invalid { .. }
+    );
+    if is_useless {
+        return refused.hint("delete it, then approve your hooks again with `tenterhook trust`");
+    }
+    refused
+}
+
+/// Warns about approved hooks that changed in the project or are gone: which of them are in force as approved, and
+/// which deny.
+pub fn warn_of_diverged(diverged: &[DivergedHook]) {
+    let (in_force, denying): (Vec<_>, Vec<_>) =
+        diverged.iter().partition(|hook| hook.denies.is_none());
+    if !in_force.is_empty() {
+        let names = list_of(
+            in_force
+                .iter()
+                .map(|hook| format!("`{}` ({})", name_of_diverged(hook), what_happened(hook))),
+        );
+        warn(format_args!("{}: {names}", count_in_force(in_force.len())));
+        hint(
+            "see the change with `tenterhook trust --show`; approve it with `tenterhook trust`, or revoke the approval \
+             with `tenterhook trust --revoke NAME`",
+        );
+    }
+    let mut reasons: Vec<&str> = denying
+        .iter()
+        .filter_map(|hook| hook.denies.as_deref())
+        .collect();
+    reasons.dedup();
+    for reason in reasons.iter().take(MAX_NAMED) {
+        warn(format_args!("{}; its gates deny", escape_line(reason)));
+    }
+    if reasons.len() > MAX_NAMED {
+        let more = reasons.len() - MAX_NAMED;
+        warn(format_args!(
+            "{more} more approved hooks cannot run, so their gates deny"
+        ));
+    }
+}
+
+fn count_in_force(number: usize) -> String {
+    if number == 1 {
+        "1 approved hook differs from the project; its approved version is in force".to_owned()
+    } else {
+        format!(
+            "{number} approved hooks differ from the project; their approved versions are in force"
+        )
+    }
+}
+
+/// Returns how the project differs from an approved hook, in a few words.
+pub const fn what_happened(hook: &DivergedHook) -> &'static str {
+    match hook.divergence {
+        Divergence::Changed => "its files changed",
+        Divergence::Moved => "moved in its file",
+        Divergence::Missing => "removed, renamed or broken",
+        Divergence::OtherRepository => "another repository",
+        Divergence::OtherFolder { .. } => "another folder",
+    }
+}
+
+/// Describes an approved hook that changed in the project or is gone.
+pub fn state_of(hook: &RegisteredHook, diverged: &[DivergedHook]) -> Option<&'static str> {
+    let is_of = |approved: &&DivergedHook| {
+        let source = approved.source();
+        let path = hook.source.path.as_deref();
+        let name = &approved.approved.name;
+        let is_of_file = path == Some(&source) && hook.id.as_str() == name;
+        is_of_file || path == Some(&source.join(name))
+    };
+    let approved = diverged.iter().find(is_of)?;
+    Some(match (&approved.denies, &approved.divergence) {
+        (Some(_), _) => "approved, cannot run",
+        (None, Divergence::Missing) => "approved, file missing",
+        (None, _) => "approved, file changed",
+    })
+}
+
+/// Lists names, at most [`MAX_NAMED`] of them.
+fn list_of(names: impl ExactSizeIterator<Item = String>) -> String {
+    let all = names.len();
+    let list = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+    if all > MAX_NAMED {
+        format!("{list} and {} more", all - MAX_NAMED)
+    } else {
+        list
+    }
+}
+
+/// Warns about project hooks that do not run because they are not approved.
+pub fn warn_of_withheld(brought: &[ProjectHook], denies: bool) {
+    // `warn_of_diverged` reports approved hooks, whether they run or deny.
+    let is_new = |brought: &&ProjectHook| brought.state == TrustState::Untrusted;
+    let withheld: Vec<&ProjectHook> = brought.iter().filter(is_new).collect();
+    if withheld.is_empty() {
+        return;
+    }
+    let list = list_of(
+        withheld
+            .iter()
+            .map(|brought| format!("`{}` ({})", name_of(&brought.item), brought.state.as_str())),
+    );
+    let verb = if withheld.len() == 1 {
+        "1 hook of this project does not run".to_owned()
+    } else {
+        format!("{} hooks of this project do not run", withheld.len())
+    };
+    let gates = if denies && withheld.iter().any(|brought| brought.is_gate()) {
+        "; operations that untrusted hooks may guard are denied"
+    } else {
+        ""
+    };
+    warn(format_args!("{verb}: {list}{gates}"));
+    hint("review them with `tenterhook trust --show`");
+}
+
+/// What the user chose to do with approvals that were given in another folder or repository.
+enum Choice {
+    Keep,
+    Accept,
+    Revoke,
+}
+
+/// Asks what to do with approvals that were given in another folder or repository, once for each group of them.
+/// Returns whether the hooks must be loaded again.
+pub async fn settle_displaced(
+    diverged: &[DivergedHook],
+    start: &Path,
+    interrupts: &Interrupts,
+) -> Result<bool, CliError> {
+    let displaced = diverged.iter().filter(|hook| hook.is_displaced());
+    let groups: BTreeSet<(&Path, &Path)> = displaced
+        .map(|hook| (hook.project.as_path(), hook.here()))
+        .collect();
+    // The shell of an agent must not answer for the user.
+    if groups.is_empty() || ancestry::require_user("accept approvals").is_err() {
+        return Ok(false);
+    }
+    let mut approvals = open(&named_dir(start)).await?;
+    let mut is_settled = false;
+    let answers = LineSource::plain();
+    for (project, here) in groups {
+        if approvals.is_kept(project, here) {
+            continue;
+        }
+        let Some(choice) = ask(project, here, &answers, interrupts).await? else {
+            break;
+        };
+        match choice {
+            Choice::Keep => approvals
+                .keep(project, here)
+                .map_err(|error| refused(&error))?,
+            Choice::Accept => {
+                let accepted = approvals.accept(project, here).await;
+                accepted.map_err(|error| refused(&error))?;
+                is_settled = true;
+            }
+            Choice::Revoke => {
+                let revoked = approvals.revoke(project, |_| true);
+                revoked.map_err(|error| refused(&error))?;
+                is_settled = true;
+            }
+        }
+    }
+    Ok(is_settled)
+}
+
+/// Asks about one group of approvals. Returns `None` at the end of stdin, because that is not an answer.
+async fn ask(
+    project: &Path,
+    here: &Path,
+    answers: &LineSource,
+    interrupts: &Interrupts,
+) -> Result<Option<Choice>, CliError> {
+    let shown = |path: &Path| escape_line(&path.display().to_string());
+    let what = if project == here {
+        "another repository is there now".to_owned()
+    } else {
+        format!("`{}` is another copy of that repository", shown(here))
+    };
+    output::line(format_args!(
+        "Hooks were approved in `{}`, but {what}. Until you decide, their gates deny here.",
+        shown(project)
+    ));
+    let question = "[k]eep denying here, [a]ccept these approvals here, or [r]evoke them? [K/a/r] ";
+    let answer = answers.ask(question, interrupts).await;
+    let answer = answer.map_err(|error| CliError::unanswered(&error, "nothing was changed"))?;
+    Ok(answer.map(|answer| match answer.to_lowercase().as_str() {
+        "a" | "accept" => Choice::Accept,
+        "r" | "revoke" => Choice::Revoke,
+        _ => Choice::Keep,
+    }))
+}

@@ -1,0 +1,31 @@
+//! From the options of a command to hooks in force, a model and an agent.
+//!
+//! The commands of the program share this: [`hooks`] loads the hooks that are in force in a folder, [`agent`] makes the
+//! configuration of an agent from the files that were loaded, and [`models`] opens its model. [`agent_args`] and
+//! [`hook_args`] are the options that select them. What cannot be loaded is a [`CliError`](error::CliError) with an
+//! exit status, the lines of the file and a hint.
+//!
+//! The commands themselves, and what a person sees of a session, are in `tenterhook-cli` and `tenterhook-terminal`.
+
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod agent_args;
+pub mod ancestry;
+pub mod approval;
+pub mod blocking;
+pub mod config_dir;
+pub mod data_dir;
+pub mod disabled;
+pub mod error;
+pub mod exit;
+pub mod extensions;
+pub mod hook_args;
+pub mod hooks;
+pub mod journal;
+pub mod models;
+pub mod protected;
+pub mod resources;
+pub mod rules;
+pub mod session_store;
+pub mod warning;

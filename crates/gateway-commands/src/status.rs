@@ -95,7 +95,7 @@ pub(super) fn entries<'a>(answer: &'a Value, name: &str) -> impl Iterator<Item =
         .flatten()
 }
 
-/// Returns a text in an answer, safe to print. It is empty if there is none.
+/// Returns a text in an answer, safe to print, or an empty text if the answer has none.
 pub(super) fn text(value: &Value, name: &str) -> String {
     let text = value.get(name).and_then(Value::as_str);
     text.map(escape_line).unwrap_or_default()

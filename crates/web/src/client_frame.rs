@@ -247,7 +247,7 @@ pub enum ServerFrame {
         chat: ClientChatId,
         /// The frames, in order.
         frames: Vec<ChatFrame>,
-        /// The number of the oldest frame that is stored. 0 if there is none.
+        /// The number of the oldest frame that is stored, or 0 without frames.
         oldest: u64,
     },
     /// Something was not taken.

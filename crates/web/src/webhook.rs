@@ -43,7 +43,7 @@ pub enum WebhookOutcome {
     Recorded,
     /// The same delivery was recorded before, or the same signed request arrived with another id.
     Duplicate,
-    /// The template made no text of the request, so there is no message.
+    /// The template produced an empty text, so nothing is offered.
     Ignored,
     /// The signature is missing or wrong, or the request is too old. It is not said which.
     Unauthorized,

@@ -104,7 +104,7 @@ pub struct ChatSummary {
 pub struct FramePage {
     /// The frames, in order.
     pub frames: Vec<ChatFrame>,
-    /// The number of the oldest frame that is still stored. 0 if there is none.
+    /// The number of the oldest frame that is still stored, or 0 without frames.
     pub oldest: u64,
 }
 

@@ -120,7 +120,7 @@ impl AnswerWait {
     }
 
     /// Looks whether the message ended without a frame. A message and its last frames are settled in one transaction,
-    /// so if it is settled, its answer is stored or there is none.
+    /// so if it is settled, its answer is stored, or no answer follows.
     async fn check(&mut self) -> Option<Answer> {
         self.check_interval = (self.check_interval * 2).min(MAX_CHECK);
         self.check_at = Instant::now() + self.check_interval;

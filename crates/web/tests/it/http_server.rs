@@ -65,7 +65,7 @@ impl ScriptedIntake {
         }
     }
 
-    /// Plays a turn. It is a task of its own, like that of a real chat.
+    /// Plays a turn in a separate task, as a real chat does.
     async fn play(
         store: Store,
         hub: Hub,

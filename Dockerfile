@@ -10,7 +10,7 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/source/target \
     cargo build --locked --profile dist -p tenterhook-cli \
-    && install -D target/dist/tenterhook /out/tenterhook
+    && install -D -t /out target/dist/tenterhook target/dist/tenterhook-shim
 
 FROM debian:bookworm-slim
 # Commands run in sh, snapshots need git, and hooks that call services need certificates.
@@ -20,7 +20,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 1000 tenterhook \
     && install -d -o tenterhook -g tenterhook /work
-COPY --from=build /out/tenterhook /usr/local/bin/tenterhook
+COPY --from=build /out/ /usr/local/bin/
 COPY LICENSE-MIT LICENSE-APACHE crates/builtins/src/secret/gitleaks.LICENSE /usr/local/share/doc/tenterhook/
 USER 1000:1000
 WORKDIR /work

@@ -10,7 +10,13 @@
 //! The last two work on Linux only. None of them stops a program that tries to hide, because any program of the user
 //! can write the user's files.
 
+#[cfg(unix)]
+use std::collections::BTreeSet;
+#[cfg(unix)]
+use std::ffi::{OsStr, OsString};
 use std::fs;
+#[cfg(unix)]
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use crate::shell::AGENT_VARIABLE;
@@ -22,12 +28,14 @@ const MAX_ANCESTORS: usize = 1_024;
 const ADOPTERS: [&str; 3] = ["systemd", "init", "launchd"];
 
 /// Returns whether a program that Tenterhook runs started this one.
+///
+/// On Linux, the answer is also `true` if this process cannot be looked at. On other systems, only the variable counts.
 pub fn has_tenterhook_ancestor() -> bool {
     if std::env::var_os(AGENT_VARIABLE).is_some() {
         return true;
     }
     let Some(own) = Process::read("self") else {
-        return false;
+        return cfg!(target_os = "linux");
     };
     is_below_tenterhook(&own)
 }
@@ -45,6 +53,98 @@ pub fn is_run_by_tenterhook(process: u32) -> bool {
         return true;
     };
     has_agent_variable(process) || is_below_tenterhook(&other)
+}
+
+/// A running process. Its id alone may later belong to another process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessId {
+    /// The id.
+    pub id: u32,
+    /// When it started, in clock ticks since the machine booted.
+    pub start: u64,
+}
+
+impl ProcessId {
+    /// Reads a line of a list of processes: an id, and when the process started.
+    pub fn read_line(line: &str) -> Option<Self> {
+        let (id, start) = line.split_once(' ')?;
+        Some(Self {
+            id: id.parse().ok()?,
+            start: start.parse().ok()?,
+        })
+    }
+
+    /// Returns whether the process still runs.
+    pub fn is_running(self) -> bool {
+        Process::read(&self.id.to_string()).is_some_and(|found| found.start == self.start)
+    }
+}
+
+/// Returns the nearest ancestor of a process that runs one of these programs. Works on Linux only.
+///
+/// A script counts as a program, so that `node /usr/bin/acme` is `acme`.
+pub fn ancestor_running(process: u32, programs: &[&str]) -> Option<ProcessId> {
+    let start = Process::read(&process.to_string())?;
+    let mut above = std::iter::successors(start.parent(), Process::parent).take(MAX_ANCESTORS);
+    let found = above.find(|ancestor| runs_any(ancestor.id, programs))?;
+    Some(ProcessId {
+        id: found.id,
+        start: found.start,
+    })
+}
+
+/// Returns whether one of these processes is an ancestor of a process. Works on Linux only.
+pub fn is_below(process: u32, processes: &[ProcessId]) -> bool {
+    let Some(start) = Process::read(&process.to_string()) else {
+        return false;
+    };
+    let mut above = std::iter::successors(start.parent(), Process::parent).take(MAX_ANCESTORS);
+    above.any(|ancestor| {
+        let id = ProcessId {
+            id: ancestor.id,
+            start: ancestor.start,
+        };
+        processes.contains(&id)
+    })
+}
+
+/// Returns the values that an environment variable had when a process and its ancestors were started. Works on Linux
+/// only.
+#[cfg(unix)]
+pub fn inherited_values(process: u32, variable: &str) -> BTreeSet<OsString> {
+    let start = Process::read(&process.to_string());
+    let chain = std::iter::successors(start, Process::parent).take(MAX_ANCESTORS);
+    let prefix = format!("{variable}=");
+    let values = chain.filter_map(|process| {
+        let all = fs::read(format!("/proc/{}/environ", process.id)).ok()?;
+        let mut all = all.split(|byte| *byte == 0);
+        let value = all.find_map(|it| it.strip_prefix(prefix.as_bytes()))?;
+        Some(OsStr::from_bytes(value).to_owned())
+    });
+    values.collect()
+}
+
+/// How many words of a command line may name the program: an interpreter, its options and the script.
+const PROGRAM_WORDS: usize = 8;
+
+/// The file extensions that the script of a program may have.
+const SCRIPTS: [&str; 5] = [".js", ".mjs", ".cjs", ".py", ".sh"];
+
+/// Returns whether a process runs one of these programs.
+fn runs_any(process: u32, programs: &[&str]) -> bool {
+    let Ok(line) = fs::read(format!("/proc/{process}/cmdline")) else {
+        return false;
+    };
+    let words = line.split(|byte| *byte == 0).take(PROGRAM_WORDS);
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    words.iter().any(|word| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        let name = SCRIPTS
+            .iter()
+            .find_map(|extension| name.strip_suffix(extension))
+            .unwrap_or(name);
+        programs.contains(&name)
+    })
 }
 
 /// Returns whether a process was started with the variable that the agent's shell tool sets.
@@ -170,6 +270,37 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(is_run_by_tenterhook(child.id()));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_program_above_a_process_is_found_through_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("acme.sh");
+        fs::write(&script, "sh -c 'cat; :'; :\n").unwrap();
+        let mut child = std::process::Command::new("sh")
+            .arg(&script)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let children = || {
+            let path = format!("/proc/{0}/task/{0}/children", child.id());
+            let list = fs::read_to_string(path).unwrap();
+            list.split_whitespace()
+                .next()
+                .map(|id| id.parse::<u32>().unwrap())
+        };
+        let below = std::iter::repeat_with(children).find_map(|id| id).unwrap();
+        let found = ancestor_running(below, &["acme"]).unwrap();
+        assert_eq!(found.id, child.id());
+        assert!(found.is_running() && is_below(below, &[found]));
+        assert!(!is_below(child.id(), &[found]));
+        let other = ProcessId { start: 1, ..found };
+        assert!(!other.is_running() && !is_below(below, &[other]));
+        assert_eq!(ancestor_running(below, &["no-such-program"]), None);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(!found.is_running());
     }
 
     #[test]

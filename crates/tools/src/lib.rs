@@ -37,7 +37,11 @@ mod transfer_task;
 mod typed_tool;
 mod write_file;
 
-pub use crate::ancestry::{has_tenterhook_ancestor, is_run_by_tenterhook};
+#[cfg(unix)]
+pub use crate::ancestry::inherited_values;
+pub use crate::ancestry::{
+    ProcessId, ancestor_running, has_tenterhook_ancestor, is_below, is_run_by_tenterhook,
+};
 pub use crate::argument_schema::{ArgumentSchema, SchemaProblem};
 pub use crate::background_agent::{
     NAMES as BACKGROUND_TOOLS, RUN as RUN_BACKGROUND_AGENT, add as add_background_tools,

@@ -62,6 +62,11 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         self.read(event.info(), reply, strict)
     }
 
+    /// Returns the environment variables that the hook system sets for a process that handles the event.
+    fn variables(&self, _event: &EventRef) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// Returns the tools of the hook system that uses this dialect. [`EventRef::encoded`] and
     /// [`EventRef::read_answer`] translate tool calls with them. With `None`, the default, hooks
     /// see canonical tools.

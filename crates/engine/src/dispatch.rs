@@ -678,6 +678,11 @@ fn fail(
         _ if hook.strict => spec.policy.strict(info, phase),
         _ => spec.policy,
     };
+    let policy = if error.is_documented() {
+        Policy::new(policy.documented, policy.because)
+    } else {
+        policy
+    };
     let withholds = policy.on_error == OnError::Block && may_rewrite_result(info, phase);
     let cause = if withholds {
         event.withhold(&withheld_notice(&spec.id, error));

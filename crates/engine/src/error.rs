@@ -43,6 +43,15 @@ pub enum ReadError {
         /// The end of stderr, if there was any.
         stderr: Option<String>,
     },
+    /// The hook failed in a way that its system documents as a warning, such as an exit status that
+    /// stops nothing. [`Policy::documented`](crate::Policy::documented) decides what that does.
+    #[error("exited with status {status}{}", .stderr.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    Documented {
+        /// The status.
+        status: i32,
+        /// The end of stderr, if there was any.
+        stderr: Option<String>,
+    },
     /// The hook changed a tool call in a way that cannot be translated back.
     #[error(transparent)]
     Tool(#[from] ToolInputError),
@@ -130,6 +139,11 @@ impl HandlerError {
         )
     }
 
+    /// Returns whether the hook's system documents this failure as a warning.
+    pub(crate) fn is_documented(&self) -> bool {
+        matches!(self, Self::Read(ReadError::Documented { .. }))
+    }
+
     /// Returns what went wrong without quoting any text from outside this crate. Such text may
     /// quote the event: a traceback on stderr, the answer that could not be read, the message of a
     /// panic.
@@ -138,7 +152,9 @@ impl HandlerError {
             Self::Start { .. } => "failed to start".to_owned(),
             Self::TimedOut { .. } | Self::Cancelled | Self::Signal { .. } => self.to_string(),
             Self::Write(_) => "the event could not be converted to its format".to_owned(),
-            Self::Read(ReadError::Status { status, .. }) => format!("exited with status {status}"),
+            Self::Read(ReadError::Status { status, .. } | ReadError::Documented { status, .. }) => {
+                format!("exited with status {status}")
+            }
             Self::Read(ReadError::Invalid { .. }) => "its answer could not be read".to_owned(),
             Self::Read(ReadError::Tool(_)) => {
                 "it changed a tool call in a way that cannot be translated".to_owned()

@@ -94,6 +94,15 @@ impl Matcher {
         })
     }
 
+    /// Sets the text that people see, for a matcher that its author wrote in another form.
+    #[must_use]
+    pub fn shown_as(self, text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            ..self
+        }
+    }
+
     /// Returns whether the matcher matches everything.
     pub fn is_everything(&self) -> bool {
         matches!(self.test, Test::Everything)

@@ -49,6 +49,10 @@ impl OnError {
 pub struct Policy {
     /// What a failure does.
     pub on_error: OnError,
+    /// What a failure does that the hook's system documents as a warning, such as an exit status that
+    /// stops nothing.
+    #[serde(skip)]
+    pub documented: OnError,
     /// Why this policy applies, in words for people.
     pub because: &'static str,
 }
@@ -56,7 +60,17 @@ pub struct Policy {
 impl Policy {
     /// Creates a policy.
     pub const fn new(on_error: OnError, because: &'static str) -> Self {
-        Self { on_error, because }
+        Self {
+            on_error,
+            documented: on_error,
+            because,
+        }
+    }
+
+    /// Sets what a failure does that the hook's system documents as a warning.
+    #[must_use]
+    pub const fn documented(self, documented: OnError) -> Self {
+        Self { documented, ..self }
     }
 
     /// Returns the policy that a hook of `phase` has under `--strict`: a gate blocks, and a hook
@@ -64,10 +78,11 @@ impl Policy {
     #[must_use]
     pub fn strict(self, info: &EventInfo, phase: Phase) -> Self {
         let is_guarding = info.class == EventClass::Gate || may_rewrite_result(info, phase);
-        match self.on_error {
-            OnError::Warn | OnError::Ignore if is_guarding => Self::new(OnError::Block, "strict"),
-            OnError::Block | OnError::Warn | OnError::Ignore => self,
+        let is_blocking = self.on_error == OnError::Block && self.documented == OnError::Block;
+        if is_guarding && !is_blocking {
+            return Self::new(OnError::Block, "strict");
         }
+        self
     }
 }
 

@@ -83,6 +83,11 @@
 //! cancelled and no further event is sent. The host itself sends `tool_execution_update` while its
 //! tool runs, `waiting_for_user` before it asks, and `token_budget_exceeded`.
 //!
+//! # Calls that run elsewhere
+//!
+//! If another program runs the tool, its gate and its result are two separate requests.
+//! [`ReadyToolCall::hand_over`] ends the first part, and [`returned`] sends the events of the second.
+//!
 //! # Gates
 //!
 //! | step | stops the call | approves it |
@@ -107,6 +112,7 @@
 //! hook that must judge the final arguments belongs in [`Phase::Guard`](crate::Phase::Guard), or
 //! on `tool_guard`.
 
+mod elsewhere;
 mod gates;
 mod host;
 mod in_flight;
@@ -115,6 +121,7 @@ mod result;
 mod ruling;
 mod stage;
 
+pub use self::elsewhere::{HandedOverToolCall, returned};
 pub use self::host::{ToolCallHost, ToolCallView};
 pub use self::in_flight::RunStop;
 pub use self::question::{AskedBy, ToolCallDenial, ToolCallQuestion, UserAnswer};

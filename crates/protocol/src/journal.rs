@@ -50,6 +50,8 @@ pub enum JournalRecord {
     Output(OutputRecord),
     /// A model call of a script.
     ModelCall(ModelCallRecord),
+    /// An event of a coding agent that was not answered as the hooks wanted.
+    Host(HostRecord),
 }
 
 /// What happened to one hook of a dispatch.
@@ -188,6 +190,50 @@ impl OutputRecord {
             timestamp: Timestamp::now(),
             worker: worker.into(),
             line: line.into(),
+        }
+    }
+}
+
+/// An event of a coding agent that was not answered as the hooks wanted: the agent cannot honour an
+/// effect, or the hooks could not be asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostRecord {
+    /// The [`FORMAT_VERSION`] that the writer used.
+    pub v: u32,
+    /// When the event was answered.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub timestamp: Timestamp,
+    /// The name of the coding agent.
+    pub host: String,
+    /// The coding agent's name for the event.
+    pub event: String,
+    /// The id of the session, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// What replaced the effects that the coding agent cannot honour.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub downgrades: Vec<String>,
+    /// Why the hooks could not be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Whether the operation may have continued although hooks should have judged it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub let_through: bool,
+}
+
+impl HostRecord {
+    /// Creates the record of an event that is answered now.
+    pub fn now(host: impl Into<String>, event: impl Into<String>) -> Self {
+        Self {
+            v: FORMAT_VERSION,
+            timestamp: Timestamp::now(),
+            host: host.into(),
+            event: event.into(),
+            session_id: None,
+            downgrades: Vec::new(),
+            problem: None,
+            let_through: false,
         }
     }
 }

@@ -129,6 +129,11 @@ impl<'a> InFlight<'a> {
         }
     }
 
+    /// Returns whether hooks changed the arguments that the model wrote.
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.call.arguments.as_object() != Some(&self.input)
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
         self.hooks.cancellation().is_cancelled()
     }

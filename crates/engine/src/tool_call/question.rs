@@ -86,8 +86,14 @@ impl ToolCallDenial {
         }
     }
 
-    /// Returns the message for the model.
+    /// Returns the message for the model. Why a hook failed is not in it: a model would work around the failure, and the
+    /// cause can contain paths and output that are not meant for it.
     pub fn for_model(&self) -> String {
+        if let (Some(event), StopKind::Failed) = (self.event, self.kind) {
+            return format!(
+                "The tool call was rejected because a {event} hook failed. The journal has the cause."
+            );
+        }
         let because = if self.reason.is_empty() {
             String::new()
         } else {

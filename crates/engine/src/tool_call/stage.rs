@@ -62,7 +62,7 @@ pub enum JudgedToolCall<'a> {
 /// A tool call that may run, with the arguments that the hooks have judged.
 #[must_use = "a call that may run must be finished, so that `tool_execution_end` follows"]
 pub struct ReadyToolCall<'a> {
-    in_flight: Box<InFlight<'a>>,
+    pub(super) in_flight: Box<InFlight<'a>>,
     source: ApprovalSource,
     began: Instant,
 }
@@ -70,21 +70,21 @@ pub struct ReadyToolCall<'a> {
 /// A tool call that requires the answer of a person.
 #[must_use = "the question needs an answer, even if it is `UserAnswer::Unavailable`"]
 pub struct AskedToolCall<'a> {
-    in_flight: Box<InFlight<'a>>,
+    pub(super) in_flight: Box<InFlight<'a>>,
     question: ToolCallQuestion,
 }
 
 /// A tool call that must not run.
 #[must_use = "a call that was stopped must be finished, so that the model gets a result"]
 pub struct StoppedToolCall<'a> {
-    in_flight: Box<InFlight<'a>>,
+    pub(super) in_flight: Box<InFlight<'a>>,
     cause: StopCause,
 }
 
 /// A tool call that has run. Its result has passed `tool_response_transform`.
 #[must_use = "a call that has run must be finished or tried again, so that the model gets a result"]
 pub struct RanToolCall<'a> {
-    in_flight: Box<InFlight<'a>>,
+    pub(super) in_flight: Box<InFlight<'a>>,
     result: ToolResult,
     is_error_announced: bool,
 }
@@ -267,7 +267,7 @@ impl<'a> ReadyToolCall<'a> {
 
     /// Returns whether hooks changed the arguments that the model wrote.
     pub fn is_rewritten(&self) -> bool {
-        self.in_flight.call.arguments.as_object() != Some(&self.in_flight.input)
+        self.in_flight.is_rewritten()
     }
 
     /// Lets hooks see the tool's output. The time since the judgement counts as the duration of the
@@ -277,11 +277,7 @@ impl<'a> ReadyToolCall<'a> {
         in_flight.clock.began.get_or_insert(self.began);
         in_flight.clock.last = self.began.elapsed();
         let result = in_flight.transform(result).await;
-        RanToolCall {
-            in_flight,
-            result,
-            is_error_announced: false,
-        }
+        RanToolCall::new(in_flight, result)
     }
 
     /// Ends the call with the tool's output. Combines [`ran`](Self::ran) and
@@ -353,6 +349,14 @@ impl StoppedToolCall<'_> {
 }
 
 impl<'a> RanToolCall<'a> {
+    pub(super) fn new(in_flight: Box<InFlight<'a>>, result: ToolResult) -> Self {
+        Self {
+            in_flight,
+            result,
+            is_error_announced: false,
+        }
+    }
+
     /// Returns the result, including the changes of `tool_response_transform` hooks.
     pub fn result(&self) -> &ToolResult {
         &self.result

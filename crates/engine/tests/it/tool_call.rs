@@ -417,6 +417,40 @@ async fn a_judgement_is_the_decision_of_the_hook_that_made_it() {
 }
 
 #[tokio::test]
+async fn the_model_learns_why_a_hook_denied_and_not_why_one_failed() {
+    let stage = Stage::new();
+    stage.engine.hook("guard").on(
+        |event: &PreToolUse| -> Result<Effect<PreToolUse>, HandlerError> {
+            match event.tool_input["cmd"].as_str() {
+                Some("deny") => Ok(Effect::deny("not on Fridays")),
+                _ => Err(HandlerError::Start {
+                    problem: "no file /home/ann/.keys".to_owned(),
+                }),
+            }
+        },
+    );
+    for (line, expected) in [
+        (
+            "deny",
+            "The tool call was rejected by a pre_tool_use hook. Reason: not on Fridays",
+        ),
+        (
+            "fail",
+            "The tool call was rejected because a pre_tool_use hook failed. The journal has the cause.",
+        ),
+    ] {
+        let call = shell(line);
+        let hooks = stage.hooks();
+        let JudgedToolCall::Stop(stopped) = judge(&hooks, &(), &call).await else {
+            panic!("the hook stops `{line}`");
+        };
+        assert_eq!(stopped.text(), expected);
+        let reason = &stopped.denial().unwrap().reason;
+        assert_eq!(reason.contains("/home/ann"), line == "fail", "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_hook_of_permission_request_changes_is_judged_by_all_again() {
     let guard: Register = |engine| {
         engine.on(|event: &ToolGuard| match event.tool_input["cmd"].as_str() {

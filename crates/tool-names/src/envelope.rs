@@ -34,14 +34,62 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
+/// Writes the patch of one operation: an edit, a new file, or else a deletion.
+pub(crate) fn written(tool: &str, rest: &mut JsonObject) -> Result<String, Problem> {
+    let mut take = |key: &str| match rest.remove(key) {
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => Err(format!("`{key}` is {other}, expected a string")),
+        None => Err(format!("`{key}` is missing")),
+    };
+    let path = take("path")?;
+    match tool {
+        "write_file" => addition(&path, &take("content")?),
+        "edit_file" => update(&path, &take("old_text")?, &take("new_text")?),
+        _ => deletion(&path),
+    }
+}
+
+/// Writes the patch that creates a file. Its last line gets a line break, because patches have no files without one.
+fn addition(path: &str, content: &str) -> Result<String, Problem> {
+    // A file of one empty line is not an empty file.
+    let lines = match content.strip_suffix('\n') {
+        Some("") => "+\n".to_owned(),
+        text => prefixed("+", text.unwrap_or(content)),
+    };
+    Ok(format!("{BEGIN}\n{ADD}{}\n{lines}{END}", checked(path)?))
+}
+
+/// Writes the patch that replaces a text in a file.
+fn update(path: &str, old: &str, new: &str) -> Result<String, Problem> {
+    let lines = prefixed("-", old) + &prefixed("+", new);
+    Ok(format!(
+        "{BEGIN}\n{UPDATE}{}\n@@\n{lines}{END}",
+        checked(path)?
+    ))
+}
+
+/// Returns the lines of a text, each behind a mark. An empty text has no lines.
+fn prefixed(mark: &str, text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let lines = text.split('\n').flat_map(|line| [mark, line, "\n"]);
+    lines.collect()
+}
+
 /// Writes the patch that deletes a file.
-pub(crate) fn deletion(path: &str) -> Result<String, Problem> {
+fn deletion(path: &str) -> Result<String, Problem> {
+    Ok(format!("{BEGIN}\n{DELETE}{}\n{END}", checked(path)?))
+}
+
+/// Refuses a path that a patch cannot contain.
+fn checked(path: &str) -> Result<&str, Problem> {
     if path.trim() != path || path.contains('\n') {
         return Err(
             "`path` begins or ends with a space, or has a line break; a patch cannot contain such a path".into(),
         );
     }
-    Ok(format!("{BEGIN}\n{DELETE}{path}\n{END}"))
+    Ok(path)
 }
 
 /// Returns the operations of a patch in order. `others` are the arguments next to the patch; each operation gets them.

@@ -21,6 +21,8 @@ pub struct ToolRow {
     pub selector: Option<Selector>,
     /// How operations are packed into the arguments.
     pub packing: Packing,
+    /// Other names by which matchers of the system find the tool.
+    pub matched_as: &'static [&'static str],
     /// The place in the system's public source that declares the tool.
     pub reference: &'static str,
 }
@@ -73,6 +75,8 @@ pub enum Unit {
     LastLine(&'static str),
     /// The text is literal unless the argument named here is true; the canonical argument is a regular expression.
     LiteralUnless(&'static str),
+    /// The system counts milliseconds; the canonical argument counts seconds.
+    Milliseconds,
 }
 
 /// The way in which a call's arguments contain operations.
@@ -83,6 +87,10 @@ pub enum Packing {
     /// A list of strings. Each string is one argument of a separate operation. Contains the list's name and the
     /// argument.
     Each(&'static str, &'static str),
+    /// Like [`Each`](Self::Each), but the argument may also be a single string, or absent.
+    EachOrOne(&'static str, &'static str),
+    /// A list of objects. Each has the arguments of a separate operation. Contains the list's name.
+    Objects(&'static str),
     /// A list of edits. Each is a separate operation. Contains the list's name, and the keys of old and new text.
     Edits(&'static str, &'static str, &'static str),
     /// A patch between `*** Begin Patch` and `*** End Patch`, in the argument named here.
@@ -103,6 +111,7 @@ pub const fn single(
         arguments,
         selector: None,
         packing: Packing::One,
+        matched_as: &[],
         reference: "",
     }
 }
@@ -123,6 +132,10 @@ impl ToolRow {
         arguments.extend(match self.packing {
             Packing::One => None,
             Packing::Each(list, argument) => Some(format!("`{list}[]` → `{argument}`")),
+            Packing::EachOrOne(list, argument) => {
+                Some(format!("`{list}` or `{list}[]` → `{argument}`"))
+            }
+            Packing::Objects(list) => Some(format!("the arguments are in `{list}[]`")),
             Packing::Edits(list, old, new) => Some(format!(
                 "`{list}[]`: `{old}` → `old_text`, `{new}` → `new_text`"
             )),
@@ -171,6 +184,15 @@ impl ToolRow {
         }
     }
 
+    /// Adds other names by which matchers of the system find the tool.
+    #[must_use]
+    pub const fn matched_as(self, names: &'static [&'static str]) -> Self {
+        Self {
+            matched_as: names,
+            ..self
+        }
+    }
+
     /// Sets how operations are packed.
     #[must_use]
     pub const fn packed(self, packing: Packing) -> Self {
@@ -210,6 +232,7 @@ impl ArgumentRow {
             Unit::LinesFromZero => format!("{names} (first line: 0)"),
             Unit::LastLine(_) => format!("{names} (the last line)"),
             Unit::LiteralUnless(flag) => format!("{names} (literal unless `{flag}`)"),
+            Unit::Milliseconds => format!("{names} (milliseconds)"),
         }
     }
 

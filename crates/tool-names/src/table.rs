@@ -26,15 +26,16 @@ impl ToolTable {
         rows.find(|row| row.selector.is_none_or(|selector| selector.selects(input)))
     }
 
-    /// Returns the row for showing one of our tools to the system's hooks: the first row of its canonical tool. If the
-    /// system also has a tool with our non-canonical name, that row is used.
+    /// Returns the row for showing one of our tools to the system's hooks: the first row of its canonical tool, or else a
+    /// tool that packs several operations. If the system also has a tool with our non-canonical name, that row is used.
     fn row_for(&self, tool: &str) -> Option<&'static ToolRow> {
         let canonical = native_row(tool).map_or(tool, |row| row.tool);
         let mut rows = self.rows.iter().filter(|row| row.tool == canonical);
         let mut same_name = rows
             .clone()
             .filter(|row| canonical != tool && row.name == tool);
-        same_name.next().or_else(|| rows.next())
+        let several = || self.rows.iter().find(|row| row.can_be(canonical));
+        same_name.next().or_else(|| rows.next()).or_else(several)
     }
 
     /// Returns the canonical names of the arguments with which the system shows the canonical tool `tool`. `None` if it
@@ -57,6 +58,11 @@ impl ToolTable {
     }
 }
 
+/// Returns the canonical name of one of our tools.
+fn canonical_tool(tool: &str) -> &str {
+    native_row(tool).map_or(tool, |row| row.tool)
+}
+
 /// Returns the row of one of our tools whose name or arguments are not canonical.
 fn native_row(tool: &str) -> Option<&'static ToolRow> {
     AGENT_TOOLS.iter().find(|row| row.name == tool)
@@ -68,7 +74,9 @@ impl ToolNames for ToolTable {
     }
 
     fn names(&self, tool: &str) -> Vec<&'static str> {
-        self.row_for(tool).map(|row| row.name).into_iter().collect()
+        let row = self.row_for(tool).into_iter();
+        row.flat_map(|row| std::iter::once(row.name).chain(row.matched_as.iter().copied()))
+            .collect()
     }
 
     fn canonical_name<'a>(&self, name: &'a str) -> &'a str {
@@ -99,7 +107,9 @@ impl ToolNames for ToolTable {
         };
         let canonical = native_row(tool).map(|row| row.renamed_back(input.clone()));
         let canonical = canonical.transpose();
-        let own = canonical.and_then(|canonical| row.view(canonical.as_ref().unwrap_or(input)));
+        let name = canonical_tool(tool);
+        let own =
+            canonical.and_then(|canonical| row.view(name, canonical.as_ref().unwrap_or(input)));
         own.map(|input| {
             Some(OwnCall {
                 name: row.name.to_owned(),
@@ -113,9 +123,9 @@ impl ToolNames for ToolTable {
         let Some(row) = self.row_for(tool) else {
             return Ok(own.clone());
         };
-        let canonical = row.canonical_input(own);
+        let canonical = row.canonical_input(canonical_tool(tool), own);
         let input = canonical.and_then(|canonical| match native_row(tool) {
-            Some(native) => native.view(&canonical),
+            Some(native) => native.view(native.tool, &canonical),
             None => Ok(canonical),
         });
         input.map_err(|problem| self.error(row.name, problem))

@@ -24,15 +24,19 @@ impl ToolRow {
         }
         let operations = match self.packing {
             Packing::One => vec![self.operation(input)?],
-            Packing::Each(list, argument) => {
-                let items = take_list(&mut input, list)?;
-                let operation = |item: Value| {
-                    let mut input = input.clone();
-                    insert_new(&mut input, argument, string(list, item)?.into())?;
-                    self.operation(input)
-                };
-                items.into_iter().map(operation).collect::<Result<_, _>>()?
-            }
+            Packing::Each(list, argument) => self.each(input, (list, argument))?,
+            Packing::EachOrOne(list, argument) => match input.remove(list) {
+                None | Some(Value::Null) => vec![self.operation(input)?],
+                Some(Value::String(text)) => {
+                    insert_new(&mut input, argument, text.into())?;
+                    vec![self.operation(input)?]
+                }
+                Some(items) => {
+                    input.insert(list.to_owned(), items);
+                    self.each(input, (list, argument))?
+                }
+            },
+            Packing::Objects(list) => self.objects(input, list)?,
             Packing::Edits(list, old, new) if input.contains_key(list) => {
                 self.edits(input, list, (old, new))?
             }
@@ -59,6 +63,20 @@ impl ToolRow {
         Ok(operations)
     }
 
+    fn each(
+        &self,
+        mut input: JsonObject,
+        (list, argument): (&'static str, &'static str),
+    ) -> Result<Vec<CanonicalCall>, Problem> {
+        let items = take_list(&mut input, list)?;
+        let operation = |item: Value| {
+            let mut input = input.clone();
+            insert_new(&mut input, argument, string(list, item)?.into())?;
+            self.operation(input)
+        };
+        items.into_iter().map(operation).collect()
+    }
+
     fn edits(
         &self,
         mut input: JsonObject,
@@ -72,15 +90,15 @@ impl ToolRow {
             return Err(format!("`{key}` and `{list}` cannot be given together"));
         }
         let operation = |item: Value| {
-            let Value::Object(edit) = item else {
-                return Err(format!("`{list}` holds {}, expected objects", kind(&item)));
-            };
-            let mut input = input.clone();
-            for (key, value) in flat_edit(edit, texts)? {
-                insert_new(&mut input, &key, value)?;
-            }
-            self.operation(input)
+            let edit = flat_edit(item_object(list, item)?, texts)?;
+            self.operation(with_item(&input, edit)?)
         };
+        items.into_iter().map(operation).collect()
+    }
+
+    fn objects(&self, mut input: JsonObject, list: &str) -> Result<Vec<CanonicalCall>, Problem> {
+        let items = take_list(&mut input, list)?;
+        let operation = |item: Value| self.operation(with_item(&input, item_object(list, item)?)?);
         items.into_iter().map(operation).collect()
     }
 
@@ -115,7 +133,9 @@ impl ToolRow {
     fn refuse_other_case(&self, key: &str) -> Result<(), Problem> {
         let packed: &[&str] = match &self.packing {
             Packing::One => &[],
-            Packing::Each(list, _) => &[list],
+            Packing::Each(list, _) | Packing::EachOrOne(list, _) | Packing::Objects(list) => {
+                &[list]
+            }
             Packing::Edits(list, old, new) => &[list, old, new],
             Packing::Envelope(patch) | Packing::Diff(patch, _) => &[patch],
         };
@@ -136,7 +156,7 @@ impl ToolRow {
     }
 
     /// Translates canonical arguments to the system's names.
-    pub(crate) fn view(&self, input: &JsonObject) -> Result<JsonObject, Problem> {
+    pub(crate) fn view(&self, tool: &str, input: &JsonObject) -> Result<JsonObject, Problem> {
         let mut rest = input.clone();
         let mut own = JsonObject::new();
         if let Some(Selector {
@@ -156,7 +176,7 @@ impl ToolRow {
                 }
             }
         }
-        self.pack(&mut rest, &mut own)?;
+        self.pack(tool, &mut rest, &mut own)?;
         for (key, value) in rest {
             insert_new(&mut own, &key, value)?;
         }
@@ -164,12 +184,19 @@ impl ToolRow {
     }
 
     /// Packs the arguments of one operation in the form of the system's call.
-    fn pack(&self, rest: &mut JsonObject, own: &mut JsonObject) -> Result<(), Problem> {
+    fn pack(&self, tool: &str, rest: &mut JsonObject, own: &mut JsonObject) -> Result<(), Problem> {
         match self.packing {
             Packing::One => {}
             Packing::Each(list, argument) => {
                 let value = rest.remove(argument).into_iter().collect();
                 own.insert(list.to_owned(), Value::Array(value));
+            }
+            Packing::EachOrOne(list, argument) => {
+                own.extend(rest.remove(argument).map(|value| (list.to_owned(), value)));
+            }
+            Packing::Objects(list) => {
+                let item = std::mem::take(own);
+                own.insert(list.to_owned(), Value::Array(vec![item.into()]));
             }
             Packing::Edits(list, old, new) => {
                 let mut edit = JsonObject::new();
@@ -180,7 +207,7 @@ impl ToolRow {
                 own.insert(list.to_owned(), Value::Array(vec![edit.into()]));
             }
             Packing::Envelope(key) => {
-                let patch = envelope::deletion(&take_text(rest, "path", &[])?)?;
+                let patch = envelope::written(tool, rest)?;
                 own.insert(key.to_owned(), patch.into());
             }
             Packing::Diff(key, _) => {
@@ -193,7 +220,11 @@ impl ToolRow {
     }
 
     /// Translates a hook's new arguments for this tool to canonical names.
-    pub(crate) fn canonical_input(&self, own: &JsonObject) -> Result<JsonObject, Problem> {
+    pub(crate) fn canonical_input(
+        &self,
+        tool: &str,
+        own: &JsonObject,
+    ) -> Result<JsonObject, Problem> {
         let mut own = own.clone();
         if let Some(Selector {
             key,
@@ -210,27 +241,28 @@ impl ToolRow {
         match self.packed_key().filter(|key| !own.contains_key(*key)) {
             // The hook changed only other arguments.
             Some(_) => self.renamed_back(own),
-            None => self.one_operation(&own),
+            None => self.one_operation(tool, &own),
         }
     }
 
     fn packed_key(&self) -> Option<&'static str> {
         match self.packing {
-            Packing::One => None,
+            Packing::One | Packing::EachOrOne(..) => None,
             Packing::Each(key, _)
+            | Packing::Objects(key)
             | Packing::Edits(key, ..)
             | Packing::Envelope(key)
             | Packing::Diff(key, _) => Some(key),
         }
     }
 
-    fn one_operation(&self, own: &JsonObject) -> Result<JsonObject, Problem> {
+    fn one_operation(&self, tool: &str, own: &JsonObject) -> Result<JsonObject, Problem> {
         let mut operations = self.operations(own)?;
         match (operations.pop(), operations.is_empty()) {
-            (Some(operation), true) if operation.tool == self.tool => Ok(operation.input),
+            (Some(operation), true) if operation.tool == tool => Ok(operation.input),
             (Some(operation), true) => Err(format!(
-                "it became a call to `{}` instead of `{}`",
-                operation.tool, self.tool
+                "it became a call to `{}` instead of `{tool}`",
+                operation.tool
             )),
             (last, _) => Err(format!(
                 "it became {} operations, expected one",
@@ -253,6 +285,11 @@ impl Unit {
             // `null` counts as a missing argument.
             _ if value.is_null() => value,
             Self::LinesFromZero => line(key, &value)?.saturating_add(1).into(),
+            Self::Milliseconds => match (value.as_u64(), value.as_f64()) {
+                (Some(number), _) if number % 1000 == 0 => (number / 1000).into(),
+                (_, Some(number)) => (number / 1000.0).into(),
+                _ => return Err(format!("`{key}` is {value}, expected milliseconds")),
+            },
             Self::LastLine(first) => {
                 let last = line(key, &value)?;
                 let first = canonical
@@ -286,6 +323,11 @@ impl Unit {
                 // A model that counts from 0 may send line 0, which is the first line too.
                 line(key, &value)?.saturating_sub(1).into()
             }
+            Self::Milliseconds => match (value.as_u64(), value.as_f64()) {
+                (Some(number), _) => number.saturating_mul(1000).into(),
+                (None, Some(number)) => (number * 1000.0).into(),
+                _ => return Err(format!("`{key}` is {value}, expected seconds")),
+            },
             Self::LastLine(first) => {
                 let count = line(key, &value)?;
                 let first = own.get(first).and_then(Value::as_u64).unwrap_or(1);
@@ -305,6 +347,23 @@ fn escape(text: &str) -> String {
         escaped.push(character);
     }
     escaped
+}
+
+/// Returns an item of a list of objects.
+fn item_object(list: &str, item: Value) -> Result<JsonObject, Problem> {
+    let Value::Object(item) = item else {
+        return Err(format!("`{list}` holds {}, expected objects", kind(&item)));
+    };
+    Ok(item)
+}
+
+/// Adds the keys of an item to the arguments that are next to its list.
+fn with_item(input: &JsonObject, item: JsonObject) -> Result<JsonObject, Problem> {
+    let mut input = input.clone();
+    for (key, value) in item {
+        insert_new(&mut input, &key, value)?;
+    }
+    Ok(input)
 }
 
 /// Translates the keys of an edit to canonical names.

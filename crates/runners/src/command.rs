@@ -155,7 +155,11 @@ impl CommandHandler {
             .encoded(&*self.dialect)
             .map_err(HandlerError::Write)?;
         let directory = self.directory(&call.event.envelope().origin.cwd);
-        let placed = directory.map(|dir| self.command.placed(&dir));
+        let mut placed = directory.map(|dir| self.command.placed(&dir));
+        for (name, value) in self.dialect.variables(&call.event) {
+            let command = placed.take().unwrap_or_else(|| self.command.clone());
+            placed = Some(command.env(name, value));
+        }
         let limits = Limits {
             timeout: call.timeout,
             grace: GRACE,

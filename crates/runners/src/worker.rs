@@ -25,6 +25,7 @@ mod error;
 mod extension;
 mod handler;
 mod host;
+mod load_request;
 mod node;
 mod pipe;
 mod progress;
@@ -34,8 +35,10 @@ mod questions;
 mod recording_host;
 mod refusal;
 mod script;
+mod script_loads;
 mod script_server;
 mod scripts;
+mod source_ahead;
 mod stderr;
 mod supervisor;
 mod version;
@@ -59,6 +62,7 @@ pub use script::{
     ApprovedCopy, Registered, Script, ScriptCommand, ScriptCredentials, ScriptFlag, ScriptHook,
     ScriptModel, ScriptModelEnd, ScriptModelPart, ScriptProvider, ScriptTool, ToolAnswer,
 };
-pub use script_server::{Rendered, ScriptAddition, ScriptServer, ToolUpdates};
+pub use script_loads::ScriptLoads;
+pub use script_server::{Rendered, ScriptAddition, ScriptInForce, ScriptServer, ToolUpdates};
 pub use scripts::{Lease, ModelUpdates, Worker};
 pub use version::ScriptVersion;

@@ -1,6 +1,7 @@
 // Finds and reads the modules of scripts. Runs in a separate thread, in parallel with the worker.
 
-import fs from 'node:fs/promises';
+import fs from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /** The addresses of the modules that this package always provides, by name. */
@@ -16,8 +17,8 @@ const INSTALLED = `${OURS}pi/with/`;
 
 export function initialize(data) {
   ({ own, port } = data);
-  port.on('message', ({ id, result, problem, approved: copy, next }) => {
-    if (next) return next.forEach(readAhead);
+  port.on('message', ({ id, result, problem, approved: copy, source }) => {
+    if (source) return sources.set(source.path, source);
     if (copy) {
       approved.push(copy);
       return port.postMessage({ id, isKnown: true });
@@ -161,6 +162,7 @@ const MAY_BE_REPLACED = /^(?:@[\w-]+\/(?:pi-|typebox)|typebox)/;
 
 export async function resolve(specifier, context, next) {
   if (own[specifier]) return { url: own[specifier], shortCircuit: true };
+  if (isBuiltin(specifier)) return { url: specifier.replace(/^(?!node:)/, 'node:'), format: 'builtin', shortCircuit: true };
   if (specifier.startsWith(INSTALLED)) throw new Error(`\`${specifier}\` is internal; import the package by its name`);
   if (specifier.startsWith(OURS)) return { url: specifier, shortCircuit: true };
   // Node.js writes what `next` is given into `context`, so the importing module is read once and given anew each time.
@@ -199,37 +201,23 @@ function surroundings(text, path) {
 
 /** Returns the text of a script, and its code without types. */
 async function read(path) {
-  const text = (await fs.readFile(path, 'utf8')).replace(/^#!/, '//');
+  const text = (await fs.promises.readFile(path, 'utf8')).replace(/^#!/, '//');
   return { text, code: TYPED.test(path) ? await strip(path, text) : text };
 }
 
-/** The scripts that were read before they are imported, by their paths. */
-const ahead = new Map();
-const versionOf = async (path) => {
-  const { ino, size, mtimeNs, ctimeNs } = await fs.stat(path, { bigint: true });
-  return [ino, size, mtimeNs, ctimeNs].join();
-};
+/** The sources without types that the host has read before the scripts are imported, by the paths of the scripts. */
+const sources = new Map();
 
-/** Reads a script that is imported soon, while another one runs. */
-async function readAhead(path) {
-  if (!TYPED.test(path)) return;
-  try {
-    const real = await fs.realpath(path);
-    const version = await versionOf(real);
-    const script = read(real);
-    // The import reports the error.
-    script.catch(() => {});
-    ahead.set(real, { version, script });
-  } catch {
-    // The import reports this, too.
-  }
+function versionOf(path) {
+  const { ino, size, mtimeNs, ctimeNs } = fs.statSync(path, { bigint: true });
+  return [ino, size, mtimeNs, ctimeNs].join();
 }
 
-/** Returns a script that was read ahead and has not changed since, or reads it. */
-async function readOnce(path) {
-  const known = ahead.get(path);
-  ahead.delete(path);
-  return known && known.version === await versionOf(path) ? known.script : read(path);
+/** Returns the code of a script that the host has read, unless the file has changed since. */
+function readByHost(path) {
+  const source = sources.get(path);
+  sources.delete(path);
+  return source?.version === versionOf(path) ? source.code : undefined;
 }
 
 /** Returns the text of a module of this package. */
@@ -246,7 +234,11 @@ export async function load(url, context, next) {
   const isTyped = TYPED.test(url.split('?', 1)[0]);
   if (!isFile(url) || !(isTyped || isExtension) || url.includes('/node_modules/')) return next(url, context);
   const path = fileURLToPath(url);
-  const { text, code } = await readOnce(path);
-  if (!isTyped && !MODULE.test(text)) return next(url, context);
+  let code = isTyped ? readByHost(path) : undefined;
+  if (code === undefined) {
+    const script = await read(path);
+    if (!isTyped && !MODULE.test(script.text)) return next(url, context);
+    ({ code } = script);
+  }
   return { format: 'module', source: (isExtension ? surroundings(code, path) : '') + code, shortCircuit: true };
 }

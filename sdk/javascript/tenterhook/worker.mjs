@@ -292,13 +292,13 @@ async function settled() {
   } while (isReadingFiles() && Date.now() < until);
 }
 
-async function load({ script: number, path: file, api, flags, approved, next }) {
+async function load({ script: number, path: file, api, flags, approved, source }) {
   const read = Object.hasOwn(APIS, api) && APIS[api];
   if (!read) throw new Refused(`this worker has no API \`${api}\`, expected \`tenterhook\` or \`pi\``);
   loads += 1;
-  if (next?.length > 0) loader.postMessage({ next });
   // Every URL is loaded as a new module, so that a changed file is read again.
   const real = fs.realpathSync(file);
+  if (source) loader.postMessage({ source: { ...source, path: real } });
   delete module._cache[real];
   const url = `${pathToFileURL(real).href}?load=${loads}&api=${api}`;
   const script = { number, path: real, url, hooks: [], isLoaded: false, problem: undefined, uncaught: [] };
@@ -319,6 +319,22 @@ async function load({ script: number, path: file, api, flags, approved, next }) 
     script.isLoaded = true;
     loading.delete(script);
   }
+}
+
+/** The end of the last load that was requested. */
+let lastLoad = Promise.resolve();
+/** The loads that have not begun, by the ids of their calls. */
+const queued = new Set();
+
+/** Loads a script after the scripts that were requested before it. */
+function loadInTurn(id, params) {
+  queued.add(id);
+  const loaded = lastLoad.then(() => {
+    if (!queued.delete(id)) throw new Refused('cancelled');
+    return load(params);
+  });
+  lastLoad = loaded.catch(() => {});
+  return loaded;
 }
 
 function judged(effect) {
@@ -460,7 +476,7 @@ async function other(id, method, params) {
       if (params.limits?.memory_bytes) watchMemory(params.limits.memory_bytes);
       answered(id, { protocol_version: VERSION, worker: { name: 'node', version: process.versions.node } });
     } else if (method === 'script/load') {
-      answered(id, await load(params));
+      answered(id, await loadInTurn(id, params));
     } else if (method === 'script/unload') {
       scripts.delete(params.script);
       answered(id, {});
@@ -480,6 +496,7 @@ async function other(id, method, params) {
 
 /** Notifies a handler that no one waits for its answer. If it keeps running, it ends with this worker. */
 function cancel(id) {
+  queued.delete(id);
   const call = running.get(id);
   if (!call) return;
   call.isCancelled = true;

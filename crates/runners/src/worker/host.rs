@@ -16,9 +16,6 @@ use super::script_server::{ScriptAddition, ScriptServer};
 
 /// How many requests of one worker may be pending at once. More are refused.
 const MAX_REQUESTS: usize = 64;
-/// The stack size of the thread that removes the types from a source, in bytes. Unused pages of it
-/// take no memory.
-const STACK: usize = 512 << 20;
 
 /// The program that runs scripts, as they see it.
 ///
@@ -170,14 +167,9 @@ fn module(params: &Value) -> Result<Value, Refusal> {
 async fn strip(params: &Value) -> Result<Value, Refusal> {
     let Source { path, text } =
         Source::deserialize(params).map_err(|error| Refusal::Failed(error.to_string()))?;
-    // Deeply nested sources need a larger stack, and large sources would block the runtime.
     let (sender, receiver) = oneshot::channel();
     let work = move || drop(sender.send(script::strip_types(&path, &text)));
-    std::thread::Builder::new()
-        .name("strip-types".to_owned())
-        .stack_size(STACK)
-        .spawn(work)
-        .map_err(|error| Refusal::Failed(error.to_string()))?;
+    script::strip_thread(work).map_err(|error| Refusal::Failed(error.to_string()))?;
     let stripped = receiver.await;
     let code = stripped.map_err(|error| Refusal::Failed(error.to_string()))??;
     Ok(json!({ "code": code }))

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -271,6 +273,16 @@ pub(super) fn result_for_script(result: &ToolResult) -> Value {
     })
 }
 
+/// The stack size of a thread that removes the types from sources, in bytes. Unused pages of it take no memory.
+const STACK: usize = 512 << 20;
+
+/// Starts a thread that calls [`strip_types`]. Deeply nested sources need its larger stack, and large sources would
+/// block the runtime.
+pub(super) fn strip_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let thread = thread::Builder::new().name("strip-types".to_owned());
+    thread.stack_size(STACK).spawn(work).map(drop)
+}
+
 /// Returns TypeScript without its types, and with a source map to the original lines.
 #[cfg(not(feature = "typescript"))]
 pub(super) fn strip_types(_path: &str, _text: &str) -> Result<String, Refusal> {
@@ -293,6 +305,7 @@ mod typescript {
     use oxc_diagnostics::Diagnostics;
     use oxc_parser::Parser;
     use oxc_semantic::SemanticBuilder;
+    use oxc_sourcemap::SourceMap;
     use oxc_span::SourceType;
     use oxc_transformer::{TransformOptions, Transformer};
 
@@ -308,6 +321,23 @@ mod typescript {
             Some(before) => format!("line {}: {first}", before.matches('\n').count() + 1),
             None => first.to_string(),
         }
+    }
+
+    /// Leaves out of a source map what only debuggers use: the source, and the columns within a line. Node.js reads the
+    /// map whenever it loads the script.
+    fn lines_only(map: SourceMap<'_>) -> SourceMap<'_> {
+        let mut parts = map.into_parts();
+        parts.source_contents.clear();
+        parts.token_chunks = None;
+        let mut last = None;
+        let tokens = parts.tokens.iter().filter(|token| {
+            let lines = Some((token.get_dst_line(), token.get_src_line()));
+            let is_new = lines != last;
+            last = lines;
+            is_new
+        });
+        parts.tokens = tokens.copied().collect();
+        SourceMap::from_parts(parts)
     }
 
     pub(super) fn strip(path: &str, text: &str) -> Result<String, String> {
@@ -335,7 +365,7 @@ mod typescript {
             ..CodegenOptions::default()
         };
         let made = Codegen::new().with_options(options).build(&parsed.program);
-        let map = made.map.map(|map| map.to_data_url());
+        let map = made.map.map(|map| lines_only(map).to_data_url());
         Ok(match map {
             Some(map) => format!("{}\n//# sourceMappingURL={map}\n", made.code),
             None => made.code,

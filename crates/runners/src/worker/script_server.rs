@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tenterhook_process::CancellationToken;
 
@@ -52,6 +53,65 @@ pub trait ScriptServer: Send + Sync + fmt::Debug {
         rendered: Rendered<'a>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<Vec<String>>, WorkerError>>;
+}
+
+/// A script whose version can be replaced. Tools and commands refer to it, so that they run the version in force.
+#[derive(Debug)]
+pub struct ScriptInForce {
+    server: Mutex<Arc<dyn ScriptServer>>,
+}
+
+impl ScriptInForce {
+    /// Puts a version of a script in force.
+    pub fn new(server: Arc<dyn ScriptServer>) -> Self {
+        Self {
+            server: Mutex::new(server),
+        }
+    }
+
+    /// Replaces the version. Calls in progress finish with the version that they started with.
+    pub fn replace_with(&self, other: &Self) {
+        let server = other.server();
+        *self.server.lock() = server;
+    }
+
+    fn server(&self) -> Arc<dyn ScriptServer> {
+        Arc::clone(&self.server.lock())
+    }
+}
+
+impl ScriptServer for ScriptInForce {
+    fn run_tool<'a>(
+        &'a self,
+        tool: &'a str,
+        call: (&'a str, &'a Value),
+        updates: Option<ToolUpdates>,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolAnswer, WorkerError>> {
+        let server = self.server();
+        Box::pin(async move { server.run_tool(tool, call, updates, within, cancel).await })
+    }
+
+    fn run_command<'a>(
+        &'a self,
+        command: &'a str,
+        args: &'a str,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), WorkerError>> {
+        let server = self.server();
+        Box::pin(async move { server.run_command(command, args, within, cancel).await })
+    }
+
+    fn render<'a>(
+        &'a self,
+        rendered: Rendered<'a>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Vec<String>>, WorkerError>> {
+        let server = self.server();
+        Box::pin(async move { server.render(rendered, cancel).await })
+    }
 }
 
 /// Something that a script shows as lines of text.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::future::ready;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use tokio::time::Instant;
 use super::connection::Connection;
 use super::error::WorkerError;
 use super::host::{Host, NoHost};
+use super::load_request::request_load;
 use super::progress::Updates;
 use super::protocol::{PROTOCOL_VERSION, hello};
 use super::refusal::Refusal;
@@ -39,15 +39,15 @@ pub type ModelUpdates = Arc<dyn Fn(ScriptModelPart) + Send + Sync>;
 /// last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    inner: Arc<Supervisor<Scripts>>,
+    pub(super) inner: Arc<Supervisor<Scripts>>,
 }
 
 /// The scripts that a worker serves, by number.
 #[derive(Debug)]
-struct Scripts {
+pub(super) struct Scripts {
     /// A script that was unloaded leaves `None` behind, because a number is never given to another script.
     served: Vec<Option<Served>>,
-    host: Arc<dyn Host>,
+    pub(super) host: Arc<dyn Host>,
     desk: Arc<ScriptDesk>,
 }
 
@@ -328,24 +328,11 @@ impl Worker {
     /// # Errors
     /// Fails if the worker cannot be started, or if the script cannot be loaded.
     pub async fn load(&self, script: &Script) -> Result<(usize, Registered), WorkerError> {
-        self.load_before(script, &[]).await
-    }
-
-    /// Like [`load`](Self::load). The scripts at the paths `next` are loaded afterwards, so the worker may already
-    /// read them.
-    ///
-    /// # Errors
-    /// Fails if the worker cannot be started, or if the script cannot be loaded.
-    pub async fn load_before(
-        &self,
-        script: &Script,
-        next: &[PathBuf],
-    ) -> Result<(usize, Registered), WorkerError> {
         let mut state = self.inner.state().await;
         let connection = self.inner.connect(&mut state).await?;
         let scripts = &mut state.peer;
         let number = scripts.number_of(script).unwrap_or(scripts.served.len());
-        let registered = load(&connection, number, script, next, &*scripts.host).await?;
+        let registered = request_load(&connection, number, script, None, &*scripts.host).await?;
         connection.accept(number);
         scripts.put(number, script, registered.hooks.clone());
         Ok((number, registered))
@@ -629,8 +616,16 @@ impl Scripts {
         }
     }
 
+    /// Returns the number under which a script is to be loaded. Each call for a new script returns another number.
+    pub(super) fn reserve(&mut self, script: &Script) -> usize {
+        self.number_of(script).unwrap_or_else(|| {
+            self.served.push(None);
+            self.served.len() - 1
+        })
+    }
+
     /// Stores a script and its hooks. An existing lease of the number is kept.
-    fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
+    pub(super) fn put(&mut self, number: usize, script: &Script, hooks: Vec<ScriptHook>) {
         let served = |lease| {
             Some(Served {
                 script: script.clone(),
@@ -687,7 +682,7 @@ impl Scripts {
     ) -> Result<(), String> {
         let script = &served.script;
         ScriptVersion::check(served.version.as_ref()).await?;
-        let registered = load(connection, number, script, &[], &*self.host)
+        let registered = request_load(connection, number, script, None, &*self.host)
             .await
             .map_err(|error| error.to_string())?;
         if registered.hooks != served.hooks {
@@ -705,28 +700,4 @@ impl Scripts {
 #[derive(Deserialize)]
 struct Hello {
     protocol_version: u32,
-}
-
-async fn load(
-    connection: &Connection,
-    number: usize,
-    script: &Script,
-    next: &[PathBuf],
-    host: &dyn Host,
-) -> Result<Registered, WorkerError> {
-    let next: Vec<_> = next.iter().map(|path| path.to_string_lossy()).collect();
-    let params = json!({
-        "script": number,
-        "path": script.path.to_string_lossy(),
-        "api": script.api,
-        "flags": host.flags(),
-        "approved": script.approved,
-        "next": (!next.is_empty()).then_some(next),
-    });
-    let call = |message: String| WorkerError::Call { message };
-    let answer = ask(connection, "script/load", &params)
-        .await
-        .map_err(call)?;
-    serde_json::from_slice(&answer)
-        .map_err(|error| call(format!("invalid answer to `script/load`: {error}")))
 }

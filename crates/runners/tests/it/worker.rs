@@ -1232,3 +1232,70 @@ async fn a_patch_in_python_with_none_or_no_json_is_a_failure() {
         );
     }
 }
+
+/// A worker in the place of the one for JavaScript, which writes down what it is asked.
+const RECORDER: &str = "
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    method, number = message['method'], message.get('id')
+    if method == 'initialize':
+        result = {'protocol_version': 1}
+    else:
+        open(sys.argv[1], 'a').write(json.dumps(message.get('params')) + '\\n')
+        result = {'hooks': []}
+    if number is not None:
+        print(json.dumps({'jsonrpc': '2.0', 'id': number, 'result': result}), flush=True)
+";
+
+#[tokio::test]
+async fn a_worker_gets_the_code_of_a_script_in_typescript_with_the_state_of_its_file() {
+    let bench = Bench::new();
+    fs::write(bench.path("recorder.py"), RECORDER).unwrap();
+    let argv: [PathBuf; 3] = [
+        "python3".into(),
+        bench.path("recorder.py"),
+        bench.path("log"),
+    ];
+    let worker = Worker::new("recorder", Command::new(Program::exec(argv)));
+    let scripts = [
+        bench.script("a.ts", "#!/usr/bin/env node\nexport const a: number = 1;\n"),
+        bench.script("b.mjs", "export const b = 2;\n"),
+        bench.script("broken.ts", "export const = 3;\n"),
+        bench.script("d.mts", "export const d = '4' as string;\n"),
+    ];
+    let mut loads = worker.load_all(&scripts).await.unwrap();
+    for number in 0..scripts.len() {
+        assert_eq!(loads.next().await.unwrap().unwrap().0, number);
+    }
+    assert!(loads.next().await.is_none() && loads.is_running());
+    let log = fs::read_to_string(bench.path("log")).unwrap();
+    let asked: Vec<Value> = log
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    let code = |number: usize| asked[number]["source"]["code"].as_str();
+    assert!(code(0).is_some() && code(3).is_some(), "{log}");
+    assert!(code(0).unwrap().contains("export const a = 1;"), "{log}");
+    assert!(
+        code(3).unwrap().contains("export const d = \"4\";"),
+        "{log}"
+    );
+    // The worker itself reports what is wrong with a source.
+    assert_eq!((code(1), code(2)), (None, None));
+    let version = "const { ino, size, mtimeNs, ctimeNs } = require('fs').statSync(process.argv[1], { bigint: true }); \
+                   console.log([ino, size, mtimeNs, ctimeNs].join())";
+    let argv = [
+        "node".into(),
+        "-e".into(),
+        version.into(),
+        bench.path("a.ts").into_os_string(),
+    ];
+    let limits = tenterhook_process::Limits::default();
+    let never = CancellationToken::new();
+    let stated = Command::new(Program::exec(argv))
+        .run(b"", &limits, &never)
+        .await
+        .unwrap();
+    assert_eq!(asked[0]["source"]["version"], stated.stdout.text().trim());
+}

@@ -1,10 +1,9 @@
 // A text that a person edits: its lines, its cursor, and the keys that change them.
 
 import { getKeybindings } from 'tenterhook:pi/keys.mjs';
-import { visibleWidth } from 'tenterhook:pi/width.mjs';
+import { segmentsOf, visibleWidth } from 'tenterhook:pi/width.mjs';
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-const charactersOf = (text) => Array.from(segmenter.segment(text), ({ segment }) => segment);
+const charactersOf = (text) => Array.from(segmentsOf(text), ({ segment }) => segment);
 const isSpace = (character) => /^\s$/.test(character);
 
 /** What a terminal sends around pasted text. */

@@ -5,9 +5,24 @@ const SEQUENCE = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)|
 const RESET = '\x1b[0m';
 const TAB = 3;
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-const INVISIBLE = /^(?:\p{Control}|\p{Mark}|\p{Default_Ignorable_Code_Point}|\p{Surrogate})+$/v;
-const EMOJI = /^\p{RGI_Emoji}$/v;
+let segmenter;
+let classes;
+
+/** Splits text into characters as a person sees them. */
+export function segmentsOf(text) {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
+
+/** Returns the expressions for characters without width and for emoji. They take long to read, and few texts need them. */
+function classesOf() {
+  classes ??= {
+    invisible: new RegExp('^(?:\\p{Control}|\\p{Mark}|\\p{Default_Ignorable_Code_Point}|\\p{Surrogate})+$', 'v'),
+    emoji: new RegExp('^\\p{RGI_Emoji}$', 'v'),
+  };
+  return classes;
+}
+
 /** Ranges of characters that take two columns, as in the Unicode table of East Asian widths. */
 const WIDE = [
   [0x1100, 0x115f],
@@ -31,8 +46,10 @@ const WIDE = [
 
 function widthOf(character) {
   if (character === '\t') return TAB;
-  if (INVISIBLE.test(character)) return 0;
-  if (EMOJI.test(character)) return 2;
+  if (isAscii(character)) return 1;
+  const { invisible, emoji } = classesOf();
+  if (invisible.test(character)) return 0;
+  if (emoji.test(character)) return 2;
   const code = character.codePointAt(0);
   return WIDE.some(([from, to]) => code >= from && code <= to) ? 2 : 1;
 }
@@ -51,7 +68,7 @@ export function* parts(text) {
     const next = text.indexOf('\x1b', at + 1);
     const plain = text.slice(at, next < 0 ? text.length : next);
     at += plain.length;
-    for (const { segment } of segmenter.segment(plain))
+    for (const { segment } of segmentsOf(plain))
       yield { text: segment, width: widthOf(segment), isSequence: false };
   }
 }

@@ -103,6 +103,7 @@ impl Assessment {
 
 /// Assesses a command line. The most destructive command in it counts.
 fn assess(line: &str) -> Assessment {
+    let line = &with_named_shell(line);
     let readings = readings(line);
     let commands = readings.texts.iter();
     let found = commands.filter_map(|text| {
@@ -116,6 +117,10 @@ fn assess(line: &str) -> Assessment {
     if !readings.is_complete {
         let reason = "it has too many nested commands to check";
         return Assessment::destructive(Radius::High, "code", reason.to_owned());
+    }
+    if empties_file(line) {
+        let reason = "it empties a file";
+        return Assessment::destructive(Radius::Medium, "fs-overwrite", reason.to_owned());
     }
     if runs_unread(line) {
         let reason = "it runs text that another command prints";
@@ -135,6 +140,34 @@ fn assess(line: &str) -> Assessment {
             reason: None,
         },
     }
+}
+
+/// Replaces the variable with the user's shell by the name of a shell, so that `$SHELL -c …` is read like `sh -c …`.
+fn with_named_shell(line: &str) -> String {
+    let line = line
+        .replace("\"$SHELL\"", "sh")
+        .replace("\"${SHELL}\"", "sh")
+        .replace("${SHELL}", "sh");
+    let mut parts = line.split("$SHELL");
+    let mut named = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_longer_name = part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        named.push_str(if is_longer_name { "$SHELL" } else { "sh" });
+        named.push_str(part);
+    }
+    named
+}
+
+/// Reports whether the line redirects the output of no command, or of one without output, to a file.
+fn empties_file(line: &str) -> bool {
+    let line = line.replace("&>", " ").replace(">|", ">");
+    line.split([';', '&', '|', '\n', '(', '{']).any(|part| {
+        let part = part.trim_start();
+        let redirect = part.strip_prefix(": ").unwrap_or(part).trim_start();
+        redirect
+            .strip_prefix('>')
+            .is_some_and(|file| !file.starts_with('>') && !file.trim().is_empty())
+    })
 }
 
 /// How a shell writes text that another command prints, or text of a here string.

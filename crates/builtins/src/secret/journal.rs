@@ -47,6 +47,9 @@ fn redact(record: &mut JournalRecord) {
         JournalRecord::Source(source) => texts.push(&mut source.path),
         JournalRecord::Output(output) => texts.push(&mut output.line),
         JournalRecord::ModelCall(call) => texts.extend(&mut call.error),
+        JournalRecord::Host(host) => {
+            texts.extend(host.downgrades.iter_mut().chain(&mut host.problem));
+        }
         _ => {}
     }
     for text in texts {

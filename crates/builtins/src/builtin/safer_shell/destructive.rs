@@ -166,6 +166,12 @@ const ROWS: &[Row] = &[
     row(CONTAINERS, "dk-compose", Radius::Medium)
         .sub("compose")
         .with(&["down", "rm", "kill"]),
+    row(
+        &["docker-compose", "podman-compose"],
+        "dk-compose",
+        Radius::Medium,
+    )
+    .with(&["down", "rm", "kill"]),
     row(CONTAINERS, "dk-image-del", Radius::Medium).sub("rmi"),
     row(CONTAINERS, "dk-image-del", Radius::Medium)
         .sub("image")

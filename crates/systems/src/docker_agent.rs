@@ -38,4 +38,5 @@ pub static SYSTEM: HookSystem = HookSystem {
     project_marks: &[],
     source_folders: &[],
     gateway_settings: None,
+    settings: None,
 };

@@ -145,6 +145,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     project_marks: &[FOLDER],
     source_folders: &[FOLDER],
     gateway_settings: None,
+    settings: None,
 };
 
 /// Returns the event with the name that an executable declares.

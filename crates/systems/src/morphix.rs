@@ -84,4 +84,5 @@ pub static SYSTEM: HookSystem = HookSystem {
     project_marks: &["core/hooks", "workspaces"],
     source_folders: &[],
     gateway_settings: None,
+    settings: None,
 };

@@ -84,6 +84,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     project_marks: &[PROJECT_FOLDER],
     source_folders: &[PROJECT_FOLDER],
     gateway_settings: None,
+    settings: None,
 };
 
 pub(crate) static TOOLS: ToolTable = ToolTable::new(NATIVE_SYSTEM, AGENT_TOOLS);

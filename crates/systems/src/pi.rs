@@ -33,6 +33,7 @@ mod dialect;
 mod event;
 mod field_readers;
 mod field_writers;
+mod host;
 mod message;
 mod packages;
 mod read;
@@ -42,6 +43,7 @@ mod tools;
 pub use self::dialect::Pi;
 pub use self::event::{EVENTS, PiEvent};
 pub use self::field_writers::entry;
+pub use self::host::HOST;
 pub use self::tool::{
     name as tool_name, own_name as own_tool_name, replaced as replaced_tool, replaced_input,
 };
@@ -104,6 +106,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     project_marks: &[".pi"],
     source_folders: &[],
     gateway_settings: None,
+    settings: None,
 };
 
 /// Returns the event with the name that a script declares. An event of a later version of pi is accepted

@@ -6,6 +6,7 @@ use tenterhook_tool_names::ToolTable;
 
 use crate::form::definition::Form;
 use crate::hook_folder::FolderKind;
+use crate::settings_file::HookSettings;
 
 /// Everything that Tenterhook knows about one hook system, as data and functions.
 ///
@@ -31,6 +32,8 @@ pub struct HookSystem {
     pub source_folders: &'static [&'static str],
     /// The system's own settings of a gateway, if they can be imported.
     pub gateway_settings: Option<&'static GatewaySettings>,
+    /// The files in which people write hooks next to other settings, if the system has such files.
+    pub settings: Option<&'static HookSettings>,
 }
 
 /// Settings of a gateway in the form of a hook system.

@@ -27,6 +27,7 @@ pub use tenterhook_engine::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputErro
 
 pub use tenterhook_tool_names::{ArgumentRow, CANONICAL_TOOLS, CanonicalTool, ToolRow, ToolTable};
 
+use self::native::tables;
 pub use self::native::{canonical_name_of_any, native};
 
 use std::collections::BTreeSet;
@@ -135,13 +136,11 @@ pub fn canonical_name<'a>(system: &str, name: &'a str) -> &'a str {
     table(system).map_or(name, |table| table.canonical_name(name))
 }
 
-/// Returns the name of every canonical tool, of the reference agent's tools and of every system's built-in tools, sorted.
+/// Returns the name of every canonical tool, of the reference agent's tools and of the built-in tools
+/// of every system and host, sorted.
 pub fn known_tool_names() -> BTreeSet<&'static str> {
     let canonical = CANONICAL_TOOLS.iter().map(|tool| tool.name);
-    let own = SYSTEMS
-        .iter()
-        .flat_map(|system| system.tools.rows)
-        .map(|row| row.name);
+    let own = tables().flat_map(|table| table.rows).map(|row| row.name);
     let of_agent = UNTRANSLATED_AGENT_TOOLS.iter().copied();
     canonical.chain(of_agent).chain(own).collect()
 }

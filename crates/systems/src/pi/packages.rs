@@ -5,6 +5,7 @@
 //! | `*.ts`, `*.js`, `*.mjs` | the file, unless it only declares types (`*.d.ts`) |
 //! | a folder whose `package.json` lists files in `pi.extensions` | the listed files; a missing file is an error |
 //! | any other folder with `index.ts` or `index.js` | this file; `index.ts` comes first |
+//! | the extension with which Tenterhook watches pi | nothing |
 //! | anything else, hidden files, and files in deeper folders | nothing |
 //!
 //! Symbolic links are followed.
@@ -17,6 +18,10 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use crate::hook_folder::{FileReader, MAX_FILES, ScriptPackage};
+use crate::host::in_process;
+
+/// The name of the extension with which Tenterhook watches pi.
+const OWN: &str = "tenterhook.js";
 
 /// The file name extensions of scripts directly in a folder of extensions.
 const DIRECT: [&str; 3] = ["ts", "js", "mjs"];
@@ -73,7 +78,10 @@ fn of_path(path: PathBuf, read: FileReader<'_>) -> Option<ScriptPackage> {
         .iter()
         .any(|direct| direct.eq_ignore_ascii_case(extension));
     let is_types = path.as_os_str().as_encoded_bytes().ends_with(b".d.ts");
-    (is_direct && !is_types).then(|| of_file(path))
+    // Only a file with this name is read: files that no one has approved may be huge, or many.
+    let is_own =
+        || path.ends_with(OWN) && read(&path).is_ok_and(|text| in_process::is_plugin(&text));
+    (is_direct && !is_types && !is_own()).then(|| of_file(path))
 }
 
 fn of_file(path: PathBuf) -> ScriptPackage {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tenterhook_engine::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
 use tenterhook_protocol::JsonObject;
-use tenterhook_tool_names::CANONICAL_TOOLS;
+use tenterhook_tool_names::{CANONICAL_TOOLS, ToolTable};
 
-use crate::SYSTEMS;
 use crate::native::TOOLS;
+use crate::{HOSTS, SYSTEMS};
 
 /// Returns our own tools. The matcher of a native hook also accepts the names that other systems have for
 /// a tool.
@@ -18,9 +18,8 @@ pub fn native() -> Arc<dyn ToolNames> {
 /// Returns the canonical name of a tool that a host calls by the name of any system. A name that could
 /// mean several canonical tools stays unchanged.
 pub fn canonical_name_of_any(name: &str) -> &str {
-    let mut tools = SYSTEMS
-        .iter()
-        .map(|system| system.tools.canonical_name(name))
+    let mut tools = tables()
+        .map(|table| table.canonical_name(name))
         .filter(|tool| *tool != name);
     match tools.next() {
         Some(first) if tools.all(|tool| tool == first) => first,
@@ -28,14 +27,20 @@ pub fn canonical_name_of_any(name: &str) -> &str {
     }
 }
 
-/// Returns every name of a tool: first the canonical name, then the names in each system.
+/// Returns the tables of all systems and all hosts.
+pub(super) fn tables() -> impl Iterator<Item = &'static ToolTable> {
+    let systems = SYSTEMS.iter().map(|system| system.tools);
+    systems.chain(HOSTS.iter().map(|host| host.tools))
+}
+
+/// Returns every name of a tool: first the canonical name, then the names in each system and host.
 fn all_names(tool: &str) -> Vec<&'static str> {
     let tool = canonical_name_of_any(tool);
     let Some(known) = CANONICAL_TOOLS.iter().find(|known| known.name == tool) else {
         return Vec::new();
     };
     let mut names = vec![known.name];
-    for row in SYSTEMS.iter().flat_map(|system| system.tools.rows) {
+    for row in tables().flat_map(|table| table.rows) {
         if row.can_be(tool) && !names.contains(&row.name) {
             names.push(row.name);
         }
@@ -43,7 +48,7 @@ fn all_names(tool: &str) -> Vec<&'static str> {
     names
 }
 
-/// Our own tools: the table of the reference agent, with every system's names for matchers.
+/// Our own tools: the table of the reference agent, with the names of every system and host for matchers.
 #[derive(Debug)]
 struct NativeTools;
 

@@ -8,11 +8,18 @@
 mod answers;
 mod events;
 mod form;
+mod gemini;
+mod host_tools;
+mod hosts;
 #[cfg(unix)]
 mod kodelet;
 mod kodelet_extension;
 mod operator;
 mod pi;
+#[cfg(unix)]
+mod plugins;
+#[cfg(unix)]
+mod scripts;
 mod stray_names;
 mod strict;
 mod tools;

@@ -1,0 +1,42 @@
+//! Claude Code, whose hooks are commands in its settings.
+
+mod capabilities;
+mod dialect;
+mod event;
+mod headless;
+mod host;
+mod installation;
+mod settings;
+mod tools;
+
+use crate::host::HostAgent;
+use crate::system::HookSystem;
+
+/// Claude Code as a host.
+pub static HOST: HostAgent = HostAgent {
+    name: "claude-code",
+    title: "Claude Code",
+    programs: &["claude"],
+    measured_version: "2.1.330",
+    tools: &tools::TOOLS,
+    events: event::EVENTS,
+    variables: host::VARIABLES,
+    read: host::read,
+    write: host::write,
+    capabilities: capabilities::CAPABILITIES,
+    installation: &installation::INSTALLATION,
+    headless: Some(&headless::HEADLESS),
+};
+
+/// Claude Code as a hook system: its own hooks, run here.
+pub static SYSTEM: HookSystem = HookSystem {
+    name: "claude-code",
+    tools: &tools::TOOLS,
+    forms: &[],
+    folders: &[],
+    folder_rank: 0,
+    project_marks: &[],
+    source_folders: &[],
+    gateway_settings: None,
+    settings: Some(&settings::SETTINGS),
+};

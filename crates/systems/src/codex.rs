@@ -1,0 +1,43 @@
+//! Codex, whose hooks are commands in `hooks.json`. It drops an answer with a field that it does not know.
+
+mod approval;
+mod capabilities;
+mod dialect;
+mod event;
+mod headless;
+mod host;
+mod installation;
+mod settings;
+mod tools;
+
+use crate::host::HostAgent;
+use crate::system::HookSystem;
+
+/// Codex as a host.
+pub static HOST: HostAgent = HostAgent {
+    name: "codex",
+    title: "Codex",
+    programs: &["codex"],
+    measured_version: "0.169.0",
+    tools: &tools::TOOLS,
+    events: event::EVENTS,
+    variables: &[],
+    read: host::read,
+    write: host::write,
+    capabilities: capabilities::CAPABILITIES,
+    installation: &installation::INSTALLATION,
+    headless: Some(&headless::HEADLESS),
+};
+
+/// Codex as a hook system: its own hooks, run here.
+pub static SYSTEM: HookSystem = HookSystem {
+    name: "codex",
+    tools: &tools::TOOLS,
+    forms: &[],
+    folders: &[],
+    folder_rank: 0,
+    project_marks: &[],
+    source_folders: &[],
+    gateway_settings: None,
+    settings: Some(&settings::SETTINGS),
+};

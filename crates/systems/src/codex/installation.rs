@@ -1,0 +1,49 @@
+//! How Tenterhook is added to Codex's hooks.
+//!
+//! Codex trusts a hook by a hash of its entry, so an entry must never change.
+
+use serde_json::{Value, json};
+use tenterhook_engine::EventKind;
+
+use super::approval::APPROVAL;
+use crate::host::HostEvent;
+use crate::host::installation::{FailsClosed, HookPlace, Installation, PlaceForm};
+
+/// The time that a hook has, in seconds. The program that Codex starts answers earlier.
+const TIMEOUT: u32 = 60;
+/// The longest time that Codex accepts for hooks of a session's end.
+const TIMEOUT_AT_END: u32 = 3;
+
+const FORM: PlaceForm = PlaceForm::Json {
+    keys: &["hooks"],
+    entry,
+};
+
+pub(super) static INSTALLATION: Installation = Installation {
+    user: Some(HookPlace {
+        path: ".codex/hooks.json",
+        variable: Some(("CODEX_HOME", "hooks.json")),
+        form: FORM,
+    }),
+    project: Some(HookPlace {
+        path: ".codex/hooks.json",
+        variable: None,
+        form: FORM,
+    }),
+    fails_closed: FailsClosed::Never(
+        "Codex runs the tool if the program of a hook is missing, killed or late",
+    ),
+    after: "Codex runs the hooks of a project only if you also trust the project.",
+    approval: Some(&APPROVAL),
+    folders: &[".codex"],
+    also_reads: &[],
+};
+
+fn entry(event: &HostEvent, command: &str) -> Value {
+    let timeout = if event.kind == EventKind::SessionEnd {
+        TIMEOUT_AT_END
+    } else {
+        TIMEOUT
+    };
+    json!({ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] })
+}

@@ -1,0 +1,25 @@
+//! How to run Copilot CLI without a person.
+
+use crate::host::headless::{HeadlessRun, ModelTool};
+
+pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
+    arguments: &["-p", "{prompt}", "--allow-all-tools", "--allow-all-paths"],
+    variables: &[
+        ("COPILOT_PROVIDER_BASE_URL", "{url}/v1"),
+        ("COPILOT_PROVIDER_TYPE", "openai"),
+        ("COPILOT_PROVIDER_API_KEY", "unused"),
+        ("COPILOT_MODEL", "gpt-5"),
+        ("COPILOT_OFFLINE", "true"),
+    ],
+    files: &[],
+    preparations: &[],
+    plugin_package: None,
+    shell: ModelTool {
+        name: "bash",
+        arguments: r#"{"command": "{command}", "description": "Runs a command"}"#,
+    },
+    write: ModelTool {
+        name: "create",
+        arguments: r#"{"path": "{path}", "file_text": "{content}"}"#,
+    },
+};

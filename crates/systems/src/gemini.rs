@@ -1,0 +1,42 @@
+//! Gemini CLI, whose hooks are commands in its settings.
+
+mod capabilities;
+mod dialect;
+mod event;
+mod headless;
+mod host;
+mod installation;
+mod settings;
+mod tools;
+
+use crate::host::HostAgent;
+use crate::system::HookSystem;
+
+/// Gemini CLI as a host.
+pub static HOST: HostAgent = HostAgent {
+    name: "gemini",
+    title: "Gemini CLI",
+    programs: &["gemini"],
+    measured_version: "0.61.0",
+    tools: &tools::TOOLS,
+    events: event::EVENTS,
+    variables: &[],
+    read: host::read,
+    write: host::write,
+    capabilities: capabilities::CAPABILITIES,
+    installation: &installation::INSTALLATION,
+    headless: Some(&headless::HEADLESS),
+};
+
+/// Gemini CLI as a hook system: its own hooks, run here.
+pub static SYSTEM: HookSystem = HookSystem {
+    name: "gemini",
+    tools: &tools::TOOLS,
+    forms: &[],
+    folders: &[],
+    folder_rank: 0,
+    project_marks: &[],
+    source_folders: &[],
+    gateway_settings: None,
+    settings: Some(&settings::SETTINGS),
+};

@@ -1,0 +1,45 @@
+//! How Tenterhook is added to Gemini CLI's settings.
+
+use serde_json::{Value, json};
+
+use crate::host::HostEvent;
+use crate::host::installation::{FailsClosed, HookPlace, Installation, PlaceForm};
+
+/// The time that a hook has, in milliseconds. The program that Gemini CLI starts answers earlier.
+const TIMEOUT: u32 = 60_000;
+
+const FORM: PlaceForm = PlaceForm::Json {
+    keys: &["hooks"],
+    entry,
+};
+
+pub(super) static INSTALLATION: Installation = Installation {
+    user: Some(HookPlace {
+        path: ".gemini/settings.json",
+        variable: Some(("GEMINI_CLI_HOME", ".gemini/settings.json")),
+        form: FORM,
+    }),
+    project: Some(HookPlace {
+        path: ".gemini/settings.json",
+        variable: None,
+        form: FORM,
+    }),
+    fails_closed: FailsClosed::Never(
+        "Gemini CLI denies the call if the shim is missing, but runs the tool if the shim is killed",
+    ),
+    after: "Gemini CLI runs the hooks of a project only if you trust its folder.",
+    approval: None,
+    folders: &[".gemini"],
+    also_reads: &[],
+};
+
+fn entry(_event: &HostEvent, command: &str) -> Value {
+    json!({
+        "hooks": [{
+            "name": "tenterhook",
+            "type": "command",
+            "command": command,
+            "timeout": TIMEOUT,
+        }],
+    })
+}

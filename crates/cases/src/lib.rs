@@ -43,7 +43,7 @@ pub use decision::ExpectedDecision;
 pub use event::CaseEvent;
 pub use expectation::{CaseExpectation, CaseMismatch, ExpectedRewrites};
 pub use find::{CasesFileError, find_cases_files, hooks_of};
-pub use named_call::{NamedCall, NamedCallError, named_call, named_tool};
+pub use named_call::{NamedCall, NamedCallError, listed, named_call, named_tool};
 pub use process::{CaseEnd, CaseReply, CaseRun, CaseRunError, run_all};
 pub use result::{CaseFailure, CaseResult, DecidedBy, LoadedHook};
 pub use selection::{SelectedCases, SelectionError};

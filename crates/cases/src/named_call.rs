@@ -296,7 +296,7 @@ fn described(tool: &str, input: &JsonObject) -> String {
 }
 
 /// Joins words with commas and `and`.
-fn listed(words: &[impl AsRef<str>]) -> String {
+pub fn listed(words: &[impl AsRef<str>]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.split_last() {
         Some((last, [])) => (*last).to_owned(),
@@ -308,7 +308,7 @@ fn listed(words: &[impl AsRef<str>]) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use tenterhook_systems::tools::{self, system_of_form};
+    use tenterhook_systems::tools::system_of_form;
 
     use super::*;
 
@@ -318,8 +318,8 @@ mod tests {
 
     /// A call as a person writes it, the system that the person names, the call that is sent, and a part of the note.
     const WRITTEN: &str = r#"[
-["bash", {"command": "ls"}, null, "shell", {"cmd": "ls"}, "`bash` is the name of `shell` in kodelet and pi; sending `shell` with `cmd`"],
-["bash", {"command": "ls", "description": "list"}, null, "shell", {"cmd": "ls", "description": "list"}, "in kodelet and pi"],
+["bash", {"command": "ls"}, null, "shell", {"cmd": "ls"}, "`bash` is the name of `shell` in kodelet, pi and copilot; sending `shell` with `cmd`"],
+["bash", {"command": "ls", "description": "list"}, null, "shell", {"cmd": "ls", "description": "list"}, "in kodelet, pi and copilot"],
 ["bash", {"command": "ls"}, "pi", "shell", {"cmd": "ls"}, "in pi"],
 ["bash", {}, null, "shell", {}, "sending `shell`"],
 ["terminal", {"cmd": "ls"}, null, "shell", {"cmd": "ls"}, "in operator"],
@@ -386,8 +386,8 @@ mod tests {
             "`read` with these arguments means different things in operator and pi"
         );
         // Each of them is a value of `--from`.
-        for system in tools::systems() {
-            assert_eq!(system_of_form(system), Some(system));
+        for system in systems {
+            assert_eq!(system_of_form(system), Some(*system));
         }
         let error =
             named_call("apply_patch", &object(&json!({ "input": "rm" })), None).unwrap_err();

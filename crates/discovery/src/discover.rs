@@ -63,6 +63,8 @@ pub struct FollowedSources {
     loaded: Loaded,
     folder_files: Vec<FoundFile>,
     lines: Vec<HookSpec>,
+    #[cfg(feature = "workers")]
+    scripts: Vec<FoundScript>,
 }
 
 impl FollowedSources {
@@ -73,7 +75,10 @@ impl FollowedSources {
             behind: self.lines,
             last,
         };
-        Reloader::new(scope, self.sources, &self.loaded, self.folder_files, fixed)
+        let reloader = Reloader::new(scope, self.sources, &self.loaded, self.folder_files, fixed);
+        #[cfg(feature = "workers")]
+        let reloader = reloader.with_scripts(self.scripts);
+        reloader
     }
 }
 
@@ -150,7 +155,7 @@ pub async fn discover(
         hook_files: loaded.files.clone(),
         folder_files: found.files.clone(),
         #[cfg(feature = "workers")]
-        scripts: found.scripts,
+        scripts: found.scripts.clone(),
         #[cfg(feature = "workers")]
         extensions: found.extensions,
         followed: FollowedSources {
@@ -158,6 +163,8 @@ pub async fn discover(
             loaded,
             folder_files: found.files,
             lines: lines.specs,
+            #[cfg(feature = "workers")]
+            scripts: found.scripts,
         },
     })
 }

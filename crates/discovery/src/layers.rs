@@ -25,7 +25,7 @@ use crate::project::project_folders;
 use tenterhook_hookfile::Fault;
 use tenterhook_hookfile::link::dead_link;
 use tenterhook_trust::Trust;
-use tenterhook_trust::{Project, TENTERHOOK};
+use tenterhook_trust::{Project, TENTERHOOK, is_hook_folder};
 
 /// The folder of hook files, and the name, without extension, of the hook file next to it.
 const HOOKS: [&str; 2] = ["hooks.d", "hooks"];
@@ -177,7 +177,13 @@ fn approved_files(project: &Path, trust: &Trust) -> BTreeSet<PathBuf> {
             .parent()
             .and_then(Path::file_name)
             .unwrap_or_default();
-        has_extension(source) && (folder == TENTERHOOK || folder == HOOKS[0])
+        let is_imported = || {
+            let mut parts = source
+                .ancestors()
+                .filter(|part| !part.ends_with(TENTERHOOK));
+            parts.any(is_hook_folder)
+        };
+        has_extension(source) && (folder == TENTERHOOK || folder == HOOKS[0] || is_imported())
     });
     files.map(|source| project.join(source)).collect()
 }

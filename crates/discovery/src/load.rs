@@ -1,15 +1,15 @@
 //! Loads hooks from hook files, from text and from command lines.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Component, Path, PathBuf};
 
 use tenterhook_engine::{EventName, HookSpec, Layer};
 use tenterhook_hookfile::{
-    BrokenSource, Fault, HookDeclaration, HookLine, LoadError, Problem, Report, SourceText,
+    BrokenSource, Fault, HookDeclaration, HookLine, LoadError, Problem, Report, SourceText, Span,
     declare_lines, read, read_text,
 };
-use tenterhook_trust::{Divergence, Project, ProjectHook, denials, hex_digest, judge};
+use tenterhook_trust::{Divergence, Project, ProjectHook, denials, hex_digest, judge, resolved};
 
 use crate::approved_copies::ApprovedCopies;
 use crate::build::{build, check, source_of};
@@ -33,37 +33,94 @@ pub fn load_files<P: AsRef<Path>>(
     files: impl IntoIterator<Item = (P, Layer)>,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
-    let parts = files.into_iter().map(|(path, layer)| {
-        let path = path.as_ref();
-        let is_disabled = options.disabled.contains(path, layer);
-        let misnamed = layers::misnamed(path).filter(|_| layer != Layer::Explicit);
-        let text = match misnamed {
-            Some(fault) => Err(Box::new(fault.into_problem(path))),
-            None => read_text(path),
-        };
-        let (sha256, loaded) = match text {
-            _ if is_disabled => (String::new(), Ok(Loaded::default())),
-            Ok(text) => (
-                hex_digest(text.as_bytes()),
-                load_one(path, &text, layer, options),
-            ),
-            // `add_missing` loads its approved hooks from their copies.
-            Err(_) if is_gone(path, layer, options) => (String::new(), Ok(Loaded::default())),
-            Err(problem) => (
-                String::new(),
-                Err(Box::new(broken(path, layer, "tenterhook", vec![*problem]))),
-            ),
-        };
-        let file = LoadedFile {
-            path: path.to_owned(),
-            layer,
-            sha256,
-            is_broken: loaded.is_err(),
-            is_disabled,
-        };
-        (file, loaded)
-    });
-    join(parts, options)
+    let files = files.into_iter();
+    let files: Vec<(PathBuf, Layer)> = files
+        .map(|(path, layer)| (path.as_ref().to_owned(), layer))
+        .collect();
+    let mut known = BTreeSet::new();
+    let mut parts = Vec::new();
+    let mut importing = Vec::new();
+    for (path, layer) in files {
+        // An approved file may have been loaded already, by the file that imports it.
+        if !known.insert(identity(&path, layer)) && layer == Layer::Project {
+            continue;
+        }
+        let (part, imports) = load_part(&path, layer, options);
+        parts.push(part);
+        if !imports.is_empty() {
+            importing.push(path);
+        }
+        for import in imports {
+            if known.insert(identity(&import, layer)) {
+                let (part, nested) = load_part(&import, layer, options);
+                parts.push(refuse_nested(part, &nested));
+            }
+        }
+    }
+    let mut loaded = join(parts, options)?;
+    loaded.importing = importing;
+    Ok(loaded)
+}
+
+/// Returns what tells whether a file is loaded already. Links of a project are not followed: an approved file that is
+/// replaced by a link to another file stays in force, whatever the link leads to.
+fn identity(path: &Path, layer: Layer) -> (Layer, PathBuf) {
+    let path = if layer == Layer::Project {
+        path.to_owned()
+    } else {
+        resolved(path)
+    };
+    (layer, path)
+}
+
+/// A file, and what was loaded from it.
+type Part = (LoadedFile, Result<Loaded, Box<BrokenSource>>);
+
+/// Loads one file. Also returns the files that it imports.
+fn load_part(path: &Path, layer: Layer, options: &LoadOptions) -> (Part, Vec<PathBuf>) {
+    let is_disabled = options.disabled.contains(path, layer);
+    let misnamed = layers::misnamed(path).filter(|_| layer != Layer::Explicit);
+    let text = match misnamed {
+        Some(fault) => Err(Box::new(fault.into_problem(path))),
+        None => read_text(path),
+    };
+    let mut imports = Vec::new();
+    let (sha256, loaded) = match text {
+        _ if is_disabled => (String::new(), Ok(Loaded::default())),
+        Ok(text) => (
+            hex_digest(text.as_bytes()),
+            load_one(path, &text, layer, options).map(|(loaded, found)| {
+                imports = found;
+                loaded
+            }),
+        ),
+        // `add_missing` loads its approved hooks from their copies.
+        Err(_) if is_gone(path, layer, options) => (String::new(), Ok(Loaded::default())),
+        Err(problem) => (
+            String::new(),
+            Err(Box::new(broken(path, layer, "tenterhook", vec![*problem]))),
+        ),
+    };
+    let file = LoadedFile {
+        path: path.to_owned(),
+        layer,
+        sha256,
+        is_broken: loaded.is_err(),
+        is_disabled,
+    };
+    ((file, loaded), imports)
+}
+
+/// Refuses an imported file that imports others.
+fn refuse_nested((mut file, loaded): Part, nested: &[PathBuf]) -> Part {
+    if nested.is_empty() {
+        return (file, loaded);
+    }
+    let fault = Fault::from("an imported file imports other files".to_owned());
+    let fault = fault.hint("import those files directly");
+    file.is_broken = true;
+    let broken = BrokenSource::of(&file.path, file.layer, "tenterhook", fault);
+    (file, Err(Box::new(broken)))
 }
 
 /// Loads text as if it were the content of a file at `path`. The extension decides the format.
@@ -76,7 +133,7 @@ pub fn load_text(
     layer: Layer,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
-    let loaded = load_one(path, text, layer, options);
+    let loaded = load_one(path, text, layer, options).map(|(loaded, _)| loaded);
     let file = LoadedFile {
         path: path.to_owned(),
         layer,
@@ -203,15 +260,20 @@ fn broken(path: &Path, layer: Layer, system: &'static str, problems: Vec<Problem
     }
 }
 
-/// Loads the text of one hook file. The error contains all of its problems.
+/// Loads the text of one hook file, and returns the files that it imports. The error contains all of its
+/// problems.
 fn load_one(
     path: &Path,
     text: &str,
     layer: Layer,
     options: &LoadOptions,
-) -> Result<Loaded, Box<BrokenSource>> {
+) -> Result<(Loaded, Vec<PathBuf>), Box<BrokenSource>> {
     let mut report = Report::new(SourceText::new(path, text));
     let read = read(&mut report);
+    if layer != Layer::Explicit && options.host == Some(read.system) {
+        return Ok((Loaded::default(), Vec::new()));
+    }
+    let imports = imported(&mut report, &read.imports, layer, options);
     let mut loaded = Loaded::default();
     loaded.agent_files.extend(read.agent_file);
     let mut copies = ApprovedCopies::of(path, layer, options);
@@ -234,7 +296,42 @@ fn load_one(
         return Err(Box::new(broken(path, layer, read.system, problems)));
     }
     loaded.warnings = problems;
-    Ok(loaded)
+    Ok((loaded, imports))
+}
+
+/// Removes `..` from a path, together with the folder before it. A path that is relative to a project's hook file
+/// stays in the project, even if its folder of hooks is a link.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        if part != Component::ParentDir || !found.pop() {
+            found.push(part);
+        }
+    }
+    found
+}
+
+/// Returns the paths of imported files. A missing file is an error, because its guards would be missing.
+fn imported(
+    report: &mut Report,
+    imports: &[(String, Span)],
+    layer: Layer,
+    options: &LoadOptions,
+) -> Vec<PathBuf> {
+    let folder = report.source().path().parent();
+    let folder = folder.unwrap_or(Path::new("")).to_owned();
+    let mut paths = Vec::new();
+    for (text, span) in imports {
+        let path = without_parents(&folder.join(options.environment.expand_path(text)));
+        // The approved hooks of a missing file are loaded from their copies.
+        if !layers::is_there(&path) && !is_gone(&path, layer, options) {
+            let message = format!("cannot import `{text}`: the file does not exist");
+            let problem = report.problem(*span, message);
+            report.add(problem.hint("correct the path, or remove it from `import`"));
+        }
+        paths.push(path);
+    }
+    paths
 }
 
 /// Marks a hook as the program's own, so that it runs after all hooks that people wrote in files.

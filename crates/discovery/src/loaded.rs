@@ -31,15 +31,19 @@ pub struct Loaded {
     pub diverged: Vec<DivergedHook>,
     /// The files, in their order.
     pub files: Vec<LoadedFile>,
+    /// The files that import others.
+    pub importing: Vec<PathBuf>,
 }
 
 impl Loaded {
-    /// Returns the hook files that were loaded and have no hooks, not even unapproved ones.
+    /// Returns the hook files that were loaded and neither have hooks, not even unapproved ones, nor import other
+    /// files.
     pub fn files_without_hooks(&self) -> impl Iterator<Item = &Path> {
         let files = self.files.iter();
         let files = files.filter(|file| !file.is_broken && !file.is_disabled);
         let paths = files.map(|file| file.path.as_path());
-        paths.filter(|path| !self.has_hooks_of(path))
+        let imports = |path: &Path| self.importing.iter().any(|file| file == path);
+        paths.filter(move |path| !self.has_hooks_of(path) && !imports(path))
     }
 
     fn has_hooks_of(&self, path: &Path) -> bool {

@@ -28,6 +28,9 @@ pub struct LoadOptions {
     pub deny_untrusted: bool,
     /// The files that the user has disabled. They are not read.
     pub disabled: DisabledSources,
+    /// The name of the agent that runs the session, if it runs hooks of its own. The files with these hooks are
+    /// not imported, so that no hook runs twice.
+    pub host: Option<&'static str>,
 }
 
 impl LoadOptions {
@@ -41,6 +44,7 @@ impl LoadOptions {
             trust: Trust::default(),
             deny_untrusted: false,
             disabled: DisabledSources::default(),
+            host: None,
         }
     }
 

@@ -23,8 +23,7 @@ mod change;
 mod unit;
 mod watch;
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tenterhook_engine::{HookSpec, Scoped};
@@ -34,9 +33,9 @@ use tenterhook_systems::hook_folder::Selection;
 pub use self::change::{Change, ChangeKind, StayReason};
 use self::unit::{Rules, Unit};
 use self::watch::Watch;
-#[cfg(feature = "workers")]
-use crate::folder::FoundExtension;
 use crate::folder::{FolderHooks, FoundFile};
+#[cfg(feature = "workers")]
+use crate::folder::{FoundExtension, FoundScript};
 use crate::folder_name::FolderName;
 use crate::load::load_files;
 use crate::loaded::Loaded;
@@ -44,7 +43,7 @@ use crate::options::LoadOptions;
 use crate::order::HooksByOrigin;
 use crate::sources::Sources;
 use tenterhook_hookfile::link::dead_link;
-use tenterhook_trust::{Approvals, TENTERHOOK, Trust, displaced_hooks};
+use tenterhook_trust::{Approvals, Trust, displaced_hooks};
 
 /// Hooks that are never reloaded, such as hooks of the command line.
 #[derive(Debug, Clone, Default)]
@@ -94,6 +93,9 @@ pub struct Reloader {
     /// Held so that they keep running, even those without hooks.
     #[cfg(feature = "workers")]
     extensions: Vec<FoundExtension>,
+    /// The scripts whose tools and commands the session has.
+    #[cfg(feature = "workers")]
+    scripts: Vec<FoundScript>,
     watch: Option<Watch>,
     /// The problems that were already reported.
     told: Vec<String>,
@@ -118,9 +120,21 @@ impl Reloader {
             denials,
             #[cfg(feature = "workers")]
             extensions: Vec::new(),
+            #[cfg(feature = "workers")]
+            scripts: Vec::new(),
             watch: None,
             told: Vec::new(),
         }
+    }
+
+    /// Takes over the scripts whose tools and commands the session has. A reload replaces their code.
+    #[cfg(feature = "workers")]
+    #[must_use]
+    pub fn with_scripts(mut self, mut scripts: Vec<FoundScript>) -> Self {
+        // The others are unloaded when their hooks are no longer in force.
+        scripts.retain(|script| !script.additions().is_empty());
+        self.scripts = scripts;
+        self
     }
 
     /// Loads every file again because the user requested it, and replaces the hooks in force. Hooks whose
@@ -162,35 +176,15 @@ impl Reloader {
     /// # Panics
     /// Panics outside a tokio runtime with time enabled.
     pub async fn changed(&mut self) {
-        let (places, watch) = (self.places(), self.watch.take());
+        let (places, watch) = (self.sources.places(), self.watch.take());
         let watched = tokio::task::spawn_blocking(move || watch::over(&places, watch));
         let (watch, is_other) = watched.await.unwrap_or_default();
         self.watch = watch;
-        match &self.watch {
+        match &mut self.watch {
             Some(_) if is_other => {}
             Some(watch) => watch.changed().await,
             None => std::future::pending().await,
         }
-    }
-
-    /// Returns the folders and files from which hooks may come.
-    fn places(&self) -> Vec<PathBuf> {
-        let layers = &self.sources.layers;
-        let mut places: BTreeSet<PathBuf> =
-            self.sources.search.folder_paths().into_iter().collect();
-        let own = [&layers.system, &layers.user]
-            .into_iter()
-            .flatten()
-            .cloned();
-        places.extend(own);
-        let projects = layers
-            .approved_projects(&self.sources.options.trust)
-            .into_iter();
-        places.extend(projects.map(|project| project.dir.join(TENTERHOOK)));
-        places.extend(self.sources.named.iter().cloned());
-        let approvals = self.sources.approvals.iter();
-        places.extend(approvals.map(|dir| dir.join("trust")));
-        places.into_iter().collect()
     }
 
     async fn reload_all(
@@ -206,6 +200,9 @@ impl Reloader {
                 #[cfg(feature = "workers")]
                 {
                     self.extensions = discovered.extensions;
+                    if is_asked {
+                        problems.extend(self.replace_scripts(discovered.scripts));
+                    }
                 }
                 let approvals = trust.shared_approvals().cloned();
                 let rules = Rules {
@@ -219,6 +216,33 @@ impl Reloader {
         let told = std::mem::replace(&mut self.told, problems.clone());
         problems.retain(|problem| !told.contains(problem));
         Reloaded { changes, problems }
+    }
+
+    /// Puts the current versions of scripts in force, so that their tools and commands run the same code as their hooks.
+    /// Returns a problem for each script that now adds other tools, commands, flags or providers, because a session
+    /// keeps those that it began with.
+    #[cfg(feature = "workers")]
+    fn replace_scripts(&mut self, now: Vec<FoundScript>) -> Vec<String> {
+        let mut problems = Vec::new();
+        for script in now {
+            let mut known = self.scripts.iter_mut();
+            let Some(known) = known.find(|known| known.path == script.path) else {
+                continue;
+            };
+            known.in_force.replace_with(&script.in_force);
+            if known.additions() != script.additions() || known.tools != script.tools {
+                problems.push(format!(
+                    "`{}` registers other tools, commands, flags or providers than when the session began; they take \
+                     effect in a new session",
+                    script.name
+                ));
+            }
+            *known = FoundScript {
+                in_force: Arc::clone(&known.in_force),
+                ..script
+            };
+        }
+        problems
     }
 
     /// Replaces the hooks whose files have changed, according to the rules, and reports the changes.

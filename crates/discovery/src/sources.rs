@@ -1,9 +1,11 @@
 //! The sources of the hooks of a session.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use tenterhook_hookfile::EXTENSIONS;
+use tenterhook_trust::TENTERHOOK;
 
 use crate::folder::{FolderSearch, is_script_or_program};
 use crate::layers::Layers;
@@ -26,6 +28,23 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Returns the folders and files from which hooks may come, whether they exist or not.
+    pub fn places(&self) -> Vec<PathBuf> {
+        let layers = &self.layers;
+        let mut places: BTreeSet<PathBuf> = self.search.folder_paths().into_iter().collect();
+        let own = [&layers.system, &layers.user]
+            .into_iter()
+            .flatten()
+            .cloned();
+        places.extend(own);
+        let projects = layers.approved_projects(&self.options.trust).into_iter();
+        places.extend(projects.map(|project| project.dir.join(TENTERHOOK)));
+        places.extend(self.named.iter().cloned());
+        let approvals = self.approvals.iter();
+        places.extend(approvals.map(|dir| dir.join("trust")));
+        places.into_iter().collect()
+    }
+
     /// Adds a file that the user names to the other sources: a script, a program, or else a hook file.
     #[must_use]
     pub fn with_named(mut self, path: &Path) -> Self {

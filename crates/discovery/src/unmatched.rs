@@ -139,7 +139,8 @@ mod tests {
             ("write_.*", None),
             ("bash", None),
             ("bash_manager", None),
-            ("Bash", Some("did you mean `bash`?")),
+            ("Bash", None),
+            ("BASH", Some("did you mean `")),
             ("deploy", None),
             ("mcp__github__.*", None),
             ("shel", Some("matches no known tool; did you mean `shell`?")),
@@ -200,7 +201,8 @@ mod tests {
             ("deploy", None),
             ("file_read", None),
             ("shel", Some("did you mean `shell`?")),
-            ("Bash", Some("did you mean `bash`?")),
+            ("Bash", None),
+            ("BASH", Some("did you mean `bash`?")),
         ] {
             let warning = unknown_tool(tool);
             match expected {

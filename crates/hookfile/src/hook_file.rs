@@ -12,7 +12,8 @@ use crate::link::dead_target;
 use crate::native;
 use crate::problem::{Problem, Severity};
 use crate::report::Report;
-use crate::source::SourceText;
+use crate::settings_file;
+use crate::source::{SourceText, Span};
 use crate::tree::{self, Format, Node};
 
 /// The file name extensions of hook files.
@@ -165,7 +166,9 @@ pub struct HookFile {
     pub wired: Vec<HookDeclaration>,
     /// The agents, if the file is an agent file.
     pub agent_file: Option<AgentFile>,
-    /// The hook system that the file is written for: `tenterhook` or `docker-agent`.
+    /// The other files whose hooks the file imports, as written, with their positions.
+    pub imports: Vec<(String, Span)>,
+    /// The hook system that the file is written for, for example `tenterhook` or `docker-agent`.
     pub system: &'static str,
 }
 
@@ -177,6 +180,7 @@ pub fn read(report: &mut Report) -> HookFile {
         declarations: Vec::new(),
         wired: Vec::new(),
         agent_file: None,
+        imports: Vec::new(),
         system: "tenterhook",
     };
     let Some(root) = tree::read(report, format) else {
@@ -189,14 +193,19 @@ pub fn read(report: &mut Report) -> HookFile {
         report.add(problem.hint(test));
         return all;
     }
-    if let Some(form) = Form::of(&root) {
+    if let Some(system) = settings_file::system_of(path, &root) {
+        all.system = system.name;
+        all.declarations = settings_file::read(report, &root, system);
+    } else if let Some(form) = Form::of(&root) {
         all.system = "docker-agent";
         let read = agent_file::read(report, &root, form);
         all.agent_file = (form == Form::AgentFile).then_some(read.file);
         all.wired = read.wired;
         all.declarations = read.declarations;
     } else if !root.is_null() {
-        all.declarations = native::read(report, &root);
+        let file = native::read(report, &root);
+        all.declarations = file.declarations;
+        all.imports = file.imports;
     }
     all
 }

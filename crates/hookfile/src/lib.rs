@@ -45,6 +45,7 @@ mod python;
 #[cfg(test)]
 mod reference_page;
 mod report;
+mod settings_file;
 mod source;
 mod suggest;
 mod timeout;

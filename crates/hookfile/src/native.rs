@@ -44,29 +44,39 @@ struct Defaults {
     env: Vec<(String, String)>,
 }
 
-/// Reads the hooks of a native file, in the order of the file.
-pub(crate) fn read(report: &mut Report, root: &Node) -> Vec<HookDeclaration> {
+/// The contents of a native file.
+#[derive(Debug, Default)]
+pub(crate) struct NativeFile {
+    /// The hooks, in the order of the file.
+    pub(crate) declarations: Vec<HookDeclaration>,
+    /// The files that `import` names, with their positions.
+    pub(crate) imports: Vec<(String, Span)>,
+}
+
+/// Reads a native file.
+pub(crate) fn read(report: &mut Report, root: &Node) -> NativeFile {
     if root.as_table().is_none() && !root.is_broken() {
         let message = format!("a hook file cannot be {}", root.describe());
         let problem = report.problem(root.span, message);
         report.add(problem.allowed("a mapping with the key `hooks`, in YAML, TOML or JSON"));
-        return Vec::new();
+        return NativeFile::default();
     }
     if let (Some(cases), None) = (root.entry("cases"), root.entry("hooks")) {
         let message = "the file contains test cases, not hooks";
         let problem = report.problem(cases.key_span, message);
         report.add(problem.hint("run the cases with `tenterhook test FILE`"));
-        return Vec::new();
+        return NativeFile::default();
     }
     let Some(file) = Fields::read(report, root, "a hook file", &names(FILE_KEYS), Empty::Wrong)
     else {
-        return Vec::new();
+        return NativeFile::default();
     };
     if let Some(entry) = file.entry("version")
         && entry.value.as_number().and_then(|number| number.integer) != Some(1)
     {
         wrong::<()>(report, "version", &entry.value, "`1`");
     }
+    let imports = read_imports(report, &file);
     let defaults = match file.entry("defaults") {
         Some(entry) if !entry.value.is_null() => read_defaults(report, &entry.value),
         _ => Defaults::default(),
@@ -74,16 +84,40 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> Vec<HookDeclaration> {
     let mut ids = HookNames::default();
     let hooks = file.entry("hooks").map(|entry| &entry.value);
     let Some(node) = hooks.filter(|node| !node.is_null()) else {
-        return Vec::new();
+        return NativeFile {
+            declarations: Vec::new(),
+            imports,
+        };
     };
     let hooks = node
         .as_list()
         .or_else(|| wrong(report, "hooks", node, "a list of hooks"));
-    hooks
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|hook| read_hook(report, hook, &defaults, &mut ids))
-        .collect()
+    let hooks = hooks.unwrap_or_default().iter();
+    let hooks = hooks.filter_map(|hook| read_hook(report, hook, &defaults, &mut ids));
+    NativeFile {
+        declarations: hooks.collect(),
+        imports,
+    }
+}
+
+/// Reads the files whose hooks belong to this file: a path, or a list of paths.
+fn read_imports(report: &mut Report, fields: &Fields<'_>) -> Vec<(String, Span)> {
+    let Some(entry) = fields.entry("import") else {
+        return Vec::new();
+    };
+    let node = &entry.value;
+    let nodes = match node.as_list() {
+        Some(nodes) => nodes,
+        None => std::slice::from_ref(node),
+    };
+    let mut imports = Vec::new();
+    for node in nodes {
+        match node.as_text().filter(|text| !text.trim().is_empty()) {
+            Some(text) => imports.push((text.to_owned(), node.span)),
+            None => wrong(report, "import", node, "a path, or a list of paths").unwrap_or_default(),
+        }
+    }
+    imports
 }
 
 fn read_defaults(report: &mut Report, node: &Node) -> Defaults {

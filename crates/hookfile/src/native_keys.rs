@@ -46,6 +46,12 @@ pub(crate) const FILE_KEYS: &[NativeKey] = &[
         ..EMPTY
     },
     NativeKey {
+        name: "import",
+        value: "a [file of another system](#imported-files), or a list of them",
+        default: "none",
+        ..EMPTY
+    },
+    NativeKey {
         name: "hooks",
         value: "a list of hooks",
         default: "none",

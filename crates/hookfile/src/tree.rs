@@ -4,6 +4,7 @@
 //! the rest of the crate does not depend on the format. The depth of a tree is limited, and so is the
 //! size of the values that YAML aliases repeat.
 
+mod comments;
 mod json;
 mod node;
 mod toml;

@@ -87,7 +87,7 @@ pub use judge::{JudgedHook, judge, restore};
 pub use mentions::mentioned;
 pub use named_files::add;
 pub use private_file::{check_owner, read_whole, write_private};
-pub use project::{Project, TENTERHOOK, repository_root, resolved};
+pub use project::{Project, TENTERHOOK, is_hook_folder, repository_root, resolved};
 pub use project_hook::ProjectHook;
 pub use project_roots::{ProjectRoots, below};
 pub use record::{ApprovalRecord, ApprovedFile};

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tenterhook_systems::SYSTEMS;
+
 /// The name of the folder in which a project keeps its hooks.
 pub const TENTERHOOK: &str = ".tenterhook";
 
@@ -30,12 +32,20 @@ impl Project {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path
             .ancestors()
-            .find(|dir| dir.file_name().is_some_and(|name| name == TENTERHOOK))
+            .find(|dir| is_hook_folder(dir))
             .unwrap_or(&path);
         let dir = folder.parent().unwrap_or(folder);
         let below = path.strip_prefix(dir).unwrap_or(&path).to_owned();
         (Self::of(dir), below)
     }
+}
+
+/// Returns whether a path has the name of a folder in which projects keep hook files.
+pub fn is_hook_folder(dir: &Path) -> bool {
+    let settings = SYSTEMS.iter().filter_map(|system| system.settings);
+    let mut places = settings.flat_map(|settings| settings.places);
+    dir.file_name()
+        .is_some_and(|name| name == TENTERHOOK || places.any(|place| name == *place))
 }
 
 /// Returns the root of the repository that a folder is in.

@@ -4,13 +4,15 @@
 use std::collections::HashMap;
 #[cfg(feature = "workers")]
 use std::path::PathBuf;
+#[cfg(feature = "workers")]
+use std::sync::Arc;
 
 use tenterhook_engine::HookSpec;
 use tenterhook_hookfile::BrokenSource;
 #[cfg(feature = "workers")]
 use tenterhook_runners::worker::{
-    Extension, ExtensionCommand, ExtensionTool, Lease, ScriptCommand, ScriptFlag, ScriptProvider,
-    ScriptTool, Worker,
+    Extension, ExtensionCommand, ExtensionTool, Lease, ScriptCommand, ScriptFlag, ScriptInForce,
+    ScriptProvider, ScriptTool, Worker,
 };
 use tenterhook_trust::{DivergedHook, ProjectHook};
 
@@ -79,6 +81,8 @@ pub struct FoundScript {
     pub worker: Worker,
     /// Keeps the script in the worker.
     pub lease: Lease,
+    /// The version in force, which a reload replaces.
+    pub in_force: Arc<ScriptInForce>,
     /// Its tools. If several have the same name, the first is used.
     pub tools: Vec<ScriptTool>,
     /// Its commands. If several have the same name, the first is used.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tenterhook_engine::{HookSpec, Matcher};
-use tenterhook_runners::worker::{Lease, Registered, ScriptHook, Worker, WorkerHandler};
+use tenterhook_runners::worker::{
+    Lease, Registered, ScriptHook, ScriptInForce, Worker, WorkerHandler,
+};
 use tenterhook_systems::tools;
 
 use super::candidate::Candidate;
@@ -75,6 +77,7 @@ pub(super) async fn add_script(
     discovered.scripts.push(FoundScript {
         name: file.clone(),
         path: candidate.found.path.clone(),
+        in_force: Arc::new(ScriptInForce::new(worker.script(lease.clone()))),
         worker,
         lease,
         tools,

@@ -1,6 +1,7 @@
 //! The workers that serve scripts. Decides which scripts share a worker, and loads them.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tenterhook_process::{Command, Program};
 use tenterhook_runners::worker::{ApprovedCopy, Host, Script, Worker, node, python};
 use tenterhook_systems::hook_folder::{FolderKind, ScriptLanguage};
 use tenterhook_trust::find_program;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use super::candidate::Candidate;
 use super::language::Language;
@@ -23,9 +24,6 @@ use super::probe_output::WORKER;
 /// How long the scripts of one worker may take to load together. After that, each remaining script is
 /// loaded in a worker of its own, in parallel, so that one slow script does not delay the others.
 const SHARED_DEADLINE: Duration = Duration::from_secs(5);
-
-/// How many of the next scripts a worker may read while it loads one.
-const MAX_NEXT: usize = 32;
 
 /// The workers of scripts: one for each language and origin, started when it is needed. Scripts of a
 /// project never share a process with scripts of the user.
@@ -100,8 +98,8 @@ enum LoadFailure {
     Refused(Fault),
     /// The worker ended.
     Crashed(Fault),
-    /// The deadline passed.
-    TimedOut,
+    /// It took longer than this.
+    TimedOut(Duration),
 }
 
 /// A script to load: its index among all candidates, its language and the candidate.
@@ -202,128 +200,160 @@ impl ScriptWorkers {
         group: Vec<ScriptToLoad<'_>>,
         deadline: Duration,
     ) -> Vec<(usize, Result<String, Fault>)> {
-        let is_shared = group.len() > 1;
-        let shared_until = Instant::now() + SHARED_DEADLINE;
+        let shared_until = (group.len() > 1).then(|| Instant::now() + SHARED_DEADLINE);
         let mut answers = Vec::with_capacity(group.len());
-        let mut isolated = Vec::new();
-        let paths: Vec<PathBuf> = group.iter().map(|(_, _, it)| script(it).path).collect();
-        for (place, (index, language, candidate)) in group.into_iter().enumerate() {
-            let next = paths.get(place + 1..).unwrap_or_default();
-            let next = next.get(..MAX_NEXT).unwrap_or(next);
-            // The worker reads each script ahead only once.
-            let next = if place.is_multiple_of(MAX_NEXT) {
-                next
-            } else {
-                &[]
-            };
-            let left = shared_until.saturating_duration_since(Instant::now());
-            let within = if is_shared {
-                left.min(deadline)
-            } else {
-                deadline
-            };
-            if within.is_zero() {
-                self.state().isolated.insert(candidate.run.clone());
-                isolated.push((index, language, candidate));
-                continue;
-            }
-            match self.registered(language, candidate, next, within).await {
-                Ok(registered) => answers.push((index, Ok(registered))),
-                Err(LoadFailure::Refused(fault)) => answers.push((index, Err(fault))),
-                Err(LoadFailure::TimedOut) if within == deadline => {
-                    self.isolate(candidate);
-                    answers.push((index, Err(too_slow(deadline))));
-                }
-                Err(LoadFailure::Crashed(_) | LoadFailure::TimedOut) => {
-                    self.isolate(candidate);
-                    isolated.push((index, language, candidate));
-                }
+        let mut to_load = Vec::with_capacity(group.len());
+        for script in group {
+            match self.answer_without_load(script) {
+                Some(answer) => answers.push((script.0, answer)),
+                None => to_load.push(script),
             }
         }
-        let isolated = isolated
-            .into_iter()
-            .map(|(index, language, candidate)| async move {
-                let loaded = self.registered(language, candidate, &[], deadline).await;
-                let loaded = loaded.map_err(|failure| match failure {
+        let mut isolated = Vec::new();
+        let mut rest = to_load.as_slice();
+        while !rest.is_empty() {
+            if shared_until.is_some_and(|until| until <= Instant::now()) {
+                let runs = rest.iter().map(|(_, _, it)| it.run.clone());
+                self.state().isolated.extend(runs);
+                isolated.extend_from_slice(rest);
+                break;
+            }
+            let loaded = self.load_together(rest, shared_until, deadline).await;
+            let (done, left) = rest.split_at(loaded.len());
+            for (&script, loaded) in done.iter().zip(loaded) {
+                match loaded {
+                    Ok(registered) => answers.push((script.0, Ok(registered))),
+                    Err(LoadFailure::Refused(fault)) => answers.push((script.0, Err(fault))),
+                    Err(LoadFailure::TimedOut(within)) if within == deadline => {
+                        self.isolate(script.2);
+                        answers.push((script.0, Err(too_slow(deadline))));
+                    }
+                    Err(LoadFailure::Crashed(_) | LoadFailure::TimedOut(_)) => {
+                        self.isolate(script.2);
+                        isolated.push(script);
+                    }
+                }
+            }
+            rest = left;
+        }
+        let isolated = isolated.into_iter().map(|script| async move {
+            let loaded = self.load_together(&[script], None, deadline).await;
+            let answer = loaded.into_iter().map(|loaded| {
+                loaded.map_err(|failure| match failure {
                     LoadFailure::Refused(fault) => fault,
                     LoadFailure::Crashed(fault) => {
-                        self.isolate(candidate);
+                        self.isolate(script.2);
                         fault
                     }
-                    LoadFailure::TimedOut => {
-                        self.isolate(candidate);
+                    LoadFailure::TimedOut(_) => {
+                        self.isolate(script.2);
                         too_slow(deadline)
                     }
-                });
-                (index, loaded)
+                })
             });
-        answers.extend(join_all(isolated).await);
+            answer.map(|answer| (script.0, answer)).collect::<Vec<_>>()
+        });
+        answers.extend(join_all(isolated).await.into_iter().flatten());
         answers
     }
 
-    /// Loads a script and returns its registration as text. An unchanged script is loaded only once.
-    async fn registered(
+    /// Returns the answer for a script that was loaded before and has not changed, or that has no interpreter.
+    fn answer_without_load(
         &self,
-        language: Language,
-        candidate: &Candidate,
-        next: &[PathBuf],
-        within: Duration,
-    ) -> Result<String, LoadFailure> {
+        (_, language, candidate): ScriptToLoad<'_>,
+    ) -> Option<Result<String, Fault>> {
         let key = (candidate.found.layer, candidate.run.clone());
         let version = candidate.version();
         if let Some((before, registered)) = self.state().registered.get(&key)
             && *before == version
         {
-            return Ok(registered.clone());
+            return Some(Ok(registered.clone()));
         }
-        let registered = self.load(language, candidate, next, within).await?;
-        self.state()
-            .registered
-            .insert(key, (version, registered.clone()));
-        Ok(registered)
+        let name = language.interpreter()?;
+        if find_program(name, &self.directory, candidate.search_path.as_deref()).is_some() {
+            return None;
+        }
+        let place = match &candidate.search_path {
+            Some(_) => " outside of the project",
+            None => "",
+        };
+        let fault = Fault::from(format!(
+            "the interpreter `{name}` was not found in `PATH`{place}"
+        ));
+        Some(Err(fault.hint(format!("install `{name}`"))))
+    }
+
+    /// Loads scripts in their worker, one after another. Returns the registration of each as text. A script with which
+    /// the worker ends or for which the time is up is the last one in the result, which has at least one.
+    async fn load_together(
+        &self,
+        scripts: &[ScriptToLoad<'_>],
+        shared_until: Option<Instant>,
+        deadline: Duration,
+    ) -> Vec<Result<String, LoadFailure>> {
+        let within = || match shared_until {
+            Some(until) => deadline.min(until.saturating_duration_since(Instant::now())),
+            None => deadline,
+        };
+        let fault = |candidate: &Candidate, error: &dyn Display| {
+            Fault::of_script(&candidate.found.path, &error.to_string())
+        };
+        let mut limit = within();
+        let mut until = Instant::now() + limit;
+        let seats = scripts
+            .iter()
+            .map(|&(_, language, it)| self.seat(language, it));
+        let seats: Vec<(Worker, bool)> = seats.collect();
+        let files: Vec<Script> = scripts.iter().map(|(_, _, it)| script(it)).collect();
+        let (Some((worker, _)), Some((_, _, first))) = (seats.first(), scripts.first()) else {
+            return Vec::new();
+        };
+        let loads = async {
+            for ((_, is_changed), file) in seats.iter().zip(&files) {
+                if *is_changed {
+                    worker.renew(file).await;
+                }
+            }
+            worker.load_all(&files).await
+        };
+        let mut loads = match timeout_at(until, loads).await {
+            Ok(Ok(loads)) => loads,
+            Ok(Err(error)) => return vec![Err(LoadFailure::Crashed(fault(first, &error)))],
+            Err(_) => return vec![Err(LoadFailure::TimedOut(limit))],
+        };
+        let mut results = Vec::with_capacity(scripts.len());
+        for (_, _, candidate) in scripts {
+            let Ok(Some(loaded)) = timeout_at(until, loads.next()).await else {
+                results.push(Err(LoadFailure::TimedOut(limit)));
+                break;
+            };
+            let loaded = loaded.map_err(|error| error.to_string());
+            let loaded = loaded.and_then(|(_, registered)| {
+                serde_json::to_string(&registered).map_err(|error| error.to_string())
+            });
+            match loaded {
+                Ok(registered) => {
+                    let key = (candidate.found.layer, candidate.run.clone());
+                    let known = (candidate.version(), registered.clone());
+                    self.state().registered.insert(key, known);
+                    results.push(Ok(registered));
+                }
+                Err(error) if loads.is_running() => {
+                    results.push(Err(LoadFailure::Refused(fault(candidate, &error))));
+                }
+                Err(error) => {
+                    results.push(Err(LoadFailure::Crashed(fault(candidate, &error))));
+                    break;
+                }
+            }
+            limit = within();
+            until = Instant::now() + limit;
+        }
+        results
     }
 
     fn state(&self) -> MutexGuard<'_, WorkerState> {
         self.state.lock()
-    }
-
-    async fn load(
-        &self,
-        language: Language,
-        candidate: &Candidate,
-        next: &[PathBuf],
-        within: Duration,
-    ) -> Result<String, LoadFailure> {
-        if let Some(name) = language.interpreter()
-            && find_program(name, &self.directory, candidate.search_path.as_deref()).is_none()
-        {
-            let fault = Fault::from(match &candidate.search_path {
-                Some(_) => format!(
-                    "the interpreter `{name}` was not found in `PATH` outside of the project"
-                ),
-                None => format!("the interpreter `{name}` was not found in `PATH`"),
-            });
-            return Err(LoadFailure::Refused(
-                fault.hint(format!("install `{name}`")),
-            ));
-        }
-        let script = script(candidate);
-        let loaded = async {
-            let worker = self.of(language, candidate).await;
-            let loaded = worker.load_before(&script, next).await;
-            let is_running = worker.pid().await.is_some();
-            (loaded, is_running)
-        };
-        let Ok((loaded, is_running)) = timeout(within, loaded).await else {
-            return Err(LoadFailure::TimedOut);
-        };
-        let fault = |message: String| Fault::of_script(&candidate.found.path, &message);
-        match loaded {
-            Ok((_, registered)) => serde_json::to_string(&registered)
-                .map_err(|error| LoadFailure::Refused(fault(error.to_string()))),
-            Err(error) if is_running => Err(LoadFailure::Refused(fault(error.to_string()))),
-            Err(error) => Err(LoadFailure::Crashed(fault(error.to_string()))),
-        }
     }
 
     /// Gives a script a worker of its own from now on, and drops the worker in which it failed. Scripts

@@ -43,6 +43,7 @@ pub struct FolderSearch {
     deadline: Duration,
     data_dir: Option<PathBuf>,
     directory: PathBuf,
+    without: Option<&'static str>,
     processes: Arc<OnceLock<FolderProcesses>>,
     #[cfg(feature = "workers")]
     host: Arc<dyn Host>,
@@ -72,6 +73,7 @@ impl FolderSearch {
             deadline: LOAD_DEADLINE,
             data_dir: None,
             directory: PathBuf::new(),
+            without: None,
             processes: Arc::default(),
             #[cfg(feature = "workers")]
             host: Arc::new(NoHost),
@@ -201,11 +203,18 @@ impl FolderSearch {
         self
     }
 
+    /// Leaves out the folders of the hook system with this name, because an agent of this system runs their hooks
+    /// itself. Folders that the command line names are searched nevertheless.
+    #[must_use]
+    pub fn without_system(mut self, system: Option<&'static str>) -> Self {
+        self.without = system;
+        self
+    }
+
     /// Returns the folders that are searched. They need not exist.
     pub(crate) fn folder_paths(&self) -> Vec<PathBuf> {
-        let found = locate_folders(&self.layers, &self.selections, &self.trust).folders;
-        let folders = found.iter().chain(&self.folders);
-        folders.map(|folder| folder.dir.clone()).collect()
+        let folders = self.located_folders().folders.into_iter();
+        folders.map(|folder| folder.dir).collect()
     }
 
     /// Returns whether hooks in this file can be in force. They cannot in an unselected member of a
@@ -254,6 +263,9 @@ impl FolderSearch {
 
     fn located_folders(&self) -> LocatedFolders {
         let mut places = locate_folders(&self.layers, &self.selections, &self.trust);
+        places
+            .folders
+            .retain(|folder| self.without != Some(folder.kind.system));
         places.folders.extend(self.folders.iter().cloned());
         places
     }

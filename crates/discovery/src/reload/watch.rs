@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use notify_debouncer_mini::notify::{RecommendedWatcher, RecursiveMode};
-use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
-use tokio::sync::Notify;
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _, recommended_watcher};
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 /// How long to collect changes before reporting them.
 const SILENCE: Duration = Duration::from_millis(100);
@@ -18,8 +17,8 @@ const MAX: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct Watch {
     dirs: BTreeMap<PathBuf, RecursiveMode>,
-    happened: Arc<Notify>,
-    _debouncer: Debouncer<RecommendedWatcher>,
+    happened: watch::Receiver<()>,
+    _watcher: RecommendedWatcher,
 }
 
 /// Returns a watch over these paths, and whether it is a new one. Returns no watch if this system cannot
@@ -49,22 +48,38 @@ fn dirs(places: &[PathBuf]) -> BTreeMap<PathBuf, RecursiveMode> {
 
 impl Watch {
     fn start(dirs: BTreeMap<PathBuf, RecursiveMode>) -> Option<Self> {
-        let happened = Arc::new(Notify::new());
-        let told = Arc::clone(&happened);
-        let tell = move |_events: DebounceEventResult| told.notify_one();
-        let mut debouncer = new_debouncer(SILENCE, tell).ok()?;
+        let (sender, happened) = watch::channel(());
+        let report = move |event: notify::Result<Event>| {
+            if is_change(&event) {
+                sender.send_replace(());
+            }
+        };
+        let mut watcher = recommended_watcher(report).ok()?;
         for (dir, mode) in &dirs {
             // A folder that cannot be watched is still examined on the next reload.
-            let _watched = debouncer.watcher().watch(dir, *mode);
+            let _watched = watcher.watch(dir, *mode);
         }
         Some(Self {
             dirs,
             happened,
-            _debouncer: debouncer,
+            _watcher: watcher,
         })
     }
 
-    pub(super) async fn changed(&self) {
-        self.happened.notified().await;
+    /// Waits until something changes. Changes in quick succession count as one.
+    pub(super) async fn changed(&mut self) {
+        if self.happened.changed().await.is_err() {
+            // The system no longer reports changes.
+            return std::future::pending().await;
+        }
+        sleep(SILENCE).await;
+        self.happened.mark_unchanged();
     }
+}
+
+/// Returns whether an event may mean that a file has changed. Reading a file is an event too, and loading hooks
+/// reads all of them. If reading counted, every reload would cause the next one. After an error, changes may
+/// have been missed.
+fn is_change(event: &notify::Result<Event>) -> bool {
+    !matches!(event, Ok(event) if event.kind.is_access())
 }

@@ -17,6 +17,9 @@ mod corpus;
 mod extension;
 mod folder;
 mod http;
+mod imported;
+#[cfg(unix)]
+mod imported_gemini;
 mod mistakes;
 mod model;
 mod native;
@@ -45,6 +48,7 @@ fn options() -> LoadOptions {
         trust: Trust::Caller,
         deny_untrusted: false,
         disabled: DisabledSources::default(),
+        host: None,
     }
 }
 

@@ -3,16 +3,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tenterhook_discovery::{
-    ChangeKind, DisabledSources, FixedHooks, FolderName, FolderSearch, LoadOptions, Reloaded,
-    Reloader, Sources, load_files,
+    ChangeKind, DisabledSources, FixedHooks, FolderName, FolderSearch, FoundScript, LoadOptions,
+    Reloaded, Reloader, Sources, load_files,
 };
 use tenterhook_engine::event::PreToolUse;
 use tenterhook_engine::{Engine, Layer, Origin, Outcome, Scope};
+use tenterhook_process::CancellationToken;
+use tenterhook_runners::worker::ScriptServer;
 use tenterhook_systems::morphix::WORKSPACE;
 use tenterhook_trust::{Approvals, Trust};
+use tokio::time::timeout;
 
 use crate::folder::{Place, executable};
 
@@ -39,6 +43,7 @@ struct Session {
     place: Place,
     engine: Engine,
     reloader: Option<Reloader>,
+    scripts: Vec<FoundScript>,
     is_strict: bool,
     denies: bool,
     trusts_all: bool,
@@ -50,6 +55,7 @@ impl Session {
             place: Place::new(),
             engine: Engine::new(),
             reloader: None,
+            scripts: Vec::new(),
             is_strict: false,
             denies: false,
             trusts_all: false,
@@ -104,13 +110,12 @@ impl Session {
             approvals: (!self.trusts_all).then(|| self.place.data()),
         };
         let fixed = FixedHooks::default();
-        self.reloader = Some(Reloader::new(
-            scope,
-            sources,
-            &loaded,
-            discovered.files,
-            fixed,
-        ));
+        // Like tools and commands, these keep their scripts loaded.
+        let has_commands = |script: &&FoundScript| !script.commands.is_empty();
+        let scripts = discovered.scripts.iter().filter(has_commands);
+        self.scripts = scripts.cloned().collect();
+        let reloader = Reloader::new(scope, sources, &loaded, discovered.files, fixed);
+        self.reloader = Some(reloader.with_scripts(discovered.scripts));
         self
     }
 
@@ -587,6 +592,37 @@ async fn a_change_is_noticed_also_in_folders_that_come_later() {
 }
 
 #[tokio::test]
+async fn reading_the_files_is_not_a_change() {
+    let mut session = Session::new();
+    let path = session.user("a.py");
+    write(&path, &counter("a"));
+    session = session.begin().await;
+    // The first wait starts watching.
+    session.reloader.as_mut().unwrap().changed().await;
+    assert_eq!(session.lines().await, NOTHING);
+    write(&path, &counter("b"));
+    let mut lines = Vec::new();
+    let mut wakes = 0;
+    while lines.is_empty() {
+        session.reloader.as_mut().unwrap().changed().await;
+        wakes += 1;
+        lines = session.lines().await;
+    }
+    assert!(wakes <= 2, "{wakes}");
+    // What happens within a second after the last reload is its own doing.
+    while let Ok(()) = timeout(
+        Duration::from_secs(1),
+        session.reloader.as_mut().unwrap().changed(),
+    )
+    .await
+    {
+        wakes += 1;
+        assert!(wakes <= 3, "each reload causes the next one");
+        assert_eq!(session.lines().await, NOTHING);
+    }
+}
+
+#[tokio::test]
 async fn a_folder_that_cannot_be_looked_at_changes_nothing() {
     let mut session = Session::new();
     write(&session.user("guard.py"), GUARD);
@@ -603,4 +639,69 @@ async fn a_folder_that_cannot_be_looked_at_changes_nothing() {
         "it is reported once"
     );
     assert_eq!(session.engine.hooks()[0].source.layer, Layer::User);
+}
+
+/// An extension of pi with a gate and a command, which share a variable, and more registrations.
+fn extension(log: &Path, version: &str, more: &str) -> String {
+    format!(
+        "import fs from 'node:fs';\nlet calls = 0;\nexport default function (pi: any) {{\n  \
+         pi.on('tool_call', () => {{ calls += 1; }});\n  pi.registerCommand('count', {{ handler: async () => \
+         fs.appendFileSync({:?}, `{version} ${{calls}}\\n`) }});\n  {more}\n}}\n",
+        log.display().to_string()
+    )
+}
+
+#[tokio::test]
+async fn a_command_runs_the_code_of_the_version_in_force() {
+    let session = Session::new();
+    let log = session.place.project.join("log");
+    let file = session.place.home.join(".pi/agent/extensions/counter.ts");
+    write(&file, &extension(&log, "first", ""));
+    let mut session = session.begin().await;
+    let command = Arc::clone(&session.scripts[0].in_force);
+    let run = async || {
+        let never = CancellationToken::new();
+        let ran = command.run_command("count", "", Duration::from_secs(20), &never);
+        ran.await.unwrap();
+        fs::read_to_string(&log).unwrap()
+    };
+    session.counts().await;
+    assert_eq!(run().await, "first 1\n");
+    write(&file, &extension(&log, "second", ""));
+    let stays = session.look(false).await;
+    assert!(
+        stays[0].contains("stays in force until you reload"),
+        "{stays:?}"
+    );
+    session.counts().await;
+    assert_eq!(run().await, "first 1\nfirst 2\n");
+    assert_eq!(session.lines().await, ["reloaded counter.ts: 1 hook"]);
+    session.counts().await;
+    assert_eq!(run().await, "first 1\nfirst 2\nsecond 1\n");
+    // An unchanged extension keeps its state.
+    assert_eq!(session.lines().await, [""; 0]);
+    session.counts().await;
+    assert!(run().await.ends_with("second 1\nsecond 2\n"));
+    // A broken version does not replace it.
+    write(&file, "export default function (\n");
+    session.look(true).await;
+    assert!(run().await.ends_with("second 2\nsecond 2\n"));
+    write(
+        &file,
+        &extension(
+            &log,
+            "third",
+            "pi.registerCommand('other', { handler() {} });",
+        ),
+    );
+    let notices = session.look(true).await;
+    assert_eq!(
+        notices,
+        [
+            "reloaded counter.ts: 1 hook",
+            "`counter.ts` registers other tools, commands, flags or providers than when the session began; they take effect \
+             in a new session"
+        ]
+    );
+    assert!(run().await.ends_with("third 0\n"));
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tenterhook_discovery::{FileState, FolderHooks, FolderSearch, LoadOptions, Loaded, load_file};
+use tenterhook_discovery::{
+    FileState, FolderHooks, FolderSearch, Layers, LoadOptions, Loaded, load_file, load_files,
+};
 use tenterhook_engine::{Engine, Layer, Origin, Scope, events};
 use tenterhook_protocol::event::PreToolUse;
 use tenterhook_trust::{Approvals, Divergence, Trust, TrustError, TrustState};
@@ -743,4 +745,40 @@ async fn scripts_of_a_project_do_not_share_a_process_with_those_of_the_user() {
         .await;
     let is_shadowed = engine.hooks().is_empty();
     assert!(is_shadowed || outcome.decision().reason() == Some("no"));
+}
+
+/// Settings of a coding agent with a guard that denies.
+const SETTINGS: &str =
+    r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}"#;
+
+#[tokio::test]
+async fn an_imported_hook_of_a_project_runs_once_it_is_approved_and_stays_in_force() {
+    let guarded = Guarded::new();
+    let import = "import: ../.claude/settings.json\n";
+    guarded.write(".tenterhook/hooks.yaml", import);
+    guarded.write(".claude/settings.json", SETTINGS);
+    let before = guarded.load();
+    assert!(before.specs.is_empty());
+    let item = &before.project_hooks[0].item;
+    assert_eq!(item.project, guarded.place.project);
+    assert_eq!(item.source, Path::new(".claude/settings.json"));
+    guarded.approve();
+    assert!(!guarded.runs(&guarded.load()).await);
+    // A change needs a new approval, and the approved guard stays.
+    guarded.write(
+        ".claude/settings.json",
+        &SETTINGS.replace("exit 2", "exit 0"),
+    );
+    assert!(!guarded.runs(&guarded.load()).await);
+    fs::remove_dir_all(guarded.place.project.join(".claude")).unwrap();
+    assert!(!guarded.runs(&guarded.load()).await);
+    // Even if nothing imports the file any more, its approved guard is found.
+    guarded.write(".tenterhook/hooks.yaml", "hooks: []\n");
+    let layers = Layers {
+        start: Some(guarded.place.project.clone()),
+        ..Layers::default()
+    };
+    let files = layers.hook_files(&guarded.options().trust);
+    let loaded = load_files(files, &guarded.options()).unwrap();
+    assert!(!guarded.runs(&loaded).await);
 }

@@ -1,13 +1,18 @@
-//! Reads JSON. `serde_json` checks the syntax, and then a scan of the valid text finds the positions.
+//! Reads JSON, which may have comments. `serde_json` checks the syntax, and then a scan of the valid text
+//! finds the positions.
 
 use serde::de::IgnoredAny;
 
+use super::comments::without_comments;
 use super::node::{DEPTH_LIMIT, Entries, Entry, Node, Number, Value, too_deep};
 use crate::report::Report;
 use crate::source::SourceText;
 
 pub(super) fn read(report: &mut Report) -> Option<Node> {
-    let source = report.source().clone();
+    let mut source = report.source().clone();
+    if serde_json::from_str::<IgnoredAny>(source.text()).is_err() {
+        source = SourceText::new(source.path(), &without_comments(source.text()));
+    }
     if let Err(error) = serde_json::from_str::<IgnoredAny>(source.text()) {
         let span = source.span_of_byte(error.line(), error.column());
         let message = error.to_string();

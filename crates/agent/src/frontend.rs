@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 pub use tenterhook_engine::tool_call::AskedBy;
 use tenterhook_protocol::event::NotificationLevel;
-use tenterhook_protocol::{EventKind, JsonObject, Message, ToolCall, ToolResult};
+use tenterhook_protocol::{EventKind, JsonObject, Message, ToolCall, ToolResult, ToolUseId};
 
 pub use crate::drawing::{DrawingFrame, ScreenSize, ScriptDrawing};
 
@@ -180,6 +180,8 @@ pub struct HookFailure<'a> {
 pub struct ApprovalRequest<'a> {
     /// The agent that requests the call.
     pub agent: &'a str,
+    /// The call.
+    pub call: &'a ToolUseId,
     /// The tool.
     pub tool: &'a str,
     /// The arguments with which it would run, after all changes by hooks.

@@ -117,11 +117,10 @@ pub fn control_role(
     paired: Option<SenderRole>,
     authenticated: Option<SenderRole>,
 ) -> Option<SenderRole> {
-    let groups = channel.access.groups.as_ref();
     let facts = AdmissionFacts {
         chat,
         sender,
-        is_direct: !groups.is_some_and(|groups| lists(&groups.allow, chat)),
+        is_direct: !channel.access.lists_group(chat),
         is_addressed: true,
         paired,
         authenticated,

@@ -219,9 +219,15 @@ pub trait Intake: Send + Sync {
     /// Notes that the channel is connected: a poll completed, or a connection lives.
     fn is_alive(&self, channel: &ChannelId);
 
-    /// Returns a number that the channel stored, such as an offset, for an account of its service.
-    fn offset<'a>(&'a self, channel: &'a ChannelId, account: &'a str)
-    -> BoxFuture<'a, Option<i64>>;
+    /// Returns a number that the channel stored, such as an offset, for an account of its service. `None` if it has stored
+    /// none.
+    ///
+    /// The error says why it cannot be read. The channel must not continue as if there were none.
+    fn offset<'a>(
+        &'a self,
+        channel: &'a ChannelId,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Option<i64>, String>>;
 
     /// Stores a number for an account of the channel's service. Returns whether it is durable.
     fn set_offset<'a>(
@@ -309,9 +315,14 @@ impl Inlet {
         }
     }
 
-    /// Returns the number that was stored for an account.
-    pub async fn offset(&self, account: &str) -> Option<i64> {
-        self.intake.offset(&self.channel, account).await
+    /// Returns the number that was stored for an account. `None` if none was stored.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read. The channel is tried again later.
+    pub async fn offset(&self, account: &str) -> Result<Option<i64>, ChannelError> {
+        let offset = self.intake.offset(&self.channel, account).await;
+        offset.map_err(|cause| ChannelError::transient("offset", cause))
     }
 
     /// Stores a number for an account. Returns whether it is durable.

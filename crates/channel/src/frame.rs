@@ -1,7 +1,7 @@
 //! What goes out: frames, the units of output that every channel gets.
 //!
 //! A turn is `start`, then any number of `chunk`, `error` with `retry`, `end` and `message`, then `done`. The frames
-//! `end`, `message`, `error` (unless it announces a retry) and `done` are *durable*: they are stored before they are
+//! `call`, `end`, `message`, `error` (unless it announces a retry) and `done` are *durable*: they are stored before they are
 //! sent, and have a number `seq` that counts the durable frames of their chat from 1, without gaps. All other frames
 //! are lost if no one listens; `end` repeats the text of its chunks.
 
@@ -55,6 +55,25 @@ pub enum Frame {
         /// Whether the piece replaces all earlier text of the current message.
         #[serde(default, skip_serializing_if = "is_false")]
         replace: bool,
+    },
+    /// A tool call that has ended. It repeats the chunks of the call for clients that read the conversation later, and
+    /// comes with the next durable frame.
+    Call {
+        /// The turn.
+        turn: String,
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The arguments, with long texts shortened.
+        args: Box<JsonObject>,
+        /// Whether it failed.
+        is_error: bool,
+        /// The result, at most 300 characters.
+        result: String,
+        /// What stopped it: the event whose hook denied the call, or `permission`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        denied_by: Option<String>,
     },
     /// A message of the agent is complete.
     End {
@@ -112,10 +131,12 @@ pub enum Frame {
     Approve {
         /// Identifies the question.
         nonce: String,
+        /// The call, as in the chunks of its turn.
+        call_id: String,
         /// The tool.
         tool: String,
         /// Its arguments, after all changes by hooks.
-        args: JsonObject,
+        args: Box<JsonObject>,
         /// Why the question is asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
@@ -162,7 +183,11 @@ impl Frame {
     /// Returns whether the frame is stored before it is sent.
     pub fn is_durable(&self) -> bool {
         match self {
-            Self::Said { .. } | Self::End { .. } | Self::Message { .. } | Self::Done { .. } => true,
+            Self::Said { .. }
+            | Self::Call { .. }
+            | Self::End { .. }
+            | Self::Message { .. }
+            | Self::Done { .. } => true,
             Self::Error { retry, .. } => retry.is_none(),
             Self::Queued { .. }
             | Self::Start { .. }
@@ -188,6 +213,7 @@ impl Frame {
         match self {
             Self::Start { turn, .. }
             | Self::Chunk { turn, .. }
+            | Self::Call { turn, .. }
             | Self::End { turn, .. }
             | Self::Done { turn, .. } => Some(turn),
             Self::Message { turn, .. } | Self::Error { turn, .. } => turn.as_ref(),

@@ -157,8 +157,9 @@ impl MediaFolder {
             .ok();
     }
 
-    /// Keeps a copy of a part that a hook or a tool added. Its `data` is base64, or the absolute path of a regular file
-    /// that is in one of the `allowed` folders after all links are followed. It can also be a copy of the same chat.
+    /// Keeps a copy of a part that a hook or a tool added. Its `data` is base64, or the path of a regular file that is in
+    /// one of the `allowed` folders after all links are followed. A relative path begins in one of these folders. It can
+    /// also be a copy of the same chat.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl MediaFolder {
         };
         let Some(data) = part.data.clone() else {
             return Err(format!(
-                "{described} has no data; expected base64 or the absolute path of a file"
+                "{described} has no data; expected base64 or the path of a file"
             ));
         };
         let (allowed, owner) = (allowed.to_vec(), owner.clone());

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::{ChatRef, Sender};
 
+/// The maximum length of a message's text in bytes, over all its parts.
+pub const MAX_TEXT: usize = 256 << 10;
+
 /// A message that a channel received, before anything has judged it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IncomingMessage {
@@ -35,13 +38,18 @@ pub struct IncomingMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum IncomingPart {
-    /// Text, at most 256 KiB in all.
+    /// Text, at most [`MAX_TEXT`] bytes in all.
     Text {
         /// The text.
         text: String,
     },
     /// A file that the channel can fetch. Nothing is fetched before the sender is admitted.
     Media(MediaRef),
+    /// Something that the channel cannot fetch. The sender gets a message that says so.
+    Unreadable {
+        /// What it is, in the plural: `stickers`.
+        what: String,
+    },
 }
 
 /// A file in a channel.

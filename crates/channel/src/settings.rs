@@ -363,6 +363,19 @@ pub struct AccessRules {
     pub bots: Vec<String>,
 }
 
+impl AccessRules {
+    /// Returns whether a chat is one of the groups that are admitted.
+    pub(crate) fn lists_group(&self, chat: &str) -> bool {
+        let groups = self.groups.iter().flat_map(|groups| &groups.allow);
+        groups.into_iter().any(|group| group == chat)
+    }
+
+    /// Returns whether someone can be an owner: one is listed, or can become one with a code.
+    pub(crate) fn can_have_owners(&self) -> bool {
+        !self.owners.is_empty() || self.direct == DirectPolicy::Pairing
+    }
+}
+
 /// How direct chats are admitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DirectPolicy {

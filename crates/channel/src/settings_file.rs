@@ -254,23 +254,58 @@ fn read_approvals(
     let Text { text, span } = fields.full_text(report, "approvals_to")?;
     let (channel, chat) = read_reference(report, names, text, span)?;
     let settings = channels.iter().find(|known| known.id == channel);
-    // In Telegram, a direct chat has the id of its person.
-    if let Some(ChannelSettings {
-        kind: ChannelKind::Telegram(_),
-        access,
-        ..
-    }) = settings
-        && !access.owners.contains(&chat)
-    {
-        let message = format!("`approvals_to` is not a direct chat with an owner of `{channel}`");
-        let problem = report.problem(span, message);
-        report.add(problem.hint(format!("add \"{chat}\" to `owners` of `{channel}`")));
+    if let Some((message, hint)) = settings.and_then(|settings| approver_problem(settings, &chat)) {
+        report.add(report.problem(span, message).hint(hint));
     }
     Some(ChatRef {
         channel,
         chat,
         thread: None,
     })
+}
+
+/// Returns why no owner could answer questions in a chat, and what to do about it.
+fn approver_problem(channel: &ChannelSettings, chat: &str) -> Option<(String, String)> {
+    let (id, access) = (&channel.id, &channel.access);
+    if !channel.is_enabled {
+        let message = format!("`approvals_to` needs the channel `{id}`, which is not enabled");
+        let hint = format!("remove `enabled: false` from `{id}`, or name another channel");
+        return Some((message, hint));
+    }
+    match &channel.kind {
+        // In Telegram, a direct chat has the id of its person.
+        ChannelKind::Telegram(_) if !access.owners.iter().any(|owner| owner == chat) => Some((
+            format!("`approvals_to` is not a direct chat with an owner of `{id}`"),
+            format!("add \"{chat}\" to `owners` of `{id}`"),
+        )),
+        ChannelKind::Command(_) if access.lists_group(chat) => Some((
+            format!("`approvals_to` is a group of `{id}`, where others read the questions"),
+            "name a direct chat with an owner".to_owned(),
+        )),
+        ChannelKind::Command(_) if !access.can_have_owners() => Some((
+            format!("`approvals_to` needs an owner of `{id}`, and the channel has none"),
+            format!("add `owners` to `{id}`"),
+        )),
+        ChannelKind::Webhook(_) => Some((
+            format!("`approvals_to` cannot be in `{id}`, because no one reads a webhook"),
+            "name a chat of a channel where an owner writes".to_owned(),
+        )),
+        ChannelKind::Web | ChannelKind::Http | ChannelKind::Stdio if !is_user_chat(chat) => Some((
+            format!("`{}` is not a chat of the channel `{id}`", shorten(chat)),
+            format!("write `{id}:USER/CHAT`, as `tenterhook gateway chats` shows it"),
+        )),
+        ChannelKind::Telegram(_)
+        | ChannelKind::Command(_)
+        | ChannelKind::Web
+        | ChannelKind::Http
+        | ChannelKind::Stdio => None,
+    }
+}
+
+/// Returns whether an id has the form of chats whose clients speak frames: `USER/CHAT`.
+fn is_user_chat(chat: &str) -> bool {
+    let parts = chat.split_once('/');
+    parts.is_some_and(|(user, id)| !user.is_empty() && !id.is_empty() && !id.contains('/'))
 }
 
 fn read_links(report: &mut Report, fields: &Fields<'_>, names: &[&str]) -> Vec<Link> {

@@ -34,6 +34,9 @@ const MAX_NAME: usize = 64;
 /// How often the last use of a token is stored at most.
 const USE_INTERVAL: Duration = Duration::from_mins(1);
 
+/// The length of the part of a secret that is in a cookie. Both parts have more than 120 random bits.
+const COOKIE_PART: usize = TOKEN_PREFIX.len() + 21;
+
 /// How many revoked tokens are remembered until the program ends.
 const MAX_REVOKED: usize = 256;
 
@@ -92,6 +95,10 @@ pub struct Token {
     pub expires: Option<Timestamp>,
     /// When it was last used, to the minute.
     pub last_used: Option<Timestamp>,
+    /// The port of the server whose page has it in a cookie. Only that page can use it. `None` for a token that programs
+    /// send in a header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookie_port: Option<u16>,
 }
 
 impl Token {
@@ -121,6 +128,18 @@ pub struct NewToken {
     pub token: Token,
     /// What its user sends.
     pub secret: HiddenSecret,
+}
+
+/// A token of a page that was just created. Its secret is in two parts, because browsers send a cookie to every port of
+/// its host: the page keeps the other part in a place that only pages of its own port can read.
+#[derive(Debug, Clone)]
+pub struct NewCookie {
+    /// The token.
+    pub token: Token,
+    /// The first part of the secret, for the cookie.
+    pub cookie: HiddenSecret,
+    /// The second part, which the page sends with its requests.
+    pub key: HiddenSecret,
 }
 
 /// Why a token cannot be used, created or revoked.
@@ -168,6 +187,9 @@ struct StoredToken {
     token: Token,
     /// The digest of the secret, as base64.
     sha256: String,
+    /// The digest of the part in the cookie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cookie_sha256: Option<String>,
 }
 
 type TokenDigest = [u8; 32];
@@ -176,15 +198,20 @@ type TokenDigest = [u8; 32];
 struct KnownToken {
     token: Token,
     digest: TokenDigest,
+    cookie: Option<TokenDigest>,
 }
 
 impl KnownToken {
     fn from_stored(value: serde_json::Value) -> Option<Self> {
         let stored: StoredToken = serde_json::from_value(value).ok()?;
-        let digest = URL_SAFE_NO_PAD.decode(stored.sha256).ok()?;
+        let read = |text: String| URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok();
         Some(Self {
             token: stored.token,
-            digest: digest.try_into().ok()?,
+            digest: read(stored.sha256)?,
+            cookie: match stored.cookie_sha256 {
+                Some(text) => Some(read(text)?),
+                None => None,
+            },
         })
     }
 
@@ -192,6 +219,7 @@ impl KnownToken {
         let stored = StoredToken {
             token: self.token.clone(),
             sha256: URL_SAFE_NO_PAD.encode(self.digest),
+            cookie_sha256: self.cookie.map(|digest| URL_SAFE_NO_PAD.encode(digest)),
         };
         serde_json::to_value(stored).map_err(|error| StoreError::Io {
             cause: error.to_string(),
@@ -253,6 +281,38 @@ impl Tokens {
         scopes: &[AccessScope],
         expires: Option<Timestamp>,
     ) -> Result<NewToken, TokenError> {
+        self.add(name, user, scopes, (expires, None)).await
+    }
+
+    /// Creates a token for the cookie of the page that is served on a port.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Tokens::create`].
+    pub async fn create_for_cookie(
+        &self,
+        name: &str,
+        (user, scopes): (&str, &[AccessScope]),
+        port: u16,
+        expires: Timestamp,
+    ) -> Result<NewCookie, TokenError> {
+        let new = self.add(name, user, scopes, (Some(expires), Some(port)));
+        let NewToken { token, secret } = new.await?;
+        let (cookie, key) = parts_of(secret.expose());
+        Ok(NewCookie {
+            token,
+            cookie: HiddenSecret::new(cookie),
+            key: HiddenSecret::new(key),
+        })
+    }
+
+    async fn add(
+        &self,
+        name: &str,
+        user: &str,
+        scopes: &[AccessScope],
+        (expires, cookie_port): (Option<Timestamp>, Option<u16>),
+    ) -> Result<NewToken, TokenError> {
         let name = name.trim();
         if name.is_empty() || name.chars().count() > MAX_NAME || name.contains(char::is_control) {
             return Err(TokenError::InvalidName);
@@ -278,10 +338,12 @@ impl Tokens {
             created: Timestamp::now(),
             expires,
             last_used: None,
+            cookie_port,
         };
         let known = KnownToken {
             token: token.clone(),
             digest: Sha256::digest(&secret).into(),
+            cookie: cookie_port.map(|_| Sha256::digest(parts_of(&secret).0).into()),
         };
         let _changing = self.changing.lock().await;
         self.remove_expired(token.created).await?;
@@ -305,9 +367,31 @@ impl Tokens {
         self.check_at(secret, Timestamp::now())
     }
 
+    /// Returns the token with this part of its secret in a cookie. It is not known then who sent the cookie: a program on
+    /// another port may have it.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Tokens::check`].
+    pub fn check_cookie(&self, cookie: &str) -> Result<Token, TokenError> {
+        let digest: TokenDigest = Sha256::digest(cookie).into();
+        let found = self.find(&digest, |known| known.cookie.as_ref());
+        self.accept(found, &digest, Timestamp::now())
+    }
+
     fn check_at(&self, secret: &str, now: Timestamp) -> Result<Token, TokenError> {
         let digest: TokenDigest = Sha256::digest(secret).into();
-        let found = self.find(&digest).ok_or_else(|| self.absence_of(&digest))?;
+        let found = self.find(&digest, |known| Some(&known.digest));
+        self.accept(found, &digest, now)
+    }
+
+    fn accept(
+        &self,
+        found: Option<Token>,
+        digest: &TokenDigest,
+        now: Timestamp,
+    ) -> Result<Token, TokenError> {
+        let found = found.ok_or_else(|| self.absence_of(digest))?;
         if found.is_expired(now) {
             return Err(TokenError::Expired);
         }
@@ -345,11 +429,15 @@ impl Tokens {
     }
 
     /// Compares the secret with every token, so that the time tells nothing about which one is similar.
-    fn find(&self, digest: &TokenDigest) -> Option<Token> {
+    fn find(
+        &self,
+        digest: &TokenDigest,
+        digest_of: impl Fn(&KnownToken) -> Option<&TokenDigest>,
+    ) -> Option<Token> {
         let known = self.known.read();
         let mut found = None;
         for known in known.values() {
-            if known.digest.ct_eq(digest).into() {
+            if digest_of(known).is_some_and(|own| own.ct_eq(digest).into()) {
                 found = Some(&known.token);
             }
         }
@@ -421,6 +509,7 @@ impl Tokens {
             let stays = !is_meant(&known.token);
             if !stays {
                 digests.push(known.digest);
+                digests.extend(known.cookie);
             }
             stays
         });
@@ -460,6 +549,12 @@ impl Tokens {
             .set_document(DocumentKind::Token, id, None)
             .await?)
     }
+}
+
+/// Returns the part of a secret for a cookie, and the rest.
+fn parts_of(secret: &str) -> (String, String) {
+    let cookie = secret.chars().take(COOKIE_PART).collect();
+    (cookie, secret.chars().skip(COOKIE_PART).collect())
 }
 
 fn check_user(user: &str) -> Result<(), TokenError> {

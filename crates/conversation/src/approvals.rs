@@ -131,8 +131,9 @@ impl OpenQuestions {
             }
             Frame::Approve {
                 nonce,
+                call_id: request.call.to_string(),
                 tool: request.tool.to_owned(),
-                args: request.input.clone(),
+                args: Box::new(request.input.clone()),
                 reason,
                 choices,
                 expires,
@@ -393,6 +394,7 @@ mod tests {
         let (input, metadata) = (JsonObject::new(), JsonObject::new());
         let request = ApprovalRequest {
             agent: "root",
+            call: &"call_1".into(),
             tool: "shell",
             input: &input,
             reason: None,

@@ -3,7 +3,7 @@
 //! Text that hooks of `message_deliver` may change is not shown before they have answered. The agent waits while a
 //! message is delivered, so frames have the order in which things happen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,8 +23,11 @@ use tenterhook_channel::chat::SessionKey;
 use tenterhook_channel::frame::{Chunk, EndReason, Frame, Retry};
 use tenterhook_channel::outlet::Settled;
 
-/// The maximum length of a tool result in a frame, in characters.
+/// The maximum length of a tool result in a frame, and of a text in the stored arguments of a call, in characters.
 const MAX_RESULT_CHARS: usize = 300;
+
+/// The maximum number of ended calls that wait to be stored. The oldest are dropped.
+const MAX_CALLS: usize = 100;
 
 /// The frontend of one agent. It shows the turn that runs, if one does.
 #[derive(Default)]
@@ -65,6 +68,10 @@ pub(crate) struct Shown {
     answer: String,
     /// The calls that were denied and whose end is still to come. The chat has seen the end already.
     denied: BTreeSet<ToolUseId>,
+    /// The arguments of calls that run, as hooks left them.
+    arguments: BTreeMap<ToolUseId, JsonObject>,
+    /// The calls that have ended and are not stored yet.
+    calls: Vec<Frame>,
 }
 
 impl ChatFrontend {
@@ -124,10 +131,48 @@ impl TurnView {
         self.parts.outlet.live(&self.to.chat, frame);
     }
 
-    /// Stores and shows durable frames.
+    /// Stores and shows durable frames, after the calls that have ended since the last ones.
     pub(crate) async fn publish(&self, frames: Vec<Frame>, settled: Settled) {
         let (outlet, chat) = (&self.parts.outlet, &self.to.chat);
+        let mut calls = std::mem::take(&mut self.shown.lock().calls);
+        calls.extend(frames);
+        let frames = calls;
         publish(outlet, &self.delivery, chat, frames, settled).await;
+    }
+
+    /// Notes the end of a call, for clients that read the conversation later. Other channels show calls only while they
+    /// run.
+    fn note_call(&self, call: &ToolCall, end: &Chunk) {
+        let Chunk::ToolEnd {
+            id,
+            name,
+            is_error,
+            result,
+            denied_by,
+        } = end
+        else {
+            return;
+        };
+        let capabilities = self.parts.outlet.capabilities(&self.to.chat);
+        if !capabilities.is_some_and(|capabilities| capabilities.speaks_frames) {
+            return;
+        }
+        let mut shown = self.shown.lock();
+        let arguments = shown.arguments.remove(&call.id);
+        let arguments = arguments.or_else(|| call.arguments.as_object().cloned());
+        let frame = Frame::Call {
+            turn: self.turn.clone(),
+            id: id.clone(),
+            name: name.clone(),
+            args: Box::new(self.ungated(|| arguments.map(shortened).unwrap_or_default())),
+            is_error: *is_error,
+            result: result.clone(),
+            denied_by: denied_by.clone(),
+        };
+        if shown.calls.len() >= MAX_CALLS {
+            shown.calls.remove(0);
+        }
+        shown.calls.push(frame);
     }
 
     fn show_text(&self, text: &str) -> Option<Chunk> {
@@ -310,6 +355,10 @@ impl Frontend for ChatFrontend {
     }
 
     fn tool_rewritten(&self, _agent: &str, call: &ToolCall, input: &JsonObject) {
+        if let Some(turn) = self.turn() {
+            let mut shown = turn.shown.lock();
+            shown.arguments.insert(call.id.clone(), input.clone());
+        }
         let shown = |turn: &TurnView| tool_start(call, turn.ungated(|| input.clone()));
         self.chunk(|turn| turn.shows_tools().then(|| shown(turn)));
     }
@@ -332,20 +381,22 @@ impl Frontend for ChatFrontend {
     fn tool_end(&self, _agent: &str, call: &ToolCall, result: &ToolResult) {
         self.chunk(|turn| {
             let is_shown = !turn.shown.lock().denied.remove(&call.id) && turn.shows_tools();
-            is_shown.then(|| Chunk::ToolEnd {
+            let end = is_shown.then(|| Chunk::ToolEnd {
                 id: call.id.to_string(),
                 name: call.name.clone(),
                 is_error: result.is_error,
                 result: turn.ungated(|| shorten(&result.joined_text())),
                 denied_by: None,
-            })
+            })?;
+            turn.note_call(call, &end);
+            Some(end)
         });
     }
 
     fn tool_denied(&self, _agent: &str, denial: &Denial<'_>) {
         self.chunk(|turn| {
             turn.shown.lock().denied.insert(denial.call.id.clone());
-            turn.shows_tools().then(|| Chunk::ToolEnd {
+            let end = turn.shows_tools().then(|| Chunk::ToolEnd {
                 id: denial.call.id.to_string(),
                 name: denial.call.name.clone(),
                 is_error: true,
@@ -356,7 +407,9 @@ impl Frontend for ChatFrontend {
                     "The call was denied.".to_owned()
                 },
                 denied_by: Some(denial.event.unwrap_or("permission").to_owned()),
-            })
+            })?;
+            turn.note_call(denial.call, &end);
+            Some(end)
         });
     }
 
@@ -430,6 +483,25 @@ fn tool_start(call: &ToolCall, args: JsonObject) -> Chunk {
         name: call.name.clone(),
         args,
     }
+}
+
+/// Returns arguments whose long texts are shortened: a call may write whole files.
+fn shortened(arguments: JsonObject) -> JsonObject {
+    let arguments = arguments.into_iter().map(|(name, value)| {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let is_short = text.chars().nth(MAX_RESULT_CHARS).is_none();
+        (
+            name,
+            if is_short {
+                value
+            } else {
+                shorten(&text).into()
+            },
+        )
+    });
+    arguments.collect()
 }
 
 /// Returns the beginning of a text.

@@ -5,6 +5,7 @@
 
 mod actor;
 mod backlog;
+mod pause;
 mod step;
 mod stored_busy;
 
@@ -16,15 +17,16 @@ use tenterhook_agent::CancellationToken;
 use tenterhook_protocol::EventId;
 use tenterhook_protocol::event::{DeliveryKind, SenderRole};
 use thiserror::Error;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use self::actor::{Actor, MAX_WAITING, Request};
+use self::actor::{Actor, Request};
 use self::step::Letter;
 use crate::conversation_parts::ConversationParts;
 use crate::deliver::Delivery;
-use crate::reply::{publish, recipient};
+use crate::places::{MAX_WAITING, Place, Places};
+use crate::reply::{Reply, publish, recipient};
 use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::Settled;
@@ -48,12 +50,25 @@ const LAST_FRAMES: usize = 64;
 #[error("{MAX_WAITING} messages of this conversation wait already")]
 pub struct MailboxFull;
 
+/// Returns whether a request to cancel removes a message that waits: a sender removes their own, an owner all.
+pub fn may_remove(record: &InboxRecord, sender: &Sender, role: SenderRole) -> bool {
+    record.message.sender.id == sender.id || role == SenderRole::Owner
+}
+
+/// Settles a message that was removed before a conversation had it, and reports that to its chat.
+pub async fn report_removed(parts: &ConversationParts, record: &InboxRecord) {
+    let delivery = Delivery::new(parts.events.dispatcher().clone(), parts.media.clone());
+    Reply::new(&parts.outlet, &delivery, record)
+        .cancelled()
+        .await;
+}
+
 /// The task of one session key.
 #[derive(Debug)]
 pub struct ChatTask {
     parts: Arc<ConversationParts>,
     mailbox: mpsc::Sender<Letter>,
-    places: Arc<Semaphore>,
+    places: Places,
     requests: mpsc::Sender<Request>,
     idle_since: Arc<Mutex<Option<Instant>>>,
     /// Cancelled when the task has ended.
@@ -67,12 +82,12 @@ impl ChatTask {
         let (mailbox, letters) = mpsc::channel(MAX_WAITING);
         let (requests, received) = mpsc::channel(MAX_REQUESTS);
         let idle_since = Arc::new(Mutex::new(Some(Instant::now())));
-        let places = Arc::new(Semaphore::new(MAX_WAITING));
+        let places = Places::new();
         let actor = Actor::new(
             Arc::clone(&parts),
             key,
             (letters, received),
-            (Arc::clone(&places), Arc::clone(&idle_since)),
+            (places.clone(), Arc::clone(&idle_since)),
         );
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();
@@ -97,7 +112,7 @@ impl ChatTask {
     ///
     /// Fails if 64 messages wait already, or if the conversation has stopped.
     pub fn offer(&self, record: InboxRecord) -> Result<(), MailboxFull> {
-        let place = self.place()?;
+        let place = self.place(&record)?;
         self.send(Letter::Message(record, place))
     }
 
@@ -112,6 +127,11 @@ impl ChatTask {
             reply,
         };
         self.requests.send(request).await.is_ok() && cancelled.await.unwrap_or(false)
+    }
+
+    /// Returns whether a message of a chat waits here or is worked on.
+    pub fn has_work_of(&self, chat: &ChatRef) -> bool {
+        self.places.holds(chat)
     }
 
     /// Returns since when nothing runs or waits. `None` if something does.
@@ -142,7 +162,7 @@ impl ChatTask {
         }
         match self.parts.settings.on_restart {
             RestartMode::Resume => {
-                if let Ok(place) = self.place()
+                if let Ok(place) = self.place(&record)
                     && self.send(Letter::Continue(record.clone(), place)).is_ok()
                 {
                     return;
@@ -176,6 +196,7 @@ impl ChatTask {
                 } => answered = Some(turn),
                 Frame::Done { .. } => (first, answered) = (None, None),
                 Frame::Said { .. }
+                | Frame::Call { .. }
                 | Frame::End { .. }
                 | Frame::Message { .. }
                 | Frame::Error { .. }
@@ -245,9 +266,8 @@ impl ChatTask {
         .await;
     }
 
-    fn place(&self) -> Result<OwnedSemaphorePermit, MailboxFull> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let place = place.map_err(|_| MailboxFull)?;
+    fn place(&self, record: &InboxRecord) -> Result<Place, MailboxFull> {
+        let place = self.places.take(&record.message.chat).ok_or(MailboxFull)?;
         *self.idle_since.lock() = None;
         Ok(place)
     }

@@ -28,6 +28,7 @@ pub mod conversation_parts;
 pub mod deliver;
 pub mod gateway_events;
 mod message_parts;
+mod places;
 pub mod profile;
 mod receive;
 mod reply;

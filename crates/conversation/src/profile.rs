@@ -1,6 +1,7 @@
 //! What the gateway needs from the program that embeds it: agents under hooks.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -13,6 +14,9 @@ use tenterhook_tools::Toolbox;
 pub trait Profile: Send + Sync {
     /// Returns the engine whose hooks run for the gateway's own events. Agents are built with the same hooks.
     fn engine(&self) -> &Engine;
+
+    /// Returns the directory in which agents work. Hooks of the gateway's own events run there too.
+    fn folder(&self) -> &Path;
 
     /// Opens an agent for a chat.
     ///

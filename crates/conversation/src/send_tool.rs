@@ -107,9 +107,10 @@ impl TypedTool for SendTool {
 
 /// Copies a file to the media folder, if it may leave. The copy is checked, so the file cannot change in between.
 async fn save_file(turn: &TurnView, cwd: &Path, file: &str) -> Result<SavedMedia, String> {
+    let place = cwd.join(file);
     let part = MessagePart {
         kind: kind_of(file).word().to_owned(),
-        data: Some(cwd.join(file).display().to_string()),
+        data: Some(place.display().to_string()),
         ..MessagePart::default()
     };
     let (media, hooks) = (&turn.parts.media, turn.delivery.dispatcher());
@@ -120,11 +121,19 @@ async fn save_file(turn: &TurnView, cwd: &Path, file: &str) -> Result<SavedMedia
         let bytes = std::fs::read(path)?;
         Ok::<bool, std::io::Error>(has_secret(&String::from_utf8_lossy(&bytes)))
     });
-    match checking.await {
-        Ok(Ok(false)) => Ok(saved),
-        Ok(Ok(true)) => Err(format!("cannot send `{file}`: it contains a secret")),
-        Ok(Err(_)) | Err(_) => Err(format!("cannot send `{file}`: it cannot be checked")),
+    let problem = match checking.await {
+        Ok(Ok(false)) => return Ok(saved),
+        Ok(Ok(true)) => "it contains a secret",
+        Ok(Err(_)) | Err(_) => "it cannot be checked",
+    };
+    // A file that was in the media folder before is part of the conversation.
+    let is_new = tokio::fs::canonicalize(&place)
+        .await
+        .is_ok_and(|place| place != saved.path);
+    if is_new {
+        media.discard(&saved.media.id, &turn.to.chat).await;
     }
+    Err(format!("cannot send `{file}`: {problem}"))
 }
 
 fn has_secret(text: &str) -> bool {

@@ -36,6 +36,17 @@ pub(crate) struct Turn {
     pub(crate) slot: Arc<AgentSlot>,
     pub(crate) control: Arc<TurnControl>,
     pub(crate) messages: Vec<Pending>,
+    /// Whether an earlier attempt could not be stored.
+    pub(crate) is_tried_again: bool,
+}
+
+/// The result of a turn.
+pub(crate) enum TurnResult {
+    /// It ended. These messages need another turn: those that the run did not hear, or all of them if the turn was
+    /// cancelled before it began.
+    Ended(Vec<Pending>),
+    /// It did not begin, because its beginning could not be stored. These are its messages.
+    NotStored(Vec<Pending>),
 }
 
 /// How the agent's run ended, as far as its chat is concerned.
@@ -72,24 +83,23 @@ impl TurnFailure {
 }
 
 impl Turn {
-    /// Runs the turn. Returns the messages that need another one: those that the run did not hear, or all of them if
-    /// the turn was cancelled before it began.
-    pub(crate) async fn run(mut self) -> Vec<Pending> {
+    /// Runs the turn.
+    pub(crate) async fn run(mut self) -> TurnResult {
         let parts = Arc::clone(&self.parts);
         let permit = self
             .control
             .token()
             .run_until_cancelled(parts.turns.acquire());
         let Some(Ok(_permit)) = permit.await else {
-            return self.messages;
+            return TurnResult::Ended(self.messages);
         };
-        self.control.start();
         if let Err(error) = self.record_start().await {
             self.report_unstarted(error.to_string()).await;
-            return Vec::new();
+            return TurnResult::NotStored(self.messages);
         }
+        self.control.start();
         let access = parts.access(&self.control.chat, self.control.role);
-        match self.slot.take(&access, self.control.role).await {
+        TurnResult::Ended(match self.slot.take(&access, self.control.role).await {
             Ok((agent, opened)) => self.run_agent(agent, opened).await,
             Err(cause) => {
                 let view = self.view(None);
@@ -99,7 +109,7 @@ impl Turn {
                 self.finish(&view, TurnEnd::Failed(failure), None).await;
                 Vec::new()
             }
-        }
+        })
     }
 
     async fn run_agent(&mut self, mut agent: Agent, opened: AgentView) -> Vec<Pending> {
@@ -361,10 +371,13 @@ impl Turn {
         report_failure(view.delivery.dispatcher(), &chat.channel, failure).await;
     }
 
-    /// Reports messages whose turn cannot be recorded. They stay in the inbox until the next start.
+    /// Reports messages whose turn cannot be recorded, once.
     async fn report_unstarted(&self, error: String) {
-        let text =
-            "The message cannot be processed now. It will be processed after the next start.";
+        if self.is_tried_again {
+            return;
+        }
+        let text = "The message cannot be processed now, because it cannot be stored that it is. \
+                    It will be tried again.";
         let notice = Frame::Notice {
             text: text.to_owned(),
         };

@@ -7,8 +7,8 @@ use serde_json::json;
 use tenterhook_agent::{AgentHandle, CancellationToken, Prompt, SubmitOutcome};
 use tenterhook_protocol::event::{InputSource, MessageCancelReason, QueueKind, SenderRole};
 use tenterhook_protocol::{EventId, JsonObject};
-use tokio::sync::OwnedSemaphorePermit;
 
+use crate::places::Place;
 use crate::receive::Heard;
 use crate::reply::rank;
 use tenterhook_channel::chat::ChatRef;
@@ -29,7 +29,7 @@ pub(crate) struct Pending {
     pub(crate) is_said: bool,
     /// Its place in the mailbox, which becomes free when it is answered.
     #[expect(dead_code, reason = "it is only held")]
-    pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) place: Place,
 }
 
 impl Pending {

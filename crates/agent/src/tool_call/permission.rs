@@ -181,6 +181,7 @@ impl CallHost<'_> {
         let suggested = suggestion(tool, input, reach);
         let request = ApprovalRequest {
             agent: self.agent,
+            call: asked.call().id,
             tool: asked.call().name,
             input,
             reason: question.reason(),

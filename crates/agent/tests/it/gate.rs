@@ -392,7 +392,8 @@ async fn a_hook_that_panics_on_a_gate_denies() {
         })
         .await;
     assert!(
-        tool_texts(&agent)[0].starts_with("The tool call was rejected by a pre_tool_use hook.")
+        tool_texts(&agent)[0]
+            .starts_with("The tool call was rejected because a pre_tool_use hook failed.")
     );
     assert!(!stage.path().join("made").exists());
     assert!(

@@ -44,17 +44,28 @@ impl Sources<'_> {
         if has_path_form && let Ok(real) = fs::canonicalize(path) {
             return self.read_file(&real);
         }
+        if let Some(real) = self.find_relative(data) {
+            return self.read_file(&real);
+        }
         let bytes = self.decode(data)?;
         // Base64 of a JPEG begins with a slash. A path of a file that does not exist must not become a file.
         match bytes {
             Some(bytes) if !has_path_form || sniff(&bytes).is_known => {
                 Ok(Content::Bytes(bytes, None))
             }
-            _ => Err(
-                "has data that is neither base64 nor the absolute path of an existing file"
-                    .to_owned(),
-            ),
+            _ => Err("has data that is neither base64 nor the path of an existing file".to_owned()),
         }
+    }
+
+    /// Returns the real path of a file that is named relative to an allowed folder, in which the hook runs.
+    fn find_relative(&self, data: &str) -> Option<PathBuf> {
+        let path = Path::new(data);
+        if data.is_empty() || data.len() > MAX_PATH || path.is_absolute() {
+            return None;
+        }
+        let mut found = self.allowed.iter().map(|folder| folder.join(path));
+        let found = found.find(|found| fs::metadata(found).is_ok_and(|found| found.is_file()))?;
+        fs::canonicalize(found).ok()
     }
 
     fn decode(&self, data: &str) -> Result<Option<Vec<u8>>, String> {

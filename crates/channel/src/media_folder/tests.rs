@@ -220,6 +220,9 @@ async fn a_part_can_bring_only_base64_and_files_of_allowed_folders() {
         (path("cwd/missing"), "neither"),
         ("/tmp/abc".repeat(2), "neither"),
         ("cwd/sub/ok.txt".to_owned(), "neither"),
+        ("../secret".to_owned(), "outside"),
+        ("up/secret".to_owned(), "outside"),
+        ("link".to_owned(), "outside"),
         (
             foreign.path.to_str().unwrap().to_owned(),
             "not a file of this chat",
@@ -240,6 +243,10 @@ async fn a_part_can_bring_only_base64_and_files_of_allowed_folders() {
         let imported = import(&path(file)).await.unwrap();
         assert_eq!(imported.media.name, "ok.txt");
         assert_eq!(fs::read(&imported.path).unwrap(), b"fine");
+    }
+    for relative in ["sub/ok.txt", "./sub/../sub/ok.txt"] {
+        let imported = import(relative).await.unwrap();
+        assert_eq!(fs::read(&imported.path).unwrap(), b"fine", "{relative}");
     }
     assert_eq!(import(own.path.to_str().unwrap()).await, Ok(own));
     let jpeg = STANDARD.encode(b"\xff\xd8\xff\xe0 picture");

@@ -62,9 +62,10 @@ impl StoreFile {
         Ok(file)
     }
 
-    /// Creates missing tables, and checks the version of the layout.
+    /// Creates missing tables, and checks the version of the layout. It waits for the disk only if something is new.
     fn prepare(&self, limits: Limits) -> Result<(), StoreError> {
         let transaction = self.begin_write().map_err(|error| unusable(&error))?;
+        let known = count_tables(&transaction)?;
         {
             let mut tables =
                 Tables::open(&transaction, limits, 0).map_err(|error| unusable(&error))?;
@@ -78,6 +79,9 @@ impl StoreFile {
                 return Err(StoreError::Io { cause });
             }
             tables.meta.insert(FORMAT, LAYOUT).map_err(Failure::from)?;
+        }
+        if known == count_tables(&transaction)? {
+            return transaction.abort().map_err(|error| unusable(&error.into()));
         }
         transaction
             .commit()
@@ -120,6 +124,11 @@ impl StoreFile {
             Ok(commits.map_or(0, |commits| commits.value()))
         })
     }
+}
+
+fn count_tables(transaction: &WriteTransaction) -> Result<usize, StoreError> {
+    let tables = transaction.list_tables().map_err(Failure::from)?;
+    Ok(tables.count())
 }
 
 /// Locks the folder for this process. The lock of a gateway that has just ended can be held for a moment longer: a

@@ -420,3 +420,41 @@ fn the_example_of_the_reference_page_is_valid() {
     let (example, _) = rest.split_once("```").unwrap();
     assert_eq!(read(example).unwrap().channels.len(), 2);
 }
+
+#[test]
+fn questions_are_asked_only_where_an_owner_can_answer() {
+    let channels = "channels:
+  http: { }
+  stdio: { }
+  off: { kind: telegram, token_env: T, owners: ['1'], enabled: false }
+  tg: { kind: telegram, token_env: T, owners: ['1'] }
+  sms: { kind: command, argv: [x], owners: ['1'], groups: { allow: ['g'], senders: [] } }
+  quiet: { kind: command, argv: [x], dm: allow }
+  hook: { kind: webhook, secret_env: S, template: x, chat: ops }
+";
+    for (place, expected) in [
+        ("tg:1", None),
+        ("tg:2", Some("is not a direct chat with an owner of `tg`")),
+        ("off:1", Some("`off`, which is not enabled")),
+        ("sms:any", None),
+        ("sms:g", Some("is a group of `sms`")),
+        ("quiet:any", Some("needs an owner of `quiet`")),
+        ("hook:ops", Some("no one reads a webhook")),
+        ("web:ada/main", None),
+        ("web:ada", Some("`ada` is not a chat of the channel `web`")),
+        ("http:ada/", Some("is not a chat of the channel `http`")),
+        ("stdio:local/main", None),
+        ("stdio:main", Some("is not a chat of the channel `stdio`")),
+    ] {
+        let found = read(&format!("approvals_to: {place}\n{channels}"));
+        let Some(expected) = expected else {
+            assert!(found.is_ok(), "{place}: {found:?}");
+            continue;
+        };
+        let problems = found.unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].message.contains(expected), "{problems:?}");
+        assert!(problems[0].hint.is_some(), "{place}");
+        assert_eq!(problems[0].position.unwrap().line, 1, "{place}");
+    }
+}

@@ -177,6 +177,7 @@ fn who_may_approve_is_an_owner() {
             created: Timestamp::UNIX_EPOCH,
             expires: None,
             last_used: None,
+            cookie_port: None,
         };
         assert_eq!(token.role(), role, "{scope}");
         let mut scopes = AccessScope::ALL.to_vec();

@@ -11,11 +11,12 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tenterhook_protocol::event::{MessageCancelReason, SenderRole, SessionEndReason};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::backlog::{Backlog, Work};
+use super::pause::Pause;
 use super::step::{
     Answer, Letter, Step, StepEnd, begin_session, delivery_of, give_answer, open, queued, submit,
     tell_crashed,
@@ -24,16 +25,14 @@ use super::stored_busy;
 use crate::agent_slot::AgentSlot;
 use crate::chat_command::{ChatCommand, HELP, parse};
 use crate::conversation_parts::ConversationParts;
+use crate::places::Places;
 use crate::reply::Reply;
-use crate::turn::Turn;
+use crate::turn::{Turn, TurnResult};
 use crate::turn_control::{Cancellation, Pending, SteerOutcome, TurnControl};
 use tenterhook_channel::chat::{ChatRef, SessionKey};
 use tenterhook_channel::frame::QueuedHow;
 use tenterhook_channel::settings::BusyMode;
 use tenterhook_channel::store::{InboxId, InboxRecord, InboxState};
-
-/// The maximum number of messages that wait, or whose turn runs.
-pub(super) const MAX_WAITING: usize = 64;
 
 /// A request that does not wait behind messages.
 pub(super) enum Request {
@@ -54,8 +53,7 @@ struct Job {
     control: Option<Arc<TurnControl>>,
     /// The messages that it began with.
     records: Vec<InboxRecord>,
-    /// Returns the messages that need another turn.
-    task: JoinHandle<Vec<Pending>>,
+    task: JoinHandle<TurnResult>,
 }
 
 /// How a conversation is stopped.
@@ -70,7 +68,7 @@ pub(super) struct Actor {
     slot: Arc<AgentSlot>,
     mailbox: mpsc::Receiver<Letter>,
     requests: mpsc::Receiver<Request>,
-    places: Arc<Semaphore>,
+    places: Places,
     idle_since: Arc<Mutex<Option<Instant>>>,
     /// What `/busy` has chosen, and whether the store was asked for it.
     busy: (Option<BusyMode>, bool),
@@ -78,6 +76,8 @@ pub(super) struct Actor {
     step: Option<Step>,
     job: Option<Job>,
     backlog: Backlog,
+    /// Set while no job begins, because the last one could not be stored.
+    pause: Option<Pause>,
     stopping: Option<Stopping>,
 }
 
@@ -86,7 +86,7 @@ impl Actor {
         parts: Arc<ConversationParts>,
         key: SessionKey,
         (mailbox, requests): (mpsc::Receiver<Letter>, mpsc::Receiver<Request>),
-        (places, idle_since): (Arc<Semaphore>, Arc<Mutex<Option<Instant>>>),
+        (places, idle_since): (Places, Arc<Mutex<Option<Instant>>>),
     ) -> Self {
         Self {
             slot: Arc::new(AgentSlot::new(Arc::clone(&parts), key)),
@@ -100,6 +100,7 @@ impl Actor {
             step: None,
             job: None,
             backlog: Backlog::default(),
+            pause: None,
             stopping: None,
         }
     }
@@ -126,7 +127,7 @@ impl Actor {
                     None => self.stop(Duration::ZERO),
                 },
                 end = job_end(&mut self.job) => match end {
-                    Some(unheard) => self.end_job(unheard).await,
+                    Some(result) => self.end_job(result).await,
                     None => self.end_crashed_job().await,
                 },
                 end = step_end(&mut self.step) => self.end_step(end).await,
@@ -152,8 +153,7 @@ impl Actor {
     }
 
     fn note_idleness(&self) {
-        // Each message that waits or is worked on holds a place.
-        let is_idle = self.job.is_none() && self.places.available_permits() == MAX_WAITING;
+        let is_idle = self.job.is_none() && self.places.are_free();
         let mut since = self.idle_since.lock();
         if is_idle {
             since.get_or_insert_with(Instant::now);
@@ -166,7 +166,11 @@ impl Actor {
         match &self.stopping {
             Some(stopping) => (!stopping.is_cancelled).then_some(stopping.deadline),
             None if self.job.is_some() => None,
-            None => self.backlog.quiet_at(),
+            None => {
+                let quiet = self.backlog.quiet_at();
+                let pause = self.pause.as_ref().filter(|_| !self.backlog.is_empty());
+                quiet.max(pause.map(|pause| pause.until))
+            }
         }
     }
 
@@ -338,7 +342,8 @@ impl Actor {
 
     fn begin_job(&mut self) {
         let is_steering = self.step.as_ref().is_some_and(|step| step.is_steering);
-        if self.job.is_some() || self.stopping.is_some() || is_steering {
+        let is_paused = self.pause.as_ref().is_some_and(Pause::is_going_on);
+        if self.job.is_some() || self.stopping.is_some() || is_steering || is_paused {
             return;
         }
         let (parts, slot) = (Arc::clone(&self.parts), Arc::clone(&self.slot));
@@ -366,6 +371,7 @@ impl Actor {
             slot,
             control: Arc::clone(&control),
             messages,
+            is_tried_again: self.pause.is_some(),
         };
         self.job = Some(Job {
             control: Some(control),
@@ -374,7 +380,18 @@ impl Actor {
         });
     }
 
-    async fn end_job(&mut self, unheard: Vec<Pending>) {
+    async fn end_job(&mut self, result: TurnResult) {
+        let unheard = match result {
+            TurnResult::Ended(unheard) => {
+                self.pause = None;
+                unheard
+            }
+            // Messages that arrived later wait, too: none may overtake these.
+            TurnResult::NotStored(messages) => {
+                self.pause = Some(Pause::after(self.pause.as_ref()));
+                messages
+            }
+        };
         let control = self.job.take().and_then(|job| job.control);
         // A sender who may cancel a turn may cancel it before it begins, too.
         let is_whole = control
@@ -513,7 +530,7 @@ impl Actor {
 }
 
 /// Waits for the end of the job. Returns `None` if it panicked.
-async fn job_end(job: &mut Option<Job>) -> Option<Vec<Pending>> {
+async fn job_end(job: &mut Option<Job>) -> Option<TurnResult> {
     match job {
         Some(job) => (&mut job.task).await.ok(),
         None => std::future::pending().await,

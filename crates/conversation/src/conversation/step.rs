@@ -6,14 +6,15 @@ use futures_util::future::BoxFuture;
 use tenterhook_agent::AgentHandle;
 use tenterhook_protocol::Event as _;
 use tenterhook_protocol::event::{SessionEndReason, UserPromptSubmit};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::agent_slot::AgentSlot;
 use crate::chat_frontend::TurnView;
 use crate::conversation_parts::ConversationParts;
 use crate::deliver::Delivery;
+use crate::places::Place;
 use crate::receive::{Heard, NOT_CHECKED, Reception};
 use crate::reply::{Reply, publish};
+use crate::turn::TurnResult;
 use crate::turn_control::{Pending, SteerOutcome, TurnControl};
 use tenterhook_channel::frame::{Frame, QueuedHow, TurnStatus};
 use tenterhook_channel::outlet::Settled;
@@ -29,9 +30,9 @@ const CRASHED: &str = "I could not finish because of a bug in this program. Tool
 /// Something in the mailbox of a conversation.
 pub(super) enum Letter {
     /// A recorded message.
-    Message(InboxRecord, OwnedSemaphorePermit),
+    Message(InboxRecord, Place),
     /// A message whose turn was interrupted by a crash, and that the agent is asked to continue.
-    Continue(InboxRecord, OwnedSemaphorePermit),
+    Continue(InboxRecord, Place),
 }
 
 impl Letter {
@@ -81,7 +82,7 @@ async fn receive(
     parts: &ConversationParts,
     slot: &AgentSlot,
     record: InboxRecord,
-    place: OwnedSemaphorePermit,
+    place: Place,
     is_busy: bool,
 ) -> StepEnd {
     let access = parts.access(&record.message.chat, record.role);
@@ -116,7 +117,7 @@ pub(super) async fn begin_session(
     parts: Arc<ConversationParts>,
     slot: Arc<AgentSlot>,
     message: Pending,
-) -> Vec<Pending> {
+) -> TurnResult {
     slot.close(SessionEndReason::New).await;
     let delivery = delivery_of(&parts, &slot).await;
     let reply = Reply::new(&parts.outlet, &delivery, &message.record);
@@ -126,7 +127,7 @@ pub(super) async fn begin_session(
         let problem = "A new conversation cannot begin, because the store cannot be written.";
         reply.refuse("store", problem).await;
     }
-    Vec::new()
+    TurnResult::Ended(Vec::new())
 }
 
 pub(super) fn queued(message: &Pending, how: QueuedHow, waiting: usize) -> Frame {

@@ -179,6 +179,8 @@ async fn what_tools_read_does_not_leave_before_message_deliver_has_answered() {
             .find(|line| line.starts_with("tool_end"))
             .unwrap();
         assert_eq!(end, expected);
+        let stored = lines.iter().find(|line| line.starts_with("call "));
+        assert_eq!(stored.unwrap().contains("secret.txt"), !is_gated);
         let frames = stage.outlet.frames.lock();
         let args = frames.iter().find_map(|(_, frame)| {
             if let Frame::Chunk {
@@ -205,6 +207,39 @@ async fn an_answer_is_kept_while_the_disk_is_full() {
     stage.until_settled().await;
     let end = "end final Stop: first".to_owned();
     assert!(stage.lines().contains(&end), "{:#?}", stage.lines());
+}
+
+#[tokio::test]
+async fn a_message_whose_turn_cannot_be_stored_is_tried_again_and_not_overtaken() {
+    let stage = Stage::new(SAY);
+    stage.outlet.failures.store(1, Ordering::Release);
+    stage.say("one").await;
+    stage.log.until("event gateway_error", 1).await;
+    assert!(stage.requests.lock().is_empty(), "the model was asked");
+    stage.say("two").await;
+    stage.log.until("queued FollowUp", 1).await;
+    stage.log.until("done Completed", 2).await;
+    stage.until_settled().await;
+    let lines = stage.lines();
+    let order = lines
+        .iter()
+        .filter(|line| line.starts_with("said") || line.starts_with("start"));
+    let order: Vec<&str> = order.map(String::as_str).collect();
+    assert_eq!(order, ["said one", "start m1", "said two", "start m2"]);
+    let notices = lines.iter().filter(|line| line.starts_with("notice"));
+    assert_eq!(notices.count(), 1, "{lines:#?}");
+}
+
+#[tokio::test]
+async fn a_message_whose_turn_cannot_be_stored_can_be_cancelled() {
+    let stage = Stage::new(SAY);
+    stage.outlet.failures.store(1, Ordering::Release);
+    stage.say("one").await;
+    stage.log.until("event gateway_error", 1).await;
+    assert!(stage.cancel().await);
+    stage.until_settled().await;
+    assert!(stage.requests.lock().is_empty(), "the model was asked");
+    stage.log.until("error cancelled", 1).await;
 }
 
 #[tokio::test]

@@ -65,6 +65,7 @@ turns:
         "tool_end shell: found",
         "model",
         "event message_deliver answer",
+        "call shell {\"cmd\":\"echo found\"} - found",
         "end final Stop: Done.",
         "event message_send",
         "done Completed",
@@ -301,6 +302,13 @@ turns:
         .filter(|line| line.starts_with("message "))
         .count();
     assert_eq!(messages, 1);
+    // A refused file leaves no copy that the agent or a hook could still send.
+    let media = stage.elsewhere().join("state/media");
+    let copies = std::fs::read_dir(media).unwrap().flatten();
+    let contents = copies.map(|copy| std::fs::read_to_string(copy.path()).unwrap());
+    let contents: Vec<String> = contents.collect();
+    assert!(contents.iter().any(|text| text == "all is well"));
+    assert!(!contents.iter().any(|text| text.contains("PRIVATE KEY")));
 }
 
 // G31

@@ -119,6 +119,10 @@ impl Profile for TestProfile {
         &self.engine
     }
 
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
         self.opened.lock().push(request.access.clone());
         let opened = match &request.session {
@@ -261,6 +265,17 @@ fn describe(frame: &Frame) -> String {
             },
             Chunk::Hook { event, text, .. } => format!("hook {event}: {text}"),
         },
+        Frame::Call {
+            name,
+            args,
+            result,
+            denied_by,
+            ..
+        } => {
+            let by = denied_by.as_deref().unwrap_or("-");
+            let args = serde_json::to_string(args).unwrap();
+            format!("call {name} {args} {by} {}", result.trim_end())
+        }
         Frame::End {
             text,
             is_final,

@@ -11,4 +11,5 @@ mod attacks;
 mod busy;
 mod conversation;
 mod conversation_stage;
+mod history;
 mod receive;

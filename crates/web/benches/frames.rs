@@ -92,8 +92,14 @@ async fn stalled(server: &Server, rounds: usize, chunks: usize) {
     let _stalled = server.view("one-stalled").await;
     let (mut readers, mut ratios) = ([all_read, one_stalled], vec![]);
     for _ in 0..rounds {
-        let without = slowest_percent(server, "all-read", &mut readers[0], chunks).await;
-        let with = slowest_percent(server, "one-stalled", &mut readers[1], chunks).await;
+        let mut times = [vec![], vec![]];
+        for chunk in 0..2 * chunks {
+            // Each side is first as often as the other.
+            let side = usize::from(chunk % 4 == 1 || chunk % 4 == 2);
+            let chat = ["all-read", "one-stalled"][side];
+            times[side].extend(times_of_chunk(server, chat, &mut readers[side]).await);
+        }
+        let [without, with] = times.map(slowest_percent);
         ratios.push(with.div_duration_f64(without));
     }
     println!(
@@ -106,23 +112,18 @@ async fn viewers(server: &Server, chat: &str) -> Vec<Socket> {
     join_all((0..CLIENTS).map(|_| server.view(chat))).await
 }
 
-/// Returns the 99th percentile of the times until a chunk reached a client.
-async fn slowest_percent(
-    server: &Server,
-    chat: &str,
-    clients: &mut [Socket],
-    chunks: usize,
-) -> Duration {
-    let mut times = Vec::new();
-    for _ in 0..chunks {
-        let began = Instant::now();
-        server.publish(chat);
-        let read = clients.iter_mut().map(|client| async move {
-            next_chunk(client).await;
-            began.elapsed()
-        });
-        times.extend(join_all(read).await);
-    }
+/// Returns how long a chunk took to each client.
+async fn times_of_chunk(server: &Server, chat: &str, clients: &mut [Socket]) -> Vec<Duration> {
+    let began = Instant::now();
+    server.publish(chat);
+    let read = clients.iter_mut().map(|client| async move {
+        next_chunk(client).await;
+        began.elapsed()
+    });
+    join_all(read).await
+}
+
+fn slowest_percent(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() * 99 / 100]
 }

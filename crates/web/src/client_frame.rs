@@ -473,8 +473,8 @@ mod tests {
             assert_eq!(frame.seq.is_some(), frame.frame.is_durable(), "{line}");
         }
         let all = [
-            "said", "queued", "start", "chunk", "end", "message", "error", "done", "approve",
-            "question", "resolved", "notice",
+            "said", "queued", "start", "chunk", "call", "end", "message", "error", "done",
+            "approve", "question", "resolved", "notice",
         ];
         assert_eq!(types(&lines, "type"), words(&all));
         let kinds = [

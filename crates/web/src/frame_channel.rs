@@ -24,14 +24,12 @@ use tenterhook_channel::channel::{
 use tenterhook_channel::chat::{ChannelId, ChatRef, MAX_FOREIGN_ID, Sender};
 use tenterhook_channel::frame::{ChatFrame, Frame};
 use tenterhook_channel::media_folder::MediaFolder;
-use tenterhook_channel::message::{IncomingMessage, IncomingPart, MediaKind, MediaRef};
+use tenterhook_channel::message::{IncomingMessage, IncomingPart, MAX_TEXT, MediaKind, MediaRef};
 use tenterhook_channel::outlet::SavedMedia;
 use tenterhook_channel::store::Store;
 
 /// The maximum size of a file in bytes.
 const MAX_FILE: u64 = 20 << 20;
-/// The maximum length of the text of a message in bytes.
-const MAX_TEXT: usize = 256 << 10;
 /// The maximum number of files of a message.
 const MAX_PARTS: usize = 10;
 /// The maximum length of a client's id of a message.

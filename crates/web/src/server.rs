@@ -11,6 +11,7 @@ mod connections;
 mod download;
 mod events;
 mod http_error;
+mod idle;
 mod login;
 mod origin;
 mod session;

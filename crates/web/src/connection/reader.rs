@@ -1,13 +1,15 @@
 //! The half of a connection that reads: it carries out the client's frames.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
 use tenterhook_protocol::event::SenderRole;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::transport::{ClientIdentity, ConnectionEnd, Received, Transport};
@@ -35,7 +37,9 @@ const DEFAULT_HISTORY: usize = 50;
 const SETTLE_INTERVAL: Duration = Duration::from_millis(100);
 /// A pipe is not read further while this many of its messages wait. It is half of what a conversation holds.
 const MAX_UNSETTLED: usize = 32;
-/// How long the last frames may take to be written when the gateway stops.
+/// How many messages of a connection are recorded at the same time. They share waits for the disk.
+const MAX_OFFERS: usize = 32;
+/// How long the client of a pipe may read nothing before the rest is not written any more.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The half of a connection that reads.
@@ -49,6 +53,16 @@ pub(super) struct Reader {
     has_hello: bool,
     /// How many messages came through a pipe since few were known to wait.
     offered: usize,
+    /// The messages that are being recorded. Each chat has at most one of them, so that its order is kept.
+    offers: JoinSet<Offer>,
+    offering: BTreeSet<ClientChatId>,
+}
+
+/// A message that was offered.
+struct Offer {
+    chat: ClientChatId,
+    message_id: String,
+    result: Result<Accepted, ClientRefusal>,
 }
 
 impl Reader {
@@ -68,6 +82,8 @@ impl Reader {
             followed: BTreeSet::new(),
             has_hello: false,
             offered: 0,
+            offers: JoinSet::new(),
+            offering: BTreeSet::new(),
         }
     }
 
@@ -91,7 +107,7 @@ impl Reader {
                 () = self.wait_until_settled(1) => {}
                 () = stop.cancelled() => {}
             }
-            timeout(STOP_TIMEOUT, self.wait_until_written()).await.ok();
+            self.wait_until_written().await;
         }
         end
     }
@@ -104,31 +120,45 @@ impl Reader {
         if let Some(hello) = hello {
             self.handle(hello).await;
         }
-        loop {
-            let received = match self.transport.max_silence() {
-                Some(limit) => match timeout(limit, incoming.next()).await {
-                    Ok(received) => received,
-                    Err(_) => return ConnectionEnd::Idle,
-                },
-                None => incoming.next().await,
+        let end = loop {
+            let next = async {
+                match self.transport.max_silence() {
+                    Some(limit) => timeout(limit, incoming.next()).await,
+                    None => Ok(incoming.next().await),
+                }
+            };
+            let received = tokio::select! {
+                biased;
+                Some(offer) = next_offer(&mut self.offers) => {
+                    self.answer_offer(offer).await;
+                    continue;
+                }
+                received = next => received,
             };
             match received {
-                Some(Received::Text(text)) => match ClientFrame::parse(&text) {
+                Ok(Some(Received::Text(text))) => match ClientFrame::parse(&text) {
                     Ok(frame) => self.handle(frame).await,
                     Err(refusal) => self.answer(ServerFrame::error(refusal, None)).await,
                 },
-                Some(Received::Malformed(refusal)) => {
+                Ok(Some(Received::Malformed(refusal))) => {
                     self.answer(ServerFrame::error(refusal, None)).await;
                 }
-                Some(Received::Alive) => {}
-                Some(Received::Unreadable) => return ConnectionEnd::Unreadable,
-                None => return ConnectionEnd::Left,
+                Ok(Some(Received::Alive)) => {}
+                Ok(Some(Received::Unreadable)) => break ConnectionEnd::Unreadable,
+                Ok(None) => break ConnectionEnd::Left,
+                Err(_) => break ConnectionEnd::Idle,
             }
-        }
+        };
+        self.finish_offers().await;
+        end
     }
 
     async fn handle(&mut self, frame: ClientFrame) {
         let user = self.client.user.clone();
+        if !matches!(frame, ClientFrame::Message(_)) {
+            // A request to cancel must find the messages that were sent before it.
+            self.finish_offers().await;
+        }
         let (chat, handled) = match frame {
             ClientFrame::Hello {
                 protocol, chats, ..
@@ -261,6 +291,7 @@ impl Reader {
         Ok(page?.frames.last().and_then(|last| last.seq).unwrap_or(0))
     }
 
+    /// Begins to offer a message. Further ones can be read while it is recorded.
     async fn offer(&mut self, message: ClientMessage) -> Result<(), ClientRefusal> {
         let (chat, message_id) = (message.chat.clone(), message.message_id.clone());
         let inlet = self.inlet().await?;
@@ -269,26 +300,59 @@ impl Reader {
         if self.transport == Transport::Pipe {
             self.make_room().await;
         }
-        let offered = self.channel.offer(&self.client.user, message, &inlet).await;
-        let duplicate = match offered? {
-            Accepted::Recorded => false,
-            Accepted::Duplicate => true,
-            Accepted::Refused { code, notice } => {
-                let text = notice.unwrap_or_else(|| "the message was not accepted".to_owned());
-                return Err(ClientRefusal::new(code, text));
+        while self.offers.len() >= MAX_OFFERS || self.offering.contains(&chat) {
+            let Some(offer) = next_offer(&mut self.offers).await else {
+                break;
+            };
+            self.answer_offer(offer).await;
+        }
+        self.offering.insert(chat.clone());
+        let (channel, user) = (Arc::clone(&self.channel), self.client.user.clone());
+        self.offers.spawn(async move {
+            Offer {
+                result: channel.offer(&user, message, &inlet).await,
+                chat,
+                message_id,
             }
-            Accepted::Failed { cause } => {
-                let text = format!("the message could not be stored: {cause}; send it again later");
-                return Err(ClientRefusal::new("not_stored", text));
-            }
-        };
-        let accepted = ServerFrame::Accepted {
+        });
+        Ok(())
+    }
+
+    async fn finish_offers(&mut self) {
+        while let Some(offer) = next_offer(&mut self.offers).await {
+            self.answer_offer(offer).await;
+        }
+    }
+
+    async fn answer_offer(&mut self, offer: Offer) {
+        let Offer {
             chat,
             message_id,
-            duplicate,
+            result,
+        } = offer;
+        self.offering.remove(&chat);
+        let duplicate = result == Ok(Accepted::Duplicate);
+        let refused = match result {
+            Ok(Accepted::Recorded | Accepted::Duplicate) => None,
+            Ok(Accepted::Refused { code, notice }) => {
+                let text = notice.unwrap_or_else(|| "the message was not accepted".to_owned());
+                Some(ClientRefusal::new(code, text))
+            }
+            Ok(Accepted::Failed { cause }) => {
+                let text = format!("the message could not be stored: {cause}; send it again later");
+                Some(ClientRefusal::new("not_stored", text))
+            }
+            Err(refusal) => Some(refusal),
         };
-        self.answer(accepted).await;
-        Ok(())
+        let answer = match refused {
+            Some(refusal) => ServerFrame::error(refusal.of_message(&message_id), Some(chat)),
+            None => ServerFrame::Accepted {
+                chat,
+                message_id,
+                duplicate,
+            },
+        };
+        self.answer(answer).await;
     }
 
     /// Returns where messages go. What comes through a pipe waits until the channel runs.
@@ -389,14 +453,22 @@ impl Reader {
         }
     }
 
-    /// Waits until the last durable frames of all followed chats were written.
+    /// Waits until the last durable frames of all followed chats were written, as long as the client reads.
     async fn wait_until_written(&self) {
+        let mut written = self.progress.all();
+        let mut since = Instant::now();
         for (chat, _) in self.progress.all() {
             while let Ok(last) = self.last_seq(&chat).await {
                 if self.progress.written(&chat) >= Some(last) {
                     break;
                 }
                 self.wait_for_change().await;
+                let now_written = self.progress.all();
+                if now_written != written {
+                    (written, since) = (now_written, Instant::now());
+                } else if since.elapsed() >= STOP_TIMEOUT {
+                    return;
+                }
             }
         }
     }
@@ -406,6 +478,15 @@ impl Reader {
             () = self.progress.changed() => {}
             () = sleep(SETTLE_INTERVAL) => {}
         }
+    }
+}
+
+/// Returns the next message that was recorded or refused. A panic ends the connection, as one of the reader would.
+async fn next_offer(offers: &mut JoinSet<Offer>) -> Option<Offer> {
+    match offers.join_next().await?.map_err(JoinError::try_into_panic) {
+        Ok(offer) => Some(offer),
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(_cancelled)) => None,
     }
 }
 

@@ -123,6 +123,7 @@ impl Activity {
             Frame::Resolved { nonce, .. } => self.questions.retain(|other| other.nonce != *nonce),
             Frame::Said { .. }
             | Frame::Queued { .. }
+            | Frame::Call { .. }
             | Frame::Message { .. }
             | Frame::Error { .. }
             | Frame::Notice { .. } => {}

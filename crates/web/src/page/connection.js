@@ -1,6 +1,6 @@
 // The WebSocket: connects, notices when the server is gone, and connects again. It knows nothing about chats.
 
-import { isSignedIn } from './server.js';
+import { isSignedIn, pageKey } from './server.js';
 
 const PING_EVERY = 20_000;
 const PONG_WITHIN = 10_000;
@@ -48,7 +48,7 @@ export class Connection {
     const socket = new WebSocket(`${scheme}//${location.host}/v1/ws`, 'tenterhook.v1');
     this.#socket = socket;
     this.#expectAnswer();
-    socket.onopen = () => socket.send(JSON.stringify({ type: 'hello', protocol: 1, ...this.hello() }));
+    socket.onopen = () => socket.send(JSON.stringify({ type: 'hello', protocol: 1, token: pageKey(), ...this.hello() }));
     socket.onmessage = (event) => this.#receive(event.data);
     socket.onclose = (event) => this.#closed(event.code);
   }

@@ -63,7 +63,8 @@ function approval(question, answer) {
     class: choice === 'allow' ? 'primary' : choice === 'deny' ? 'danger' : '',
     onclick: () => (choice === 'deny' ? deny() : answer({ type: 'approve', choice })),
   }, CHOICES[choice] ?? choice));
-  const node = card(['Allow ', element('code', {}, question.tool), '?'], 'shield',
+  const title = ['Allow ', element('code', {}, question.tool), '?', element('small', {}, ` ${question.call_id}`)];
+  const node = card(title, 'shield',
     question.reason && element('p', { class: 'why', dir: 'auto' }, question.reason),
     element('pre', { tabindex: '0', dir: 'ltr', 'aria-label': 'Arguments' }, callText(question.args)),
     element('div', { class: 'buttons' }, ...buttons, question.choices.includes('deny') && reason));

@@ -1,17 +1,29 @@
 // Requests over HTTP: signing in and files.
 
+import { load, save } from './storage.js';
+
 /** The largest file that the server takes. */
 export const MAX_FILE = 20 * 1024 * 1024;
 
-// The server refuses requests with a cookie but without this header, because other sites cannot send it.
-const HEADERS = { 'x-tenterhook': '1' };
+// Browsers send the cookie to every port of this host, but only pages of this port can read what the page keeps. So the
+// server wants both. The variable is for browsers that keep nothing.
+let lastKey = null;
+
+/** Returns the page's part of its token, or `null` before the first sign-in. */
+export const pageKey = () => load('key', lastKey);
+
+const pageHeaders = () => ({ 'x-tenterhook': pageKey() ?? '1' });
 
 /** Signs in with the one-time code of a link. Returns an error message, or `null`. */
 export async function signIn(code) {
   try {
-    const headers = { ...HEADERS, 'content-type': 'application/json' };
+    const headers = { 'x-tenterhook': '1', 'content-type': 'application/json' };
     const response = await fetch('/v1/login', { method: 'POST', headers, body: JSON.stringify({ code }) });
-    if (response.ok) return null;
+    if (response.ok) {
+      lastKey = (await response.json()).key;
+      save('key', lastKey);
+      return null;
+    }
     if (response.status === 429) return 'There were too many attempts. Wait a few minutes, then open a new link.';
     return 'This link was used already, or it has expired. A link works once, for 60 seconds.';
   } catch {
@@ -22,7 +34,7 @@ export async function signIn(code) {
 /** Returns `yes` if the server knows this browser, `no` if it does not, and `unknown` if it does not say. */
 export async function isSignedIn() {
   try {
-    const { ok, status } = await fetch('/v1/chats', { headers: HEADERS });
+    const { ok, status } = await fetch('/v1/chats', { headers: pageHeaders() });
     // Without the channel for HTTP, the address does not exist, but the browser was checked.
     if (ok || status === 404) return 'yes';
     return status === 401 || status === 403 ? 'no' : 'unknown';
@@ -34,7 +46,7 @@ export async function isSignedIn() {
 /** Uploads a file. Returns what the server says about its copy. */
 export async function upload(file, signal) {
   const headers = {
-    ...HEADERS,
+    ...pageHeaders(),
     'x-file-name': encodeURIComponent(file.name),
     'content-type': file.type || 'application/octet-stream',
   };

@@ -251,6 +251,19 @@ const FRAMES = {
     CHUNKS[frame.kind]?.(chat, frame);
   },
 
+  call(chat, frame) {
+    if (!tool(chat, frame)) {
+      // Text of the agent that is shown already comes after the call.
+      const isNewer = (item) => item.kind === 'answer' && item.turn === frame.turn && (item.isOpen || item.isLost);
+      const index = chat.items.findLastIndex(isNewer);
+      const { turn, id, name, args } = frame;
+      const item = newItem('tool', { turn, id, name, args, result: '' });
+      chat.items.splice(index < 0 ? chat.items.length : index, 0, item);
+    }
+    CHUNKS.tool_end(chat, frame);
+    change(tool(chat, frame), { isLost: false });
+  },
+
   end(chat, frame, state) {
     close(chat, 'thinking');
     const { turn, text, is_final: isFinal } = frame;

@@ -10,9 +10,12 @@ use super::http_error::HttpError;
 use super::origin::{Caller, is_safe};
 use super::state::{Peer, SharedState};
 use tenterhook_channel::rate::TooManyAttempts;
-use tenterhook_channel::token::{AccessScope, Token, TokenError};
+use tenterhook_channel::token::{AccessScope, Token, TokenError, Tokens};
 
-/// The header with which the page shows that its own code sends a request.
+/// Where files of chats are.
+const FILES: &str = "/v1/media/";
+
+/// The header with the page's part of its token. For a login it shows only that the page's own code sends the request.
 pub(crate) const PAGE_HEADER: HeaderName = HeaderName::from_static("x-tenterhook");
 
 const CONTENT_POLICY: HeaderValue =
@@ -76,7 +79,10 @@ pub(crate) async fn require(
     let caller = request.extensions().get::<Caller>().copied();
     let client = caller.ok_or_else(unauthorized).and_then(|caller| {
         let client = identify(&state, caller, request.method(), request.headers())?;
-        client.ok_or_else(unauthorized)
+        let of_file = || identify_by_cookie(&state, caller, &request);
+        client
+            .map_or_else(of_file, |client| Ok(Some(client)))?
+            .ok_or_else(unauthorized)
     });
     let client = client.and_then(|client| {
         check_scope(&client.token, scope)?;
@@ -87,32 +93,30 @@ pub(crate) async fn require(
             request.extensions_mut().insert(client);
             next.run(request).await
         }
-        Err(refusal) => forget_wrong_cookie(caller, refusal, request.headers()),
+        Err(refusal) => forget_wrong_cookie(&state, caller, refusal, request.headers()),
     }
 }
 
-/// Returns who sends a request, or `None` if it has neither a token nor a cookie that counts.
+/// Returns who sends a request, or `None` if it has neither a token nor a cookie with the key of the page.
 ///
 /// # Errors
 ///
-/// Fails with 401 for a wrong token, 429 for an address or token that tried too often, and 403 for a request that
-/// changes something with nothing but a cookie.
+/// Fails with 401 for a wrong token, and 429 for an address or token that tried too often.
 pub(crate) fn identify(
     state: &SharedState,
     caller: Caller,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Option<Client>, HttpError> {
-    let bearer = bearer(headers)?;
-    let has_cookie = bearer.is_none();
-    let cookie = || cookie(headers, caller.is_secure).filter(|_| caller.is_page);
-    let Some(secret) = bearer.or_else(cookie) else {
+    let (token, has_cookie) = if let Some(secret) = bearer(headers)? {
+        (check_token(state, caller, secret)?, false)
+    } else if let Some(cookie) = page_cookie(state, caller, headers)
+        && let Some(key) = page_key(headers)
+    {
+        (check_page(state, caller, cookie, key)?, true)
+    } else {
         return Ok(None);
     };
-    let token = check_token(state, caller, secret)?;
-    if has_cookie && !is_safe(method) {
-        require_page_header(headers)?;
-    }
     if !is_safe(method) {
         let limited = |limit| too_often("rate", limit);
         state.rate.check(&token.id).map_err(limited)?;
@@ -120,7 +124,25 @@ pub(crate) fn identify(
     Ok(Some(Client { token, has_cookie }))
 }
 
-/// Checks a token. Wrong ones count against the address.
+/// Returns who loads a file of a chat. Browsers load images with the cookie only, and their addresses cannot be guessed.
+fn identify_by_cookie(
+    state: &SharedState,
+    caller: Caller,
+    request: &Request,
+) -> Result<Option<Client>, HttpError> {
+    let is_file = is_safe(request.method()) && request.uri().path().starts_with(FILES);
+    let cookie = page_cookie(state, caller, request.headers()).filter(|_| is_file);
+    let Some(cookie) = cookie else {
+        return Ok(None);
+    };
+    let token = check_secret(state, caller, Some(state.port), |tokens| {
+        tokens.check_cookie(cookie)
+    })?;
+    let has_cookie = true;
+    Ok(Some(Client { token, has_cookie }))
+}
+
+/// Checks a token that is not in a cookie. Wrong ones count against the address.
 ///
 /// # Errors
 ///
@@ -130,16 +152,48 @@ pub(crate) fn check_token(
     caller: Caller,
     secret: &str,
 ) -> Result<Token, HttpError> {
+    check_secret(state, caller, None, |tokens| tokens.check(secret))
+}
+
+/// Checks the two parts of the token of a page.
+///
+/// # Errors
+///
+/// Fails like [`check_token`].
+pub(crate) fn check_page(
+    state: &SharedState,
+    caller: Caller,
+    cookie: &str,
+    key: &str,
+) -> Result<Token, HttpError> {
+    let secret = format!("{cookie}{key}");
+    check_secret(state, caller, Some(state.port), |tokens| {
+        tokens.check(&secret)
+    })
+}
+
+/// Checks a token, which belongs to the page on `cookie_port`, or to a program.
+fn check_secret(
+    state: &SharedState,
+    caller: Caller,
+    cookie_port: Option<u16>,
+    check: impl FnOnce(&Tokens) -> Result<Token, TokenError>,
+) -> Result<Token, HttpError> {
     let lockout = &state.parts.lockout;
     let locked = |limit| too_often("locked", limit);
     lockout.check(caller.address).map_err(locked)?;
-    state.parts.tokens.check(secret).map_err(|error| {
+    let token = check(&state.parts.tokens).map_err(|error| {
         // A token that was right once is not a guess: its client may try again and again.
         if !matches!(error, TokenError::Expired | TokenError::Revoked) {
             lockout.failed(caller.address);
         }
         unauthorized()
-    })
+    })?;
+    if token.cookie_port == cookie_port {
+        Ok(token)
+    } else {
+        Err(unauthorized())
+    }
 }
 
 /// Ends when a token does not count any more. What was opened with it then ends.
@@ -161,7 +215,7 @@ pub(crate) fn check_scope(token: &Token, scope: AccessScope) -> Result<(), HttpE
     Err(HttpError::new(StatusCode::FORBIDDEN, "no_scope", message))
 }
 
-/// Refuses a request that a form of another page could have sent.
+/// Refuses a login that a form of another page could have sent.
 ///
 /// # Errors
 ///
@@ -173,7 +227,7 @@ pub(crate) fn require_page_header(headers: &HeaderMap) -> Result<(), HttpError> 
     Err(HttpError::new(
         StatusCode::FORBIDDEN,
         "no_page_header",
-        "a request with a cookie needs the header `x-tenterhook: 1`",
+        "a login needs the header `x-tenterhook: 1`",
     ))
 }
 
@@ -192,9 +246,14 @@ pub(crate) fn unauthorized() -> HttpError {
 }
 
 /// Returns a `Set-Cookie` that stores a secret for `seconds`, or removes the one that is stored.
-pub(crate) fn set_cookie(is_secure: bool, secret: &str, seconds: i64) -> Option<HeaderValue> {
-    let name = cookie_name(is_secure);
-    let secure = if is_secure { "; Secure" } else { "" };
+pub(crate) fn set_cookie(
+    state: &SharedState,
+    caller: Caller,
+    secret: &str,
+    seconds: i64,
+) -> Option<HeaderValue> {
+    let name = cookie_name(state, caller);
+    let secure = if caller.is_secure { "; Secure" } else { "" };
     let cookie =
         format!("{name}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}");
     HeaderValue::from_str(&cookie).ok()
@@ -203,6 +262,7 @@ pub(crate) fn set_cookie(is_secure: bool, secret: &str, seconds: i64) -> Option<
 /// Answers with a refusal. The browser forgets a cookie that does not count any more, so that it does not repeat it
 /// until its address is locked.
 pub(crate) fn forget_wrong_cookie(
+    state: &SharedState,
     caller: Option<Caller>,
     refusal: HttpError,
     headers: &HeaderMap,
@@ -210,8 +270,8 @@ pub(crate) fn forget_wrong_cookie(
     let is_unauthorized = refusal.status == StatusCode::UNAUTHORIZED;
     let mut response = refusal.into_response();
     if let Some(caller) = caller.filter(|caller| caller.is_page && is_unauthorized)
-        && cookie(headers, caller.is_secure).is_some()
-        && let Some(value) = set_cookie(caller.is_secure, "", 0)
+        && cookie(headers, &cookie_name(state, caller)).is_some()
+        && let Some(value) = set_cookie(state, caller, "", 0)
     {
         response.headers_mut().insert(header::SET_COOKIE, value);
     }
@@ -233,10 +293,23 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, HttpError> {
         .ok_or_else(unauthorized)
 }
 
+/// Returns the value of the page's cookie, if a page of this server sends the request.
+pub(crate) fn page_cookie<'a>(
+    state: &SharedState,
+    caller: Caller,
+    headers: &'a HeaderMap,
+) -> Option<&'a str> {
+    cookie(headers, &cookie_name(state, caller)).filter(|_| caller.is_page)
+}
+
+fn page_key(headers: &HeaderMap) -> Option<&str> {
+    let key = headers.get(PAGE_HEADER)?.to_str().ok()?;
+    (key != "1").then_some(key)
+}
+
 /// Returns the value of the cookie. Servers on other ports of this machine can set cookies of the same name, for example
 /// with a longer path, so that the browser sends theirs first. If values differ, none counts.
-fn cookie(headers: &HeaderMap, is_secure: bool) -> Option<&str> {
-    let name = cookie_name(is_secure);
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let values = headers.get_all(header::COOKIE).into_iter();
     let mut found = values
         .filter_map(|value| value.to_str().ok())
@@ -247,11 +320,9 @@ fn cookie(headers: &HeaderMap, is_secure: bool) -> Option<&str> {
     found.all(|other| other == first).then_some(first)
 }
 
+/// Returns the name of the cookie. It contains the port, so that gateways on other ports have cookies of their own.
 /// Browsers accept the prefix only from the server itself over TLS.
-fn cookie_name(is_secure: bool) -> &'static str {
-    if is_secure {
-        "__Host-tenterhook"
-    } else {
-        "tenterhook"
-    }
+fn cookie_name(state: &SharedState, caller: Caller) -> String {
+    let prefix = if caller.is_secure { "__Host-" } else { "" };
+    format!("{prefix}tenterhook-{}", state.port)
 }

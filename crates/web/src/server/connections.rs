@@ -1,6 +1,7 @@
 //! Accepts connections and reads requests, within limits.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -25,9 +26,10 @@ use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::idle::{Activity, BusyBody, IdleConnections};
 use super::state::{Peer, Place};
 
-/// The maximum number of connections. Further ones wait until one ends.
+/// The maximum number of connections. For a further one, the oldest that waits for a request is closed.
 const MAX_CONNECTIONS: usize = 256;
 
 /// The maximum number of connections of one source, so that a single machine cannot take all places. All programs of
@@ -57,12 +59,15 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) {
     let shares = Shares::new(proxies);
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let (idle, places) = (
+        IdleConnections::default(),
+        Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+    );
     let tasks = TaskTracker::new();
     let now = CancellationToken::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, &idle, &places) => accepted,
             () = stop.cancelled() => break,
         };
         let Some((stream, peer, permit)) = accepted else {
@@ -74,9 +79,11 @@ pub(crate) async fn serve(
         };
         let place = Place::new((permit, share), tasks.token());
         let (router, stop, now) = (router.clone(), stop.clone(), now.clone());
+        let activity = idle.begin();
         tokio::spawn(async move {
             tokio::select! {
-                () = serve_connection(stream, peer, place, router, stop) => {}
+                () = serve_connection(stream, peer, (place, &activity), router, stop) => {}
+                () = activity.closed() => {}
                 () = now.cancelled() => {}
             }
         });
@@ -143,9 +150,10 @@ impl Drop for Share {
 
 async fn accept(
     listener: &TcpListener,
+    idle: &IdleConnections,
     places: &Arc<Semaphore>,
 ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(places).acquire_owned().await.ok()?;
+    let permit = idle.make_room(places).await?;
     if let Ok((stream, peer)) = listener.accept().await {
         return Some((stream, peer, permit));
     }
@@ -156,7 +164,7 @@ async fn accept(
 async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
+    (place, activity): (Place, &Arc<Activity>),
     router: Router,
     stop: CancellationToken,
 ) {
@@ -169,7 +177,12 @@ async fn serve_connection(
             .extensions_mut()
             .insert(Peer(peer.ip().to_canonical()));
         request.extensions_mut().insert(place.clone());
-        router.call(request)
+        let busy = activity.begin_request();
+        let answer = router.call(request);
+        async move {
+            let answer = answer.await?;
+            Ok::<_, Infallible>(answer.map(|body| BusyBody::new(body, busy)))
+        }
     });
     let mut server = http1::Builder::new();
     server

@@ -37,6 +37,8 @@ pub(crate) async fn follow_chat(
     let token_ended = access::token_ended(&state, &client.token);
     let events = unfold((state, frames, id), |(state, mut frames, id)| async move {
         let followed = tokio::select! {
+            // The last frames of turns that ended while the gateway stopped come first.
+            biased;
             followed = frames.next() => followed?,
             () = state.stop.cancelled() => return None,
         };

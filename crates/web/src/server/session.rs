@@ -17,7 +17,7 @@ use super::origin::Caller;
 use super::state::SharedState;
 
 /// How long a browser stays logged in.
-const COOKIE_LIFE: SignedDuration = SignedDuration::from_hours(30 * 24);
+const COOKIE_LIFE: SignedDuration = SignedDuration::from_hours(24);
 
 /// The name of the tokens that browsers get.
 const TOKEN_NAME: &str = "browser";
@@ -27,7 +27,7 @@ struct LoginBody {
     code: String,
 }
 
-/// `POST /v1/login`: exchanges a one-time code for a cookie.
+/// `POST /v1/login`: exchanges a one-time code for a cookie and the page's part of the token.
 pub(crate) async fn login(
     State(state): State<SharedState>,
     Extension(caller): Extension<Caller>,
@@ -51,7 +51,12 @@ pub(crate) async fn login(
     let expires = Timestamp::now() + COOKIE_LIFE;
     let tokens = &state.parts.tokens;
     let new = tokens
-        .create(TOKEN_NAME, &grant.user, &grant.scopes, Some(expires))
+        .create_for_cookie(
+            TOKEN_NAME,
+            (&grant.user, &grant.scopes),
+            state.port,
+            expires,
+        )
         .await
         .map_err(|error| {
             HttpError::new(
@@ -60,10 +65,14 @@ pub(crate) async fn login(
                 error.to_string(),
             )
         })?;
-    let secret = new.secret.expose();
-    let cookie = access::set_cookie(caller.is_secure, secret, COOKIE_LIFE.as_secs());
+    let cookie = new.cookie.expose();
+    let cookie = access::set_cookie(&state, caller, cookie, COOKIE_LIFE.as_secs());
     let cookie = AppendHeaders(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
-    let body = json!({"user": new.token.user, "expires": expires.as_second()});
+    let body = json!({
+        "user": new.token.user,
+        "expires": expires.as_second(),
+        "key": new.key.expose(),
+    });
     Ok((cookie, Json(body)).into_response())
 }
 
@@ -87,7 +96,7 @@ pub(crate) async fn logout(
             error.to_string(),
         )
     })?;
-    let cookie = access::set_cookie(caller.is_secure, "", 0);
+    let cookie = access::set_cookie(&state, caller, "", 0);
     let cookie = AppendHeaders(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
     Ok((StatusCode::NO_CONTENT, cookie).into_response())
 }

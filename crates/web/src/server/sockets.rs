@@ -14,12 +14,12 @@ use super::origin::Caller;
 use super::state::{Place, SharedState};
 use crate::connection::{ClientIdentity, LoggedIn, Login};
 use crate::socket;
-use tenterhook_channel::token::{AccessScope, Token};
+use tenterhook_channel::token::{AccessScope, TOKEN_PREFIX, Token};
 
 /// When to try again if too many sockets wait for their clients' tokens.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// `GET /v1/ws`. The token is in the header or the cookie, or in the first frame.
+/// `GET /v1/ws`. The token is in the header or in the first frame.
 pub(crate) async fn connect(
     State(state): State<SharedState>,
     Extension(caller): Extension<Caller>,
@@ -35,8 +35,18 @@ pub(crate) async fn connect(
             access::check_scope(&token, AccessScope::Chat)?;
             Login::Known(logged_in(&state, &token))
         }
-        Ok(None) => login_by_token(&state, caller)?,
-        Err(error) => return Ok(access::forget_wrong_cookie(Some(caller), error, &headers)),
+        Ok(None) => {
+            let cookie = access::page_cookie(&state, caller, &headers);
+            login_by_token(&state, caller, cookie.map(str::to_owned))?
+        }
+        Err(error) => {
+            return Ok(access::forget_wrong_cookie(
+                &state,
+                Some(caller),
+                error,
+                &headers,
+            ));
+        }
     };
     Ok(socket::configure(upgrade).on_upgrade(async move |opened| {
         socket::serve_socket(opened, login, channel, state.stop.clone()).await;
@@ -44,8 +54,13 @@ pub(crate) async fn connect(
     }))
 }
 
-/// Takes a place among the sockets whose clients are unknown. It is free again when the first frame was checked.
-fn login_by_token(state: &SharedState, caller: Caller) -> Result<Login, HttpError> {
+/// Takes a place among the sockets whose clients are unknown. It is free again when the first frame was checked. With a
+/// `cookie`, the frame can have the page's part of its token.
+fn login_by_token(
+    state: &SharedState,
+    caller: Caller,
+    cookie: Option<String>,
+) -> Result<Login, HttpError> {
     let waiting = state.unknown_sockets.clone().try_acquire_owned();
     let waiting = waiting.map_err(|_| {
         let message = "too many connections wait for their token";
@@ -55,7 +70,11 @@ fn login_by_token(state: &SharedState, caller: Caller) -> Result<Login, HttpErro
     Ok(Login::ByToken(Box::new(move |secret| {
         Box::pin(async move {
             let _waiting = waiting;
-            let token = access::check_token(&state, caller, &secret).ok()?;
+            let token = match cookie.filter(|_| !secret.starts_with(TOKEN_PREFIX)) {
+                Some(cookie) => access::check_page(&state, caller, &cookie, &secret),
+                None => access::check_token(&state, caller, &secret),
+            };
+            let token = token.ok()?;
             token
                 .allows(AccessScope::Chat)
                 .then(|| logged_in(&state, &token))

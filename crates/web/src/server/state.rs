@@ -64,6 +64,8 @@ impl fmt::Debug for ServerParts {
 pub(crate) struct ServerState {
     pub(crate) parts: ServerParts,
     pub(crate) allowed: AllowedOrigins,
+    /// The port of the server.
+    pub(crate) port: u16,
     /// The limit of requests with a token.
     pub(crate) rate: RateLimit,
     pub(crate) unknown_sockets: Arc<Semaphore>,
@@ -105,6 +107,7 @@ impl ServerState {
                 &settings.trusted_proxies,
                 port,
             ),
+            port,
             rate: RateLimit::per_token(),
             unknown_sockets: Arc::new(Semaphore::new(MAX_UNKNOWN_SOCKETS)),
             uploads: Semaphore::new(MAX_UPLOADS),

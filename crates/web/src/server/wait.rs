@@ -98,6 +98,8 @@ impl AnswerWait {
         loop {
             let wake = self.check_at.min(self.deadline);
             tokio::select! {
+                // An answer that was given while the gateway stopped comes before its end.
+                biased;
                 followed = self.follower.next() => match followed {
                     Some(Followed::Frame(frame)) => {
                         self.ended = self.collector.add(&frame);

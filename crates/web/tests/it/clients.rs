@@ -292,8 +292,9 @@ async fn questions_are_answered_by_owners_in_the_chat_where_they_were_asked() {
     let chat = id.chat_of(gateway.channel.id(), "ann");
     let question = Frame::Approve {
         nonce: "n1".to_owned(),
+        call_id: "call_1".to_owned(),
         tool: "bash".to_owned(),
-        args: serde_json::Map::default().into_iter().collect(),
+        args: Box::default(),
         reason: None,
         choices: vec![ApprovalChoice::Allow],
         expires: i64::MAX,

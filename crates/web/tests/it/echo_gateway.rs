@@ -121,8 +121,12 @@ impl Intake for EchoIntake {
 
     fn is_alive(&self, _: &ChannelId) {}
 
-    fn offset<'a>(&'a self, _: &'a ChannelId, _: &'a str) -> BoxFuture<'a, Option<i64>> {
-        Box::pin(async { None })
+    fn offset<'a>(
+        &'a self,
+        _: &'a ChannelId,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<i64>, String>> {
+        Box::pin(async { Ok(None) })
     }
 
     fn set_offset<'a>(&'a self, _: &'a ChannelId, _: &'a str, _: i64) -> BoxFuture<'a, bool> {
@@ -176,7 +180,7 @@ async fn append(
 pub(crate) fn text_of(message: &IncomingMessage) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
         IncomingPart::Text { text } => Some(text.as_str()),
-        IncomingPart::Media(_) => None,
+        IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
     });
     texts.collect()
 }

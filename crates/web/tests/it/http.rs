@@ -121,18 +121,17 @@ async fn a_token_is_needed_also_on_the_loopback_and_never_in_the_address() {
 #[tokio::test]
 async fn a_cookie_counts_only_in_requests_of_the_page() {
     let server = TestServer::start().await;
-    let cookie = format!("cookie: a=b; tenterhook={}", server.owner);
-    let (cookie, origin) = (cookie.as_str(), server.origin());
-    let (same, page) = ("sec-fetch-site: same-origin", "x-tenterhook: 1");
+    let (cookie, key) = server.cookie("owner").await;
+    let (cookie, key, origin) = (cookie.as_str(), key.as_str(), server.origin());
+    let same = "sec-fetch-site: same-origin";
     let rows: &[Row<'_>] = &[
-        (CHATS, &[cookie], 401),
-        (CHATS, &[cookie, same], 200),
-        (CHATS, &[cookie, &origin], 200),
-        (CHATS, &[cookie, EVIL], 403),
-        (CHATS, &[cookie, "sec-fetch-site: cross-site"], 401),
-        (CANCEL, &[cookie, &origin], 403),
-        (CANCEL, &[cookie, &origin, page], 200),
-        (CANCEL, &[cookie, same, page], 401),
+        (CHATS, &[cookie, key], 401),
+        (CHATS, &[cookie, key, same], 200),
+        (CHATS, &[cookie, key, &origin], 200),
+        (CHATS, &[cookie, key, EVIL], 403),
+        (CHATS, &[cookie, key, "sec-fetch-site: cross-site"], 401),
+        (CANCEL, &[cookie, key, &origin], 200),
+        (CANCEL, &[cookie, key, same], 401),
     ];
     check_rows(&server, rows).await;
 }
@@ -196,14 +195,18 @@ async fn a_code_becomes_a_cookie_once() {
     let reply = server.ask("POST /v1/login", &page, &body).await;
     assert_eq!((reply.status, &reply.json()["user"]), (200, &json!("ann")));
     let set = reply.header("set-cookie").unwrap().to_owned();
-    let attributes = "; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000";
+    let attributes = "; HttpOnly; SameSite=Strict; Path=/; Max-Age=86400";
     let pair = set.strip_suffix(attributes).unwrap();
-    assert!(pair.starts_with("tenterhook=thg_"), "{set}");
+    let name = format!("tenterhook-{}", server.address.port());
+    assert!(pair.starts_with(&format!("{name}=thg_")), "{set}");
     let again = server.ask("POST /v1/login", &page, &body).await;
     assert_eq!(refusal(&again), (401, "wrong_code".to_owned()));
 
     let cookie = format!("cookie: {pair}");
-    let with_cookie = [&cookie, page[0], page[1]];
+    let key = reply.json()["key"].as_str().unwrap().to_owned();
+    assert!(key.len() > 20 && !set.contains(&key), "{set}");
+    let key = format!("x-tenterhook: {key}");
+    let with_cookie = [&cookie, page[0], &key];
     assert_eq!(
         server.ask("GET /v1/chats", &with_cookie, "").await.status,
         200
@@ -711,8 +714,10 @@ async fn an_open_event_stream_ends_when_its_token_is_revoked_or_expires() {
 async fn a_cookie_that_another_port_of_this_machine_has_set_does_not_count() {
     let server = TestServer::start().await;
     let origin = server.origin();
-    let own = format!("tenterhook={}", server.owner);
-    let fixed = format!("tenterhook={}", server.ann);
+    let (own, key) = server.cookie("owner").await;
+    let (fixed, _) = server.cookie("ann").await;
+    let pair = |header: &str| header.rsplit_once("; ").unwrap().1.to_owned();
+    let (own, fixed) = (pair(&own), pair(&fixed));
     let rows = [
         (format!("cookie: {own}"), 200),
         (format!("cookie: {own}; other=1; {own}"), 200),
@@ -720,9 +725,9 @@ async fn a_cookie_that_another_port_of_this_machine_has_set_does_not_count() {
         (format!("cookie: {own}; {fixed}"), 401),
     ];
     for (cookie, expected) in rows {
-        let reply = server.ask(CHATS, &[&cookie, &origin], "").await;
+        let reply = server.ask(CHATS, &[&cookie, &key, &origin], "").await;
         assert_eq!(reply.status, expected);
-        let two = [cookie.as_str(), "sec-fetch-site: same-site"];
+        let two = [cookie.as_str(), &key, "sec-fetch-site: same-site"];
         assert_eq!(
             server.ask(CHATS, &two, "").await.status,
             401,

@@ -157,7 +157,7 @@ impl ScriptedIntake {
 pub(crate) fn text_of(message: &IncomingMessage) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
         IncomingPart::Text { text } => Some(text.as_str()),
-        IncomingPart::Media(_) => None,
+        IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -214,8 +214,12 @@ impl Intake for ScriptedIntake {
 
     fn is_alive(&self, _channel: &ChannelId) {}
 
-    fn offset<'a>(&'a self, _: &'a ChannelId, _: &'a str) -> BoxFuture<'a, Option<i64>> {
-        Box::pin(async { None })
+    fn offset<'a>(
+        &'a self,
+        _: &'a ChannelId,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<i64>, String>> {
+        Box::pin(async { Ok(None) })
     }
 
     fn set_offset<'a>(&'a self, _: &'a ChannelId, _: &'a str, _: i64) -> BoxFuture<'a, bool> {
@@ -374,6 +378,25 @@ impl TestServer {
             owner: owner.secret.expose().to_owned(),
             ann: ann.secret.expose().to_owned(),
         }
+    }
+
+    /// Returns the header with the cookie of a browser in which `user` has logged in, and the header with the page's key.
+    pub(crate) async fn cookie(&self, user: &str) -> (String, String) {
+        let scopes = AccessScope::ALL;
+        let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+        let created = self.parts.tokens.create_for_cookie(
+            "browser",
+            (user, &scopes),
+            self.address.port(),
+            expires,
+        );
+        let created = created.await.unwrap();
+        let cookie = created.cookie.expose();
+        let name = format!("tenterhook-{}", self.address.port());
+        (
+            format!("cookie: a=b; {name}={cookie}"),
+            format!("x-tenterhook: {}", created.key.expose()),
+        )
     }
 
     pub(crate) fn bearer(&self) -> String {

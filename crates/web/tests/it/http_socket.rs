@@ -57,14 +57,11 @@ async fn close_code(socket: &mut Socket) -> u16 {
 #[tokio::test]
 async fn a_socket_needs_an_own_origin_or_none_and_a_token_that_is_right() {
     let server = TestServer::start().await;
-    let cookie = format!("cookie: tenterhook={}", server.ann);
-    let (bearer, origin) = (server.bearer(), server.origin());
-    let rows: [(&[&str], Result<&str, u16>); 5] = [
+    let bearer = server.bearer();
+    let rows: [(&[&str], Result<&str, u16>); 3] = [
         (&[&bearer], Ok("owner")),
-        (&[&cookie, &origin], Ok("ann")),
-        (&[&cookie, "origin: https://evil.example"], Err(403)),
+        (&[&bearer, "origin: https://evil.example"], Err(403)),
         (&["authorization: Bearer thg_wrong"], Err(401)),
-        (&["cookie: tenterhook=thg_wrong", &origin], Err(401)),
     ];
     for (headers, expected) in rows {
         let mut found = connect(&server, headers).await;
@@ -74,6 +71,28 @@ async fn a_socket_needs_an_own_origin_or_none_and_a_token_that_is_right() {
             assert_eq!(Some(ready["user"].as_str().unwrap()), expected.ok());
         }
         assert_eq!(found.err(), expected.err(), "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_shows_its_part_of_the_token_in_the_first_frame() {
+    let server = TestServer::start().await;
+    let origin = server.origin();
+    let (cookie, key) = server.cookie("ann").await;
+    let key = key.strip_prefix("x-tenterhook: ").unwrap();
+    let (foreign, _) = server.cookie("owner").await;
+    let no_cookie = "cookie: a=b".to_owned();
+    for (cookie, token, expected) in [
+        (&cookie, json!(key), "ready"),
+        (&cookie, json!(null), "error"),
+        (&cookie, json!("wrong"), "error"),
+        (&foreign, json!(key), "error"),
+        (&no_cookie, json!(key), "error"),
+    ] {
+        let mut socket = connect(&server, &[cookie, &origin]).await.unwrap();
+        say(&mut socket, &json!({"type": "hello", "token": token})).await;
+        let answer = hear_frame(&mut socket).await;
+        assert_eq!(answer["type"], expected, "{answer}");
     }
 }
 

@@ -12,6 +12,7 @@ mod clients;
 mod echo_gateway;
 mod follow;
 mod http;
+mod http_attacks;
 mod http_server;
 mod http_socket;
 mod socket;

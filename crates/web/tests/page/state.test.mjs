@@ -23,7 +23,7 @@ const summary = (state) => state.active.items.map(({ kind, text, name, isError, 
   kind === 'tool' ? `tool ${name} ${deniedBy ?? (isError ? 'failed' : 'done')}` : `${kind} ${text}`));
 
 /** Frames of a turn. `seq` is added later to those that are durable. */
-const DURABLE = ['said', 'end', 'message', 'done'];
+const DURABLE = ['said', 'call', 'end', 'message', 'done'];
 const isDurable = (frame) => DURABLE.includes(frame.type) || (frame.type === 'error' && !frame.retry);
 
 function turn(number) {
@@ -38,6 +38,7 @@ function turn(number) {
     chunk('tool_start', { id: 'x', name: 'shell', args: { cmd: 'ls' } }),
     chunk('tool_end', { id: 'x', name: 'shell', is_error: false, result: 'a' }),
     chunk('text', { text: `answer ` }), chunk('text', { text: `${number}` }),
+    { type: 'call', turn: id, id: 'x', name: 'shell', args: { cmd: 'ls' }, is_error: false, result: 'a' },
     { type: 'end', turn: id, text: `answer ${number}`, is_final: true, reason: 'stop' },
     { type: 'message', turn: id, text: `extra ${number}` },
     { type: 'done', turn: id, status: 'completed' },
@@ -45,7 +46,8 @@ function turn(number) {
 }
 
 /** The durable items of a turn. */
-const itemsOfTurn = (n) => [`said question ${n}`, 'answer I look.', `answer answer ${n}`, `message extra ${n}`];
+const itemsOfTurn = (n) => [
+  `said question ${n}`, 'answer I look.', 'tool shell done', `answer answer ${n}`, `message extra ${n}`];
 
 /** A server that keeps durable frames, and knows the text of the turn that runs. */
 class Server {
@@ -72,7 +74,7 @@ class Server {
   }
 }
 
-const durableItems = (state) => summary(state).filter((line) => /^(said|answer|message|error) ./.test(line));
+const durableItems = (state) => summary(state).filter((line) => /^(said|answer|message|error|tool) ./.test(line));
 
 /** Small random numbers that are the same in each run. */
 function randomNumbers(seed) {

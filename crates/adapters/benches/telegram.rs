@@ -188,8 +188,12 @@ impl Intake for Counting {
 
     fn is_alive(&self, _: &ChannelId) {}
 
-    fn offset<'a>(&'a self, _: &'a ChannelId, _: &'a str) -> BoxFuture<'a, Option<i64>> {
-        Box::pin(async { None })
+    fn offset<'a>(
+        &'a self,
+        _: &'a ChannelId,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<i64>, String>> {
+        Box::pin(async { Ok(None) })
     }
 
     fn set_offset<'a>(&'a self, _: &'a ChannelId, _: &'a str, _: i64) -> BoxFuture<'a, bool> {

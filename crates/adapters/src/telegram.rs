@@ -4,7 +4,9 @@
 //! whose messages are durable. It is stored for the bot's account, because another bot counts from another number.
 
 mod api;
+mod bot_api;
 mod buttons;
+mod groups;
 mod markup;
 mod messages;
 mod receive;
@@ -15,15 +17,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frankenstein::methods::{AnswerCallbackQueryParams, GetFileParams, GetUpdatesParams};
-use frankenstein::types::{AllowedUpdate, File, User};
-use frankenstein::updates::Update;
 use futures_util::future::{BoxFuture, FutureExt as _, join_all};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
 use self::api::{Api, ApiError};
+use self::bot_api::{File, Update, User};
+use self::groups::Groups;
 use self::receive::{Account, Received};
 use self::send::Outbound;
 use tenterhook_channel::channel::{
@@ -53,6 +54,7 @@ pub struct TelegramChannel {
     id: ChannelId,
     api: Arc<Api>,
     outbound: Arc<Outbound>,
+    groups: Groups,
     poll_timeout: Duration,
     /// Ends the tasks that show turns.
     _tasks: DropGuard,
@@ -84,9 +86,18 @@ impl TelegramChannel {
             id,
             outbound: Arc::new(Outbound::new(Arc::clone(&api), show, tasks.clone())),
             api,
+            groups: Groups::default(),
             poll_timeout: POLL_TIMEOUT,
             _tasks: tasks.drop_guard(),
         })
+    }
+
+    /// Sets the ids of the groups that the settings list. A group that has moved keeps its first id unless its new one is
+    /// among them.
+    #[must_use]
+    pub fn with_groups(self, listed: Vec<String>) -> Self {
+        let groups = Groups::new(listed);
+        Self { groups, ..self }
     }
 
     /// Sets how long Telegram waits for an update before it answers a poll. The default is 50 seconds. A poll that takes
@@ -107,7 +118,7 @@ impl TelegramChannel {
             .map_err(|error| receive_error(&error))?;
         let account = Account::new(&user);
         let account_id = account.id.to_string();
-        let mut offset = inlet.offset(&account_id).await;
+        let mut offset = inlet.offset(&account_id).await?;
         loop {
             let updates = self.poll(offset).await;
             if let Some(wait) = updates.as_ref().err().and_then(ApiError::retry_after) {
@@ -134,12 +145,14 @@ impl TelegramChannel {
     }
 
     async fn poll(&self, offset: Option<i64>) -> Result<Vec<Value>, ApiError> {
-        let params = GetUpdatesParams::builder()
-            .maybe_offset(offset)
-            .limit(MAX_UPDATES)
-            .timeout(u32::try_from(self.poll_timeout.as_secs()).unwrap_or(u32::MAX))
-            .allowed_updates(vec![AllowedUpdate::Message, AllowedUpdate::CallbackQuery])
-            .build();
+        let mut params = json!({
+            "limit": MAX_UPDATES,
+            "timeout": self.poll_timeout.as_secs(),
+            "allowed_updates": ["message", "callback_query"],
+        });
+        if let (Some(offset), Some(params)) = (offset, params.as_object_mut()) {
+            params.insert("offset".to_owned(), offset.into());
+        }
         self.api
             .call_within(self.poll_timeout * 2, "getUpdates", &params)
             .await
@@ -153,7 +166,7 @@ impl TelegramChannel {
         account: &Account,
         updates: Vec<Value>,
     ) -> (Option<i64>, Result<Batch, ChannelError>) {
-        let mut last = None;
+        let (mut last, mut failed) = (None, None::<(i64, ChannelError)>);
         let mut chats: BTreeMap<String, Vec<(i64, Received)>> = BTreeMap::new();
         for update in updates {
             let Some(id) = update.get("update_id").and_then(Value::as_i64) else {
@@ -161,7 +174,11 @@ impl TelegramChannel {
             };
             last = last.max(Some(id));
             // An update in a form that we do not know must not stop the ones after it.
-            if let Ok(update) = serde_json::from_value::<Update>(update) {
+            if let Ok(mut update) = serde_json::from_value::<Update>(update) {
+                if let Err(error) = self.groups.trace(inlet, &mut update).await {
+                    failed = Some((id, error));
+                    break;
+                }
                 let received = receive::read(&self.id, account, update);
                 chats
                     .entry(received.chat())
@@ -171,7 +188,7 @@ impl TelegramChannel {
         }
         let chats = chats.into_values();
         let taken = join_all(chats.map(|updates| self.take_chat(inlet, updates))).await;
-        let (mut batch, mut failed) = (Batch::default(), None::<(i64, ChannelError)>);
+        let mut batch = Batch::default();
         for taken in taken {
             match taken {
                 Ok(is_full) => batch.is_full |= is_full,
@@ -188,20 +205,25 @@ impl TelegramChannel {
         }
     }
 
-    /// Takes the updates of a chat until one cannot be recorded; then its id is returned with the error.
+    /// Takes the updates of a chat until one cannot be recorded; then its id is returned with the error. Requests that
+    /// follow it are carried out all the same, so that someone can stop a turn while nothing is taken.
     async fn take_chat(
         &self,
         inlet: &Inlet,
         updates: Vec<(i64, Received)>,
     ) -> Result<bool, (i64, ChannelError)> {
-        let mut is_full = false;
+        let (mut is_full, mut failed) = (false, None);
         for (id, received) in updates {
-            is_full |= self
-                .take(inlet, received)
-                .await
-                .map_err(|error| (id, error))?;
+            if failed.is_some() {
+                self.take_request(inlet, received).await;
+                continue;
+            }
+            match self.take(inlet, received).await {
+                Ok(refused) => is_full |= refused,
+                Err(error) => failed = Some((id, error)),
+            }
         }
-        Ok(is_full)
+        failed.map_or(Ok(is_full), Err)
     }
 
     /// Takes one update. Returns whether the gateway is full.
@@ -225,6 +247,19 @@ impl TelegramChannel {
                 let notice = inlet.control(control).await;
                 self.outbound.notify(&chat, notice);
             }
+            request @ (Received::Pressed { .. } | Received::Stale { .. } | Received::Nothing) => {
+                self.take_request(inlet, request).await;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Carries out an update that is not a message. A chat is not told that there was nothing to cancel.
+    async fn take_request(&self, inlet: &Inlet, received: Received) {
+        match received {
+            Received::Cancel(control) => {
+                inlet.control(control).await;
+            }
             Received::Pressed { query, control } => {
                 let note = inlet.control(control).await;
                 self.answer_button(query, note.unwrap_or_default()).await;
@@ -233,17 +268,14 @@ impl TelegramChannel {
                 let note = "This question is over.".to_owned();
                 self.answer_button(query, note).await;
             }
-            Received::Nothing => {}
+            Received::Message(_) | Received::Nothing => {}
         }
-        Ok(false)
     }
 
     /// Ends the waiting mark of a button.
     async fn answer_button(&self, query: String, note: String) {
-        let params = AnswerCallbackQueryParams::builder()
-            .callback_query_id(query)
-            .text(note.chars().take(MAX_BUTTON_NOTE).collect::<String>())
-            .build();
+        let note: String = note.chars().take(MAX_BUTTON_NOTE).collect();
+        let params = json!({ "callback_query_id": query, "text": note });
         // It only removes a mark, and Telegram forgets old queries.
         let answered = self.api.call::<Value>("answerCallbackQuery", &params);
         answered.await.ok();
@@ -308,7 +340,7 @@ impl Channel for TelegramChannel {
         into: &'a mut MediaSink,
     ) -> BoxFuture<'a, Result<(), ChannelError>> {
         async move {
-            let params = GetFileParams::builder().file_id(&media.reference).build();
+            let params = json!({ "file_id": media.reference });
             let file: File = self.api.call("getFile", &params).await.map_err(|error| {
                 let is_permanent = error.is_bad_request();
                 ChannelError {

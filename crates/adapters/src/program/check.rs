@@ -105,7 +105,7 @@ pub async fn check(argv: &[String], chat: Option<&str>) -> Vec<ChannelCheckStep>
     let result = match end {
         _ if !is_over => late(),
         End::Exited(0) => Ok(None),
-        End::Exited(status) => Ok(Some(format!("with status {status}"))),
+        End::Exited(_) => Ok(Some(connection.problem(end))),
         End::Signaled(_) | End::TimedOut { .. } | End::Cancelled { .. } => {
             Err(connection.problem(end))
         }
@@ -304,8 +304,12 @@ impl Intake for FirstMessage {
 
     fn is_alive(&self, _: &ChannelId) {}
 
-    fn offset<'a>(&'a self, _: &'a ChannelId, _: &'a str) -> BoxFuture<'a, Option<i64>> {
-        std::future::ready(None).boxed()
+    fn offset<'a>(
+        &'a self,
+        _: &'a ChannelId,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<i64>, String>> {
+        std::future::ready(Ok(None)).boxed()
     }
 
     fn set_offset<'a>(&'a self, _: &'a ChannelId, _: &'a str, _: i64) -> BoxFuture<'a, bool> {

@@ -1,21 +1,24 @@
 //! Calls of Telegram's methods.
 //!
-//! The client of `frankenstein` would bring a second TLS provider, reads a batch of updates as a whole or not at all,
-//! and names an uploaded file after its path. So only its parameters and objects are used here.
+//! Parameters are JSON, and `bot_api.rs` has the objects that Telegram answers with.
 
+use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
-use frankenstein::response::{ErrorResponse, MethodResponse};
+use bytes::Bytes;
+use parking_lot::Mutex;
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tenterhook_runners::http::{tls_config, tls_config_without_roots};
 use thiserror::Error;
 
+use super::bot_api::{ErrorResponse, MethodResponse};
 use tenterhook_channel::channel::{ChannelError, DeliveryError, MediaSink};
 
 /// How long connecting may take.
@@ -26,12 +29,18 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const FILE_TIMEOUT: Duration = Duration::from_mins(3);
 /// The maximum length of an answer in bytes: 100 updates are shorter.
 const MAX_ANSWER: usize = 8 << 20;
+/// How many groups that have moved are kept in memory. Telegram reports the new id of others each time.
+const MAX_MOVED: usize = 1_000;
+/// The parameter with the id of a chat.
+const CHAT_ID: &str = "chat_id";
 
 /// A bot's connection to Telegram.
 pub(super) struct Api {
     client: reqwest::Client,
     base: Url,
     token: String,
+    /// The new ids of groups that have moved.
+    moved: Mutex<BTreeMap<i64, i64>>,
 }
 
 /// A call that failed. It contains no address and no token.
@@ -44,6 +53,8 @@ pub(super) enum ApiError {
         code: u64,
         description: String,
         retry_after: Option<Duration>,
+        /// The new id of the group that the call was about.
+        moved_to: Option<i64>,
     },
     /// There is no valid answer.
     #[error("`{method}` of Telegram failed: {cause}")]
@@ -124,6 +135,7 @@ impl Api {
             client,
             base,
             token,
+            moved: Mutex::default(),
         })
     }
 
@@ -143,9 +155,16 @@ impl Api {
         method: &'static str,
         params: &(impl Serialize + Sync),
     ) -> Result<Output, ApiError> {
-        let url = self.url(&[&format!("bot{}", self.token), method]);
-        let request = self.client.post(url).json(params).timeout(timeout);
-        self.answer(method, request).await
+        let mut params = to_value(method, params)?;
+        self.redirect(&mut params);
+        let send = async |params: &Value| {
+            let request = self.client.post(self.method_url(method)).json(params);
+            self.answer(method, request.timeout(timeout)).await
+        };
+        match send(&params).await {
+            Err(error) if self.has_moved(&error, &mut params) => send(&params).await,
+            result => result,
+        }
     }
 
     /// Calls a method with a file as the value of `field`.
@@ -156,21 +175,60 @@ impl Api {
         (field, path, name): (&'static str, &Path, &str),
     ) -> Result<Output, ApiError> {
         let failed = |cause: String| ApiError::Failed { method, cause };
-        let params = serde_json::to_value(params).map_err(|error| failed(error.to_string()))?;
+        let mut params = to_value(method, params)?;
+        self.redirect(&mut params);
         let bytes = tokio::fs::read(path)
             .await
             .map_err(|error| failed(format!("cannot read the file `{name}`: {error}")))?;
-        let mut form = Form::new();
-        for (key, value) in params.as_object().into_iter().flatten() {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            form = form.text(key.clone(), text);
+        let bytes = Bytes::from(bytes);
+        let send = async |params: &Value| {
+            let file = Part::stream(bytes.clone()).file_name(name.to_owned());
+            let form = form_of(params).part(field, file);
+            let request = self.client.post(self.method_url(method)).multipart(form);
+            self.answer(method, request.timeout(FILE_TIMEOUT)).await
+        };
+        match send(&params).await {
+            Err(error) if self.has_moved(&error, &mut params) => send(&params).await,
+            result => result,
         }
-        let form = form.part(field, Part::bytes(bytes).file_name(name.to_owned()));
-        let url = self.url(&[&format!("bot{}", self.token), method]);
-        let request = self.client.post(url).multipart(form).timeout(FILE_TIMEOUT);
-        self.answer(method, request).await
+    }
+
+    /// Replaces the id of a group that has moved.
+    fn redirect(&self, params: &mut Value) {
+        if let Some(id) = params.get_mut(CHAT_ID)
+            && let Some(new) = id
+                .as_i64()
+                .and_then(|id| self.moved.lock().get(&id).copied())
+        {
+            *id = new.into();
+        }
+    }
+
+    /// Returns whether a call failed because its group has moved. Then `params` are for its new id.
+    fn has_moved(&self, error: &ApiError, params: &mut Value) -> bool {
+        let ApiError::Refused {
+            moved_to: Some(new),
+            ..
+        } = error
+        else {
+            return false;
+        };
+        let Some(id) = params.get_mut(CHAT_ID) else {
+            return false;
+        };
+        let Some(old) = id.as_i64().filter(|old| old != new) else {
+            return false;
+        };
+        let mut moved = self.moved.lock();
+        if moved.len() < MAX_MOVED {
+            moved.insert(old, *new);
+        }
+        *id = (*new).into();
+        true
+    }
+
+    fn method_url(&self, method: &str) -> Url {
+        self.url(&[&format!("bot{}", self.token), method])
     }
 
     /// Downloads a file by the path that `getFile` returned.
@@ -243,7 +301,8 @@ impl Api {
             ),
             retry_after: parameters
                 .and_then(|parameters| parameters.retry_after)
-                .map(|seconds| Duration::from_secs(seconds.into())),
+                .map(Duration::from_secs),
+            moved_to: parameters.and_then(|parameters| parameters.migrate_to_chat_id),
         })
     }
 
@@ -274,6 +333,24 @@ impl Api {
         }
         redact(&text, &self.token)
     }
+}
+
+fn to_value(method: &'static str, params: &(impl Serialize + Sync)) -> Result<Value, ApiError> {
+    serde_json::to_value(params).map_err(|error| ApiError::Failed {
+        method,
+        cause: error.to_string(),
+    })
+}
+
+fn form_of(params: &Value) -> Form {
+    let mut form = Form::new();
+    for (key, value) in params.as_object().into_iter().flatten() {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        form = form.text(key.clone(), text);
+    }
+    form
 }
 
 /// Removes bot tokens from a text.
@@ -324,6 +401,7 @@ mod tests {
             code,
             description: "no".to_owned(),
             retry_after: seconds.map(Duration::from_secs),
+            moved_to: None,
         };
         for code in [400, 401, 403, 404] {
             let error = DeliveryError::from(refused(code, None));

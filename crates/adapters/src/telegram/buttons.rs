@@ -3,9 +3,9 @@
 //! The data of a button is a code, a colon and the question's nonce. For a choice of a script the code is the option's
 //! number, and the answer is the text on the button itself: nothing has to be remembered.
 
-use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
 use serde_json::Value;
 
+use super::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup};
 use tenterhook_channel::chat::{ChatRef, Sender};
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::{ApprovalChoice, Control};
@@ -39,6 +39,7 @@ pub(super) fn question(frame: &Frame) -> Option<Question> {
     let (nonce, text, rows) = match frame {
         Frame::Approve {
             nonce,
+            call_id,
             tool,
             args,
             reason,
@@ -54,7 +55,11 @@ pub(super) fn question(frame: &Frame) -> Option<Question> {
                 .filter(|(_, choice, _)| choices.contains(choice))
                 .map(|(code, _, label)| ((*code).to_owned(), (*label).to_owned()))
                 .collect();
-            (nonce, format!("🔐 {tool}\n{args}\n\n{reason}"), rows)
+            (
+                nonce,
+                format!("🔐 {tool} · {call_id}\n{args}\n\n{reason}"),
+                rows,
+            )
         }
         Frame::Question {
             nonce, question, ..
@@ -70,16 +75,20 @@ pub(super) fn question(frame: &Frame) -> Option<Question> {
         .into_iter()
         .map(|(code, label)| {
             let data = format!("{code}:{nonce}");
-            let button = InlineKeyboardButton::builder().text(label);
-            (data.len() <= MAX_DATA).then(|| vec![button.callback_data(data).build()])
+            (data.len() <= MAX_DATA).then(|| {
+                vec![InlineKeyboardButton {
+                    text: label,
+                    callback_data: Some(data),
+                }]
+            })
         })
         .collect::<Option<Vec<_>>>()?;
     Some(Question {
         nonce: nonce.clone(),
         text: text.trim().to_owned(),
-        keyboard: InlineKeyboardMarkup::builder()
-            .inline_keyboard(keyboard)
-            .build(),
+        keyboard: InlineKeyboardMarkup {
+            inline_keyboard: keyboard,
+        },
     })
 }
 

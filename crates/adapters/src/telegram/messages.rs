@@ -2,16 +2,10 @@
 
 use std::path::Path;
 
-use frankenstein::ParseMode;
-use frankenstein::methods::{
-    DeleteMessageParams, EditMessageTextParams, SendChatActionParams, SendMessageParams,
-};
-use frankenstein::types::{
-    ChatAction, InlineKeyboardMarkup, LinkPreviewOptions, Message, ReplyMarkup, ReplyParameters,
-};
 use serde_json::{Value, json};
 
 use super::api::{Api, ApiError};
+use super::bot_api::{InlineKeyboardMarkup, SentMessage};
 use super::markup;
 use crate::pieces::{PieceLimit, TextUnit, split};
 use tenterhook_channel::chat::ChatRef;
@@ -89,12 +83,12 @@ pub(super) async fn send(
     piece: &TextPiece,
     reply_to: Option<i32>,
 ) -> Result<i32, ApiError> {
-    let params = SendMessageParams {
-        parse_mode: Some(ParseMode::Html),
-        reply_parameters: reply_to.map(reply),
-        ..message(target, &piece.html)
-    };
-    match api.call::<Message>("sendMessage", &params).await {
+    let mut params = message(target, &piece.html);
+    set(&mut params, "parse_mode", "HTML");
+    if let Some(id) = reply_to {
+        set(&mut params, "reply_parameters", reply(id));
+    }
+    match api.call::<SentMessage>("sendMessage", &params).await {
         Err(error) if error.is_bad_request() => send_plain(api, target, &piece.plain).await,
         sent => sent.map(|message| message.message_id),
     }
@@ -102,7 +96,7 @@ pub(super) async fn send(
 
 /// Sends a text without markup.
 pub(super) async fn send_plain(api: &Api, target: &Target, text: &str) -> Result<i32, ApiError> {
-    let sent: Message = api.call("sendMessage", &message(target, text)).await?;
+    let sent: SentMessage = api.call("sendMessage", &message(target, text)).await?;
     Ok(sent.message_id)
 }
 
@@ -113,10 +107,8 @@ pub(super) async fn edit(
     id: i32,
     piece: &TextPiece,
 ) -> Result<i32, ApiError> {
-    let params = EditMessageTextParams {
-        parse_mode: Some(ParseMode::Html),
-        ..edited(target, id, &piece.html)
-    };
+    let mut params = edited(target, id, &piece.html);
+    set(&mut params, "parse_mode", "HTML");
     match api.call::<Value>("editMessageText", &params).await {
         Err(error) if error.is_not_modified() => Ok(id),
         Err(error) if error.is_bad_request() => {
@@ -150,28 +142,21 @@ pub(super) async fn ask(
     text: &str,
     keyboard: InlineKeyboardMarkup,
 ) -> Result<i32, ApiError> {
-    let params = SendMessageParams {
-        reply_markup: Some(ReplyMarkup::InlineKeyboardMarkup(keyboard)),
-        ..message(target, text)
-    };
-    let sent: Message = api.call("sendMessage", &params).await?;
+    let mut params = message(target, text);
+    set(&mut params, "reply_markup", json!(keyboard));
+    let sent: SentMessage = api.call("sendMessage", &params).await?;
     Ok(sent.message_id)
 }
 
 pub(super) async fn delete(api: &Api, target: &Target, id: i32) -> Result<(), ApiError> {
-    let params = DeleteMessageParams::builder()
-        .chat_id(target.chat)
-        .message_id(id)
-        .build();
+    let params = json!({ "chat_id": target.chat, "message_id": id });
     api.call::<Value>("deleteMessage", &params).await.map(drop)
 }
 
-pub(super) async fn action(api: &Api, target: &Target, action: ChatAction) -> Result<(), ApiError> {
-    let params = SendChatActionParams::builder()
-        .chat_id(target.chat)
-        .maybe_message_thread_id(target.thread)
-        .action(action)
-        .build();
+/// Shows for a few seconds that the bot is typing.
+pub(super) async fn show_typing(api: &Api, target: &Target) -> Result<(), ApiError> {
+    let mut params = in_chat(target);
+    set(&mut params, "action", "typing");
     api.call::<Value>("sendChatAction", &params).await.map(drop)
 }
 
@@ -207,20 +192,17 @@ pub(super) async fn send_file(
     caption: &str,
     reply_to: Option<i32>,
 ) -> Result<i32, ApiError> {
-    let mut params = json!({ "chat_id": target.chat });
-    if let Some(thread) = target.thread {
-        set(&mut params, "message_thread_id", thread);
-    }
+    let mut params = in_chat(target);
     if !caption.is_empty() {
         set(&mut params, "caption", caption);
     }
     if let Some(id) = reply_to {
-        set(&mut params, "reply_parameters", json!(reply(id)));
+        set(&mut params, "reply_parameters", reply(id));
     }
     let mut refused = None;
     for (method, field, _) in WAYS.iter().filter(|(_, _, accepts)| accepts(media)) {
         let file = (*field, path, media.name.as_str());
-        match api.upload::<Message>(method, &params, file).await {
+        match api.upload::<SentMessage>(method, &params, file).await {
             Ok(sent) => return Ok(sent.message_id),
             Err(error) if error.is_bad_request() => refused = Some(error),
             Err(error) => return Err(error),
@@ -238,34 +220,38 @@ fn set(params: &mut Value, key: &str, value: impl Into<Value>) {
     }
 }
 
-fn reply(id: i32) -> ReplyParameters {
-    ReplyParameters::builder()
-        .message_id(id)
-        .allow_sending_without_reply(true)
-        .build()
+fn reply(id: i32) -> Value {
+    json!({ "message_id": id, "allow_sending_without_reply": true })
 }
 
-fn message(target: &Target, text: &str) -> SendMessageParams {
-    SendMessageParams::builder()
-        .chat_id(target.chat)
-        .maybe_message_thread_id(target.thread)
-        .text(text)
-        .link_preview_options(no_link_preview())
-        .build()
+/// Returns the parameters that select a chat and its topic.
+fn in_chat(target: &Target) -> Value {
+    let mut params = json!({ "chat_id": target.chat });
+    if let Some(thread) = target.thread {
+        set(&mut params, "message_thread_id", thread);
+    }
+    params
 }
 
-fn edited(target: &Target, id: i32, text: &str) -> EditMessageTextParams {
-    EditMessageTextParams::builder()
-        .chat_id(target.chat)
-        .message_id(id)
-        .text(text)
-        .link_preview_options(no_link_preview())
-        .build()
+fn message(target: &Target, text: &str) -> Value {
+    let mut params = in_chat(target);
+    set(&mut params, "text", text);
+    set(&mut params, "link_preview_options", no_link_preview());
+    params
+}
+
+fn edited(target: &Target, id: i32, text: &str) -> Value {
+    json!({
+        "chat_id": target.chat,
+        "message_id": id,
+        "text": text,
+        "link_preview_options": no_link_preview(),
+    })
 }
 
 /// Telegram would fetch the first link of an answer, and so report what the agent wrote to that server.
-fn no_link_preview() -> LinkPreviewOptions {
-    LinkPreviewOptions::builder().is_disabled(true).build()
+fn no_link_preview() -> Value {
+    json!({ "is_disabled": true })
 }
 
 #[cfg(test)]

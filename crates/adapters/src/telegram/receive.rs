@@ -1,12 +1,11 @@
 //! Reads updates: what people wrote, and the buttons that they pressed.
 
-use frankenstein::types::{
-    CallbackQuery, Chat, ChatType, MaybeInaccessibleMessage, Message, MessageEntity,
-    MessageEntityType, User,
-};
-use frankenstein::updates::{Update, UpdateContent};
 use jiff::Timestamp;
 
+use super::bot_api::{
+    CallbackQuery, Chat, ChatType, Message, MessageEntity, MessageEntityType, Update,
+    UpdateContent, User,
+};
 use super::buttons;
 use tenterhook_channel::chat::{ChannelId, ChatRef, Sender};
 use tenterhook_channel::message::{Control, IncomingMessage, IncomingPart, MediaKind, MediaRef};
@@ -59,10 +58,6 @@ impl Account {
 }
 
 /// Reads an update.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "Telegram was asked for these two kinds only"
-)]
 pub(super) fn read(channel: &ChannelId, account: &Account, update: Update) -> Received {
     match update.content {
         UpdateContent::Message(message) => {
@@ -70,7 +65,7 @@ pub(super) fn read(channel: &ChannelId, account: &Account, update: Update) -> Re
             read_message(channel, account, dedupe, &message)
         }
         UpdateContent::CallbackQuery(query) => read_button(channel, *query),
-        _ => Received::Nothing,
+        UpdateContent::Other => Received::Nothing,
     }
 }
 
@@ -92,6 +87,12 @@ fn read_message(
         .into_iter()
         .map(IncomingPart::Media)
         .collect();
+    if parts.is_empty()
+        && let Some(what) = unreadable(message)
+    {
+        let what = what.to_owned();
+        parts.push(IncomingPart::Unreadable { what });
+    }
     if !text.is_empty() {
         parts.push(IncomingPart::Text {
             text: text.to_owned(),
@@ -123,23 +124,17 @@ fn read_message(
         is_addressed: is_direct || is_reply_to_us || names_us(),
         parts,
         reply_to: reply.map(|reply| reply.message_id.to_string()),
-        at: i64::try_from(message.date)
-            .ok()
-            .and_then(|seconds| Timestamp::from_second(seconds).ok())
-            .unwrap_or_else(Timestamp::now),
+        at: Timestamp::from_second(message.date).unwrap_or_else(|_| Timestamp::now()),
     }))
 }
 
 fn read_button(channel: &ChannelId, query: CallbackQuery) -> Received {
     let stale = |query: CallbackQuery| Received::Stale { query: query.id };
     let (chat, keyboard) = match &query.message {
-        Some(MaybeInaccessibleMessage::Message(message)) => (
+        Some(message) => (
             chat_ref(channel, &message.chat, topic(message)),
             message.reply_markup.as_deref(),
         ),
-        Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => {
-            (chat_ref(channel, &message.chat, None), None)
-        }
         None => return stale(query),
     };
     let data = query.data.as_deref().unwrap_or_default();
@@ -191,10 +186,6 @@ fn is_stop(text: &str, account: &Account) -> bool {
 }
 
 /// Returns whether an entity of a text names the bot. What merely looks like its name is not: `@botany` is not `@bot`.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "all other entities are formats"
-)]
 fn is_mention(entity: &MessageEntity, text: &str, account: &Account) -> bool {
     match entity.type_field {
         MessageEntityType::TextMention => {
@@ -207,7 +198,7 @@ fn is_mention(entity: &MessageEntity, text: &str, account: &Account) -> bool {
             let name = command.strip_suffix(&account.mention);
             name.is_some_and(|name| !name.contains('@'))
         }
-        _ => false,
+        MessageEntityType::Format => false,
     }
 }
 
@@ -251,6 +242,28 @@ fn media(message: &Message) -> Option<MediaRef> {
         let largest = sizes.max_by_key(|size| u64::from(size.width) * u64::from(size.height));
         largest.map(|photo| file(MediaKind::Image, &photo.file_id, None, None))
     }
+}
+
+/// Returns what a message consists of that the gateway cannot read. Messages of the service itself, for example about a
+/// new title, are nothing that someone sent.
+fn unreadable(message: &Message) -> Option<&'static str> {
+    let kinds = [
+        (message.sticker.is_some(), "stickers"),
+        (message.video.is_some(), "videos"),
+        (message.video_note.is_some(), "video messages"),
+        (message.live_photo.is_some(), "live photos"),
+        (message.paid_media.is_some(), "paid media"),
+        (message.story.is_some(), "stories"),
+        (message.location.is_some(), "locations"),
+        (message.contact.is_some(), "contacts"),
+        (message.poll.is_some(), "polls"),
+        (message.checklist.is_some(), "checklists"),
+        (message.dice.is_some(), "dice"),
+        (message.game.is_some(), "games"),
+        (message.rich_message.is_some(), "messages of this kind"),
+    ];
+    let mut sent = kinds.into_iter().filter(|(is_sent, _)| *is_sent);
+    sent.next().map(|(_, what)| what)
 }
 
 #[cfg(test)]
@@ -364,6 +377,25 @@ mod tests {
             assert_eq!((media.kind, media.reference.as_str()), (kind, reference));
             assert_eq!(media.duration_ms.is_some(), kind == MediaKind::Audio);
             assert_eq!(text, "look");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_once() {
+        let sticker = json!({"file_id": "f", "file_unique_id": "u", "type": "regular", "width": 1,
+            "height": 1, "is_animated": false, "is_video": false});
+        let video = json!({"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1,
+            "duration": 3});
+        let place = json!({"latitude": 1.0, "longitude": 2.0});
+        for (more, expected) in [
+            (json!({"sticker": sticker}), "stickers"),
+            (json!({"video": video, "caption": "look"}), "videos"),
+            (json!({"location": place}), "locations"),
+        ] {
+            let found = message(&more).parts;
+            let what = expected.to_owned();
+            assert_eq!(found[0], IncomingPart::Unreadable { what });
+            assert_eq!(found.len(), 1 + usize::from(expected == "videos"));
         }
     }
 

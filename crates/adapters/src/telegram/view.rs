@@ -7,7 +7,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use frankenstein::types::ChatAction;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -245,7 +244,7 @@ impl View {
         let mut next_typing = Instant::now();
         loop {
             if next_typing <= Instant::now() {
-                let typing = messages::action(api, &self.target, ChatAction::Typing).await;
+                let typing = messages::show_typing(api, &self.target).await;
                 next_typing = Instant::now() + typing.err().as_ref().map_or(TYPING, pause_after);
             }
             let wait_until = match self.next_step(api, pace).await {

@@ -40,6 +40,8 @@ struct Scripted {
     files: HashMap<String, Vec<u8>>,
     last_message: i64,
     hangs: bool,
+    /// A group that has moved, and its new id.
+    moved: Option<(i64, i64)>,
 }
 
 /// A call of a method. Uploaded files are in `params` as `NAME (SIZE)`.
@@ -125,6 +127,11 @@ impl FakeTelegram {
         });
     }
 
+    /// Makes a group have another id.
+    pub(crate) fn move_group(&self, old: i64, new: i64) {
+        self.shared.state.lock().moved = Some((old, new));
+    }
+
     /// Makes polls never complete.
     pub(crate) fn hang(&self, hangs: bool) {
         self.shared.state.lock().hangs = hangs;
@@ -173,6 +180,14 @@ async fn call(
             method: method.clone(),
             params: params.clone(),
         });
+        if let Some((old, new)) = state.moved
+            && params["chat_id"] == old
+        {
+            let body = json!({"ok": false, "error_code": 400,
+                "description": "Bad Request: group chat was upgraded to a supergroup chat",
+                "parameters": {"migrate_to_chat_id": new}});
+            return (StatusCode::BAD_REQUEST, Json(body)).into_response();
+        }
         let refusals = state.refusals.get_mut(&method);
         if let Some(refusal) = refusals.and_then(VecDeque::pop_front) {
             return refused(refusal.status, refusal.description, refusal.retry_after);

@@ -25,6 +25,7 @@ struct Recorded {
     offsets: HashMap<String, i64>,
     alive: usize,
     answers: Vec<Accepted>,
+    has_damaged_offsets: bool,
 }
 
 impl RecordingIntake {
@@ -54,7 +55,7 @@ impl RecordingIntake {
         let texts = |message: &IncomingMessage| {
             let texts = message.parts.iter().filter_map(|part| match part {
                 IncomingPart::Text { text } => Some(text.as_str()),
-                IncomingPart::Media(_) => None,
+                IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
             });
             texts.collect()
         };
@@ -67,6 +68,10 @@ impl RecordingIntake {
 
     pub(crate) fn offset(&self, account: &str) -> Option<i64> {
         self.state.lock().offsets.get(account).copied()
+    }
+
+    pub(crate) fn damage_offsets(&self) {
+        self.state.lock().has_damaged_offsets = true;
     }
 
     pub(crate) fn alive(&self) -> usize {
@@ -112,8 +117,18 @@ impl Intake for RecordingIntake {
         self.state.lock().alive += 1;
     }
 
-    fn offset<'a>(&'a self, _: &'a ChannelId, account: &'a str) -> BoxFuture<'a, Option<i64>> {
-        async move { self.offset(account) }.boxed()
+    fn offset<'a>(
+        &'a self,
+        _: &'a ChannelId,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Option<i64>, String>> {
+        async move {
+            if self.state.lock().has_damaged_offsets {
+                return Err("the offset cannot be read".to_owned());
+            }
+            Ok(self.offset(account))
+        }
+        .boxed()
     }
 
     fn set_offset<'a>(

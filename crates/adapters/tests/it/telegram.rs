@@ -131,6 +131,81 @@ async fn the_offset_moves_only_over_updates_that_were_recorded() {
     assert!(intake.alive() > 0);
 }
 
+#[tokio::test]
+async fn an_offset_that_cannot_be_read_is_an_error_and_no_poll_begins() {
+    let (fake, channel) = connected().await;
+    let intake = RecordingIntake::new();
+    intake.damage_offsets();
+    let error = run(&channel, &intake).await;
+    assert_eq!((error.code, error.is_permanent), ("offset", false));
+    assert!(fake.calls("getUpdates").is_empty());
+}
+
+#[tokio::test]
+async fn a_turn_can_be_stopped_while_messages_cannot_be_recorded() {
+    let (fake, channel) = connected().await;
+    let intake = RecordingIntake::new();
+    let cause = "the gateway stops".to_owned();
+    intake.answer_next(vec![Accepted::Failed { cause }]);
+    fake.add_text(10, "one");
+    fake.add_text(11, "/stop");
+    assert_eq!(run(&channel, &intake).await.code, "not_recorded");
+    assert_eq!(intake.offset("7"), Some(10));
+    assert!(matches!(intake.controls()[..], [Control::Cancel { .. }]));
+}
+
+#[tokio::test]
+async fn a_group_that_becomes_a_supergroup_stays_the_same_chat() {
+    let (fake, channel) = connected().await;
+    let intake = RecordingIntake::new();
+    let message = |update: u32, chat: i64, more: Value| {
+        let mut message = json!({
+            "message_id": update, "date": 1,
+            "from": {"id": 42, "is_bot": false, "first_name": "Ada"},
+            "chat": {"id": chat, "type": "supergroup"},
+        });
+        let message_fields = message.as_object_mut().unwrap();
+        message_fields.extend(more.as_object().unwrap().clone());
+        json!({ "update_id": update, "message": message })
+    };
+    fake.add_update(message(1, -5, json!({"migrate_to_chat_id": -1007})));
+    fake.add_update(message(2, -1007, json!({"migrate_from_chat_id": -5})));
+    fake.add_update(message(3, -1007, json!({"text": "hi"})));
+    let heard = || intake.texts() == ["hi"] && intake.offset("7") == Some(4);
+    run_until(&channel, &intake, "the message", heard)
+        .await
+        .unwrap();
+    assert_eq!(intake.messages()[0].chat.chat, "-5");
+
+    // After a restart, too, unless the settings have the new id by now.
+    let listed = channel_at(&fake.address, TOKEN).with_groups(vec!["-1007".to_owned()]);
+    for (update, channel, expected) in [
+        (4, channel_at(&fake.address, TOKEN), "-5"),
+        (5, listed, "-1007"),
+    ] {
+        let other = RecordingIntake::new();
+        other.inlet("tg").set_offset("group/-1007", -5).await;
+        fake.add_update(message(update, -1007, json!({"text": "again"})));
+        let heard = || !other.messages().is_empty();
+        run_until(&channel, &other, "the next message", heard)
+            .await
+            .unwrap();
+        assert_eq!(other.messages()[0].chat.chat, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_follows_its_group_to_its_new_id() {
+    let (fake, channel) = connected().await;
+    fake.move_group(42, -1007);
+    for text in ["one", "two"] {
+        send(&channel, end(text)).await.unwrap();
+    }
+    let calls = fake.calls("sendMessage");
+    let chats: Vec<_> = calls.iter().map(|call| call["chat_id"].clone()).collect();
+    assert_eq!(chats, [json!(42), json!(-1007), json!(-1007)]);
+}
+
 // G42
 #[tokio::test]
 async fn an_update_that_was_not_recorded_is_asked_for_again() {
@@ -499,15 +574,17 @@ async fn a_question_has_buttons_until_it_is_answered() {
     let nonce = "0123456789abcdef0123456789abcdef".to_owned();
     let question = Frame::Approve {
         nonce: nonce.clone(),
+        call_id: "call_1".to_owned(),
         tool: "shell".to_owned(),
-        args: json!({"cmd": "rm <x>"}).as_object().unwrap().clone(),
+        args: Box::new(json!({"cmd": "rm <x>"}).as_object().unwrap().clone()),
         reason: Some("it deletes".to_owned()),
         choices: vec![ApprovalChoice::Allow, ApprovalChoice::Deny],
         expires: 0,
     };
     send(&channel, question).await.unwrap();
     let asked = &fake.calls("sendMessage")[0];
-    assert!(asked["text"].as_str().unwrap().contains("rm <x>"));
+    let text = asked["text"].as_str().unwrap();
+    assert!(text.contains("rm <x>") && text.contains("shell · call_1"));
     let keyboard = asked["reply_markup"]["inline_keyboard"].as_array().unwrap();
     let data: Vec<_> = keyboard
         .iter()
@@ -549,11 +626,14 @@ async fn a_call_is_shown_as_a_whole_or_not_asked_about() {
     let (fake, channel) = connected().await;
     let question = |length: usize| Frame::Approve {
         nonce: "0f".to_owned(),
+        call_id: "call_1".to_owned(),
         tool: "shell".to_owned(),
-        args: json!({"cmd": "x".repeat(length)})
-            .as_object()
-            .unwrap()
-            .clone(),
+        args: Box::new(
+            json!({"cmd": "x".repeat(length)})
+                .as_object()
+                .unwrap()
+                .clone(),
+        ),
         reason: None,
         choices: vec![ApprovalChoice::Allow, ApprovalChoice::Deny],
         expires: 0,

@@ -66,6 +66,9 @@ fn described(error: &ControlError) -> CliError {
     match error {
         ControlError::NotRunning => shown.hint("start a gateway with `tenterhook gateway run`"),
         ControlError::NoAnswer => shown.hint("see what it does in its own terminal or log"),
+        ControlError::ForeignPeer { .. } => {
+            shown.hint("set `TENTERHOOK_DATA_DIR` to a folder that only you can write to")
+        }
         ControlError::Refused(_) | ControlError::Io { .. } | ControlError::Malformed(_) | _ => {
             shown
         }

@@ -1,6 +1,6 @@
 //! The agents of chats: each has the hooks, the model and the rules that `tenterhook run` would have.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -37,6 +37,8 @@ pub(super) struct ChatProfile(Arc<Parts>);
 /// What all agents share.
 struct Parts {
     args: AgentArgs,
+    /// The directory in which the agents work.
+    folder: PathBuf,
     sessions: SessionDirArgs,
     loaded: Loaded,
     engine: Engine,
@@ -80,6 +82,7 @@ impl ChatProfile {
         let standard = Toolbox::standard_with(ShellTool::hiding(secret_variables));
         let toolbox = hooks.extras.add_to(&standard);
         Ok(Self(Arc::new(Parts {
+            folder: session_store::absolute(&args.cwd)?,
             sessions,
             engine: hooks::observed_engine(
                 &hooks.loaded,
@@ -150,6 +153,10 @@ impl ChatProfile {
 impl Profile for ChatProfile {
     fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    fn folder(&self) -> &Path {
+        &self.0.folder
     }
 
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {

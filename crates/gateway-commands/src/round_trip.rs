@@ -1,5 +1,6 @@
 //! Sends a message through a gateway of its own, or asks the gateway that runs how it is.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tenterhook_channel::settings::{ChannelKind, ChannelSettings, Settings, TurnL
 use tenterhook_conversation::profile::{OpenRequest, Profile};
 use tenterhook_engine::Engine;
 use tenterhook_gateway::control::{self, CONTROL_SOCKET};
-use tenterhook_gateway::gateway::{Gateway, GatewayConfig};
+use tenterhook_gateway::gateway::{Gateway, GatewayConfig, OpeningState};
 use tenterhook_providers::Scripted;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -38,6 +39,10 @@ struct ScriptedProfile {
 impl Profile for ScriptedProfile {
     fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
@@ -76,9 +81,10 @@ pub(super) async fn try_own() -> Result<(), String> {
             model: Arc::new(model),
             folder: folder.path().to_owned(),
         }),
-        state: state.clone(),
+        state: OpeningState::begin(state.clone()),
         observer: Arc::new(|_| {}),
         stdio: false,
+        own_channels: BTreeMap::new(),
     };
     let gateway = Gateway::start(config).await;
     let gateway = gateway.map_err(|error| format!("the gateway does not start: {error}"))?;

@@ -1,10 +1,13 @@
 //! Runs the gateway in the foreground.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenterhook_agent::CancellationToken;
 use tenterhook_channel::settings::Settings;
-use tenterhook_gateway::gateway::{Gateway, GatewayConfig, GatewayEnd, GatewayNotice, StartError};
+use tenterhook_gateway::gateway::{
+    Gateway, GatewayConfig, GatewayEnd, GatewayNotice, OpeningState, StartError,
+};
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
@@ -25,7 +28,7 @@ const OWNER: &str = "owner";
 pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let read = settings::read(&args.settings, &args.agent)?;
     let read = settings::with_listen(read, args.listen)?;
-    let state = state_folder()?;
+    let state = OpeningState::begin(state_folder()?);
     let file = args.settings.file.as_deref();
     let hidden = read.secret_variables();
     let profile = ChatProfile::load(args.agent, args.sessions, file, hidden, interrupts).await?;
@@ -45,6 +48,7 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
         state,
         observer: Arc::new(log),
         stdio: args.stdio,
+        own_channels: BTreeMap::new(),
     };
     let ended = serve(config, &read, (stop, interrupts.hurry())).await;
     let closed = journal::close(profile.journal());
@@ -80,15 +84,8 @@ async fn serve(
     }
     // The server is bound, so who connects from now on is served.
     notify("READY=1");
-    let stopping = stop.clone();
-    let announcement = tokio::spawn(async move {
-        stopping.cancelled().await;
-        notify("STOPPING=1");
-    });
     // A second signal cancels the running turns. A third one ends the program at once.
-    let end = gateway.run(stop, now).await;
-    announcement.abort();
-    match end {
+    match gateway.run(stop, now).await {
         GatewayEnd::Interrupted => Ok(Exit::Interrupted),
         GatewayEnd::Stopped | _ => Ok(Exit::Done),
     }
@@ -132,6 +129,7 @@ fn log(notice: GatewayNotice) {
             escape_line(&sender)
         )),
         GatewayNotice::Failure(text) => warn(escape_line(&text)),
+        GatewayNotice::Stopping => notify("STOPPING=1"),
         _ => {}
     }
 }

@@ -1,5 +1,6 @@
 //! A gateway in a process of its own, and the agent that it has.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -11,7 +12,7 @@ use tenterhook_agent::{Agent, AgentConfig, CancellationToken, Session, SessionSt
 use tenterhook_channel::settings::{Settings, TurnLimits};
 use tenterhook_conversation::profile::{OpenRequest, Profile};
 use tenterhook_engine::Engine;
-use tenterhook_gateway::gateway::{Gateway, GatewayConfig};
+use tenterhook_gateway::gateway::{Gateway, GatewayConfig, OpeningState};
 use tenterhook_protocol::SessionId;
 use tenterhook_providers::Scripted;
 use tokio::runtime::Runtime;
@@ -22,7 +23,8 @@ pub(crate) const FLAG: &str = "--gateway-in";
 /// The agent without a gateway.
 pub(crate) type Player = Agent;
 
-fn config(folder: &Path) -> AgentConfig {
+/// Returns an agent that repeats one answer.
+pub(crate) fn config(folder: &Path) -> AgentConfig {
     let script = Scripted::parse("parrot", "turns: [{text: hello, repeat: true}]").unwrap();
     AgentConfig {
         model: Some(Arc::new(script)),
@@ -60,6 +62,10 @@ struct ScriptedProfile {
 impl Profile for ScriptedProfile {
     fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
@@ -103,9 +109,10 @@ pub(crate) fn run(folder: &Path) {
         let gateway = Gateway::start(GatewayConfig {
             settings,
             profile: Arc::new(profile),
-            state: folder.join("state"),
+            state: OpeningState::begin(folder.join("state")),
             observer: Arc::new(|_| ()),
             stdio: true,
+            own_channels: BTreeMap::new(),
         });
         let gateway = gateway.await.unwrap();
         let (stop, now) = (CancellationToken::new(), CancellationToken::new());
@@ -185,15 +192,19 @@ impl ChildGateway {
         }
     }
 
-    /// Returns the memory of the process in bytes. 0 where `/proc` does not exist.
+    /// Returns the memory of the process in bytes.
     pub(crate) fn resident(&self) -> f64 {
-        let path = format!("/proc/{}/status", self.process.id());
-        let status = std::fs::read_to_string(path).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-        let size = line.and_then(|line| line.split_whitespace().nth(1));
-        size.and_then(|size| size.parse::<f64>().ok())
-            .map_or(0.0, |size| size * 1024.0)
+        resident(self.process.id())
     }
+}
+
+/// Returns the memory of a process in bytes. 0 where `/proc` does not exist.
+pub(crate) fn resident(process: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let size = line.and_then(|line| line.split_whitespace().nth(1));
+    size.and_then(|size| size.parse::<f64>().ok())
+        .map_or(0.0, |size| size * 1024.0)
 }
 
 impl Drop for ChildGateway {

@@ -4,13 +4,14 @@
 //! |---|---|---|
 //! | one message | a durable message over pipes, answered, with a prompt and one `fdatasync` | at most 1.15 |
 //! | many chats | one message to each of many chats at once, with as many prompts one after another | at most 0.6 |
-//! | null agent | messages per second, compared with an asyncio bus that keeps nothing | at least 20 |
+//! | null agent | durable messages per second in memory, compared with a Python gateway that keeps nothing | at least 20 |
 //! | start | until the first poll of Telegram, compared with `tenterhook list` | at most 1.5 |
 //!
-//! It also prints the memory of an open chat, and the allocations of the gateway's own events without hooks.
+//! It also prints the memory of an open chat and of one that has been idle for a while, and the allocations of the gateway's own events without hooks.
 //!
 //! The gateway runs in a process of its own. Rounds alternate, so that other load on the machine affects both sides. Each
-//! ratio is the median of the rounds. `--quick` uses fewer rounds and messages. The row `start` needs `--program PATH`,
+//! ratio is the median of the rounds. `--quick` uses fewer rounds and messages, and `--row one`, `many`, `null` or `idle` measures
+//! only that row. The row `start` needs `--program PATH`,
 //! the path of `tenterhook`; the null agent needs `python3`.
 
 #![expect(
@@ -23,6 +24,7 @@
 mod bus;
 mod child;
 mod first_poll;
+mod null_agent;
 
 use std::fs::File;
 use std::hint::black_box;
@@ -53,6 +55,9 @@ struct Amount {
     bus: usize,
 }
 
+/// How many chats write to the null agent and to the bus.
+const BUS_CHATS: usize = 100;
+
 const FULL: Amount = Amount {
     rounds: 11,
     messages: 32,
@@ -81,9 +86,24 @@ fn main() {
     // The system's folder for temporary files is often in memory.
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     events();
-    one_message(amount, folder.path());
-    many_chats(amount, folder.path());
-    null_agent(amount, folder.path());
+    let is_wanted = |row: &str| value("--row").is_none_or(|wanted| wanted == row);
+    if is_wanted("one") {
+        one_message(amount, folder.path());
+    }
+    if is_wanted("many") {
+        many_chats(amount, folder.path());
+    }
+    if is_wanted("null") {
+        null_agent(amount, folder.path());
+    }
+    if is_wanted("idle") {
+        let idle = null_agent::idle_chat(&folder.path().join("idle"), amount.chats);
+        println!(
+            "idle chat: {:.2} KiB (limit 2); the store grows by {:.2} KiB, of which it caches up to 32 MiB",
+            idle.memory / 1024.0,
+            idle.stored / 1024.0
+        );
+    }
     match value("--program") {
         Some(program) => start(amount, Path::new(program), folder.path()),
         None => println!("start: not measured; `--program PATH` names `tenterhook`"),
@@ -98,16 +118,21 @@ fn one_message(amount: Amount, folder: &Path) {
     gateway.ask("warm");
     let (mut ratios, mut asked, mut alone, mut syncs) = (vec![], vec![], vec![], vec![]);
     for _ in 0..amount.rounds {
-        let with = time(amount.messages, || gateway.ask("one"));
-        let sync = time(amount.messages, || {
-            disk.write_all(&[b'x'; 512]).unwrap();
-            disk.sync_data().unwrap();
-        });
-        let without = time(amount.messages, || prompt(&runtime, &mut agent));
+        let (mut with, mut sync, mut without) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        // One after another, because the load of a machine changes within a round.
+        for _ in 0..amount.messages {
+            with += time(|| gateway.ask("one"));
+            sync += time(|| {
+                disk.write_all(&[b'x'; 512]).unwrap();
+                disk.sync_data().unwrap();
+            });
+            without += time(|| prompt(&runtime, &mut agent));
+        }
         ratios.push(with.div_duration_f64(without + sync));
-        asked.push(with.as_secs_f64() * 1e3);
-        alone.push(without.as_secs_f64() * 1e3);
-        syncs.push(sync.as_secs_f64() * 1e3);
+        let millis = |time: Duration| time.as_secs_f64() * 1e3 / number(amount.messages);
+        asked.push(millis(with));
+        alone.push(millis(without));
+        syncs.push(millis(sync));
     }
     println!(
         "one message: {:.2} ms, a prompt {:.2} ms, fdatasync {:.2} ms; ratio {:.2} (limit 1.15)",
@@ -148,12 +173,9 @@ fn many_chats(amount: Amount, folder: &Path) {
 fn null_agent(amount: Amount, folder: &Path) {
     let (mut ours, mut theirs, mut ratios) = (vec![], vec![], vec![]);
     for round in 0..amount.rounds.div_ceil(3) {
-        let mut gateway = ChildGateway::start(&folder.join(format!("null-{round}")));
-        gateway.ask("warm");
-        let began = Instant::now();
-        gateway.ask_many(amount.bus, 100);
-        let rate = number(amount.bus) / began.elapsed().as_secs_f64();
-        let Some(bus) = bus::rate(amount.bus) else {
+        let folder = folder.join(format!("null-{round}"));
+        let rate = null_agent::rate(&folder, amount.bus, BUS_CHATS);
+        let Some(bus) = bus::rate(amount.bus, BUS_CHATS) else {
             return println!("null agent: not measured; `python3` does not run");
         };
         ours.push(rate);
@@ -161,7 +183,7 @@ fn null_agent(amount: Amount, folder: &Path) {
         ratios.push(rate / bus);
     }
     println!(
-        "null agent: {:.0} durable messages a second, the bus {:.0}; ratio {:.4} (goal 20)",
+        "null agent: {:.0} durable messages a second, the bus {:.0}; ratio {:.2} (goal 20)",
         median(ours),
         median(theirs),
         median(ratios)
@@ -224,13 +246,11 @@ fn prompt(runtime: &Runtime, agent: &mut Player) {
     });
 }
 
-/// Returns the time per call.
-fn time(calls: usize, mut call: impl FnMut()) -> Duration {
+/// Returns how long a call takes.
+fn time(call: impl FnOnce()) -> Duration {
     let began = Instant::now();
-    for _ in 0..calls {
-        call();
-    }
-    began.elapsed() / u32::try_from(calls).unwrap()
+    call();
+    began.elapsed()
 }
 
 fn number(count: usize) -> f64 {

@@ -37,6 +37,8 @@ pub(crate) struct ChannelContext<'a> {
     pub(crate) store: &'a Store,
     pub(crate) media: &'a MediaFolder,
     pub(crate) secrets: &'a BTreeMap<ChannelId, HiddenSecret>,
+    /// Channels that exist already.
+    pub(crate) own: &'a BTreeMap<ChannelId, Arc<dyn Channel>>,
 }
 
 impl ChannelContext<'_> {
@@ -71,6 +73,9 @@ impl Assembled {
         with: &ChannelContext<'_>,
     ) -> Result<Arc<dyn Channel>, String> {
         let id = settings.id.clone();
+        if let Some(own) = with.own.get(&id) {
+            return Ok(Arc::clone(own));
+        }
         let frames = || {
             let (hub, store) = (with.hub.clone(), with.store.clone());
             Arc::new(FrameChannel::new(
@@ -96,7 +101,10 @@ impl Assembled {
             ChannelKind::Telegram(telegram) => {
                 let token = with.secret(&id)?.to_owned();
                 let made = TelegramChannel::new(id, telegram, token, settings.show);
-                Arc::new(made.map_err(|error| error.to_string())?)
+                let made = made.map_err(|error| error.to_string())?;
+                let groups = settings.access.groups.iter();
+                let listed = groups.flat_map(|groups| groups.allow.clone());
+                Arc::new(made.with_groups(listed.collect()))
             }
             ChannelKind::Command(program) => Arc::new(ProgramChannel::new(id, program)),
         })

@@ -81,6 +81,12 @@ pub enum ControlError {
         /// What happened.
         source: io::Error,
     },
+    /// Another user's program listens.
+    #[error("a program of another user listens on the control socket `{}`; nothing was sent to it", path.display())]
+    ForeignPeer {
+        /// The socket.
+        path: PathBuf,
+    },
     /// The gateway did not answer in time.
     #[error("the gateway did not answer within {} seconds", MAX_WORK.as_secs())]
     NoAnswer,
@@ -288,8 +294,18 @@ async fn write_line(stream: &mut UnixStream, message: &Value) -> io::Result<()> 
 ///
 /// # Errors
 ///
-/// Fails if no gateway runs, if it refuses the request, or if it does not answer within a minute.
+/// Fails if no gateway of this user runs, if it refuses the request, or if it does not answer within a minute.
 pub async fn call(path: &Path, method: &str, params: Value) -> Result<Value, ControlError> {
+    let user = rustix::process::geteuid().as_raw();
+    call_of_user(path, user, method, params).await
+}
+
+async fn call_of_user(
+    path: &Path,
+    user: u32,
+    method: &str,
+    params: Value,
+) -> Result<Value, ControlError> {
     let failed = |source| ControlError::Io {
         path: path.to_owned(),
         source,
@@ -306,6 +322,11 @@ pub async fn call(path: &Path, method: &str, params: Value) -> Result<Value, Con
         }
         Err(error) => return Err(failed(error)),
     };
+    // The folder can be one that others write to. Requests and answers contain secrets.
+    if stream.peer_cred().map_err(failed)?.uid() != user {
+        let path = path.to_owned();
+        return Err(ControlError::ForeignPeer { path });
+    }
     let message = request(&1.into(), method, &params);
     write_line(&mut stream, &message).await.map_err(failed)?;
     let mut reader = FrameReader::new(Framing::Lines, 4 << 10, MAX_ANSWER);
@@ -395,6 +416,15 @@ mod tests {
         gateway.stop.cancel();
         gateway.serving.await.unwrap();
         assert!(!gateway.path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_socket_of_another_user_gets_no_request() {
+        let gateway = start().await;
+        let other = rustix::process::geteuid().as_raw() + 1;
+        let called = call_of_user(&gateway.path, other, "stop", json!({})).await;
+        assert!(matches!(called, Err(ControlError::ForeignPeer { .. })));
+        assert!(!gateway.stop.is_cancelled());
     }
 
     /// Sends a request from another process. Returns the line that it gets.

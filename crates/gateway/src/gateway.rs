@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,8 +23,9 @@ use crate::intake::{Counts, GatewayIntake};
 use crate::outbox::{FailureSink, Outbox, SendFailure};
 use crate::router::Router;
 pub use crate::running::GatewayEnd;
-use crate::running::{CHANNEL_PATIENCE, Running};
+use crate::running::Running;
 use crate::supervisor::{ChannelStatus, Supervised};
+use tenterhook_channel::channel::Channel;
 use tenterhook_channel::channel_secrets::read_secrets;
 use tenterhook_channel::chat::ChannelId;
 pub use tenterhook_channel::media_folder::MEDIA_FOLDER;
@@ -54,20 +56,45 @@ pub struct GatewayConfig {
     pub settings: Settings,
     /// Opens agents, and has the hooks.
     pub profile: Arc<dyn Profile>,
-    /// The folder for everything that survives a restart. Only one gateway can use it.
-    pub state: PathBuf,
+    /// Everything that survives a restart.
+    pub state: OpeningState,
     /// Receives what happens, for the log. It must not block.
     pub observer: Observer,
     /// Whether frames are also read from standard input and written to standard output. Its end stops the gateway.
     pub stdio: bool,
+    /// Channels of the program that starts the gateway, by their ids in the settings. Each runs instead of the one that
+    /// the gateway would create.
+    pub own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
 }
 
 impl fmt::Debug for GatewayConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GatewayConfig")
-            .field("state", &self.state)
+            .field("state", &self.state.folder)
             .field("stdio", &self.stdio)
             .finish_non_exhaustive()
+    }
+}
+
+/// The state of a gateway, which is being opened. Only one gateway can use its folder.
+#[derive(Debug)]
+pub struct OpeningState {
+    folder: PathBuf,
+    opening: JoinHandle<Result<(Store, MediaFolder), StartError>>,
+}
+
+impl OpeningState {
+    /// Begins to open the state in a folder, on a thread of Tokio's for work that blocks. Begin early: the disk is waited
+    /// for while the program loads its hooks.
+    pub fn begin(folder: PathBuf) -> Self {
+        let path = folder.clone();
+        let opening = tokio::task::spawn_blocking(move || open_state(&path));
+        Self { folder, opening }
+    }
+
+    async fn finish(self) -> Result<(Store, MediaFolder), StartError> {
+        let opened = self.opening.await;
+        opened.unwrap_or_else(|_| Err(StartError::State("the state cannot be opened".to_owned())))
     }
 }
 
@@ -107,7 +134,6 @@ impl From<StoreError> for StartError {
 struct Opened {
     settings: Arc<Settings>,
     profile: Arc<dyn Profile>,
-    state: PathBuf,
     observer: Observer,
     store: Store,
     media: MediaFolder,
@@ -135,7 +161,7 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Opens the state, makes the channels and binds the server's address. Nothing is received yet.
+    /// Waits for the state, makes the channels and binds the server's address. Nothing is received yet.
     ///
     /// # Errors
     ///
@@ -147,12 +173,14 @@ impl Gateway {
             state,
             observer,
             stdio,
+            own_channels,
         } = config;
         if stdio {
             settings = settings.with_stdio().map_err(StartError::Settings)?;
         }
         let settings = Arc::new(settings);
-        let (store, media) = open_state(&state).await?;
+        let folder = state.folder.clone();
+        let (store, media) = state.finish().await?;
         let tokens = Tokens::open(store.clone()).await;
         let tokens = tokens.map_err(|error| StartError::State(error.to_string()))?;
         let secrets = secrets(&settings, &tokens).await?;
@@ -162,15 +190,15 @@ impl Gateway {
             store: &store,
             media: &media,
             secrets: &secrets,
+            own: &own_channels,
         };
         let assembled = Assembled::of(&settings, &context).map_err(StartError::Settings)?;
         let listener = bind(&settings, &assembled).await?;
-        let control = ControlSocket::bind(&state.join(CONTROL_SOCKET)).await;
+        let control = ControlSocket::bind(&folder.join(CONTROL_SOCKET)).await;
         let control = control.map_err(|error| StartError::State(describe(&error)))?;
         Ok(Self::connect_parts(Opened {
             settings,
             profile,
-            state,
             observer,
             store,
             media,
@@ -187,7 +215,6 @@ impl Gateway {
         let Opened {
             settings,
             profile,
-            state,
             observer,
             store,
             media,
@@ -204,7 +231,7 @@ impl Gateway {
         let failed = failure_sink(failed, &observer);
         let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), failed);
         let channels = supervised(&assembled, &observer);
-        let events = GatewayEvents::new(profile.engine(), state.clone());
+        let events = GatewayEvents::new(profile.engine(), profile.folder());
         let delivery = Delivery::new(events.dispatcher().clone(), media.clone());
         let approvals = OpenQuestions::new(Arc::new(outbox.clone()), settings.approvals_to.clone());
         let router = Router::new(Arc::new(ConversationParts {
@@ -303,10 +330,10 @@ impl Gateway {
             () = running.stop.cancelled() => {}
             () = ended.cancelled() => {}
         }
-        let end = running.shut_down(&intake_stop, &now).await;
+        let end = running.shut_down(&now).await;
         stop_rest.cancel();
         tasks.close();
-        let _in_time = tokio::time::timeout(CHANNEL_PATIENCE, tasks.wait()).await;
+        let _in_time = tokio::time::timeout(end.channel_patience(), tasks.wait()).await;
         running.disconnect().await;
         reports.abort();
         end
@@ -314,25 +341,19 @@ impl Gateway {
 }
 
 /// Opens the store and the folder of files.
-async fn open_state(folder: &Path) -> Result<(Store, MediaFolder), StartError> {
-    let path = folder.to_owned();
-    let opened = tokio::task::spawn_blocking(move || {
-        let store = Store::open(&path).map_err(|error| {
-            if error == StoreError::Locked {
-                let folder = path.clone();
-                return StartError::Locked { folder };
-            }
-            error.into()
-        })?;
-        let media = MediaFolder::open_in_state(&path);
-        Ok((
-            store,
-            media.map_err(|error| StartError::State(error.to_string()))?,
-        ))
-    });
-    opened
-        .await
-        .unwrap_or_else(|_| Err(StartError::State("the state cannot be opened".to_owned())))
+fn open_state(folder: &Path) -> Result<(Store, MediaFolder), StartError> {
+    let store = Store::open(folder).map_err(|error| {
+        if error == StoreError::Locked {
+            let folder = folder.to_owned();
+            return StartError::Locked { folder };
+        }
+        error.into()
+    })?;
+    let media = MediaFolder::open_in_state(folder);
+    Ok((
+        store,
+        media.map_err(|error| StartError::State(error.to_string()))?,
+    ))
 }
 
 /// Reads the secrets of the channels.
@@ -409,4 +430,52 @@ fn describe(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::{self, BoxFuture};
+    use tenterhook_agent::Agent;
+    use tenterhook_conversation::profile::OpenRequest;
+    use tenterhook_engine::Engine;
+
+    use super::*;
+
+    struct FolderProfile(Engine, PathBuf);
+
+    impl Profile for FolderProfile {
+        fn engine(&self) -> &Engine {
+            &self.0
+        }
+
+        fn folder(&self) -> &Path {
+            &self.1
+        }
+
+        fn open(&self, _: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
+            Box::pin(future::pending())
+        }
+    }
+
+    // A hook may add files of the directory that it runs in to messages, and the state has secrets.
+    #[tokio::test]
+    async fn hooks_of_the_gateways_own_events_run_in_the_folder_of_the_agents() {
+        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let profile = FolderProfile(Engine::new(), folder.path().to_owned());
+        let gateway = Gateway::start(GatewayConfig {
+            settings: Settings {
+                listen: None,
+                channels: Vec::new(),
+                ..Settings::default()
+            },
+            profile: Arc::new(profile),
+            state: OpeningState::begin(state.path().to_owned()),
+            own_channels: BTreeMap::new(),
+            observer: Arc::new(|_| {}),
+            stdio: false,
+        });
+        let gateway = gateway.await.unwrap();
+        let dispatcher = gateway.running.events.dispatcher();
+        assert_eq!(dispatcher.origin().cwd, folder.path());
+    }
 }

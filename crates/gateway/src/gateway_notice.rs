@@ -23,6 +23,8 @@ pub enum GatewayNotice {
     },
     /// Something failed.
     Failure(String),
+    /// The gateway begins to stop, for whatever reason.
+    Stopping,
 }
 
 /// Receives notices. It must not block.

@@ -16,16 +16,13 @@ use tenterhook_channel::admission::{Admission, AdmissionFacts, admit, control_ro
 use tenterhook_channel::channel::{Accepted, Intake};
 use tenterhook_channel::chat::{ChannelId, ChatRef, MAX_FOREIGN_ID, Sender};
 use tenterhook_channel::labels::clean_label;
-use tenterhook_channel::message::{Control, IncomingMessage, IncomingPart};
+use tenterhook_channel::message::{Control, IncomingMessage, IncomingPart, MAX_TEXT};
 use tenterhook_channel::pairing::{PairingError, Pairings};
-use tenterhook_channel::rate::{RateLimit, TooManyAttempts, sender_key};
+use tenterhook_channel::rate::{RateLimit, sender_key};
 use tenterhook_channel::settings::{ChannelKind, ChannelSettings, Settings};
 use tenterhook_channel::store::{DocumentKind, InboxState, Recorded, Store};
 use tenterhook_conversation::approvals::{Answerer, OpenQuestions};
 use tenterhook_conversation::gateway_events::GatewayEvents;
-
-/// The maximum length of a message's text in bytes.
-const MAX_TEXT: usize = 256 * 1024;
 
 /// The maximum number of files of a message.
 const MAX_FILES: usize = 10;
@@ -117,7 +114,8 @@ impl GatewayIntake {
         message.sender.name = name.filter(|name| !name.is_empty());
         let sender = sender_key(channel, &message.sender.id);
         let judged = admit(settings, facts(&message, verified));
-        if matches!(judged, Admission::Admitted(_)) {
+        let limit = self.limit(settings);
+        if limit.is_some() && matches!(judged, Admission::Admitted(_)) {
             // A client that repeats a message because it lost the answer has sent one message.
             match self.store.has_seen(channel, &message.dedupe).await {
                 Ok(true) => return Accepted::Duplicate,
@@ -125,7 +123,7 @@ impl GatewayIntake {
                 Err(error) => return failed(error.to_string()),
             }
         }
-        if let Err(too_many) = self.count(settings, &sender) {
+        if let Some(Err(too_many)) = limit.map(|limit| limit.check(&sender)) {
             let notice = format!(
                 "You send messages too fast. Please try again in {} seconds.",
                 too_many.seconds()
@@ -152,16 +150,16 @@ impl GatewayIntake {
         self.record(settings, message, role, &sender).await
     }
 
-    /// Counts a message of a sender.
-    fn count(&self, settings: &ChannelSettings, sender: &str) -> Result<(), TooManyAttempts> {
+    /// Returns what limits the messages of a sender. `None` for the program that started the gateway: it is slowed down by
+    /// its pipe instead.
+    fn limit(&self, settings: &ChannelSettings) -> Option<&RateLimit> {
         match settings.kind {
-            // The program that started the gateway is slowed down by its pipe instead.
-            ChannelKind::Stdio => Ok(()),
-            ChannelKind::Webhook(_) => self.webhook_rate.check(sender),
+            ChannelKind::Stdio => None,
+            ChannelKind::Webhook(_) => Some(&self.webhook_rate),
             ChannelKind::Web
             | ChannelKind::Http
             | ChannelKind::Telegram(_)
-            | ChannelKind::Command(_) => self.rate.check(sender),
+            | ChannelKind::Command(_) => Some(&self.rate),
         }
     }
 
@@ -352,11 +350,24 @@ impl Intake for GatewayIntake {
         &'a self,
         channel: &'a ChannelId,
         account: &'a str,
-    ) -> BoxFuture<'a, Option<i64>> {
+    ) -> BoxFuture<'a, Result<Option<i64>, String>> {
         Box::pin(async move {
             let id = offset_id(channel, account);
-            let stored = self.store.document(DocumentKind::Offset, &id).await;
-            stored.ok().flatten().and_then(|value| value.as_i64())
+            let read = || self.store.document(DocumentKind::Offset, &id);
+            let mut stored = read().await;
+            if stored.is_err() {
+                // After a failure, only a change opens the store again.
+                let nothing = format!("{id}/none");
+                let opening = self
+                    .store
+                    .set_document(DocumentKind::Offset, &nothing, None);
+                if opening.await.is_ok() {
+                    stored = read().await;
+                }
+            }
+            let stored =
+                stored.map_err(|error| format!("cannot read the offset of `{id}`: {error}"))?;
+            read_offset(&id, stored.as_ref())
         })
     }
 
@@ -373,6 +384,17 @@ impl Intake for GatewayIntake {
             stored.await.is_ok()
         })
     }
+}
+
+/// Fails for something that is not an offset: without one, a channel would take old messages for new ones.
+fn read_offset(id: &str, stored: Option<&Value>) -> Result<Option<i64>, String> {
+    let Some(stored) = stored else {
+        return Ok(None);
+    };
+    let offset = stored
+        .as_i64()
+        .ok_or_else(|| format!("the stored offset of `{id}` is not a whole number"))?;
+    Ok(Some(offset))
 }
 
 /// The account is part of the id, so that another bot in the same channel starts afresh.
@@ -423,6 +445,7 @@ fn too_large(message: &IncomingMessage) -> Option<(&'static str, String)> {
         match part {
             IncomingPart::Text { text: part } => text = text.saturating_add(part.len()),
             IncomingPart::Media(_) => files += 1,
+            IncomingPart::Unreadable { .. } => {}
         }
     }
     if text > MAX_TEXT {
@@ -464,6 +487,16 @@ mod tests {
         };
         change(&mut message);
         malformed(&channel, &message).is_some()
+    }
+
+    #[test]
+    fn an_offset_that_cannot_be_read_is_not_the_beginning() {
+        assert_eq!(read_offset("tg/7", None), Ok(None));
+        assert_eq!(read_offset("tg/7", Some(&json!(5))), Ok(Some(5)));
+        for damaged in [json!("5"), json!(1.5), json!(null), json!({})] {
+            let error = read_offset("tg/7", Some(&damaged)).unwrap_err();
+            assert!(error.contains("`tg/7`"), "{error}");
+        }
     }
 
     #[test]

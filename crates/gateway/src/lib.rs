@@ -18,12 +18,15 @@
 //! A gateway with the chat page at `http://127.0.0.1:7878`:
 //!
 //! ```
+//! use std::collections::BTreeMap;
 //! use std::path::PathBuf;
 //! use std::sync::Arc;
 //!
 //! use tenterhook_channel::settings::Settings;
 //! use tenterhook_conversation::profile::Profile;
-//! use tenterhook_gateway::gateway::{Gateway, GatewayConfig, GatewayEnd, StartError};
+//! use tenterhook_gateway::gateway::{
+//!     Gateway, GatewayConfig, GatewayEnd, OpeningState, StartError,
+//! };
 //! use tokio_util::sync::CancellationToken;
 //!
 //! async fn serve(
@@ -34,9 +37,10 @@
 //!     let gateway = Gateway::start(GatewayConfig {
 //!         settings: Settings::default(),
 //!         profile,
-//!         state,
+//!         state: OpeningState::begin(state),
 //!         observer: Arc::new(|notice| eprintln!("{notice:?}")),
 //!         stdio: false,
+//!         own_channels: BTreeMap::new(),
 //!     })
 //!     .await?;
 //!     Ok(gateway.run(stop, CancellationToken::new()).await)

@@ -295,8 +295,10 @@ impl Shared {
     }
 
     async fn give_up(&self, chat: &ChatRef, seq: u64, cause: String) {
-        self.report(chat, cause.clone(), false);
-        self.mark(chat, seq, OutboxState::Failed(cause)).await;
+        // Stored first: a frame that hooks are notified of is not sent once more after a crash.
+        self.mark(chat, seq, OutboxState::Failed(cause.clone()))
+            .await;
+        self.report(chat, cause, false);
     }
 
     /// Notes the state of a frame. If that fails, the frame may be sent once more after a restart.

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
 use tenterhook_channel::store::InboxRecord;
-use tenterhook_conversation::conversation::ChatTask;
+use tenterhook_conversation::conversation::{ChatTask, may_remove, report_removed};
 use tenterhook_conversation::conversation_parts::ConversationParts;
 
 /// How long an agent stays in memory without work.
@@ -42,15 +42,9 @@ struct Shared {
 
 /// What a session key has.
 enum Slot {
-    Open(Open),
+    Open(Arc<ChatTask>),
     /// The conversation ends. These messages wait for the next one, which must not open the session before.
     Closing(VecDeque<InboxRecord>),
-}
-
-struct Open {
-    conversation: Arc<ChatTask>,
-    /// The chats that wrote to it.
-    chats: Vec<ChatRef>,
 }
 
 /// The error of a message for which there is no room.
@@ -81,35 +75,30 @@ impl Router {
         if self.0.is_stopped.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let open = match self.slot(slots, &record.key) {
-            Slot::Open(open) => open,
+        match self.slot(slots, &record.key) {
+            Slot::Open(conversation) => conversation.offer(record).map_err(|_| NoRoom),
             Slot::Closing(waiting) if waiting.len() < MAX_WAITING => {
                 waiting.push_back(record);
-                return Ok(());
+                Ok(())
             }
-            Slot::Closing(_) => return Err(NoRoom),
-        };
-        let chat = &record.message.chat;
-        if !open.chats.contains(chat) {
-            open.chats.push(chat.clone());
+            Slot::Closing(_) => Err(NoRoom),
         }
-        open.conversation.offer(record).map_err(|_| NoRoom)
     }
 
     fn slot<'a>(&self, slots: &'a mut HashMap<SessionKey, Slot>, key: &SessionKey) -> &'a mut Slot {
         match slots.entry(key.clone()) {
             Entry::Occupied(slot) => slot.into_mut(),
-            Entry::Vacant(place) => place.insert(Slot::Open(Open {
-                conversation: Arc::new(ChatTask::start(Arc::clone(&self.0.parts), key.clone())),
-                chats: Vec::new(),
-            })),
+            Entry::Vacant(place) => {
+                let conversation = ChatTask::start(Arc::clone(&self.0.parts), key.clone());
+                place.insert(Slot::Open(Arc::new(conversation)))
+            }
         }
     }
 
     /// Reports the turn of a message that ran when the program was killed.
     pub(crate) async fn resume_interrupted(&self, record: InboxRecord) {
         let conversation = match self.slot(&mut self.0.slots.lock(), &record.key) {
-            Slot::Open(open) => Arc::clone(&open.conversation),
+            Slot::Open(conversation) => Arc::clone(conversation),
             // Nothing is closed before the gateway has started.
             Slot::Closing(_) => return,
         };
@@ -118,18 +107,29 @@ impl Router {
 
     /// Stops the work of a chat at a sender's request. Returns whether there was anything to stop.
     pub(crate) async fn cancel(&self, chat: &ChatRef, sender: &Sender, role: SenderRole) -> bool {
-        let conversations: Vec<Arc<ChatTask>> = {
-            let slots = self.0.slots.lock();
-            let open = slots.values().filter_map(|slot| match slot {
-                Slot::Open(open) if open.chats.contains(chat) => Some(&open.conversation),
-                Slot::Open(_) | Slot::Closing(_) => None,
+        let mut conversations = Vec::new();
+        let mut removed = Vec::new();
+        self.0
+            .slots
+            .lock()
+            .values_mut()
+            .for_each(|slot| match slot {
+                Slot::Open(open) if open.has_work_of(chat) => conversations.push(Arc::clone(open)),
+                Slot::Open(_) => {}
+                Slot::Closing(waiting) => removed.extend(take_removed(waiting, |record| {
+                    record.message.chat == *chat && may_remove(record, sender, role)
+                })),
             });
-            open.map(Arc::clone).collect()
-        };
+        join_all(
+            removed
+                .iter()
+                .map(|record| report_removed(&self.0.parts, record)),
+        )
+        .await;
         let cancelled = conversations
             .iter()
             .map(|conversation| conversation.cancel(chat, sender, role));
-        join_all(cancelled).await.contains(&true)
+        join_all(cancelled).await.contains(&true) || !removed.is_empty()
     }
 
     /// Returns how many conversations are open.
@@ -159,11 +159,11 @@ impl Router {
         let now = Instant::now();
         let idle = slots.iter_mut().filter_map(|(key, slot)| {
             let Slot::Open(open) = slot else { return None };
-            let since = open.conversation.is_idle_since()?;
+            let since = open.is_idle_since()?;
             if now.saturating_duration_since(since) < MAX_IDLE {
                 return None;
             }
-            let conversation = Arc::clone(&open.conversation);
+            let conversation = Arc::clone(open);
             *slot = Slot::Closing(VecDeque::new());
             Some((key.clone(), conversation))
         });
@@ -188,7 +188,7 @@ impl Router {
             let slots = self.0.slots.lock();
             self.0.is_stopped.store(true, Ordering::Relaxed);
             let open = slots.values().filter_map(|slot| match slot {
-                Slot::Open(open) => Some(Arc::clone(&open.conversation)),
+                Slot::Open(open) => Some(Arc::clone(open)),
                 Slot::Closing(_) => None,
             });
             open.collect()
@@ -196,5 +196,170 @@ impl Router {
         join_all(open.iter().map(|conversation| conversation.stop(drain))).await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+}
+
+/// Takes messages out of a queue.
+fn take_removed(
+    waiting: &mut VecDeque<InboxRecord>,
+    is_removed: impl Fn(&InboxRecord) -> bool,
+) -> VecDeque<InboxRecord> {
+    let (removed, kept) = std::mem::take(waiting).into_iter().partition(is_removed);
+    *waiting = kept;
+    removed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use futures_util::future::{self, BoxFuture};
+    use jiff::Timestamp;
+    use tempfile::TempDir;
+    use tenterhook_agent::Agent;
+    use tenterhook_channel::chat::ChannelId;
+    use tenterhook_channel::media_folder::MediaFolder;
+    use tenterhook_channel::message::{IncomingMessage, IncomingPart};
+    use tenterhook_channel::settings::Settings;
+    use tenterhook_channel::store::{Recorded, Store};
+    use tenterhook_conversation::approvals::OpenQuestions;
+    use tenterhook_conversation::gateway_events::GatewayEvents;
+    use tenterhook_conversation::profile::{OpenRequest, Profile};
+    use tenterhook_engine::Engine;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::outbox::Outbox;
+
+    /// Agents that are never opened, so that each message waits.
+    struct Unopened(Engine);
+
+    impl Profile for Unopened {
+        fn engine(&self) -> &Engine {
+            &self.0
+        }
+
+        fn folder(&self) -> &Path {
+            Path::new("/")
+        }
+
+        fn open(&self, _: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
+            Box::pin(future::pending())
+        }
+    }
+
+    struct Stage {
+        router: Router,
+        store: Store,
+        _folder: TempDir,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Store::open(folder.path()).unwrap();
+            let media = MediaFolder::open_in_state(folder.path()).unwrap();
+            let engine = Engine::new();
+            let failed = Arc::new(|_| {});
+            let outbox = Outbox::new(store.clone(), media.clone(), BTreeMap::new(), failed);
+            let outlet = Arc::new(outbox);
+            let parts = ConversationParts {
+                events: GatewayEvents::new(&engine, "/"),
+                profile: Arc::new(Unopened(engine)),
+                store: store.clone(),
+                approvals: OpenQuestions::new(Arc::clone(&outlet) as _, None),
+                outlet,
+                turns: Arc::new(Semaphore::new(1)),
+                receives: Arc::new(Semaphore::new(1)),
+                settings: Arc::new(Settings::default()),
+                media,
+            };
+            Self {
+                router: Router::new(Arc::new(parts)),
+                store,
+                _folder: folder,
+            }
+        }
+
+        async fn record(&self, chat: &str, sender: &str) -> InboxRecord {
+            let message_id = tenterhook_protocol::EventId::generate().to_string();
+            let message = IncomingMessage {
+                dedupe: message_id.clone(),
+                message_id,
+                chat: chat_ref(chat),
+                sender: person(sender),
+                is_direct: true,
+                is_addressed: true,
+                parts: vec![IncomingPart::Text {
+                    text: "hi".to_owned(),
+                }],
+                reply_to: None,
+                at: Timestamp::now(),
+            };
+            let key = SessionKey("profile".to_owned());
+            let recorded = self.store.accept(message, SenderRole::Member, key).await;
+            match recorded.unwrap() {
+                Recorded::Fresh(record) => record,
+                Recorded::Duplicate | Recorded::Full => panic!("not recorded"),
+            }
+        }
+
+        async fn cancel(&self, chat: &str, sender: &str) -> bool {
+            let (chat, sender) = (chat_ref(chat), person(sender));
+            self.router.cancel(&chat, &sender, SenderRole::Member).await
+        }
+    }
+
+    fn chat_ref(name: &str) -> ChatRef {
+        ChatRef {
+            channel: ChannelId::new("tg").unwrap(),
+            chat: name.to_owned(),
+            thread: None,
+        }
+    }
+
+    fn person(id: &str) -> Sender {
+        Sender {
+            id: id.to_owned(),
+            name: None,
+            is_bot: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn stop_reaches_only_conversations_with_work_of_the_chat() {
+        let stage = Stage::new();
+        stage
+            .router
+            .dispatch(stage.record("1", "ada").await)
+            .unwrap();
+        assert!(!stage.cancel("2", "ada").await);
+        assert!(stage.cancel("1", "ada").await);
+        assert!(!stage.cancel("1", "ada").await);
+    }
+
+    #[tokio::test]
+    async fn stop_removes_messages_that_wait_for_a_conversation_that_closes() {
+        let stage = Stage::new();
+        let key = SessionKey("profile".to_owned());
+        let closing = Slot::Closing(VecDeque::new());
+        stage.router.0.slots.lock().insert(key.clone(), closing);
+        for (chat, sender) in [("1", "ada"), ("1", "bob"), ("2", "ada")] {
+            stage
+                .router
+                .dispatch(stage.record(chat, sender).await)
+                .unwrap();
+        }
+        assert!(stage.cancel("1", "ada").await);
+        assert!(!stage.cancel("1", "ada").await);
+        let left = stage.store.unsettled().await.unwrap();
+        let senders: Vec<_> = left
+            .iter()
+            .map(|record| &*record.message.sender.id)
+            .collect();
+        assert_eq!(senders, ["bob", "ada"]);
+        let slots = stage.router.0.slots.lock();
+        assert!(matches!(&slots[&key], Slot::Closing(waiting) if waiting.len() == 2));
     }
 }

@@ -36,8 +36,11 @@ use tenterhook_web::stdio::StdioChannel;
 /// How long frames may still be sent when the gateway stops.
 const OUTBOX_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long channels may take to end.
-pub(crate) const CHANNEL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long channels may take to end. Programs get 5 seconds of it, twice.
+const CHANNEL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long channels may take to end if the gateway stops at once, and how long the hooks of their ends may take.
+const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a gateway ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +50,16 @@ pub enum GatewayEnd {
     Stopped,
     /// It was stopped at once. Running turns were cancelled.
     Interrupted,
+}
+
+impl GatewayEnd {
+    /// Returns how long channels may take to end.
+    pub(crate) fn channel_patience(self) -> Duration {
+        match self {
+            Self::Stopped => CHANNEL_PATIENCE,
+            Self::Interrupted => SHORT_PATIENCE,
+        }
+    }
 }
 
 /// What the gateway's tasks share.
@@ -198,12 +211,10 @@ impl Running {
         working.map(|channel| channel.id().clone()).collect()
     }
 
-    /// Stops taking messages, lets turns end, and sends what is left.
-    pub(crate) async fn shut_down(
-        &self,
-        intake_stop: &CancellationToken,
-        now: &CancellationToken,
-    ) -> GatewayEnd {
+    /// Stops taking messages, lets turns end, and sends what is left. The channels stay connected meanwhile: someone may
+    /// answer a question of a turn, or cancel it.
+    pub(crate) async fn shut_down(&self, now: &CancellationToken) -> GatewayEnd {
+        (self.observer)(GatewayNotice::Stopping);
         let ids: Vec<ChannelId> = self
             .channels
             .iter()
@@ -213,7 +224,6 @@ impl Running {
             .stopping(&ids, GatewayStopReason::Shutdown)
             .await;
         self.intake.is_closed.store(true, Ordering::Release);
-        intake_stop.cancel();
         let drain = self.settings.turns.drain;
         let drained = now.run_until_cancelled(self.router.stop(drain)).await;
         let end = if drained.is_some() {
@@ -228,26 +238,18 @@ impl Running {
         };
         self.outbox.close(patience).await;
         if let Some(stdio) = &self.stdio {
-            let _in_time = tokio::time::timeout(CHANNEL_PATIENCE, stdio.close()).await;
+            let _in_time = tokio::time::timeout(SHORT_PATIENCE, stdio.close()).await;
         }
         end
     }
 
     /// Lets hooks know that the channels have disconnected.
     pub(crate) async fn disconnect(&self) {
-        let connected = self
-            .channels
-            .iter()
-            .filter(|channel| channel.state() != ChannelState::Blocked);
-        let announced = connected.map(|channel| {
-            let reason = if channel.state() == ChannelState::Failed {
-                ChannelDisconnectReason::Failed
-            } else {
-                ChannelDisconnectReason::Shutdown
-            };
-            async move { self.events.disconnected(channel.id(), reason).await }
+        let announced = self.channels.iter().filter_map(|channel| {
+            let reason = channel.disconnect_reason()?;
+            Some(self.events.disconnected(channel.id(), reason))
         });
-        let _in_time = tokio::time::timeout(CHANNEL_PATIENCE, join_all(announced)).await;
+        let _in_time = tokio::time::timeout(SHORT_PATIENCE, join_all(announced)).await;
     }
 
     /// Lets hooks know of frames that could not be sent.

@@ -78,6 +78,8 @@ pub(crate) struct Supervised {
     attempt: Mutex<CancellationToken>,
     /// Wakes a channel that waits for its next attempt.
     restart: Notify,
+    /// Why the channel has ended, if it has.
+    ended: Mutex<Option<ChannelDisconnectReason>>,
 }
 
 impl Supervised {
@@ -102,6 +104,7 @@ impl Supervised {
             changed,
             attempt: Mutex::new(CancellationToken::new()),
             restart: Notify::new(),
+            ended: Mutex::default(),
         }
     }
 
@@ -176,9 +179,27 @@ impl Supervised {
         (self.changed)(&status);
     }
 
+    /// Returns why the channel was disconnected when the gateway ends. `None` if it never connected.
+    pub(crate) fn disconnect_reason(&self) -> Option<ChannelDisconnectReason> {
+        let is_blocked = self.state() == ChannelState::Blocked;
+        let ended = *self.ended.lock();
+        (!is_blocked).then(|| ended.unwrap_or(ChannelDisconnectReason::Shutdown))
+    }
+
     /// Runs the channel until `stop`, or until it ends by itself or fails for good.
     pub(crate) async fn supervise(
         self: &Arc<Self>,
+        intake: &Arc<dyn Intake>,
+        events: &GatewayEvents,
+        stop: &CancellationToken,
+    ) -> ChannelDisconnectReason {
+        let reason = self.run_attempts(intake, events, stop).await;
+        *self.ended.lock() = Some(reason);
+        reason
+    }
+
+    async fn run_attempts(
+        &self,
         intake: &Arc<dyn Intake>,
         events: &GatewayEvents,
         stop: &CancellationToken,
@@ -292,9 +313,12 @@ mod tests {
 
     use super::*;
 
-    /// A channel that never ends, and counts how often it was started.
+    /// A channel that counts how often it was started. It never ends unless `is_brief`.
     #[derive(Default)]
-    struct Stubborn(AtomicU32);
+    struct Stubborn {
+        starts: AtomicU32,
+        is_brief: bool,
+    }
 
     impl Channel for Stubborn {
         fn capabilities(&self) -> ChannelCapabilities {
@@ -311,8 +335,11 @@ mod tests {
             inlet: Inlet,
             _stop: CancellationToken,
         ) -> BoxFuture<'_, Result<(), ChannelError>> {
-            self.0.fetch_add(1, Ordering::AcqRel);
+            self.starts.fetch_add(1, Ordering::AcqRel);
             inlet.alive();
+            if self.is_brief {
+                return Box::pin(future::ready(Ok(())));
+            }
             Box::pin(future::pending())
         }
 
@@ -359,8 +386,12 @@ mod tests {
 
         fn is_alive(&self, _: &ChannelId) {}
 
-        fn offset<'a>(&'a self, _: &'a ChannelId, _: &'a str) -> BoxFuture<'a, Option<i64>> {
-            Box::pin(future::ready(None))
+        fn offset<'a>(
+            &'a self,
+            _: &'a ChannelId,
+            _: &'a str,
+        ) -> BoxFuture<'a, Result<Option<i64>, String>> {
+            Box::pin(future::ready(Ok(None)))
         }
 
         fn set_offset<'a>(&'a self, _: &'a ChannelId, _: &'a str, _: i64) -> BoxFuture<'a, bool> {
@@ -385,15 +416,37 @@ mod tests {
             let events = GatewayEvents::new(&Engine::new(), "/");
             running.supervise(&intake, &events, &token).await
         });
-        while channel.0.load(Ordering::Acquire) < 1 {
+        while channel.starts.load(Ordering::Acquire) < 1 {
             tokio::task::yield_now().await;
         }
         supervised.restart();
-        while channel.0.load(Ordering::Acquire) < 2 {
+        while channel.starts.load(Ordering::Acquire) < 2 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         stop.cancel();
         assert_eq!(ended.await.unwrap(), ChannelDisconnectReason::Shutdown);
+    }
+
+    #[tokio::test]
+    async fn a_channel_that_ended_by_itself_was_not_shut_down() {
+        let (id, channel) = (
+            ChannelId::new("stdio").unwrap(),
+            Arc::new(Stubborn {
+                is_brief: true,
+                ..Stubborn::default()
+            }),
+        );
+        let supervised = Arc::new(Supervised::new(id, "stdio", channel, Arc::new(|_| {})));
+        let shutdown = Some(ChannelDisconnectReason::Shutdown);
+        assert_eq!(supervised.disconnect_reason(), shutdown);
+        let intake: Arc<dyn Intake> = Arc::new(Deaf);
+        let events = GatewayEvents::new(&Engine::new(), "/");
+        let stop = CancellationToken::new();
+        supervised.supervise(&intake, &events, &stop).await;
+        let removed = Some(ChannelDisconnectReason::Removed);
+        assert_eq!(supervised.disconnect_reason(), removed);
+        supervised.block("no".to_owned());
+        assert_eq!(supervised.disconnect_reason(), None);
     }
 
     #[test]

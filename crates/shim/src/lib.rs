@@ -1,0 +1,41 @@
+//! The program that coding agents start for each event, and its connection to Tenterhook's daemon.
+//!
+//! A coding agent (a *host*) starts `tenterhook-shim HOST EVENT` and writes the event to its standard
+//! input. The shim forwards it to the daemon, which runs the hooks, and prints the daemon's answer:
+//!
+//! ```text
+//! host ──starts──► shim ──socket──► daemon ──► hooks
+//!      ◄─stdout/exit── shim ◄──────── daemon
+//! ```
+//!
+//! Most hosts run a tool if the program that guards it fails. So every failure of the shim becomes the
+//! host's own denial, if the event is a gate ([`failure`]). The shim has its own deadline, which is
+//! shorter than the hosts' deadlines. It starts the daemon if none runs.
+//!
+//! The shim runs for each event, so this crate depends on very little. The daemon uses the same
+//! [frames](frame) and the same [folder](place).
+
+#![forbid(unsafe_code)]
+
+#[cfg(unix)]
+mod client;
+#[cfg(unix)]
+pub mod control;
+#[cfg(unix)]
+mod descriptor;
+#[cfg(unix)]
+pub mod environment;
+pub mod failure;
+pub mod folders_file;
+pub mod frame;
+#[cfg(unix)]
+mod launch;
+#[cfg(unix)]
+pub mod place;
+#[cfg(unix)]
+mod program;
+#[cfg(unix)]
+mod signals;
+
+#[cfg(unix)]
+pub use self::program::run;

@@ -1,17 +1,64 @@
 //! Refuses commands that only the user may give. An agent must not approve, revoke, disable or enable the hooks that
 //! guard it.
 
+#[cfg(unix)]
+use std::path::PathBuf;
+
 use tenterhook_tools::has_tenterhook_ancestor;
+#[cfg(unix)]
+use tenterhook_tools::{ProcessId, inherited_values, is_below};
+
+#[cfg(unix)]
+use tenterhook_shim::place::DaemonPlace;
 
 use crate::error::CliError;
 use crate::exit::Exit;
 
+/// The environment variable with the folder for the files of running programs.
+#[cfg(unix)]
+const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
+
 /// Returns an error if a program that Tenterhook runs started this one. `action` names what only the user may do,
 /// such as `disable hooks`.
 pub fn require_user(action: &str) -> Result<(), CliError> {
-    if !has_tenterhook_ancestor() {
+    let who = if has_tenterhook_ancestor() {
+        "a program that Tenterhook runs"
+    } else if is_below_host() {
+        "a program that a coding agent runs"
+    } else {
         return Ok(());
-    }
-    let message = format!("a program that Tenterhook runs cannot {action}");
+    };
+    let message = format!("{who} cannot {action}");
     Err(CliError::new(Exit::Usage, message).hint("run this command in your own terminal"))
+}
+
+/// Returns whether a coding agent that calls Tenterhook's daemon started this process.
+#[cfg(unix)]
+fn is_below_host() -> bool {
+    is_below(std::process::id(), &known_hosts())
+}
+
+#[cfg(not(unix))]
+fn is_below_host() -> bool {
+    false
+}
+
+/// Returns the coding agents that the daemons of this user have seen. The lists outlive the daemons.
+///
+/// A program of an agent decides about its own environment, so the lists are also searched where the
+/// environments of its ancestors lead, and for all folders of the user.
+#[cfg(unix)]
+fn known_hosts() -> Vec<ProcessId> {
+    let mut runtimes = inherited_values(std::process::id(), RUNTIME_VARIABLE);
+    runtimes.extend(std::env::var_os(RUNTIME_VARIABLE));
+    let lists = DaemonPlace::lists_of_hosts(runtimes.into_iter().map(PathBuf::from));
+    let texts = lists
+        .iter()
+        .filter_map(|list| std::fs::read_to_string(list).ok());
+    let known = texts.map(|text| {
+        text.lines()
+            .filter_map(ProcessId::read_line)
+            .collect::<Vec<_>>()
+    });
+    known.flatten().collect()
 }

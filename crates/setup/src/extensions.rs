@@ -11,7 +11,7 @@ use tenterhook_agent::{Tool as _, Toolbox};
 use tenterhook_discovery::{Additions, FoundExtension, FoundScript};
 use tenterhook_providers::{ExtensionProviders, ModelClients};
 use tenterhook_runners::Services;
-use tenterhook_runners::worker::{Host, NoHost, RecordingHost, Refusal};
+use tenterhook_runners::worker::{Host, NoHost, RecordingHost, Refusal, ScriptServer};
 use tenterhook_systems::pi;
 
 use crate::error::CliError;
@@ -117,7 +117,7 @@ impl SessionExtensions {
     /// Adds the tools of scripts and extensions to `standard`, as [`toolbox`](Self::toolbox) does.
     pub fn add_to(&self, standard: &Toolbox) -> Toolbox {
         let of_scripts = self.scripts.iter().flat_map(|script| {
-            let server = script.worker.script(script.lease.clone());
+            let server: Arc<dyn ScriptServer> = Arc::clone(&script.in_force) as _;
             let tools = script.tools.iter();
             tools.map(move |tool| ForeignTool::of_script(Arc::clone(&server), tool.clone()))
         });
@@ -180,7 +180,7 @@ impl SessionExtensions {
     /// Returns the commands of scripts and extensions.
     pub fn commands(&self) -> Vec<ForeignCommand> {
         let of_scripts = self.scripts.iter().flat_map(|script| {
-            let server = script.worker.script(script.lease.clone());
+            let server: Arc<dyn ScriptServer> = Arc::clone(&script.in_force) as _;
             let commands = script.commands.iter();
             commands.map(move |command| {
                 ForeignCommand::of_script(Arc::clone(&server), command.clone(), &script.path)

@@ -36,6 +36,11 @@ pub struct HookArgs {
     #[arg(skip)]
     pub script: Option<PathBuf>,
 
+    /// The agent whose events are judged, if it runs hooks of its own. Its own hooks are left out, so that none runs
+    /// twice.
+    #[arg(skip)]
+    pub host: Option<&'static str>,
+
     /// The time limit for loading.
     #[command(flatten)]
     pub load: DeadlineArgs,

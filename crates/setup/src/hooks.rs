@@ -185,7 +185,7 @@ pub async fn load_quietly(
 }
 
 /// Returns the sources from which a call loads its hooks.
-fn sources(
+pub fn sources(
     args: &HookArgs,
     start: &Path,
     services: Services,
@@ -205,6 +205,7 @@ fn sources(
         trust: trust.clone(),
         deny_untrusted: args.deny_untrusted,
         disabled: disabled.clone(),
+        host: args.host,
         ..options(true, services)
     };
     let host = options.services.scripts.clone();
@@ -214,6 +215,7 @@ fn sources(
         .deny_untrusted(args.deny_untrusted)
         .strict(args.strict)
         .disabled(disabled)
+        .without_system(args.host)
         .deadline(args.load.deadline())
         .packages(&pi::FOLDER, args.extensions.iter().cloned())
         .host(host.unwrap_or_else(|| Arc::new(PrintingHost::default())))

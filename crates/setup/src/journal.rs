@@ -45,12 +45,16 @@ pub fn without_secrets(sink: Arc<dyn JournalSink>) -> Arc<dyn JournalSink> {
 }
 
 fn default_path() -> Result<PathBuf, CliError> {
-    let folder = folder().ok_or_else(|| {
+    path_of_today().ok_or_else(|| {
         CliError::new(Exit::Failed, "cannot find a home folder for the journal")
             .hint("name a file with `--journal FILE`, or pass `--no-journal`")
-    })?;
+    })
+}
+
+/// Returns the default file of today's journal.
+pub fn path_of_today() -> Option<PathBuf> {
     let day = local_time::today().strftime("%Y-%m-%d");
-    Ok(folder.join(format!("{day}.jsonl")))
+    Some(folder()?.join(format!("{day}.jsonl")))
 }
 
 /// Returns the default folder of journals.

@@ -1,0 +1,345 @@
+//! One event of a host: read, judged and answered.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenterhook_engine::event::{SessionSource, SessionStart, UserPromptSubmit};
+use tenterhook_engine::journal::{HostRecord, JournalRecord};
+use tenterhook_engine::{Decision, Dispatcher, JournalSink, JsonObject, SessionId};
+use tenterhook_setup::journal::without_secrets;
+use tenterhook_shim::failure;
+use tenterhook_shim::frame::{EventRequest, Printed};
+use tenterhook_systems::host::answer::HostAnswer;
+use tenterhook_systems::host::{EventRole, HostAgent, HostCall, HostEvent, HostInput, HostedEvent};
+use tenterhook_tools::{ProcessId, ancestor_running};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use crate::answered_calls::Repetition;
+use crate::counters::EventCounters;
+use crate::daily_journal::DailyJournal;
+use crate::host_processes::HostProcesses;
+use crate::judgement::{Judgement, judge_call, judge_other, judge_prompt, judge_result};
+use crate::project::{HostedProject, resolved};
+use crate::projects::{HostSession, ProjectCache, SessionEvent};
+
+/// The longest time for the hooks of one event. Shims wait for less.
+const MAX_PATIENCE: Duration = Duration::from_mins(1);
+/// How often hooks may keep the agent working before the user speaks again.
+const MAX_CONTINUED: u32 = 8;
+
+/// Handles the events of all hosts.
+#[derive(Debug)]
+pub(crate) struct HostEvents {
+    pub(crate) projects: ProjectCache,
+    pub(crate) hosts: Arc<HostProcesses>,
+    pub(crate) counters: EventCounters,
+    pub(crate) journal: Arc<DailyJournal>,
+    redacted: Arc<dyn JournalSink>,
+    /// The tasks that continue after the host has its answer.
+    pub(crate) tasks: TaskTracker,
+}
+
+/// An event that is being handled.
+struct Asking<'a> {
+    host: &'static HostAgent,
+    event: &'static HostEvent,
+    request: &'a EventRequest,
+    object: &'a JsonObject,
+    call: HostCall,
+    session: Arc<HostSession>,
+}
+
+impl HostEvents {
+    pub(crate) fn new(journal: DailyJournal, hosts: PathBuf) -> Self {
+        let journal = Arc::new(journal);
+        let redacted = without_secrets(Arc::clone(&journal) as Arc<dyn JournalSink>);
+        Self {
+            projects: ProjectCache::new(Arc::clone(&redacted)),
+            hosts: Arc::new(HostProcesses::new(hosts)),
+            counters: EventCounters::default(),
+            journal,
+            redacted,
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Returns what the shim prints for an event. `shim` is its process.
+    pub(crate) async fn handle(&self, request: EventRequest, shim: Option<u32>) -> Printed {
+        self.counters.events.add(1);
+        let Some(host) = HostAgent::by_name(&request.host) else {
+            let name = &request.host;
+            let reason = format!("Tenterhook does not know the host `{name}`");
+            return failure::unknown(&request.event, &reason);
+        };
+        let Some(event) = host.event(&request.event) else {
+            let name = &request.event;
+            let title = host.title;
+            let reason = format!("Tenterhook does not know the event `{name}` of {title}");
+            return failure::unknown(name, &reason);
+        };
+        let patience = Duration::from_millis(request.patience_ms).min(MAX_PATIENCE);
+        let answered = timeout(patience, self.answer(host, event, &request, shim)).await;
+        let problem = match answered {
+            Ok(Ok(answer)) => return printed(answer),
+            Ok(Err(problem)) => problem,
+            Err(_) => "the hooks did not answer in time".to_owned(),
+        };
+        self.report_failure(host, event, &problem);
+        printed(host.failure_answer(event, &failure_reason(event, &problem)))
+    }
+
+    /// Records that the hooks of an event could not be asked.
+    fn report_failure(&self, host: &HostAgent, event: &HostEvent, problem: &str) {
+        if event.role.is_gate() {
+            self.counters.failed.add(1);
+        }
+        let mut record = HostRecord::now(host.name, event.name);
+        record.problem = Some(problem.to_owned());
+        self.redacted.record_at_once(JournalRecord::Host(record));
+    }
+
+    async fn answer(
+        &self,
+        host: &'static HostAgent,
+        event: &'static HostEvent,
+        request: &EventRequest,
+        shim: Option<u32>,
+    ) -> Result<HostAnswer, String> {
+        let object: JsonObject = serde_json::from_slice(&request.input)
+            .map_err(|error| format!("the event is not a JSON object: {error}"))?;
+        let input = HostInput {
+            object: &object,
+            variables: &request.variables,
+        };
+        let call = (host.read)(event, &input)
+            .map_err(|error| format!("the event cannot be read: {error}"))?;
+        let session = self.session(host, request, &call, shim).await;
+        if event.role == EventRole::PromptGate {
+            session.reset_continued();
+        }
+        let project = self.loaded(host, event, &session).await?;
+        if project.must_follow() {
+            let project = Arc::clone(&project);
+            self.tasks.spawn(async move { project.follow().await });
+        }
+        let repetition = session.answered.find(event.name, &call.event);
+        let asking = Asking {
+            host,
+            event,
+            request,
+            object: &object,
+            call,
+            session,
+        };
+        let ask = async || self.ask(asking, &project).await;
+        match repetition {
+            None => ask().await,
+            Some(Repetition::Again(_)) if !event.role.is_gate() => Ok(HostAnswer::default()),
+            Some(Repetition::First(call) | Repetition::Again(call)) => call.answer(ask).await,
+        }
+    }
+
+    async fn session(
+        &self,
+        host: &'static HostAgent,
+        request: &EventRequest,
+        call: &HostCall,
+        shim: Option<u32>,
+    ) -> Arc<HostSession> {
+        let directory = Path::new(OsStr::from_bytes(&request.directory));
+        let named = call.origin.cwd.as_path();
+        let start = if named.is_absolute() {
+            named
+        } else {
+            directory
+        };
+        let session_id = call.origin.session_id.as_str().to_owned();
+        let is_start = is_session_start(&call.event);
+        let is_new = is_start || !self.projects.is_known(host.name, &session_id);
+        let (start, process) = if is_new {
+            self.look(start.to_owned(), shim, host).await
+        } else {
+            (start.to_owned(), None)
+        };
+        let event = SessionEvent {
+            host: host.name,
+            session_id,
+            start,
+            is_start,
+            process,
+        };
+        self.projects.session(event).await
+    }
+
+    /// Resolves the folder of a new session. Finds and remembers the process of the host that started a
+    /// shim.
+    async fn look(
+        &self,
+        start: PathBuf,
+        shim: Option<u32>,
+        host: &'static HostAgent,
+    ) -> (PathBuf, Option<ProcessId>) {
+        let (hosts, named) = (Arc::clone(&self.hosts), start.clone());
+        let look = move || {
+            let process = shim.and_then(|shim| ancestor_running(shim, host.programs));
+            if let Some(process) = process {
+                hosts.add(process);
+            }
+            (resolved(&named), process)
+        };
+        let looked = tokio::task::spawn_blocking(look).await;
+        looked.unwrap_or((start, None))
+    }
+
+    /// Returns the hooks of the session. If they could not be loaded, gates fail, and other events have the
+    /// hooks that could be loaded.
+    async fn loaded(
+        &self,
+        host: &HostAgent,
+        event: &HostEvent,
+        session: &HostSession,
+    ) -> Result<Arc<HostedProject>, String> {
+        let refusal = |project: &HostedProject| project.refusal();
+        let mut loaded = session.project().loaded().await;
+        if loaded
+            .as_ref()
+            .map_or(true, |project| refusal(project).is_some())
+        {
+            loaded = self.projects.repair(host.name, session).await;
+        }
+        let project = loaded.map_err(|problem| problem.to_string())?;
+        match refusal(&project) {
+            Some(problem) if event.role.is_gate() => Err(problem),
+            _ => Ok(project),
+        }
+    }
+
+    /// Sends the event through the hooks, and writes the host's answer.
+    async fn ask(
+        &self,
+        asking: Asking<'_>,
+        project: &Arc<HostedProject>,
+    ) -> Result<HostAnswer, String> {
+        let Asking {
+            host,
+            event,
+            request,
+            object,
+            call,
+            session,
+        } = asking;
+        let session_id = call.origin.session_id.clone();
+        let hooks = session.dispatcher(project, call.origin);
+        let hooks = hooks.with_tools(Arc::new(host.tools.clone()));
+        let mut judgement = self.judge(hooks, call.event).await?;
+        if event.role == EventRole::Stop {
+            limit_continuation(&session, &mut judgement);
+        }
+        if matches!(judgement.verdict.decision, Decision::Stop { .. }) {
+            self.counters.stopped.add(1);
+        }
+        self.counters.let_through.add(judgement.let_through);
+        let input = HostInput {
+            object,
+            variables: &request.variables,
+        };
+        let (answer, downgrades) = host.answer(event, &input, call.mode, judgement.verdict);
+        let downgrades: Vec<String> = downgrades
+            .into_iter()
+            .map(|downgrade| format!("{:?}: {}", downgrade.effect, downgrade.instead))
+            .collect();
+        self.report_answer((host, event), session_id, downgrades, judgement.let_through);
+        Ok(answer)
+    }
+
+    async fn judge(&self, hooks: Dispatcher, event: HostedEvent) -> Result<Judgement, String> {
+        match event {
+            HostedEvent::ToolCall(call) => {
+                let (answered, answer) = oneshot::channel();
+                let task = self.tasks.spawn(judge_call(hooks, call, answered));
+                let task = AbortOnDropHandle::new(task);
+                let judgement = answer.await;
+                // The hooks that watch denied calls continue.
+                drop(task.detach());
+                judgement.map_err(|_| "the hooks panicked; this is a bug in Tenterhook".to_owned())
+            }
+            HostedEvent::ToolResult {
+                call,
+                result,
+                duration_ms,
+            } => {
+                let duration = Duration::from_millis(duration_ms.unwrap_or(0));
+                Ok(judge_result(&hooks, &call, result, duration).await)
+            }
+            HostedEvent::Other(event) => {
+                Ok(match event.as_any().downcast_ref::<UserPromptSubmit>() {
+                    Some(prompt) => judge_prompt(&hooks, prompt.prompt.clone()).await,
+                    None => judge_other(&hooks, event).await,
+                })
+            }
+            HostedEvent::Repeated => Ok(Judgement::default()),
+        }
+    }
+
+    /// Records what the host cannot honour, and failures after which the operation continued.
+    fn report_answer(
+        &self,
+        (host, event): (&HostAgent, &HostEvent),
+        session_id: SessionId,
+        downgrades: Vec<String>,
+        let_through: usize,
+    ) {
+        self.counters.downgrades.add(downgrades.len());
+        if downgrades.is_empty() && let_through == 0 {
+            return;
+        }
+        let mut record = HostRecord::now(host.name, event.name);
+        record.session_id = Some(session_id);
+        record.downgrades = downgrades;
+        record.let_through = let_through > 0;
+        self.redacted.record_at_once(JournalRecord::Host(record));
+    }
+}
+
+/// Lets the agent stop if hooks have kept it working too often. Some hosts would continue forever.
+fn limit_continuation(session: &HostSession, judgement: &mut Judgement) {
+    let verdict = &mut judgement.verdict;
+    if verdict.follow_up.is_empty() || session.count_continued() < MAX_CONTINUED {
+        return;
+    }
+    verdict.follow_up.clear();
+    verdict.notices.push(format!(
+        "hooks have kept the agent working {MAX_CONTINUED} times in a row, so it stops now"
+    ));
+}
+
+/// Returns whether an event says that a session has begun. A compaction continues the session.
+fn is_session_start(event: &HostedEvent) -> bool {
+    let HostedEvent::Other(event) = event else {
+        return false;
+    };
+    let start = event.as_any().downcast_ref::<SessionStart>();
+    start.is_some_and(|start| {
+        !matches!(start.source, SessionSource::Compact | SessionSource::Reload)
+    })
+}
+
+fn failure_reason(event: &HostEvent, problem: &str) -> String {
+    format!(
+        "Tenterhook could not run the hooks of `{}`: {problem}",
+        event.name
+    )
+}
+
+fn printed(answer: HostAnswer) -> Printed {
+    Printed {
+        stdout: answer.stdout.into_bytes(),
+        stderr: answer.stderr.into_bytes(),
+        status: answer.status,
+    }
+}

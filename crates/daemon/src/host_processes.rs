@@ -1,0 +1,67 @@
+//! The host processes that have called the daemon. Commands that only the user may give refuse to run
+//! below them, because an agent must not approve, disable or reload the hooks that guard it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use tenterhook_tools::{ProcessId, is_below};
+
+/// How many processes are kept.
+const MAX_PROCESSES: usize = 512;
+
+/// The host processes, in memory and in the file that commands read.
+#[derive(Debug)]
+pub(crate) struct HostProcesses {
+    file: PathBuf,
+    known: Mutex<BTreeSet<ProcessId>>,
+}
+
+impl HostProcesses {
+    /// Starts with the processes that earlier daemons have seen and that still run.
+    pub(crate) fn new(file: PathBuf) -> Self {
+        let list = std::fs::read_to_string(&file).unwrap_or_default();
+        let known = list.lines().filter_map(ProcessId::read_line);
+        let known = known.filter(|process| process.is_running()).collect();
+        Self {
+            file,
+            known: Mutex::new(known),
+        }
+    }
+
+    /// Adds a process, and forgets those that have ended. Blocks the thread.
+    pub(crate) fn add(&self, process: ProcessId) {
+        let mut known = self.known.lock();
+        if !known.insert(process) {
+            return;
+        }
+        known.retain(|process| process.is_running());
+        while known.len() > MAX_PROCESSES {
+            known.pop_first();
+        }
+        let lines = known
+            .iter()
+            .map(|process| format!("{} {}\n", process.id, process.start));
+        // Without the file, commands still refuse to run below the daemon.
+        write(&self.file, &lines.collect::<String>()).ok();
+    }
+
+    /// Returns whether any host still runs. Blocks the thread.
+    pub(crate) fn any_runs(&self) -> bool {
+        self.known.lock().iter().any(|process| process.is_running())
+    }
+
+    /// Returns whether a host started this process. Blocks the thread.
+    pub(crate) fn started(&self, process: u32) -> bool {
+        let known: Vec<ProcessId> = self.known.lock().iter().copied().collect();
+        is_below(process, &known)
+    }
+}
+
+/// Replaces the file at once, so that no reader sees half of it.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let new = file.with_extension("new");
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, file)
+}

@@ -1,0 +1,190 @@
+//! What commands can request of the daemon, and its answers.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tenterhook_engine::JournalSink as _;
+
+use crate::shared_daemon::SharedDaemon;
+
+/// A request of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ControlRequest {
+    /// What the daemon does.
+    Status,
+    /// Replaces the hooks of all sessions by the current versions of their files.
+    Reload,
+    /// Ends the daemon after the events that are being handled.
+    Stop,
+}
+
+/// What the daemon does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// The version of the program.
+    pub version: String,
+    /// The id of its process.
+    pub process: u32,
+    /// Its socket.
+    pub socket: PathBuf,
+    /// How long it has been running, in seconds.
+    pub uptime_s: u64,
+    /// How many events it has handled.
+    pub events: u64,
+    /// How many events hooks stopped.
+    pub stopped: u64,
+    /// How many gates denied because their hooks could not be asked.
+    pub failed: u64,
+    /// How many failures of hooks let an operation continue.
+    pub let_through: u64,
+    /// How many effects hosts could not honour.
+    pub downgrades: u64,
+    /// Why the journal cannot be written, if it cannot.
+    pub journal_problem: Option<String>,
+    /// The folders whose hooks are loaded.
+    pub projects: Vec<ProjectStatus>,
+}
+
+/// The hooks of one folder for one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectStatus {
+    /// The name of the host.
+    pub host: String,
+    /// The folder.
+    pub path: PathBuf,
+    /// How many sessions have these hooks.
+    pub sessions: usize,
+    /// How many hooks there are.
+    pub hooks: usize,
+    /// The sources that should be in force but cannot be loaded. Gates deny.
+    pub broken: Vec<BrokenHooks>,
+    /// What the user should know, one line each.
+    pub warnings: Vec<String>,
+    /// Why no hook could be loaded. Gates deny.
+    pub problem: Option<String>,
+}
+
+/// A source that should be in force but cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenHooks {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// What a reload changed in one folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReloadedProject {
+    /// The name of the host.
+    pub host: String,
+    /// The folder.
+    pub path: PathBuf,
+    /// The changes, one line each.
+    pub changes: Vec<String>,
+    /// What could not be reloaded, one line each.
+    pub problems: Vec<String>,
+}
+
+/// Returns the answer to a request that is refused.
+pub(crate) fn refused(text: &str) -> Value {
+    json!({ "error": text })
+}
+
+impl ControlRequest {
+    /// Returns whether only the user may request this.
+    pub(crate) fn changes_hooks(self) -> bool {
+        match self {
+            Self::Status => false,
+            Self::Reload | Self::Stop => true,
+        }
+    }
+
+    pub(crate) async fn carry_out(self, daemon: &SharedDaemon) -> Value {
+        match self {
+            Self::Status => json!({ "result": status(daemon) }),
+            Self::Reload => json!({ "result": reload(daemon).await }),
+            Self::Stop => {
+                daemon.stop.cancel();
+                json!({ "result": null })
+            }
+        }
+    }
+}
+
+fn status(daemon: &SharedDaemon) -> DaemonStatus {
+    let counters = &daemon.events.counters;
+    let projects = daemon.events.projects.in_use().into_iter();
+    DaemonStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        process: std::process::id(),
+        socket: daemon.about.socket.clone(),
+        uptime_s: daemon.about.started.elapsed().as_secs(),
+        events: counters.events.get(),
+        stopped: counters.stopped.get(),
+        failed: counters.failed.get(),
+        let_through: counters.let_through.get(),
+        downgrades: counters.downgrades.get(),
+        journal_problem: daemon.events.journal.take_problem(),
+        projects: projects
+            .map(|(host, path, project, sessions)| {
+                let mut status = ProjectStatus {
+                    host: host.to_owned(),
+                    path,
+                    sessions,
+                    hooks: 0,
+                    broken: Vec::new(),
+                    warnings: Vec::new(),
+                    problem: None,
+                };
+                match project.now() {
+                    None => status.problem = Some("its hooks are being loaded".to_owned()),
+                    Some(Err(problem)) => status.problem = Some(problem.to_string()),
+                    Some(Ok(project)) => {
+                        status.hooks = project.hooks;
+                        status.warnings.clone_from(&project.warnings);
+                        let broken = project.broken.iter().map(|source| BrokenHooks {
+                            path: source.path.clone(),
+                            problem: source
+                                .first_error()
+                                .map(|problem| problem.message.clone())
+                                .unwrap_or_default(),
+                        });
+                        status.broken = broken.collect();
+                    }
+                }
+                status
+            })
+            .collect(),
+    }
+}
+
+/// Replaces the hooks of all sessions. A folder whose hooks cannot be loaded is loaded again by its next
+/// event.
+async fn reload(daemon: &SharedDaemon) -> Vec<ReloadedProject> {
+    let mut reloaded = Vec::new();
+    for (host, path, project, _) in daemon.events.projects.in_use() {
+        let mut report = ReloadedProject {
+            host: host.to_owned(),
+            path: path.clone(),
+            changes: Vec::new(),
+            problems: Vec::new(),
+        };
+        match project.loaded().await {
+            Err(problem) => report.problems.push(problem.to_string()),
+            Ok(project) => {
+                report.problems.extend(project.refusal());
+                let done = project.reload().await;
+                let changes = done.changes.iter().map(ToString::to_string);
+                report.changes.extend(changes);
+                report.problems.extend(done.problems);
+            }
+        }
+        // New sessions load the hooks again, with everything that a reload does not cover.
+        daemon.events.projects.forget(host, &path);
+        reloaded.push(report);
+    }
+    reloaded
+}

@@ -65,8 +65,12 @@ function stageProgram(stage, manifest, { platform, program }) {
     const platforms = known.map((it) => it.replace('@tenterhook/', '')).join(', ');
     throw new Refused(`unknown platform \`${platform}\`; available: ${platforms}`);
   }
-  if (!fs.statSync(program, { throwIfNoEntry: false })?.isFile()) {
-    throw new Refused(`\`${program}\` is not a file; build the program first: cargo build --profile dist -p tenterhook-cli`);
+  // Coding agents start the shim, which is built with the program.
+  const programs = [program, path.join(path.dirname(program), 'tenterhook-shim')];
+  for (const built of programs) {
+    if (!fs.statSync(built, { throwIfNoEntry: false })?.isFile()) {
+      throw new Refused(`\`${built}\` is not a file; build the program first: cargo build --profile dist -p tenterhook-cli`);
+    }
   }
   const [system, cpu, libc] = platform.split('-');
   writeManifest(stage, {
@@ -78,7 +82,7 @@ function stageProgram(stage, manifest, { platform, program }) {
     os: [system],
     cpu: [cpu],
     ...(system === 'linux' ? { libc: [libc ?? 'glibc'] } : {}),
-    files: ['bin/tenterhook', ...LICENCES, path.basename(RULES_LICENCE)],
+    files: ['bin/tenterhook', 'bin/tenterhook-shim', ...LICENCES, path.basename(RULES_LICENCE)],
     // Yarn would keep it in an archive, from which it cannot be run.
     preferUnplugged: true,
   });
@@ -88,8 +92,11 @@ function stageProgram(stage, manifest, { platform, program }) {
   );
   fs.copyFileSync(path.join(ROOT, RULES_LICENCE), path.join(stage, path.basename(RULES_LICENCE)));
   fs.mkdirSync(path.join(stage, 'bin'));
-  fs.copyFileSync(program, path.join(stage, 'bin/tenterhook'));
-  fs.chmodSync(path.join(stage, 'bin/tenterhook'), 0o755);
+  for (const [at, built] of programs.entries()) {
+    const name = path.join(stage, 'bin', ['tenterhook', 'tenterhook-shim'][at]);
+    fs.copyFileSync(built, name);
+    fs.chmodSync(name, 0o755);
+  }
 }
 
 function writeManifest(stage, manifest) {

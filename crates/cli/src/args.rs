@@ -6,20 +6,30 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::command::check::CheckArgs;
 use crate::command::completions::CompletionsArgs;
+#[cfg(unix)]
+use crate::command::daemon::DaemonArgs;
 use crate::command::demo::DemoArgs;
 use crate::command::disable::SourceArgs;
+#[cfg(unix)]
+use crate::command::doctor::DoctorArgs;
 use crate::command::events::EventsArgs;
 use crate::command::explain::ExplainArgs;
 use crate::command::fire::args::FireArgs;
+use crate::command::import::ImportArgs;
 use crate::command::init::InitArgs;
+use crate::command::install::InstallArgs;
 use crate::command::list::ListArgs;
 use crate::command::man::ManArgs;
+#[cfg(unix)]
+use crate::command::reload::ReloadArgs;
 use crate::command::run::args::RunArgs;
 use crate::command::sessions::args::SessionsArgs;
 use crate::command::snapshot::SnapshotArgs;
+use crate::command::status::StatusArgs;
 use crate::command::test::TestArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
+use crate::command::uninstall::UninstallArgs;
 #[cfg(unix)]
 use crate::command::worker::WorkerArgs;
 #[cfg(unix)]
@@ -87,12 +97,30 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Show the hooks of this project, approve them, or revoke approvals.
     Trust(TrustArgs),
+    /// Run the hooks that you wrote for a coding agent here too, without a change.
+    Import(ImportArgs),
     /// Disable a source of hooks, such as a script that cannot be loaded. It stays disabled until you enable it.
     #[command(override_usage = "tenterhook disable [OPTIONS] <SOURCE>")]
     Disable(SourceArgs),
     /// Enable a disabled source of hooks.
     #[command(override_usage = "tenterhook enable [OPTIONS] <SOURCE>")]
     Enable(SourceArgs),
+    /// List the coding agents on this machine, and prove that they follow hooks.
+    #[cfg(unix)]
+    #[command(override_usage = "tenterhook doctor [OPTIONS] [HOST]...")]
+    Doctor(DoctorArgs),
+    /// Add Tenterhook to the configuration of coding agents, so that your hooks guard them.
+    Install(InstallArgs),
+    /// Remove Tenterhook from the configuration of coding agents.
+    Uninstall(UninstallArgs),
+    /// Show in which coding agents Tenterhook is installed, and whether that works.
+    Status(StatusArgs),
+    /// Start the process that runs the hooks of coding agents. It also starts on demand.
+    #[cfg(unix)]
+    Daemon(DaemonArgs),
+    /// Let running sessions of coding agents use the current versions of your hooks.
+    #[cfg(unix)]
+    Reload(ReloadArgs),
     /// Work with the processes that serve script hooks.
     #[cfg(unix)]
     Worker(WorkerArgs),

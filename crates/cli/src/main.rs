@@ -18,12 +18,12 @@ use std::time::Duration;
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::args::{Args, Command};
-#[cfg(unix)]
-use crate::command::worker;
 use crate::command::{
-    check, completions, demo, disable, events, explain, fire, init, list, man, run, sessions,
-    snapshot, test, tools, trust,
+    check, completions, demo, disable, events, explain, fire, import, init, install, list, man,
+    run, sessions, snapshot, status, test, tools, trust, uninstall,
 };
+#[cfg(unix)]
+use crate::command::{daemon, doctor, reload, worker};
 use crate::fire_call::FireCall;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -40,6 +40,10 @@ fn main() -> ExitCode {
         Ok(args) => {
             args.color.apply();
             let fire = FireCall::of_command(&args.command);
+            #[cfg(unix)]
+            if matches!(args.command, Command::Daemon(_)) {
+                daemon::accept_signals();
+            }
             (
                 run_catching_panics(fire, || run_command(args.command)),
                 fire,
@@ -133,8 +137,18 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Tools(args) => tools::tools(&args),
         Command::Trust(args) => trust::trust(args, interrupts).await,
         Command::Check(args) => check::check(args, interrupts).await,
+        Command::Import(args) => import::import(&args),
         Command::Disable(args) => disable::disable(args, interrupts).await,
         Command::Enable(args) => disable::enable(args, interrupts).await,
+        Command::Install(args) => install::install(args, interrupts).await,
+        Command::Uninstall(args) => uninstall::uninstall(args, interrupts).await,
+        Command::Status(args) => status::status(args, interrupts).await,
+        #[cfg(unix)]
+        Command::Doctor(args) => doctor::doctor(args, interrupts).await,
+        #[cfg(unix)]
+        Command::Daemon(args) => Box::pin(daemon::daemon(args, interrupts)).await,
+        #[cfg(unix)]
+        Command::Reload(args) => reload::reload(args, interrupts).await,
         #[cfg(unix)]
         Command::Worker(args) => worker::worker(args, interrupts).await,
         Command::Snapshot(args) => snapshot::snapshot(args, interrupts).await,

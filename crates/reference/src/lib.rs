@@ -1,5 +1,5 @@
 //! The reference pages of events: when each one fires, what it carries and what hooks may answer. Also the pages of
-//! tools: their arguments, and their names in every hook system.
+//! tools: their arguments, and their names in every hook system; and the tables of hosts.
 //!
 //! `tenterhook events` and `tenterhook tools` print these pages, and the tests of this crate keep the files in
 //! `docs/reference/events/` equal to them. Everything that the catalogue, the payload schemas and
@@ -23,6 +23,7 @@
 //! | `field` | the fields of a payload, read from its schema |
 //! | `firing` | when an event fires, and which command fires it |
 //! | `group` | the groups of events, one page each |
+//! | `host_tables` | what each host does with the effects of hooks |
 //! | `layout` | text and JSON in lines |
 //! | `markdown` | the pages in `docs/` |
 //! | `names` | which event a name in a hook system means |
@@ -37,6 +38,7 @@ mod answer;
 mod field;
 mod firing;
 mod group;
+mod host_tables;
 mod layout;
 pub mod markdown;
 mod names;
@@ -49,6 +51,7 @@ pub use self::answer::AnswerExample;
 pub use self::field::{FieldRow, ObjectType, WordRow};
 pub use self::firing::{is_fired_by_gateway, is_fired_by_run};
 pub use self::group::{GROUPS, Group};
+pub use self::host_tables::{host_details, host_overview, host_table};
 pub use self::names::{EventNameMatch, NamesInSystem, find_event};
 pub use self::page::EventPage;
 pub use self::terminal::{TextLine, list_lines, page_lines};

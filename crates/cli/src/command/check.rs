@@ -70,6 +70,7 @@ impl CheckArgs {
             deny_untrusted: false,
             extensions: Vec::new(),
             script: None,
+            host: None,
             load: self.load,
             place: self.place.clone(),
             config: self.config.clone(),

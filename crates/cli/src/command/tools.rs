@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use serde_json::json;
+use tenterhook_cases::listed;
 use tenterhook_discovery::unknown_tool;
 use tenterhook_reference::{
     ToolNameMatch, ToolPage, find_tool, tool_list_lines, tool_name_lines, tool_page_lines,
@@ -58,7 +59,7 @@ fn show_found(name: &str, found: &[ToolNameMatch]) {
         return;
     };
     if !only.systems.is_empty() {
-        let systems = only.systems.join(" and ");
+        let systems = listed(&only.systems);
         output::line(format_args!(
             "`{name}` is the name of `{}` in {systems}.\n",
             only.name

@@ -78,6 +78,7 @@ impl TrustArgs {
             deny_untrusted: false,
             extensions: Vec::new(),
             script: None,
+            host: None,
             load: DeadlineArgs::default(),
             place: self.place.clone(),
             config: self.config.clone(),

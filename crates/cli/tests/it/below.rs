@@ -49,6 +49,8 @@ fn try_all(before: &str) {
         "trust --revoke",
         "disable on.yaml --yes",
         "enable off.yaml",
+        "install claude-code",
+        "uninstall claude-code",
     ];
     let lines = tries.map(|words| format!("{PROGRAM} {words} 2>> said; echo $? >> said\n"));
     let script = lines.concat();
@@ -70,6 +72,8 @@ fn try_all(before: &str) {
         "revoke approvals",
         "disable hooks",
         "enable hooks",
+        "install hooks",
+        "uninstall hooks",
     ] {
         let refusal = format!("a program that Tenterhook runs cannot {action}");
         assert!(said.contains(&refusal), "{before}: {said}");

@@ -98,11 +98,17 @@ fn a_tool_that_ran_during_a_kill_does_not_run_again() {
     let running = restart(kill(running)).script(SCRIPT).start();
     probe(&telegram, 2);
     telegram.add_text(3, 42, "Continue");
-    assert_eq!(telegram.await_texts(42, 2)[1], ANSWER);
+    let mut texts = eventually(|| {
+        let texts = telegram.texts(42);
+        texts.iter().any(|text| text == ANSWER).then_some(texts)
+    });
+    // If the kill came before the receipt was stored, the notice is sent once more.
+    assert!((2..=3).contains(&texts.len()), "{texts:?}");
+    assert_eq!(texts.pop().as_deref(), Some(ANSWER));
+    assert!(texts.iter().all(|text| *text == told), "{texts:?}");
     running.interrupt();
     let ran = running.finish();
     assert_eq!(ran.file("runs"), "ran\n");
-    assert_eq!(telegram.texts(42).len(), 2);
 }
 
 // G44

@@ -137,14 +137,20 @@ fn a_service_manager_hears_when_the_gateway_is_ready_and_when_it_stops() {
         let length = socket.recv(&mut bytes).unwrap();
         String::from_utf8(bytes[..length].to_vec()).unwrap()
     };
-    let running = gateway("run --no-journal --listen off")
-        .script(SCRIPT)
-        .variable("NOTIFY_SOCKET", path.to_str().unwrap())
-        .start();
-    assert_eq!(heard(), "READY=1");
-    running.signal("TERM");
-    assert_eq!(heard(), "STOPPING=1");
-    assert_eq!(running.finish().status, 0);
+    for is_signalled in [true, false] {
+        let running = gateway("run --no-journal --listen off")
+            .script(SCRIPT)
+            .variable("NOTIFY_SOCKET", path.to_str().unwrap())
+            .start();
+        assert_eq!(heard(), "READY=1");
+        if is_signalled {
+            running.signal("TERM");
+        } else {
+            running.beside(["gateway", "stop"]);
+        }
+        assert_eq!(heard(), "STOPPING=1");
+        assert_eq!(running.finish().status, 0);
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod conformance;
 mod contract;
 mod covered;
 mod demo;
+mod doctor;
 mod drawing;
 mod events;
 mod extension;
@@ -39,9 +40,12 @@ mod gateway_extra;
 mod gateway_hooks;
 #[cfg(unix)]
 mod gateway_kills;
+#[cfg(unix)]
+mod gateway_stop;
 mod http;
 mod init;
 mod input;
+mod install;
 mod interrupt;
 mod killed;
 mod lifecycle;
@@ -71,6 +75,12 @@ mod secret;
 mod service;
 mod session;
 mod shell_files;
+#[cfg(unix)]
+mod shim;
+#[cfg(unix)]
+mod shim_faults;
+#[cfg(unix)]
+mod shim_stage;
 mod snapshot;
 mod source;
 mod stage;

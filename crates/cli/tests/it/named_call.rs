@@ -23,7 +23,7 @@ fn a_guard_for_our_shell_judges_the_shells_of_all_systems() {
     for (args, note) in [
         (
             &["--tool", "bash", "--arg", "command=sudo ls"][..],
-            "`bash` is the name of `shell` in kodelet and pi",
+            "`bash` is the name of `shell` in kodelet, pi and copilot",
         ),
         (
             &["--from", "pi", "--tool", "bash", "--arg", "command=sudo ls"],

@@ -660,7 +660,9 @@ fn a_guard_that_is_edited_before_its_worker_is_killed_denies_until_a_reload() {
         let (ran, answered) = after(command);
         assert!(!ran.path("work/made").exists(), "{command}: {answered:?}");
         let last = answered.last().unwrap();
-        assert!(last.contains("/reload"), "{command}: {answered:?}");
+        assert!(last.contains("hook failed"), "{command}: {answered:?}");
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(shown.contains("/reload"), "{command}: {shown}");
     }
 }
 

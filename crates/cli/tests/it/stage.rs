@@ -141,6 +141,7 @@ impl Test {
         let mut child = self.command().spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         let running = Running {
+            _ended: EndedWithTest(child.id()),
             child,
             folder: self.folder,
         };
@@ -161,6 +162,7 @@ impl Test {
             stdin.write_all(bytes).ok();
         }
         Running {
+            _ended: EndedWithTest(child.id()),
             child,
             folder: self.folder,
         }
@@ -215,6 +217,22 @@ fn set_place(command: &mut Command, folder: &Path) {
 pub(crate) struct Running {
     child: Child,
     folder: TempDir,
+    _ended: EndedWithTest,
+}
+
+/// Kills a program whose test fails. A program that stays would make later approvals look as if it had asked for them.
+struct EndedWithTest(u32);
+
+impl Drop for EndedWithTest {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // No one has waited for it, so its id is still its own.
+            let kill = Command::new("kill")
+                .args(["-KILL", &self.0.to_string()])
+                .status();
+            drop(kill);
+        }
+    }
 }
 
 impl Running {
@@ -280,7 +298,11 @@ impl Running {
 
     /// Waits for the program to end.
     pub(crate) fn finish(self) -> Ran {
-        let Self { child, folder } = self;
+        let Self {
+            child,
+            folder,
+            _ended,
+        } = self;
         let pid = child.id();
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || sender.send(child.wait_with_output()).ok());

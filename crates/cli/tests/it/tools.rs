@@ -28,7 +28,8 @@ fn every_systems_name_leads_to_the_tool() {
     let ran = tools(&["bash"]);
     let (stdout, stderr, status) = ran.all();
     assert_eq!((stderr, status), ("", 0));
-    let start = "`bash` is the name of `shell` in kodelet and pi.\n\nshell\n  Runs a command line";
+    let start =
+        "`bash` is the name of `shell` in kodelet, pi and copilot.\n\nshell\n  Runs a command line";
     assert!(stdout.starts_with(start), "{stdout}");
     assert!(
         stdout.contains("  kodelet       `bash`: `command` → `cmd`; `timeout`\n"),
@@ -36,7 +37,7 @@ fn every_systems_name_leads_to_the_tool() {
     );
     let report = tools(&["terminal", "--json"]).json();
     assert_eq!(report["tools"][0]["name"], "shell");
-    assert_eq!(report["tools"][0]["names"].as_array().unwrap().len(), 7);
+    assert_eq!(report["tools"][0]["names"].as_array().unwrap().len(), 13);
 }
 
 #[test]

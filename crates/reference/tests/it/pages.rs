@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tenterhook_engine::EventKind;
 use tenterhook_reference::{
-    EventPage, GROUPS, TextLine, ToolPage, find_tool, list_lines, markdown, page_lines,
-    tool_list_lines, tool_page_lines,
+    EventPage, GROUPS, TextLine, ToolPage, find_tool, host_details, host_overview, host_table,
+    list_lines, markdown, page_lines, tool_list_lines, tool_page_lines,
 };
+use tenterhook_systems::HOSTS;
 use tenterhook_systems::tools::{CANONICAL_TOOLS, known_tool_names};
 
 /// Set it to write the pages instead of comparing them.
@@ -48,6 +49,29 @@ fn compare_part(path: &str, part: &str) {
     let (before, rest) = written.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
     compare(path, &format!("{before}{BEGIN}{part}{END}{after}"));
+}
+
+#[test]
+fn the_host_matrix_is_what_the_tables_of_the_hosts_say() {
+    let part = format!("{}\n{}", host_overview(), host_details());
+    compare_part("host-matrix.md", &part);
+}
+
+#[test]
+fn every_host_has_a_page_with_its_table() {
+    let names: BTreeSet<String> = HOSTS
+        .iter()
+        .map(|host| format!("{}.md", host.name))
+        .collect();
+    let found = fs::read_dir(folder().join("../how-to/hosts")).unwrap();
+    let found = found.map(|entry| entry.unwrap().file_name().display().to_string());
+    assert_eq!(found.collect::<BTreeSet<String>>(), names);
+    for host in HOSTS {
+        let path = format!("../how-to/hosts/{}.md", host.name);
+        compare_part(&path, &host_table(host));
+        let page = fs::read_to_string(folder().join(&path)).unwrap();
+        assert!(page.contains(&format!("# Guard {}", host.title)), "{path}");
+    }
 }
 
 #[test]
@@ -132,7 +156,10 @@ fn a_tool_is_found_by_the_name_of_every_system() {
             .collect::<Vec<_>>()
     };
     assert_eq!(find("shell"), [("shell".to_owned(), vec![])]);
-    assert_eq!(find("bash"), [("shell".to_owned(), vec!["kodelet", "pi"])]);
+    assert_eq!(
+        find("bash"),
+        [("shell".to_owned(), vec!["kodelet", "pi", "copilot"])]
+    );
     assert_eq!(find("file_manager").len(), 4);
     assert!(find("apply_patch").len() > 1);
     assert_eq!(find("shel"), []);

@@ -1,5 +1,6 @@
 //! `tenterhook demo --gateway`: a conversation over HTTP with a gateway that runs in this process.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +17,7 @@ use tenterhook_discovery::{LoadOptions, load_text};
 use tenterhook_engine::journal::{RunRecord, RunStatus};
 use tenterhook_engine::{Engine, JournalSink, Layer, MemoryJournal};
 use tenterhook_gateway::administration::administer_stored;
-use tenterhook_gateway::gateway::{Gateway, GatewayConfig};
+use tenterhook_gateway::gateway::{Gateway, GatewayConfig, OpeningState};
 use tenterhook_providers::Scripted;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -79,6 +80,10 @@ struct DemoProfile {
 impl Profile for DemoProfile {
     fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
@@ -245,9 +250,10 @@ async fn start(folder: &Path, journal: Arc<dyn JournalSink>) -> Result<Gateway, 
             model: Arc::new(model),
             folder: folder.into(),
         }),
-        state: folder.join("gateway"),
+        state: OpeningState::begin(folder.join("gateway")),
         observer: Arc::new(|_| {}),
         stdio: false,
+        own_channels: BTreeMap::new(),
     };
     let started = Gateway::start(config).await;
     started.map_err(|error| CliError::of(Exit::Failed, &error))

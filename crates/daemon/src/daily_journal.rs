@@ -53,7 +53,7 @@ impl DailyJournal {
         }
     }
 
-    /// Returns the journal of today, or `None` if there is none.
+    /// Returns the journal of today, or `None` if it is off or cannot be opened.
     fn today(&self) -> Option<Arc<FileJournal>> {
         let mut open = self.open.lock();
         if open

@@ -206,9 +206,11 @@ fn blocked(reason: &str) -> Decision {
 /// Sends any other event through its hooks.
 pub(crate) async fn judge_other(hooks: &Dispatcher, event: Box<dyn AnyEvent>) -> Judgement {
     let dispatched = hooks.dispatch_any(event).await;
-    let decision = dispatched.decision();
-    let input = rewritten(&dispatched, "tool_input");
-    let input = input.and_then(|value| value.as_object().cloned());
+    let (decision, input) = match changed_input(&dispatched) {
+        Ok(input) => (dispatched.decision(), input),
+        // Without the change, the tool would run with arguments that a hook has replaced.
+        Err(problem) => (blocked(&problem), None),
+    };
     let AnyOutcome {
         permission,
         mut context,
@@ -233,15 +235,18 @@ pub(crate) async fn judge_other(hooks: &Dispatcher, event: Box<dyn AnyEvent>) ->
     })
 }
 
-/// Returns the value of a field that hooks changed.
-fn rewritten(dispatched: &Dispatched, field: &str) -> Option<serde_json::Value> {
-    let is_rewritten = dispatched
-        .outcome
-        .rewritten
-        .iter()
-        .any(|name| name == field);
-    let payload: JsonObject = is_rewritten
-        .then(|| dispatched.event.event().payload().ok())
-        .flatten()?;
-    payload.get(field).cloned()
+/// Returns the arguments of a tool call if hooks changed them.
+///
+/// # Errors
+/// Fails if the changed arguments cannot be read. The text is the reason to stop.
+fn changed_input(dispatched: &Dispatched) -> Result<Option<JsonObject>, String> {
+    let mut changed = dispatched.outcome.rewritten.iter();
+    if !changed.any(|field| field == "tool_input") {
+        return Ok(None);
+    }
+    let unreadable = || "a hook changed the arguments, and they cannot be read".to_owned();
+    let payload = dispatched.event.event().payload();
+    let payload = payload.map_err(|error| format!("{}: {error}", unreadable()))?;
+    let input = payload.get("tool_input").and_then(|it| it.as_object());
+    input.cloned().map(Some).ok_or_else(unreadable)
 }

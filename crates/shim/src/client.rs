@@ -81,7 +81,7 @@ enum Exchanged {
     Other(u8),
 }
 
-/// Sends a request and returns the answer. Starts the daemon if there is none and a launcher is given.
+/// Sends a request and returns the answer. Starts the daemon if it does not run and a launcher is given.
 pub(crate) fn ask(
     place: &DaemonPlace,
     message: &[u8],

@@ -122,7 +122,7 @@ impl DaemonPlace {
     }
 }
 
-/// Returns the folder that is used if there is none for the files of running programs.
+/// Returns the folder for systems without a folder for the files of running programs.
 fn temporary_folder() -> PathBuf {
     let user = rustix::process::geteuid().as_raw();
     temporary().join(format!("{NAME}-{user}"))

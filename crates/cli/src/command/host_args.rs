@@ -75,7 +75,7 @@ fn names() -> Vec<&'static str> {
     HOSTS.iter().map(|host| host.name).collect()
 }
 
-/// Returns the root of the repository, or the working directory if there is none.
+/// Returns the root of the repository, or the working directory outside of a repository.
 pub(crate) fn project_folder() -> Result<PathBuf, CliError> {
     let start = current_dir()?;
     Ok(repository_root(&start).unwrap_or(&start).to_owned())

@@ -201,7 +201,7 @@ fn show_shim(machine: &Machine, shim: ShimState) {
         ShimState::Current => return output::line(format!("The shim is {path}.")),
         ShimState::Unknown => {
             return output::line(format!(
-                "The shim is {path}. There is none next to this program to compare it with."
+                "The shim is {path}. Its version is unknown, because this program comes without a shim."
             ));
         }
         ShimState::Outdated => "is of another version",

@@ -1233,7 +1233,7 @@ async fn a_patch_in_python_with_none_or_no_json_is_a_failure() {
     }
 }
 
-/// A worker in the place of the one for JavaScript, which writes down what it is asked.
+/// A replacement for the worker for JavaScript, which records the requests that it receives.
 const RECORDER: &str = "
 import json, sys
 for line in sys.stdin:

@@ -40,7 +40,7 @@ fn files(shim: &str) -> Vec<OwnFile> {
     EVENTS.iter().map(file).collect()
 }
 
-/// Returns a script that prints the shim's answer. If there is none, or it is not an object, a gate denies.
+/// Returns a script that prints the shim's answer. If the answer is missing or not an object, a gate denies.
 fn script(event: &HostEvent, command: &str) -> String {
     let failure = if event.role.is_gate() {
         let reason = "Tenterhook cannot ask the hooks, so nothing is let through";

@@ -14,9 +14,12 @@ use crate::assignment::is_assignment;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Launch {
     /// A command, as its words.
-    Words(Vec<String>),
+    Words {
+        words: Vec<String>,
+        is_certain: bool,
+    },
     /// A line for a shell.
-    Line(String),
+    Line { line: String, is_certain: bool },
     /// Something that the command line does not show.
     Unseen,
 }
@@ -41,22 +44,47 @@ impl Launches {
         }
     }
 
+    /// Adds a command that runs.
     fn words(&mut self, words: &[String]) {
+        self.add_words(words, true);
+    }
+
+    /// Adds words that may be a command.
+    fn guessed_words(&mut self, words: &[String]) {
+        self.add_words(words, false);
+    }
+
+    fn add_words(&mut self, words: &[String], is_certain: bool) {
         if self.is_complete && self.has_room(size(words)) {
-            self.found.push(Launch::Words(words.to_vec()));
+            let words = words.to_vec();
+            self.found.push(Launch::Words { words, is_certain });
         }
     }
 
+    /// Adds a line that runs.
     fn line(&mut self, line: &str) {
+        self.add_line(line, true);
+    }
+
+    /// Adds text that may be a line that runs.
+    fn guessed_line(&mut self, line: &str) {
+        self.add_line(line, false);
+    }
+
+    fn add_line(&mut self, line: &str, is_certain: bool) {
         if self.has_room(line.len()) {
-            self.found.push(Launch::Line(line.to_owned()));
+            let line = line.to_owned();
+            self.found.push(Launch::Line { line, is_certain });
         }
     }
 
-    /// Adds words as one line.
+    /// Adds words as one line. They may be a line that runs.
     fn joined(&mut self, words: &[String]) {
         if self.is_complete && self.has_room(size(words)) {
-            self.found.push(Launch::Line(words.join(" ")));
+            self.found.push(Launch::Line {
+                line: words.join(" "),
+                is_certain: false,
+            });
         }
     }
 
@@ -168,13 +196,29 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("nohup"),
     wrapper("nsenter"),
     wrapper("numactl"),
-    wrapper("parallel"),
+    Wrapper {
+        valued: &[
+            "-I",
+            "-L",
+            "-N",
+            "-S",
+            "-a",
+            "-j",
+            "-n",
+            "--jobs",
+            "--sshlogin",
+        ],
+        ..wrapper("parallel")
+    },
     wrapper("pkexec"),
     wrapper("prlimit"),
     wrapper("proxychains"),
     wrapper("proxychains4"),
     wrapper("rlwrap"),
-    wrapper("runuser"),
+    Wrapper {
+        valued: &["-G", "-g", "-u", "--group", "--supp-group", "--user"],
+        ..wrapper("runuser")
+    },
     Wrapper {
         flags: "cfw",
         ..wrapper("setsid")
@@ -185,7 +229,21 @@ const WRAPPERS: &[Wrapper] = &[
         valued: &["-e", "-i", "-o", "--error", "--input", "--output"],
         ..wrapper("stdbuf")
     },
-    wrapper("strace"),
+    Wrapper {
+        flags: "46AaCfGgKkMNnqsTtVvXxYy",
+        valued: &[
+            "-B", "-D", "-E", "-F", "-I", "-J", "-L", "-O", "-P", "-Q", "-R", "-S", "-W", "-b",
+            "-c", "-e", "-i", "-l", "-m", "-o", "-p", "-w",
+        ],
+        ..with_operand("ssh")
+    },
+    Wrapper {
+        flags: "cCdfFhikntTrvwxyYzZ",
+        valued: &[
+            "-E", "-O", "-P", "-S", "-a", "-b", "-e", "-o", "-p", "-s", "-u",
+        ],
+        ..wrapper("strace")
+    },
     Wrapper {
         flags: "ABEHKPSbeiknNsv",
         valued: &[
@@ -406,7 +464,10 @@ pub(super) fn launched(words: &[String], room: usize) -> Launches {
         // The first word may be the line itself (`trap`). A host (`ssh`), a name (`alias`) or the value
         // of an option may stand before the line. Options after its first word belong to the line.
         if let Some((_, first)) = texts.first() {
-            launches.line(first);
+            launches.add_line(first, name == "trap");
+        }
+        if name == "eval" {
+            launches.line(&arguments.join(" "));
         }
         for (start, _) in texts.iter().take(MAX_LINE_STARTS) {
             launches.joined(arguments.get(*start..).unwrap_or_default());
@@ -416,7 +477,7 @@ pub(super) fn launched(words: &[String], room: usize) -> Launches {
             launches.is_complete = false;
         }
         for value in values(texts.iter().map(|(_, word)| *word)) {
-            launches.line(value);
+            launches.guessed_line(value);
         }
     }
     let is_dynamic_linker = name.starts_with("ld-") || name.starts_with("ld.");
@@ -498,9 +559,11 @@ fn wrapped(wrapper: &Wrapper, words: &[String], launches: &mut Launches) {
             commands.insert(at + wrapper.operands);
         }
     }
+    // `command -v x` only looks for a program.
+    let is_search = wrapper.name == "command" && words.iter().any(|word| word.starts_with("-v"));
     let commands = commands.into_iter().filter_map(|at| words.get(at..));
     for words in commands.filter(|words| !words.is_empty()) {
-        launches.words(words);
+        launches.add_words(words, !is_search);
     }
 }
 
@@ -515,17 +578,18 @@ fn shell_lines(words: &[String], launches: &mut Launches) {
     };
     let rest = words.get(at + 1..).unwrap_or_default();
     // Which word is the line depends on the options. The words after the line are its parameters.
+    let first = rest.iter().position(|word| !word.starts_with(['-', '+']));
     for (at, word) in rest.iter().enumerate() {
         let word = word.strip_prefix("--command=").unwrap_or(word);
-        launches.line(word);
+        launches.add_line(word, first == Some(at));
         if word.contains('$') {
             for words in [at + 1, at + 2].into_iter().filter_map(|at| rest.get(at..)) {
-                launches.words(words);
+                launches.guessed_words(words);
             }
         }
     }
     if let Some((_, line)) = words.get(at).and_then(|word| word.split_once('=')) {
-        launches.line(line);
+        launches.guessed_line(line);
     }
 }
 
@@ -550,7 +614,7 @@ fn split_strings(words: &[String], launches: &mut Launches) {
         // `env` reads `\_` as a space.
         let spaced = line.replace("\\_", " ");
         if spaced != line {
-            launches.line(&spaced);
+            launches.guessed_line(&spaced);
         }
         launches.line(&line);
         // The rest of the words could be joined as often as there are words.
@@ -565,7 +629,7 @@ fn variables(words: &[String], launches: &mut Launches) {
     let set = words.iter().filter_map(|word| word.split_once('='));
     let lines = set.filter_map(|(name, value)| variable_command(name, value));
     for line in lines {
-        launches.line(line);
+        launches.guessed_line(line);
     }
 }
 
@@ -578,7 +642,7 @@ fn tar_letters(words: &[String], launches: &mut Launches) {
     if !letters.starts_with('-') && letters.contains(['I', 'F']) {
         // Which value belongs to which letter depends on the letters before it.
         for value in values.iter().take(letters.len()) {
-            launches.line(value);
+            launches.guessed_line(value);
         }
     }
 }
@@ -586,12 +650,15 @@ fn tar_letters(words: &[String], launches: &mut Launches) {
 /// Adds the commands that git itself runs, and returns its subcommand.
 fn git<'a>(words: &'a [String], launches: &mut Launches) -> Option<&'a str> {
     let mut at = 0;
+    let mut aliases = Vec::new();
     while let Some(word) = words.get(at).filter(|word| word.starts_with('-')) {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
         if name == "-c" {
             at += 1;
-            let value = words.get(at).and_then(|setting| setting.split_once('='));
-            launches.line(without_mark(value.map_or("", |(_, value)| value)));
+            let setting = words.get(at).and_then(|setting| setting.split_once('='));
+            let (name, value) = setting.unwrap_or_default();
+            aliases.extend(alias(name, value));
+            launches.guessed_line(without_mark(value));
             launches.unseen();
         } else if GIT_ELSEWHERE.contains(&name) {
             launches.unseen();
@@ -600,6 +667,13 @@ fn git<'a>(words: &'a [String], launches: &mut Launches) -> Option<&'a str> {
         at += 1;
     }
     let (subcommand, rest) = words.get(at..)?.split_first()?;
+    if subcommand == "config" {
+        let pairs = rest.iter().zip(rest.iter().skip(1));
+        aliases.extend(pairs.filter_map(|(name, value)| alias(name, value)));
+    }
+    for line in aliases {
+        launches.line(&format!("{line} {}", rest.join(" ")));
+    }
     let is_unseen = |word: &String| {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
         GIT_UNSEEN_OPTIONS
@@ -614,7 +688,7 @@ fn git<'a>(words: &'a [String], launches: &mut Launches) -> Option<&'a str> {
             .strip_prefix('!')
             .or_else(|| word.strip_prefix("ext::"))
         {
-            launches.line(line);
+            launches.guessed_line(line);
         }
     }
     Some(subcommand)
@@ -641,15 +715,15 @@ fn option_values(option: &str, words: &[String], launches: &mut Launches) {
         };
         // In `core.pager=CMD` or `exec=CMD`, the command comes after the `=`.
         if let Some((_, inner)) = value.split_once('=') {
-            launches.line(without_mark(inner));
+            launches.guessed_line(without_mark(inner));
         }
         // `ssh -o` also takes a space between the name and the command.
         if option == "-o"
             && let Some((_, inner)) = value.split_once(' ')
         {
-            launches.line(inner);
+            launches.guessed_line(inner);
         }
-        launches.line(value);
+        launches.guessed_line(value);
     }
 }
 
@@ -680,4 +754,14 @@ fn without_mark(line: &str) -> &str {
 fn values<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
     let values = words.filter_map(|word| word.split_once('='));
     values.map(|(_, value)| value)
+}
+
+/// Returns the line that a setting of git runs as a subcommand, as in `alias.x=push` or `alias.x=!make`.
+fn alias(name: &str, value: &str) -> Option<String> {
+    let (section, _) = name.split_once('.')?;
+    if !section.eq_ignore_ascii_case("alias") {
+        return None;
+    }
+    let line = value.strip_prefix('!').map(str::to_owned);
+    Some(line.unwrap_or_else(|| format!("git {value}")))
 }

@@ -29,23 +29,24 @@
 #![forbid(unsafe_code)]
 
 mod assignment;
+mod braces;
+mod commands;
+mod hidden;
 mod launch;
 mod lexer;
 mod plain;
 mod words;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use self::assignment::is_assignment;
+pub use self::commands::commands;
+use self::commands::found_commands;
+use self::hidden::{Values, is_hidden};
 pub use self::launch::is_shell;
 use self::launch::{Launch, launched, program_name};
-use self::lexer::{Lexer, Piece, QuotedPiece};
 pub use self::plain::plain_words;
 pub use self::words::{LineWord, LineWordKind, words};
-
-/// How many nested substitutions inside quotes are followed. Commands in deeper ones are still
-/// found by splitting the line at all syntax characters.
-const MAX_SUBSTITUTIONS: u32 = 16;
 
 /// How long a chain of commands that run another command may be, as in `timeout 5 env sh -c …`.
 const MAX_DEPTH: u32 = 16;
@@ -67,18 +68,21 @@ pub struct Readings {
     /// Whether all commands that other commands run were read. If not, a rule that restricts must
     /// assume that the line can run anything.
     pub is_complete: bool,
+    /// Programs that a shell finds out only when the line runs, as written: `$x`, `$(…)` or `/bin/su?o`.
+    pub hidden: Vec<String>,
 }
 
 /// Returns all readings of a command line that a restricting rule must check.
 pub fn readings(line: &str) -> Readings {
     let mut reader = Reader::default();
-    reader.line(line, 0);
+    reader.line(line, 0, true);
     let mut texts = reader.texts;
     texts.sort_unstable();
     texts.dedup();
     Readings {
         texts,
         is_complete: reader.is_complete,
+        hidden: reader.hidden,
     }
 }
 
@@ -87,7 +91,7 @@ pub fn readings(line: &str) -> Readings {
 /// deeply to be read.
 pub fn launches(line: &str) -> Option<Vec<String>> {
     let mut reader = Reader::default();
-    reader.line(line, 0);
+    reader.line(line, 0, true);
     reader.is_complete.then_some(reader.programs)
 }
 
@@ -96,7 +100,12 @@ struct Reader {
     texts: Vec<String>,
     /// The programs of commands that other commands run.
     programs: Vec<String>,
-    seen: HashSet<Vec<String>>,
+    /// Programs that a shell finds out only when the line runs.
+    hidden: Vec<String>,
+    /// The variables that the line sets.
+    values: Values,
+    /// The commands that were read, and whether as certain ones.
+    seen: HashMap<Vec<String>, bool>,
     launched: usize,
     bytes: usize,
     /// How many bytes of commands that other commands run may still be copied. Commands that were read
@@ -110,7 +119,9 @@ impl Default for Reader {
         Self {
             texts: Vec::new(),
             programs: Vec::new(),
-            seen: HashSet::new(),
+            hidden: Vec::new(),
+            values: Values::default(),
+            seen: HashMap::new(),
             launched: 0,
             bytes: 0,
             room: MAX_LAUNCHED_BYTES,
@@ -120,43 +131,60 @@ impl Default for Reader {
 }
 
 impl Reader {
-    fn line(&mut self, line: &str, depth: u32) {
+    /// Reads a line. `is_certain` is whether a shell runs it.
+    fn line(&mut self, line: &str, depth: u32, is_certain: bool) {
         if !self.is_affordable(line.len(), depth) {
             return;
         }
         self.texts.push(line.to_owned());
-        // Brace expansion makes words of the command: `{sudo,reboot}` runs `sudo reboot`.
-        let without_braces = line.replace(['{', ',', '}'], " ");
-        let expanded = line.contains('{').then_some(without_braces.as_str());
-        // Text with a separator may be quoted, or only look quoted. So the whole line and its parts
-        // are both read.
-        for part in line.split(is_syntax).chain([line]).chain(expanded) {
+        let found = found_commands(line);
+        if is_certain {
+            self.is_complete &= !found
+                .iter()
+                .any(|command| command.is_certain && command.has_unread_braces);
+        }
+        if depth == 0 {
+            self.values = Values::new(line, &found);
+        }
+        let mut commands = Vec::new();
+        for command in found {
+            self.command(&command.words, depth, is_certain && command.is_certain);
+            commands.push(command.words);
+        }
+        self.fed(&commands, depth);
+        // Text with a separator may be quoted, or only look quoted. So the parts of the line are read, too.
+        for part in line.split(is_syntax) {
             self.texts.push(part.trim().to_owned());
-            let commands = commands(part);
+            let commands = commands::commands(part);
             for words in &commands {
-                self.command(words, depth);
+                self.command(words, depth, false);
             }
-            if commands.iter().any(|words| launch::is_fed(words)) {
-                self.fed(&commands, depth);
-            }
+            self.fed(&commands, depth);
         }
     }
 
     /// Reads the text that `echo` and `printf` pass to a program that runs it.
     fn fed(&mut self, commands: &[Vec<String>], depth: u32) {
+        if !commands.iter().any(|words| launch::is_fed(words)) {
+            return;
+        }
         for words in commands {
             if let Some((program, text)) = words.split_first()
                 && ["echo", "printf"].contains(&program_name(program))
             {
-                self.line(&text.join(" "), depth + 1);
+                self.line(&text.join(" "), depth + 1, false);
             }
         }
     }
 
     /// Reads a command, with and without the keywords and variables before it.
-    fn command(&mut self, words: &[String], depth: u32) {
-        if !self.seen.insert(words.to_vec()) {
-            return;
+    fn command(&mut self, words: &[String], depth: u32, is_certain: bool) {
+        match self.seen.get_mut(words) {
+            Some(was_certain) if *was_certain || !is_certain => return,
+            Some(was_certain) => *was_certain = true,
+            None => {
+                self.seen.insert(words.to_vec(), is_certain);
+            }
         }
         if !self.is_affordable(launch::size(words), depth) {
             return;
@@ -172,7 +200,7 @@ impl Reader {
             let command = variable.and_then(|(name, value)| launch::variable_command(name, value));
             if let Some(line) = command {
                 // A value of git's configuration may be an alias, whose command starts with `!`.
-                self.line(line.strip_prefix('!').unwrap_or(line), depth + 1);
+                self.line(line.strip_prefix('!').unwrap_or(line), depth + 1, false);
             }
             words = rest;
         }
@@ -182,10 +210,23 @@ impl Reader {
         // `for x do COMMAND` has no separator before `do`. The limits apply to it, because the command
         // may be such a loop again.
         if program == "for" && arguments.get(1).is_some_and(|word| word == "do") {
-            self.command(arguments.get(2..).unwrap_or_default(), depth + 1);
+            let body = arguments.get(2..).unwrap_or_default();
+            self.command(body, depth + 1, is_certain);
         }
         if depth > 0 {
             self.programs.push(program.clone());
+        }
+        if let Some(values) = self.values.of(program).map(<[String]>::to_vec) {
+            for value in values {
+                let value = value.split_whitespace().map(str::to_owned);
+                let words: Vec<String> = value.chain(arguments.iter().cloned()).collect();
+                self.command(&words, depth + 1, is_certain);
+            }
+        } else if is_certain && is_hidden(program) {
+            let word = program.split_whitespace().next().unwrap_or_default();
+            if !self.hidden.iter().any(|hidden| hidden == word) {
+                self.hidden.push(word.to_owned());
+            }
         }
         self.texts.push(words.join(" "));
         let name = program_name(program).to_owned();
@@ -195,8 +236,14 @@ impl Reader {
         self.is_complete &= launches.is_complete;
         for launch in launches.found {
             match launch {
-                Launch::Words(words) => self.command(&words, depth + 1),
-                Launch::Line(line) => self.line(&line, depth + 1),
+                Launch::Words {
+                    words,
+                    is_certain: is_sure,
+                } => self.command(&words, depth + 1, is_certain && is_sure),
+                Launch::Line {
+                    line,
+                    is_certain: is_sure,
+                } => self.line(&line, depth + 1, is_certain && is_sure),
                 Launch::Unseen => self.programs.push(String::new()),
             }
         }
@@ -216,132 +263,12 @@ impl Reader {
     }
 }
 
-/// Returns the commands of a line, each as its words. Commands in substitutions inside quotes are included.
-pub fn commands(line: &str) -> Vec<Vec<String>> {
-    let mut commands = Vec::new();
-    read(&mut Lexer::new(line), None, 0, &mut commands);
-    commands
-}
-
 /// Returns whether a character can make a command line do more than run one program with plain arguments.
 pub fn is_syntax(character: char) -> bool {
     matches!(
         character,
         ';' | '&' | '|' | '<' | '>' | '`' | '$' | '(' | ')' | '{' | '}' | '\\' | '\n' | '\r'
     )
-}
-
-/// A command that is being read.
-#[derive(Default)]
-struct CommandInProgress {
-    words: Vec<String>,
-    word: String,
-    /// Whether a word has started. It may be empty, as in `''`.
-    is_word: bool,
-    /// Whether the current word is the target of a redirection, which is not part of the command.
-    is_target: bool,
-}
-
-impl CommandInProgress {
-    fn push(&mut self, character: char) {
-        self.word.push(character);
-        self.is_word = true;
-    }
-
-    fn end_word(&mut self) {
-        let word = std::mem::take(&mut self.word);
-        if !std::mem::take(&mut self.is_word) {
-            return;
-        }
-        if !std::mem::take(&mut self.is_target) {
-            self.words.push(word);
-        }
-    }
-
-    /// Starts a redirection. The number or `{variable}` before it is not a word of the command.
-    fn redirect(&mut self) {
-        let is_number = self.word.chars().all(|c| c.is_ascii_digit());
-        if is_number || (self.word.starts_with('{') && self.word.ends_with('}')) {
-            self.word.clear();
-            self.is_word = false;
-        }
-        self.end_word();
-        self.is_target = true;
-    }
-
-    fn end_command(&mut self, commands: &mut Vec<Vec<String>>) {
-        self.end_word();
-        let command = std::mem::take(self);
-        if !command.words.is_empty() {
-            commands.push(command.words);
-        }
-    }
-}
-
-/// Reads commands until `end` or the end of the text.
-fn read(lexer: &mut Lexer<'_>, end: Option<char>, depth: u32, commands: &mut Vec<Vec<String>>) {
-    let mut command = CommandInProgress::default();
-    let mut open = 0_u32;
-    while let Some(piece) = lexer.next() {
-        match piece {
-            Piece::Syntax(')') if end == Some(')') && open == 0 => break,
-            Piece::Syntax('`') if end == Some('`') => break,
-            Piece::Syntax(syntax) => {
-                open = match syntax {
-                    '(' => open.saturating_add(1),
-                    ')' => open.saturating_sub(1),
-                    _ => open,
-                };
-                command.end_command(commands);
-            }
-            Piece::Redirection(_) => {
-                command.redirect();
-                // In `2>&1` and `>|`, these characters belong to the redirection and do not start a
-                // command.
-                lexer.skip_all(&['&', '|', '>']);
-            }
-            Piece::Escaped(Some(escaped)) => command.push(escaped),
-            Piece::Escaped(None) => {}
-            Piece::SingleQuoted(quoted) => {
-                command.is_word = true;
-                command.word.push_str(quoted);
-            }
-            Piece::DoubleQuote => read_quoted(lexer, depth, &mut command, commands),
-            // A dollar sign before a quote only changes how the quoted text is read.
-            Piece::Dollar if matches!(lexer.peek(), Some('\'' | '"')) => {}
-            Piece::Dollar => command.push('$'),
-            Piece::Space(_) => command.end_word(),
-            Piece::Char(other) => command.push(other),
-        }
-    }
-    command.end_command(commands);
-}
-
-/// Reads up to the closing double quote. Substitutions in the text are added as separate commands.
-fn read_quoted(
-    lexer: &mut Lexer<'_>,
-    depth: u32,
-    command: &mut CommandInProgress,
-    commands: &mut Vec<Vec<String>>,
-) {
-    command.is_word = true;
-    while let Some(piece) = lexer.next_quoted() {
-        match piece {
-            QuotedPiece::End => return,
-            QuotedPiece::Escaped(escaped) => command.word.extend(escaped),
-            QuotedPiece::Backslash(other) => command.word.extend(['\\', other]),
-            QuotedPiece::Backtick if depth < MAX_SUBSTITUTIONS => {
-                read(lexer, Some('`'), depth + 1, commands);
-            }
-            QuotedPiece::Dollar if depth < MAX_SUBSTITUTIONS && lexer.peek() == Some('(') => {
-                lexer.skip(1);
-                read(lexer, Some(')'), depth + 1, commands);
-            }
-            QuotedPiece::Backtick => command.word.push('`'),
-            QuotedPiece::Dollar => command.word.push('$'),
-            QuotedPiece::Char(other) => command.word.push(other),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -616,6 +543,114 @@ mod tests {
                 !found.texts.contains(&"rm v".to_owned()),
                 "{line}: {found:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_program_that_only_the_running_line_knows_is_hidden() {
+        for (line, expected) in [
+            ("$x -rf y", &["$x"][..]),
+            ("\"${x}\" y", &["${x}"]),
+            ("$(echo rm) y", &["$(…)"]),
+            ("`echo rm` y", &["$(…)"]),
+            ("r\"$(echo m)\" y", &["r$(…)"]),
+            ("/bin/r? y", &["/bin/r?"]),
+            ("/bin/r[m] y", &["/bin/r[m]"]),
+            ("$'\\x72m' y", &["$\\x72m"]),
+            ("{a..c} y", &["{a..c}"]),
+            ("if true; then $x y; fi", &["$x"]),
+            ("A=1 $x y", &["$x"]),
+            ("timeout 5 nice -n 1 $x y", &["$x"]),
+            ("env -S '$x y'", &["$x"]),
+            ("sh -c '$x y'", &["$x"]),
+            ("eval \"$x\"", &["$x"]),
+            ("find . -exec $x {} +", &["$x"]),
+            ("echo y | xargs $x", &["$x"]),
+            ("ssh -p 22 host $x y", &["$x"]),
+            ("echo \"$($x y)\"", &["$x"]),
+            ("sh <<END\n$x y\nEND", &["$x"]),
+            ("cat <<END\n*.o\nEND\n$x y", &["$x"]),
+            ("read x; $x y", &["$x"]),
+            ("x=a; read x; $x y", &["$x"]),
+        ] {
+            assert_eq!(readings(line).hidden, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn text_that_no_shell_runs_hides_no_program() {
+        for line in [
+            "ls *.rs",
+            "grep -E '(a|[a-z]*) b' *.c",
+            "echo $x $(date) `date` {a..c}",
+            "[ -f x ] && ls",
+            "[[ -n $a && $b == *.c ]] && ls",
+            "case $1 in -*) ls;; a|*.c) ls;; *) ls;; esac",
+            "echo $((2 * i)) $(( (i+1)*2 ))",
+            "i=$((i*2))",
+            "files=(*.c $x) && ls",
+            "cat > .gitignore <<'EOF'\n*.o\n$x don't\nEOF\nls",
+            "git commit -m \"$(cat <<'EOF'\n* one (don't)\n$x\nEOF\n)\"",
+            "ssh $host ls *.c",
+            "ssh -i $key $host ls",
+            "timeout $t ls",
+            "bash -c 'ls \"$1\"' _ $x",
+            "command -v $x",
+            "$HOME/bin/tool x",
+            "\"$(npm bin)/eslint\" x",
+            "$(npm bin)/eslint x",
+            "$SHELL -c ls",
+            "for x in *.c; do ls $x; done",
+            "bin=./target/tool; $bin x && \"${bin}\" y",
+            "alias ll='ls *'",
+        ] {
+            assert_eq!(readings(line).hidden, [""; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_the_line_sets_is_read() {
+        for line in [
+            "x=rm; $x v",
+            "x='rm v'; $x",
+            "x=/bin/rm && \"${x}\" v",
+            "x=ls; x=rm; timeout 5 $x v",
+        ] {
+            let found = readings(line);
+            assert!(
+                found.texts.contains(&"rm v".to_owned()),
+                "{line}: {found:?}"
+            );
+            assert_eq!(found.hidden, [""; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn braces_are_expanded() {
+        for line in ["r{m,} v", "{rm,v}", "rm {v,}", "timeout 5 r{m,} v"] {
+            let found = readings(line);
+            let is_found = |text: &String| ["rm v", "rm r v"].contains(&text.as_str());
+            assert!(found.texts.iter().any(is_found), "{line}: {found:?}");
+            assert!(found.is_complete && found.hidden.is_empty(), "{line}");
+        }
+        let many = format!("{}rm v", "{a,b}".repeat(20));
+        assert!(!readings(&many).is_complete);
+        let quoted = format!("echo '{}'", "{a,b}".repeat(20));
+        assert!(readings(&quoted).is_complete);
+    }
+
+    #[test]
+    fn an_alias_of_git_is_read_as_its_command() {
+        for line in [
+            "git -c alias.x='!rm v' x",
+            "git -c alias.x='push -f' x",
+            "git -c Alias.X=push X -f",
+            "git config --global alias.x 'push -f'",
+        ] {
+            let found = readings(line).texts;
+            let is_found =
+                |text: &String| text.starts_with("rm v") || text.starts_with("git push -f");
+            assert!(found.iter().any(is_found), "{line}: {found:?}");
         }
     }
 

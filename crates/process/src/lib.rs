@@ -76,6 +76,16 @@ pub use crate::shell::Shell;
 pub use crate::slots::Slots;
 pub use crate::warm::{MAX_WAIT, MAX_WAITING, Prewarmed, WarmCounts};
 
+/// Lets the guard process also kill all other processes of this process's session when this process ends.
+///
+/// Call this before the first child is started, in a program that leads a session of its own and whose session
+/// contains only its children. Without the call, a child that was started an instant before this process is killed
+/// can survive. Has an effect on Linux only.
+pub fn guard_session() {
+    #[cfg(unix)]
+    sys::include_session();
+}
+
 /// Ends and reaps the guard process. The guard first kills the remaining children of this process.
 ///
 /// Call this at the very end of a program. Without the call, the guard ends by itself after the

@@ -20,7 +20,7 @@ pub(crate) use refusal::Refusal;
 #[cfg(unix)]
 pub(crate) use unix::{
     Child, Entry, Forked, SH, Waiting, abandon, end_guard, executable_names, free_descriptors,
-    has_ended, is_executable, refusal, send_with,
+    has_ended, include_session, is_executable, refusal, send_with,
 };
 #[cfg(windows)]
 pub(crate) use windows::{

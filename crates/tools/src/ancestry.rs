@@ -66,12 +66,17 @@ pub struct ProcessId {
 
 impl ProcessId {
     /// Reads a line of a list of processes: an id, and when the process started.
-    pub fn read_line(line: &str) -> Option<Self> {
+    fn read_line(line: &str) -> Option<Self> {
         let (id, start) = line.split_once(' ')?;
         Some(Self {
             id: id.parse().ok()?,
             start: start.parse().ok()?,
         })
+    }
+
+    /// Reads a list of processes, one per line. `None` means that a line is not a process.
+    pub fn read_list<T: FromIterator<Self>>(text: &str) -> Option<T> {
+        text.lines().map(Self::read_line).collect()
     }
 
     /// Returns whether the process still runs.

@@ -14,6 +14,6 @@ mod resources;
 
 pub(crate) use child::{Child, Waiting};
 pub(crate) use forked::{Forked, abandon, has_ended, send_with};
-pub(crate) use guard::{Entry, end as end_guard};
+pub(crate) use guard::{Entry, end as end_guard, include_session};
 pub(crate) use programs::{SH, executable_names, is_executable};
 pub(crate) use resources::{free_descriptors, refusal};

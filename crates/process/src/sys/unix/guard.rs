@@ -31,8 +31,8 @@
 //! the group's members in other groups, such as those that `timeout` and `setsid` make, as long as
 //! all parents up to a member of the group are alive. It cannot reach processes that have left both
 //! their group and their parents, as daemons do. It also misses a child that was started
-//! microseconds before this process was killed and had no line yet. A program of the same user can
-//! kill the guard itself; the next start of a child replaces it.
+//! microseconds before this process was killed and had no line yet, unless [`include_session`] was
+//! called. A program of the same user can kill the guard itself; the next start of a child replaces it.
 //!
 //! # Why a shell
 //!
@@ -55,11 +55,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{self, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use rustix::process::{Pid, Resource, getrlimit};
+use rustix::process::{Pid, Resource, getpid, getrlimit, getsid};
 
 use super::kernel::{create_table, start_time};
 use super::programs::SH;
@@ -82,6 +83,9 @@ const LAST_MOMENT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_micros(200);
 
 static GUARD: Mutex<Guard> = Mutex::new(Guard::new());
+
+/// Whether the guard also kills the other processes of this session.
+static INCLUDES_SESSION: AtomicBool = AtomicBool::new(false);
 
 fn guard() -> MutexGuard<'static, Guard> {
     GUARD.lock()
@@ -133,6 +137,19 @@ impl Drop for Entry {
             guard().clear(line);
         }
     }
+}
+
+/// Lets guards that are started from now on also kill all other processes of the session of this process, if it
+/// leads one. Linux only.
+pub(crate) fn include_session() {
+    INCLUDES_SESSION.store(true, Ordering::Relaxed);
+}
+
+/// Returns the session whose processes the guard kills: the process that leads it and its start time.
+fn included_session() -> Option<(Pid, u64)> {
+    let own = getpid();
+    let is_leader = INCLUDES_SESSION.load(Ordering::Relaxed) && getsid(None) == Ok(own);
+    is_leader.then(|| Some((own, start_time(own)?))).flatten()
 }
 
 /// Ends and reaps the guard of this process. The guard first kills the remaining children.
@@ -225,7 +242,7 @@ impl Guard {
             None => create_table()?,
         };
         let table = self.table.insert(table);
-        match Running::start(table) {
+        match Running::start(table, included_session()) {
             Ok(running) => {
                 self.running = Some(running);
                 Ok(true)
@@ -264,15 +281,20 @@ impl Guard {
 }
 
 impl Running {
-    fn start(table: &File) -> io::Result<Self> {
+    fn start(table: &File, session: Option<(Pid, u64)>) -> io::Result<Self> {
         let shell = [SH, "-c", SCRIPT, NAME];
+        let session = session.map(|(leader, start)| [leader.to_string(), start.to_string()]);
+        let session = session.as_ref().map_or(&[][..], |session| session);
         // The leader of a process group cannot start a session, so `setsid` gets no group of its own.
-        match Self::spawn(table, Command::new(SETSID).args(shell)) {
+        match Self::spawn(table, Command::new(SETSID).args(shell).args(session)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let [program, arguments @ ..] = shell;
                 Self::spawn(
                     table,
-                    Command::new(program).args(arguments).process_group(0),
+                    Command::new(program)
+                        .args(arguments)
+                        .args(session)
+                        .process_group(0),
                 )
             }
             started => started,
@@ -442,6 +464,44 @@ mod tests {
         assert_eq!(foreign.own_line(), None);
         guard.end();
         eventually(|| !ours.is_running());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_child_that_was_never_registered_is_killed_with_the_session() {
+        for is_included in [true, false] {
+            let mut leader = Command::new(SETSID)
+                .args([SH, "-c", "set -m; sleep 300 & echo $!; exec sleep 300"])
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut line = String::new();
+            let mut output = io::BufReader::new(leader.stdout.take().unwrap());
+            io::BufRead::read_line(&mut output, &mut line).unwrap();
+            let child = Pid::from_raw(line.trim().parse().unwrap()).unwrap();
+            let id = Pid::from_child(&leader);
+            let start = start_time(id).unwrap();
+            // The id of the leader belongs to another process if the start time differs.
+            let start = if is_included { start } else { start + 1 };
+            let table = create_table().unwrap();
+            let mut running = Running::start(&table, Some((id, start))).unwrap();
+            drop(running.held);
+            running.process.wait().unwrap();
+            // The leader does not reap the child.
+            let has_ended = || {
+                let line = std::fs::read_to_string(format!("/proc/{child}/stat"));
+                line.map_or(true, |line| line.contains(") Z "))
+            };
+            if is_included {
+                eventually(has_ended);
+            } else {
+                assert!(!has_ended());
+                kill_process(child, Signal::KILL).unwrap();
+            }
+            assert!(leader.try_wait().unwrap().is_none());
+            leader.kill().unwrap();
+            leader.wait().unwrap();
+        }
     }
 
     #[test]

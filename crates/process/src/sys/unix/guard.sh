@@ -2,6 +2,7 @@
 #
 # stdin    a pipe that only the guarded process holds open; nothing is ever written to it
 # stdout   the table of its children, one per line: process id, start time (0 if it is unknown)
+# $1, $2   the process and its start time, if all other processes of its session are killed, too; else empty
 #
 # Only builtins are used, so that this also works if no more processes can be started.
 
@@ -10,14 +11,23 @@ exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 cd /
 while read -r _; do :; done
 
-# Sets `group` to the group of a process and `born` to its start time. Both are empty if there is no such process.
+leader=${1-} leader_born=${2-}
+
+# Sets `group` and `session` to those of a process and `born` to its start time. All are empty if there is no such
+# process.
 look() {
-    group= born= text=
+    group= session= born= text=
     while read -r line; do text="$text $line"; done <"/proc/$1/stat"
     # The name of the program is in parentheses and may contain anything.
     set -- ${text##*)}
-    group=${3-} born=${20-}
+    group=${3-} session=${4-} born=${20-}
 }
+
+# A process that has another start time got the id of the guarded process, and its session is of no concern.
+if [ -n "$leader" ]; then
+    look "$leader"
+    [ -z "$born" ] || [ "$born" = "$leader_born" ] || leader=
+fi
 
 groups= found=
 while read -r pid start <&1; do
@@ -33,7 +43,7 @@ done
 # Find children that made their own group, as `timeout` does. They can be found only while their parents live. A parent
 # may be any member of a group, because the leader may have ended. Reading one process takes about 0.2 ms. So on a
 # machine with very many processes, only the first 2000 are read, and only the children of leaders are sure to be found.
-if [ -n "$groups" ]; then
+if [ -n "$groups$leader" ]; then
     looks=0
     for list in /proc/[0-9]*/stat; do
         looks=$((looks + 1))
@@ -41,6 +51,9 @@ if [ -n "$groups" ]; then
         pid=${list#/proc/} pid=${pid%/stat}
         look "$pid"
         case "$groups " in *" ${group:-none} "*) found="$found $pid" ;; esac
+        [ "$pid" != "$leader" ] && [ "$pid" != "$$" ] || continue
+        # The system does not reuse the id of a session that has members.
+        case "$session" in "${leader:-none}") found="$found $pid" ;; esac
     done
 fi
 level=$found depth=0

@@ -33,7 +33,7 @@ use crate::shared::Shared;
 use crate::span::warn_of_failure;
 use crate::task::OwnedTask;
 use crate::versions::{Change, InPlace, Versions};
-use crate::watch::HookWatch;
+use crate::watch::{HookWatch, exchange_slot};
 
 /// Runs a plan whose hooks all answer immediately. Returns the outcome and the number of hooks that
 /// ran. Allocates nothing unless a hook has an opinion.
@@ -137,6 +137,8 @@ pub(crate) struct Conditions<'a> {
     /// Limits the time of all hooks of the dispatch together, in addition to the timeout of each
     /// hook.
     pub(crate) deadline: Option<Instant>,
+    /// When the dispatch began.
+    pub(crate) began: Instant,
     pub(crate) with_records: bool,
     /// The parts of the engine to which runs of hooks are reported.
     pub(crate) shared: &'a Shared,
@@ -152,6 +154,7 @@ impl Conditions<'_> {
                 own.min(end.saturating_duration_since(Instant::now()))
             }),
             cancel: self.cancel.clone(),
+            exchange: exchange_slot(self.shared),
         }
     }
 }
@@ -226,10 +229,10 @@ impl PlanRun<'_> {
     /// Runs one hook in a phase and returns whether it ends a series.
     async fn run(&mut self, hook: &Arc<Hook>, phase: Phase) -> bool {
         let call = self.call(hook);
-        let watch = HookWatch::start(self.conditions.shared, hook, &call.event);
+        let watch = HookWatch::start(self.conditions.shared, hook, &call);
         let run = run_step(hook, &call, self.conditions.with_records);
-        let (answer, duration) = within(watch.as_ref(), run).await;
-        self.settle((hook, phase), answer, duration, watch)
+        let (answer, timing) = within(watch.as_ref(), run).await;
+        self.settle((hook, phase), answer, timing, watch)
     }
 
     /// Handles a hook after the end of the series: it only observes, or it is skipped.
@@ -268,8 +271,8 @@ impl PlanRun<'_> {
                 .map(|&hook| start(hook, self.call(hook), place(hook), self.conditions));
             join_all(started).await
         };
-        for (hook, (answer, duration)) in steps.into_iter().zip(answers) {
-            self.settle((hook, hook.spec.phase), answer, duration, None);
+        for (hook, (answer, timing)) in steps.into_iter().zip(answers) {
+            self.settle((hook, hook.spec.phase), answer, timing, None);
         }
     }
 
@@ -278,17 +281,20 @@ impl PlanRun<'_> {
         &mut self,
         (hook, phase): (&Hook, Phase),
         answer: Answer,
-        duration: Duration,
+        timing: Timing,
         watch: Option<HookWatch<'_>>,
     ) -> bool {
         let event = &mut *self.event;
         self.outcome.hooks_run += 1;
         let settled = settle(self.info, (hook, phase), answer, &mut self.outcome, event);
         if let Some(watch) = watch {
-            watch.end(settled.summary.verdict());
+            let newest = self.event.newest();
+            let is_changed = !newest.is_same_version(watch.event());
+            let rewritten = is_changed.then(|| newest.clone());
+            watch.end(settled.summary.verdict(), rewritten.as_ref());
         }
         if self.conditions.with_records {
-            let record = self.record(hook, settled.summary, duration);
+            let record = self.record((hook, phase), settled.summary, timing);
             self.runs.push(record);
         }
         settled.ends
@@ -308,11 +314,12 @@ impl PlanRun<'_> {
             effect: "none",
             ..Summary::default()
         };
-        let record = self.record(hook, summary, Duration::ZERO);
+        let record = self.record((hook, hook.spec.phase), summary, Timing::default());
         self.runs.push(record);
     }
 
-    fn record(&self, hook: &Hook, summary: Summary, duration: Duration) -> RunRecord {
+    fn record(&self, (hook, phase): (&Hook, Phase), summary: Summary, timing: Timing) -> RunRecord {
+        let since = |began: Instant| began.saturating_duration_since(self.conditions.began);
         RunRecord {
             v: FORMAT_VERSION,
             event_id: self.event.newest().envelope().event_id(),
@@ -326,9 +333,19 @@ impl PlanRun<'_> {
             reason: summary.reason,
             let_through: summary.let_through,
             context_bytes: summary.context_bytes,
-            duration_ms: milliseconds(duration),
+            phase: Some(phase.as_str().to_owned()),
+            started_ms: timing.began.map(|began| milliseconds(since(began))),
+            duration_ms: milliseconds(timing.took),
         }
     }
+}
+
+/// When a hook ran.
+#[derive(Debug, Clone, Copy, Default)]
+struct Timing {
+    /// When it started, if times are recorded and it ran.
+    began: Option<Instant>,
+    took: Duration,
 }
 
 /// Returns a duration in milliseconds, for a record.
@@ -362,7 +379,7 @@ async fn run_lane(
     place: impl Fn(&Hook) -> Place,
     event: EventRef,
     conditions: &Conditions<'_>,
-) -> Vec<(usize, (Answer, Duration))> {
+) -> Vec<(usize, (Answer, Timing))> {
     let mut answers = Vec::with_capacity(lane.len());
     for (number, hook) in lane {
         let call = conditions.call(hook, event.clone());
@@ -392,28 +409,28 @@ fn start<'a>(
     call: Call,
     place: Place,
     conditions: &'a Conditions<'_>,
-) -> impl Future<Output = (Answer, Duration)> + 'a {
+) -> impl Future<Output = (Answer, Timing)> + 'a {
     let timed = conditions.with_records;
     let info = call.event.info();
     if place == Place::Here {
         return Either::Left(async move {
-            let watch = HookWatch::start(conditions.shared, hook, &call.event);
+            let watch = HookWatch::start(conditions.shared, hook, &call);
             let run = run_step(hook, &call, timed);
-            let (answer, duration) = within(watch.as_ref(), run).await;
+            let (answer, timing) = within(watch.as_ref(), run).await;
             report_end(watch, info, &answer);
-            (answer, duration)
+            (answer, timing)
         });
     }
-    let watch = HookWatch::start(conditions.shared, hook, &call.event);
+    let watch = HookWatch::start(conditions.shared, hook, &call);
     let owned = Arc::clone(hook);
     let run = async move { run_step(&owned, &call, timed).await };
     let task = OwnedTask::spawn(within(watch.as_ref(), run));
     Either::Right(async move {
         let joined = task.await;
-        let (answer, duration) =
-            joined.unwrap_or_else(|error| (Err(task_error(error)), Duration::ZERO));
+        let (answer, timing) =
+            joined.unwrap_or_else(|error| (Err(task_error(error)), Timing::default()));
         report_end(watch, info, &answer);
-        (answer, duration)
+        (answer, timing)
     })
 }
 
@@ -421,7 +438,7 @@ fn start<'a>(
 fn report_end(watch: Option<HookWatch<'_>>, info: &EventInfo, answer: &Answer) {
     if let Some(watch) = watch {
         let summary = summarise(info, watch.phase(), answer);
-        watch.end(summary.verdict());
+        watch.end(summary.verdict(), None);
     }
 }
 
@@ -443,7 +460,7 @@ fn task_error(error: tokio::task::JoinError) -> HandlerError {
     }
 }
 
-async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
+async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Timing) {
     let began = timed.then(Instant::now);
     let answer = match &hook.spec.handling {
         Handler::Inline(function) => in_time(call, || {
@@ -464,10 +481,8 @@ async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Duration) {
         Handler::Async(_) if call.cancel.is_cancelled() => Err(HandlerError::Cancelled),
         Handler::Async(handler) => run_bounded(&**handler, call).await,
     };
-    (
-        answer,
-        began.map_or(Duration::ZERO, |began| began.elapsed()),
-    )
+    let took = began.map_or(Duration::ZERO, |began| began.elapsed());
+    (answer, Timing { began, took })
 }
 
 /// Runs `work` and returns its answer, or a timeout if it blocked the thread beyond the deadline.

@@ -23,7 +23,7 @@ use crate::sink::JournalSink;
 use crate::span::Span;
 use crate::tools::{ToolInputError, ToolNames};
 use crate::versions::{AnyVersions, TypedVersions, Versions};
-use crate::watch::is_watched;
+use crate::watch::{is_watched, report_event_end};
 
 /// Sends the events of one session through an engine's hooks. Clones share the session's sequence.
 ///
@@ -306,6 +306,7 @@ impl Dispatcher {
         let conditions = Conditions {
             lineage: self.lineage.clone(),
             cancel: self.cancel.clone(),
+            began,
             deadline: is_session_end.then(|| began + self.shared.session_end_timeout),
             with_records: self.shared.journal.is_some(),
             shared: &self.shared,
@@ -319,6 +320,7 @@ impl Dispatcher {
             let word = decision_word(versions.newest().info(), &finished.outcome);
             span.end(word, began.elapsed());
         }
+        report_event_end(&self.shared, versions.newest());
         if let Some(journal) = unfinished.journal.take() {
             journal
                 .record(records(&finished, versions.newest(), began))

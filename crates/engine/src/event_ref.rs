@@ -100,6 +100,11 @@ impl EventRef {
         self.event().as_any().downcast_ref()
     }
 
+    /// Returns whether both are the same version of the event.
+    pub(crate) fn is_same_version(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Returns the event's row of the catalogue.
     pub fn info(&self) -> &'static EventInfo {
         self.event().info()

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::HandlerError;
 use crate::event_ref::EventRef;
+use crate::raw_exchange::ExchangeSlot;
 
 pub(crate) use function::{
     AsyncFunction, Function, Subscriber, TypedFunction, closure, panic_text,
@@ -26,6 +27,8 @@ pub struct Call {
     pub timeout: Duration,
     /// Cancelled when the host cancels the dispatch.
     pub cancel: CancellationToken,
+    /// Takes what the hook receives and returns, if an observer requests it.
+    pub exchange: ExchangeSlot,
 }
 
 /// What a handler answers. `None` means that it has no opinion.

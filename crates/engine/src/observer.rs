@@ -8,6 +8,8 @@ use tenterhook_protocol::{HookId, ToolUseId};
 
 use crate::event_ref::EventRef;
 use crate::hook::Source;
+use crate::phase::Phase;
+use crate::raw_exchange::RawExchange;
 
 /// Receives a call when a hook starts and when it ends, for example to show "running hook
 /// `lint.sh`".
@@ -51,6 +53,15 @@ pub trait HookObserver: Send + Sync + fmt::Debug {
 
     /// A hook has ended after `took`. The default does nothing.
     fn hook_ended(&self, _run: &HookRun<'_>, _took: Duration, _verdict: HookVerdict<'_>) {}
+
+    /// All hooks of an event have ended. `event` includes all of their rewrites. It is not called if
+    /// the host dropped the dispatch. The default does nothing.
+    fn event_ended(&self, _event: &EventRef) {}
+
+    /// Returns whether [`HookRun::exchange`] is needed. The default is `false`.
+    fn requests_exchanges(&self) -> bool {
+        false
+    }
 }
 
 /// One run of a hook, as a [`HookObserver`] sees it.
@@ -65,9 +76,16 @@ pub struct HookRun<'a> {
     pub handler: &'static str,
     /// Where the hook is defined.
     pub source: &'a Source,
+    /// When the hook runs within the dispatch.
+    pub phase: Phase,
     /// The event, including the rewrites of earlier hooks. Its envelope contains the session, the
     /// agent and the sequence number.
     pub event: &'a EventRef,
+    /// The event as the hook has changed it, if it has ended and changed it.
+    pub rewritten: Option<&'a EventRef>,
+    /// What the hook received and returned, if it has ended, the observer requests it, and the
+    /// handler knows it.
+    pub exchange: Option<&'a RawExchange>,
 }
 
 impl<'a> HookRun<'a> {

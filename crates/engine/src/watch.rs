@@ -9,9 +9,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::event_ref::EventRef;
+use crate::handler::Call;
 use crate::observer::{HookObserver, HookRun, HookVerdict};
 use crate::phase::Phase;
 use crate::plan::Hook;
+use crate::raw_exchange::ExchangeSlot;
 use crate::shared::Shared;
 use crate::span::Span;
 
@@ -25,6 +27,7 @@ pub(crate) struct HookWatch<'a> {
     shared: &'a Shared,
     hook: Arc<Hook>,
     event: EventRef,
+    exchange: ExchangeSlot,
     number: u64,
     began: Instant,
     span: Span,
@@ -33,20 +36,21 @@ pub(crate) struct HookWatch<'a> {
 
 impl<'a> HookWatch<'a> {
     /// Reports the start of a run, if it is watched.
-    pub(crate) fn start(shared: &'a Shared, hook: &Arc<Hook>, event: &EventRef) -> Option<Self> {
+    pub(crate) fn start(shared: &'a Shared, hook: &Arc<Hook>, call: &Call) -> Option<Self> {
         if !is_watched(shared) {
             return None;
         }
         let watch = Self {
             shared,
             hook: Arc::clone(hook),
-            event: event.clone(),
+            event: call.event.clone(),
+            exchange: call.exchange.clone(),
             number: shared.next_run.fetch_add(1, Ordering::Relaxed) + 1,
             began: Instant::now(),
             span: Span::of_hook(&hook.spec),
             is_over: false,
         };
-        watch.report(|observer, run| observer.hook_started(run));
+        watch.report(None, |observer, run| observer.hook_started(run));
         Some(watch)
     }
 
@@ -60,19 +64,30 @@ impl<'a> HookWatch<'a> {
         self.span.clone()
     }
 
-    /// Reports how the run ended.
-    pub(crate) fn end(mut self, verdict: HookVerdict<'_>) {
-        self.is_over = true;
-        self.report_end(verdict);
+    /// Returns the event as the hook saw it.
+    pub(crate) fn event(&self) -> &EventRef {
+        &self.event
     }
 
-    fn report_end(&self, verdict: HookVerdict<'_>) {
+    /// Reports how the run ended, and the event if the run has changed it.
+    pub(crate) fn end(mut self, verdict: HookVerdict<'_>, rewritten: Option<&EventRef>) {
+        self.is_over = true;
+        self.report_end(verdict, rewritten);
+    }
+
+    fn report_end(&self, verdict: HookVerdict<'_>, rewritten: Option<&EventRef>) {
         let took = self.began.elapsed();
         self.span.end(verdict.as_str(), took);
-        self.report(|observer, run| observer.hook_ended(run, took, verdict));
+        self.report(rewritten, |observer, run| {
+            observer.hook_ended(run, took, verdict);
+        });
     }
 
-    fn report(&self, call: impl FnOnce(&dyn HookObserver, &HookRun<'_>)) {
+    fn report(
+        &self,
+        rewritten: Option<&EventRef>,
+        call: impl FnOnce(&dyn HookObserver, &HookRun<'_>),
+    ) {
         let Some(observer) = &self.shared.observer else {
             return;
         };
@@ -81,18 +96,41 @@ impl<'a> HookWatch<'a> {
             hook: &self.hook.spec.id,
             handler: self.hook.spec.handling.kind(),
             source: &self.hook.spec.source,
+            phase: self.hook.spec.phase,
             event: &self.event,
+            rewritten,
+            exchange: self.exchange.get(),
         };
-        // The panic hook has already reported the panic. A decision must not depend on a failing
-        // display.
-        let _caught = std::panic::catch_unwind(AssertUnwindSafe(|| call(&**observer, &run)));
+        report_to(&**observer, |observer| call(observer, &run));
+    }
+}
+
+/// Calls an observer. The panic hook reports a panic of the observer, and no decision depends on it.
+fn report_to(observer: &dyn HookObserver, call: impl FnOnce(&dyn HookObserver)) {
+    let _caught = std::panic::catch_unwind(AssertUnwindSafe(|| call(observer)));
+}
+
+/// Reports that all hooks of an event have ended, if the engine has an observer.
+pub(crate) fn report_event_end(shared: &Shared, event: &EventRef) {
+    if let Some(observer) = &shared.observer {
+        report_to(&**observer, |observer| observer.event_ended(event));
+    }
+}
+
+/// Returns the slot for what the hook of a call receives and returns.
+pub(crate) fn exchange_slot(shared: &Shared) -> ExchangeSlot {
+    let observer = shared.observer.as_deref();
+    if observer.is_some_and(HookObserver::requests_exchanges) {
+        ExchangeSlot::requested()
+    } else {
+        ExchangeSlot::default()
     }
 }
 
 impl Drop for HookWatch<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.report_end(HookVerdict::Cancelled);
+            self.report_end(HookVerdict::Cancelled, None);
         }
     }
 }

@@ -87,6 +87,13 @@ pub struct RunRecord {
     /// The size of the text that the hook added for the model, in bytes.
     #[serde(default)]
     pub context_bytes: u64,
+    /// When the hook ran within the dispatch: `transform`, `main`, `guard` or `observe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// When the run started, in milliseconds after the start of the dispatch. `None` if it did not
+    /// start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<f64>,
     /// The duration of the run, in milliseconds.
     pub duration_ms: f64,
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, pending};
 use parking_lot::Mutex;
 use tenterhook_engine::event::{PreToolUse, ToolGuard, TurnStart};
+use tenterhook_engine::journal::JournalRecord;
 use tenterhook_engine::{
-    Answer, AnyEffect, AsyncHandler, Call, Decision, Effect, Engine, EventKind, Handler,
-    HandlerError, HookObserver, HookRun, HookVerdict, Origin, Permission, Phase,
+    Answer, AnyEffect, AsyncHandler, Call, Decision, Effect, Engine, EventKind, EventRef, Handler,
+    HandlerError, HookObserver, HookRun, HookVerdict, MemoryJournal, Origin, Permission, Phase,
+    RawExchange,
 };
 
 use crate::{Slow, shell_call, spec, verdict};
@@ -290,6 +292,14 @@ impl HookObserver for Panicking {
     fn hook_ended(&self, _run: &HookRun<'_>, _took: Duration, _verdict: HookVerdict<'_>) {
         panic!("a broken screen");
     }
+
+    fn event_ended(&self, _event: &EventRef) {
+        panic!("a broken screen");
+    }
+
+    fn requests_exchanges(&self) -> bool {
+        true
+    }
 }
 
 #[tokio::test]
@@ -335,4 +345,159 @@ async fn an_observer_changes_no_outcome() {
         hooks.dispatch(shell_call("ls")).await.into_any()
     };
     assert_eq!(outcome(true).await, outcome(false).await);
+}
+
+/// A handler that tells observers what it exchanged.
+#[derive(Debug)]
+struct Exchanging;
+
+impl AsyncHandler for Exchanging {
+    fn kind(&self) -> &'static str {
+        "exchanging"
+    }
+
+    fn describe(&self) -> String {
+        "exchanging".to_owned()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+        call.exchange
+            .fill(|| RawExchange::new(3, b"answer").of_process("exit status 0", b"note", false));
+        call.exchange.fill(|| panic!("only the first one counts"));
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+/// Records payloads and raw exchanges.
+#[derive(Debug, Default)]
+struct Payloads {
+    lines: Mutex<Vec<String>>,
+}
+
+fn command_of(event: &EventRef) -> String {
+    let payload = event.payload().unwrap();
+    let command = payload.get("tool_input").and_then(|input| input.get("cmd"));
+    command.unwrap().to_string()
+}
+
+impl HookObserver for Payloads {
+    fn hook_ended(&self, run: &HookRun<'_>, _took: Duration, _verdict: HookVerdict<'_>) {
+        let after = run.rewritten.map(command_of);
+        let raw = run.exchange.map(|raw| raw.stdout.clone());
+        let (hook, phase, before) = (run.hook, run.phase.as_str(), command_of(run.event));
+        let line = format!("{hook} {phase} {before} {after:?} {raw:?}");
+        self.lines.lock().push(line);
+    }
+
+    fn event_ended(&self, event: &EventRef) {
+        let line = format!("end {}", command_of(event));
+        self.lines.lock().push(line);
+    }
+
+    fn requests_exchanges(&self) -> bool {
+        true
+    }
+}
+
+fn rewriting(engine: &Engine, name: &str, command: &'static str) {
+    let rewrite = AnyEffect {
+        rewrite: [(
+            "tool_input".to_owned(),
+            serde_json::json!({ "cmd": command }),
+        )]
+        .into_iter()
+        .collect(),
+        ..AnyEffect::default()
+    };
+    let mut hook = spec(EventKind::PreToolUse, name, slow(1, Ok(rewrite)));
+    hook.phase = Phase::Transform;
+    engine.register(hook);
+}
+
+// I2
+#[tokio::test]
+async fn an_observer_sees_each_version_of_an_event_and_what_hooks_exchanged() {
+    let payloads = Arc::new(Payloads::default());
+    let observer = Arc::clone(&payloads) as Arc<dyn HookObserver>;
+    let engine = Engine::builder().observer(observer).build();
+    rewriting(&engine, "first", "one");
+    rewriting(&engine, "second", "two");
+    let handler = Handler::Async(Arc::new(Exchanging));
+    engine.register(spec(EventKind::PreToolUse, "last", handler));
+    let hooks = engine.dispatcher(Origin::default());
+    let outcome = hooks.dispatch(shell_call("ls")).await;
+    assert!(outcome.decision().is_proceed());
+    let expected = [
+        r#"first transform "ls" Some("\"one\"") None"#,
+        r#"second transform "one" Some("\"two\"") None"#,
+        r#"last main "two" None Some(b"answer")"#,
+        r#"end "two""#,
+    ];
+    assert_eq!(*payloads.lines.lock(), expected);
+}
+
+/// A handler whose exchange must not be built.
+#[derive(Debug)]
+struct Unobserved;
+
+impl AsyncHandler for Unobserved {
+    fn kind(&self) -> &'static str {
+        "unobserved"
+    }
+
+    fn describe(&self) -> String {
+        "unobserved".to_owned()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+        call.exchange.fill(|| panic!("no observer requests it"));
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+#[tokio::test]
+async fn an_exchange_that_no_observer_requests_is_not_built() {
+    let (watched, _notes) = watched();
+    for engine in [Engine::new(), watched] {
+        let handler = Handler::Async(Arc::new(Unobserved));
+        engine.register(spec(EventKind::PreToolUse, "unobserved", handler));
+        let hooks = engine.dispatcher(Origin::default());
+        let outcome = hooks.dispatch(shell_call("ls")).await;
+        assert!(outcome.failures().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_event_without_hooks_is_not_built_for_an_observer() {
+    let engine = Engine::builder()
+        .observer(Arc::new(Payloads::default()))
+        .build();
+    let hooks = engine.dispatcher(Origin::default());
+    let outcome = hooks.dispatch_with(|| -> PreToolUse { panic!("it is built") });
+    assert!(outcome.await.decision().is_proceed());
+}
+
+#[tokio::test]
+async fn a_record_has_the_phase_and_the_start_of_its_run() {
+    let journal = Arc::new(MemoryJournal::new());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    rewriting(&engine, "first", "one");
+    engine.on(|_: &PreToolUse| Effect::deny("no"));
+    let late = slow(1, Ok(AnyEffect::default()));
+    engine.register(spec(EventKind::PreToolUse, "late", late));
+    let hooks = engine.dispatcher(Origin::default());
+    let outcome = hooks.dispatch(shell_call("ls")).await;
+    assert!(!outcome.decision().is_proceed());
+    let records = journal.take();
+    let runs = records.iter().filter_map(|record| {
+        let JournalRecord::Run(run) = record else {
+            return None;
+        };
+        Some(run)
+    });
+    let runs: Vec<_> = runs
+        .map(|run| (run.phase.as_deref().unwrap(), run.started_ms.is_some()))
+        .collect();
+    assert_eq!(runs[..2], [("transform", true), ("main", true)]);
+    assert_eq!(runs.len(), 3);
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tenterhook_engine::{Answer, AsyncHandler, Call, Dialect, HandlerError, Reply, error_chain};
+use tenterhook_engine::{
+    Answer, AsyncHandler, Call, Dialect, HandlerError, RawExchange, Reply, error_chain,
+};
 use tenterhook_process::{
     CancellationToken, Capture, Command, End, Finished, HeldPipe, Limits, Prewarmed, Program,
     Slots, SpawnError,
@@ -168,13 +170,10 @@ impl CommandHandler {
             held_pipe: HeldPipe::Wait,
         };
         let command = placed.as_ref().unwrap_or(&self.command);
-        let finished = self.finish(command, &input, &limits, &call.cancel);
-        self.read(
-            call,
-            &finished
-                .await
-                .map_err(|error| not_run(&error, call.timeout))?,
-        )
+        let finished = self.finish(command, &input, &limits, &call.cancel).await;
+        let finished = finished.map_err(|error| not_run(&error, call.timeout))?;
+        call.exchange.fill(|| raw_exchange(input.len(), &finished));
+        self.read(call, &finished)
     }
 
     async fn finish(
@@ -211,6 +210,22 @@ impl CommandHandler {
             .read_answer(&*self.dialect, &reply, self.strict_output)?;
         Ok((!effect.is_empty()).then(|| Box::new(effect)))
     }
+}
+
+/// Returns what a command received and returned, for observers.
+fn raw_exchange(input_bytes: usize, finished: &Finished) -> RawExchange {
+    let (stdout, stderr) = (&finished.stdout, &finished.stderr);
+    let exit = match finished.end {
+        End::Exited(status) => format!("exit status {status}"),
+        End::Signaled(signal) => format!("signal {signal}"),
+        End::TimedOut { .. } => "timed out".to_owned(),
+        End::Cancelled { .. } => "cancelled".to_owned(),
+    };
+    RawExchange::new(input_bytes, stdout.text().as_bytes()).of_process(
+        exit,
+        stderr.text().as_bytes(),
+        stdout.is_cut() || stderr.is_cut(),
+    )
 }
 
 /// Returns the exit status of a run, or the failure if the command did not exit by itself.

@@ -18,6 +18,8 @@ use futures_util::future::BoxFuture;
 use tenterhook_engine::{Answer, AsyncHandler, Call, Dialect, HandlerError, Reply};
 use thiserror::Error;
 
+use crate::exchange;
+
 pub use answer::drain;
 pub use client::{post, prepare};
 pub use target::{HeaderError, Headers, Target, TargetError};
@@ -75,12 +77,15 @@ impl HttpHandler {
             .event
             .encoded(&*self.dialect)
             .map_err(HandlerError::Write)?;
+        let input_bytes = body.len();
         let posted = post(&self.target, &self.headers, body)
             .await
             .map_err(|error| failed(&error))?;
         let body = answer::read(posted, &self.headers)
             .await
             .map_err(|error| failed(&error))?;
+        call.exchange
+            .fill(|| exchange::of_answer(input_bytes, body.as_deref().unwrap_or_default()));
         let Some(body) = body else { return Ok(None) };
         let reply = Reply::Http { body: &body };
         let effect = call

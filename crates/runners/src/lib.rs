@@ -17,6 +17,8 @@
 
 #[cfg(feature = "command")]
 mod command;
+#[cfg(any(feature = "http", all(unix, feature = "workers")))]
+mod exchange;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "model")]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::Url;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION};
-use tenterhook_process::cut;
+use tenterhook_excerpt as cut;
 use thiserror::Error;
 
 use super::client::{Posted, cause};

@@ -11,6 +11,7 @@ use tenterhook_engine::{
 use super::error::WorkerError;
 use super::extension::Extension;
 use super::scripts::{Lease, Worker};
+use crate::exchange;
 
 /// Runs a hook in the process that serves it. A dialect writes the event and reads the answer.
 pub struct WorkerHandler {
@@ -109,6 +110,8 @@ impl WorkerHandler {
             }
         };
         let answer = answer.map_err(|error| failure(&error, call))?;
+        call.exchange
+            .fill(|| exchange::of_answer(event.len(), &answer));
         if *answer == *b"null" {
             return Ok(None);
         }

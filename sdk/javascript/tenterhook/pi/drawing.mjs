@@ -341,7 +341,8 @@ class Screen {
   /** Releases the screen, so that programs that the extension starts can use the terminal. */
   stop() {
     if (this.#reconnect || this.#isOver) return;
-    this.#host.askNow('ui/suspend', { dialog: this.#dialog, group: process.pid });
+    // A drawing that the host has closed has no screen to release.
+    if (!this.#asksNow('ui/suspend', { group: process.pid })) return;
     this.#reconnect = connectPrograms();
   }
   /** Takes the screen back. */
@@ -350,8 +351,17 @@ class Screen {
     this.#reconnect();
     this.#reconnect = undefined;
     if (this.#isOver) return;
-    this.#host.askNow('ui/resume', { dialog: this.#dialog });
-    this.requestRender();
+    if (this.#asksNow('ui/resume')) this.requestRender();
+  }
+  /** Returns whether the host has granted a request. Components do not expect these functions to throw. */
+  #asksNow(method, params = {}) {
+    try {
+      this.#host.askNow(method, { ...params, dialog: this.#dialog });
+      return true;
+    } catch (error) {
+      console.error(`${method}: ${error.message}`);
+      return false;
+    }
   }
   getShowHardwareCursor() {
     return false;

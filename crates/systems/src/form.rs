@@ -26,10 +26,12 @@
 //! ```
 
 pub(crate) mod definition;
+mod host_event;
 pub(crate) mod reading;
 mod recognition;
 
 pub use self::definition::Form;
+pub use self::host_event::{host_of_form, readable_forms};
 pub use self::recognition::{
     FormError, ReadBack, SystemEventName, event_of_system, forms, system_event_names,
 };

@@ -29,6 +29,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".cline"],
     also_reads: &[".clinerules/hooks", "Documents/Cline/Hooks"],
+    off_switches: &[],
 };
 
 fn files(shim: &str) -> Vec<OwnFile> {

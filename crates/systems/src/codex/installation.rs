@@ -37,6 +37,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: Some(&APPROVAL),
     folders: &[".codex"],
     also_reads: &[],
+    off_switches: &[],
 };
 
 fn entry(event: &HostEvent, command: &str) -> Value {

@@ -5,7 +5,7 @@ use tenterhook_engine::JsonObject;
 
 use super::event::EVENTS;
 use crate::host::installation::{
-    FailsClosed, HookPlace, Installation, OwnFile, PlaceForm, command_line,
+    FailsClosed, HookPlace, Installation, OffSwitch, OffValue, OwnFile, PlaceForm, command_line,
 };
 
 /// The time that a hook has, in seconds. The program that Copilot CLI starts answers earlier.
@@ -32,6 +32,15 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".copilot"],
     also_reads: &[".claude/settings.json"],
+    off_switches: &[OffSwitch {
+        keys: &["disableAllHooks"],
+        value: OffValue::Bool(true),
+        also_in: &[
+            ".copilot/settings.json",
+            ".github/copilot/settings.json",
+            ".github/copilot/settings.local.json",
+        ],
+    }],
 };
 
 fn files(shim: &str) -> Vec<OwnFile> {

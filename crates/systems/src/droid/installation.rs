@@ -31,6 +31,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".factory"],
     also_reads: &[],
+    off_switches: &[],
 };
 
 fn entry(_event: &HostEvent, command: &str) -> Value {

@@ -3,10 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::host::HostEvent;
-use crate::host::installation::{FailsClosed, HookPlace, Installation, PlaceForm};
+use crate::host::installation::{
+    FailsClosed, HookPlace, Installation, OffSwitch, OffValue, PlaceForm,
+};
 
 /// The time that a hook has, in milliseconds. The program that Gemini CLI starts answers earlier.
 const TIMEOUT: u32 = 60_000;
+
+/// The name of every entry, by which a person can disable it.
+const NAME: &str = "tenterhook";
 
 const FORM: PlaceForm = PlaceForm::Json {
     keys: &["hooks"],
@@ -31,12 +36,24 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".gemini"],
     also_reads: &[],
+    off_switches: &[
+        OffSwitch {
+            keys: &["hooksConfig", "enabled"],
+            value: OffValue::Bool(false),
+            also_in: &[],
+        },
+        OffSwitch {
+            keys: &["hooksConfig", "disabled"],
+            value: OffValue::ListWith(NAME),
+            also_in: &[],
+        },
+    ],
 };
 
 fn entry(_event: &HostEvent, command: &str) -> Value {
     json!({
         "hooks": [{
-            "name": "tenterhook",
+            "name": NAME,
             "type": "command",
             "command": command,
             "timeout": TIMEOUT,

@@ -26,6 +26,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".config/goose"],
     also_reads: &[],
+    off_switches: &[],
 };
 
 fn files(shim: &str) -> Vec<OwnFile> {

@@ -20,6 +20,53 @@ pub struct Installation {
     pub folders: &'static [&'static str],
     /// Configuration of other hosts that this host runs, too: paths below the home folder or the project's folder.
     pub also_reads: &'static [&'static str],
+    /// Settings with which this host runs no hooks.
+    pub off_switches: &'static [OffSwitch],
+}
+
+/// A setting in a JSON file with which a host runs no hooks. It may be in the file of the user's hooks or of a
+/// project's hooks.
+#[derive(Debug, Clone, Copy)]
+pub struct OffSwitch {
+    /// The path of keys.
+    pub keys: &'static [&'static str],
+    /// The value that switches hooks off.
+    pub value: OffValue,
+    /// More files with the setting: paths below the home folder or the project's folder.
+    pub also_in: &'static [&'static str],
+}
+
+/// The value of a setting that switches hooks off.
+#[derive(Debug, Clone, Copy)]
+pub enum OffValue {
+    /// This value.
+    Bool(bool),
+    /// A list that contains this text.
+    ListWith(&'static str),
+}
+
+impl OffSwitch {
+    /// Returns whether the setting switches hooks off.
+    ///
+    /// ```
+    /// # use tenterhook_systems::host::installation::{OffSwitch, OffValue};
+    /// let switch = OffSwitch { keys: &["hooks", "enabled"], value: OffValue::Bool(false), also_in: &[] };
+    /// assert!(switch.is_off(&serde_json::json!({"hooks": {"enabled": false}})));
+    /// assert!(!switch.is_off(&serde_json::json!({"hooks": {}})));
+    /// ```
+    pub fn is_off(&self, settings: &Value) -> bool {
+        let mut keys = self.keys.iter();
+        let Some(found) = keys.try_fold(settings, |value, key| value.get(key)) else {
+            return false;
+        };
+        match self.value {
+            OffValue::Bool(off) => found.as_bool() == Some(off),
+            OffValue::ListWith(text) => {
+                let mut items = found.as_array().into_iter().flatten();
+                items.any(|item| item == text)
+            }
+        }
+    }
 }
 
 /// How a host records, in a TOML file, that the person approved the entries of hooks.

@@ -26,6 +26,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".kimi-code"],
     also_reads: &[],
+    off_switches: &[],
 };
 
 fn entry(event: &HostEvent, command: &str) -> Value {

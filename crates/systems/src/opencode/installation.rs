@@ -22,6 +22,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".config/opencode"],
     also_reads: &[],
+    off_switches: &[],
 };
 
 fn files(shim: &str) -> Vec<OwnFile> {

@@ -1,11 +1,12 @@
-//! Translates the `channels` of Operator's `settings.json` into settings of the gateway.
+//! Translates the `channels`, `stt` and `tts` of Operator's `settings.json` into settings of the gateway.
 //!
 //! | Operator | gateway |
 //! |---|---|
 //! | `channels.telegram` | a channel of the kind `telegram` |
 //! | `channels.websocket` | a channel of the kind `web`, and `listen` |
 //! | `channels.stdio` | a channel of the kind `stdio` |
-//! | other channels, `stt`, `tts` | a comment |
+//! | `stt`, `tts` | `stt`, `tts` with the service of OpenAI |
+//! | other channels | a comment |
 //!
 //! Secrets are never copied, and no value of an unknown key is shown, because it may be one.
 
@@ -81,17 +82,46 @@ impl Import {
         {
             self.other_channel(name, other);
         }
-        for name in ["stt", "tts"] {
-            if let Some(voice) = settings.get(name)
-                && self.object(&format!("`{name}`"), voice).is_some()
-            {
-                self.line(&format!(
-                    "# `{name}` is not carried over: `gateway.yaml` has no settings of speech. A hook can do this \
-                     on `{}`.",
-                    if name == "stt" { "message_receive" } else { "message_send" }
+        self.voice("stt", settings, &["language"]);
+        self.voice("tts", settings, &["voice", "language", "speed"]);
+    }
+
+    /// Writes the settings of speech. Operator chooses the model elsewhere, so the default of the service is used.
+    fn voice(&mut self, name: &str, settings: &Object, carried: &[&str]) {
+        let found = settings.get(name);
+        let Some(voice) = found.and_then(|voice| self.object(&format!("`{name}`"), voice)) else {
+            return;
+        };
+        let enabled = match voice.get("enabled") {
+            None | Some(Value::Null) => "auto",
+            Some(Value::Bool(true)) => "true",
+            Some(Value::Bool(false)) => "false",
+            Some(other) => {
+                let found = kind(other);
+                self.problems.push(format!(
+                    "`{name}.enabled`: expected true, false or null, found {found}"
                 ));
+                return;
+            }
+        };
+        if enabled == "false" {
+            self.line(&format!("{name}: off"));
+            return;
+        }
+        self.line(&format!(
+            "# `{name}` asks OpenAI's service with the key in OPENAI_API_KEY. For another model or a program, see the settings \
+             of the gateway."
+        ));
+        let mut line = format!("{name}: {{ enabled: {enabled}, engine: openai");
+        for key in carried {
+            // A text is written as in JSON, which is valid here too.
+            if let Some(value @ (Value::String(_) | Value::Number(_))) = voice.get(*key) {
+                let _ = write!(line, ", {key}: {value}");
             }
         }
+        self.line(&format!("{line} }}"));
+        let known: Vec<&str> = ["enabled"].iter().chain(carried).copied().collect();
+        self.left_out("", name, voice, &known);
     }
 
     fn channel<'v>(&mut self, channels: &'v Object, name: &str) -> Option<&'v Object> {
@@ -294,7 +324,8 @@ mod tests {
                 "websocket": {"enabled": true, "host": "0.0.0.0", "port": 9000},
                 "discord": {"enabled": true, "bot_token": "456:DEF"}
             },
-            "stt": {"enabled": true, "language": "en"}
+            "stt": {"enabled": true, "language": "en", "api_key": "789:GHI"},
+            "tts": {"enabled": null, "voice": "nova", "speed": 1.25, "language": null}
         }"#;
         let text = import(settings).unwrap();
         for part in [
@@ -307,11 +338,12 @@ mod tests {
             "    show: { thinking: true }\n",
             "# `telegram.bot_token` was not copied, because it is a secret.",
             "# `discord` is not carried over.",
-            "# `stt` is not carried over",
+            "stt: { enabled: true, engine: openai, language: \"en\" }\n# `stt.api_key` was not copied, because it is a secret.\n",
+            "tts: { enabled: auto, engine: openai, voice: \"nova\", speed: 1.25 }\n",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
-        for secret in ["123:ABC", "456:DEF"] {
+        for secret in ["123:ABC", "456:DEF", "789:GHI"] {
             assert!(!text.contains(secret), "{text}");
         }
     }
@@ -322,7 +354,7 @@ mod tests {
             "telegram": {"enabled": "123:ABC", "allow_from": 5},
             "websocket": {"port": 0},
             "slack": true
-        }, "tts": 1}"#;
+        }, "stt": {"enabled": "yes"}, "tts": 1}"#;
         let problems = import(settings).unwrap_err();
         assert_eq!(
             problems,
@@ -331,6 +363,7 @@ mod tests {
                 "`channels.telegram.enabled`: expected true or false, found a text",
                 "`channels.telegram.allow_from`: expected a list, found a number",
                 "`channels.slack`: expected an object, found true or false",
+                "`stt.enabled`: expected true, false or null, found a text",
                 "`tts`: expected an object, found a number",
             ]
         );

@@ -22,8 +22,12 @@ pub(super) fn read(event: &HostEvent, input: &HostInput<'_>) -> Result<HostCall,
     }
     if let HostedEvent::ToolCall(call) | HostedEvent::ToolResult { call, .. } = &mut call.event
         && call.name == WRAPPER
-        && let Some((name, arguments)) = wrapped(&call.arguments)
     {
+        let (name, arguments) = wrapped(&call.arguments).ok_or_else(|| {
+            // A guard for the tool inside would not match the wrapper.
+            let text = "`tool_call` does not have a `name` and an object `arguments`";
+            ReadError::invalid(text)
+        })?;
         call.name = name;
         call.arguments = arguments.into();
     }

@@ -29,6 +29,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".vibe"],
     also_reads: &[],
+    off_switches: &[],
 };
 
 /// Returns the table of an event. With `strict`, a failed hook denies a call; other events refuse the key or

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tenterhook_engine::{Decision, EventKind, StopKind, ToolNames, ToolResult};
+use tenterhook_engine::{Decision, EventKind, EventName, StopKind, ToolNames, ToolResult};
 use tenterhook_protocol::JsonObject;
 use tenterhook_systems::HOSTS;
+use tenterhook_systems::form::FormError;
 use tenterhook_systems::host::capability::Support;
 use tenterhook_systems::host::installation::{HookPlace, PlaceForm};
 use tenterhook_systems::host::verdict::HostVerdict;
@@ -413,4 +414,88 @@ fn calls_of_hosts_become_canonical_operations() {
             .map(|it| (it.tool, Value::Object(it.input)));
         assert_eq!(found.collect::<Vec<_>>(), expected, "{} {tool}", host.name);
     }
+}
+
+#[test]
+fn a_wrapped_call_that_cannot_be_read_is_an_error_so_that_the_gate_denies() {
+    let host = HostAgent::by_name("qwen").unwrap();
+    let event = host.event("PreToolUse").unwrap();
+    let read = |input: Value| {
+        let payload = json!({
+            "session_id": "s1", "cwd": "/w", "hook_event_name": "PreToolUse",
+            "tool_name": "tool_call", "tool_input": input, "tool_use_id": "t1",
+        });
+        let object = payload.as_object().unwrap();
+        let input = HostInput {
+            object,
+            variables: &[],
+        };
+        (host.read)(event, &input).map(|call| call.event)
+    };
+    let inner = json!({"name": "run_shell_command", "arguments": {"command": "ls"}});
+    let HostedEvent::ToolCall(call) = read(inner).unwrap() else {
+        panic!("not a call");
+    };
+    assert_eq!(call.name, "run_shell_command");
+    for unreadable in [
+        json!({"name": "run_shell_command", "arguments": "{\"command\": \"ls\"}"}),
+        json!({"name": "run_shell_command", "arguments": ["ls"]}),
+        json!({"name": "run_shell_command"}),
+        json!({"name": 7, "arguments": {}}),
+    ] {
+        let problem = read(unreadable).unwrap_err().to_string();
+        assert!(problem.contains("`tool_call`"), "{problem}");
+    }
+}
+
+#[test]
+fn every_recorded_event_is_read_back_as_an_event_of_the_catalogue() {
+    for host in HOSTS {
+        for (name, recorded) in recorded(host) {
+            let kind = host.event(&recorded.event).unwrap().kind;
+            let read = host.read_back(&EventName::Known(kind), &recorded.input);
+            // An agent announces a prompt again, or says its folder only in a variable.
+            let is_expected = |problem: &str| {
+                problem.contains("repeats")
+                    || problem.contains("`cwd` is missing") && !recorded.variables.is_empty()
+            };
+            let read = match read {
+                Err(FormError::Invalid { problem, .. }) if is_expected(&problem) => continue,
+                read => read.unwrap_or_else(|error| panic!("{} {name}: {error:?}", host.name)),
+            };
+            assert_eq!(
+                read.origin.cwd,
+                Path::new("/w/work"),
+                "{} {name}",
+                host.name
+            );
+            if let HostedEvent::ToolCall(call) = self::read(host, &recorded).event {
+                let payload = read.event.payload().unwrap();
+                assert_eq!(payload["tool_name"], call.name, "{} {name}", host.name);
+                assert_eq!(payload["tool_input"], call.arguments);
+                let guard =
+                    host.read_back(&EventName::Known(EventKind::ToolGuard), &recorded.input);
+                assert_eq!(
+                    guard.unwrap().event.payload().unwrap()["tool_name"],
+                    call.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_event_of_an_agent_that_is_another_one_is_refused() {
+    let host = HostAgent::by_name("claude-code").unwrap();
+    let payload = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash"});
+    let object = payload.as_object().unwrap();
+    let refusal = |kind| host.read_back(&EventName::Known(kind), object).unwrap_err();
+    let FormError::OtherEvent { expected, .. } = refusal(EventKind::PreToolUse) else {
+        panic!("read as the wrong event");
+    };
+    assert_eq!(expected, ["PreToolUse"]);
+    let FormError::NoSuchEvent { available, .. } = refusal(EventKind::TokenBudgetExceeded) else {
+        panic!("read as an event that the agent does not have");
+    };
+    assert!(available.contains(&"pre_tool_use"), "{available:?}");
 }

@@ -15,6 +15,7 @@ static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[],
     also_reads: &[],
+    off_switches: &[],
 };
 
 const GATE: HostEvent = HostEvent::new("gate", EventKind::PreToolUse, EventRole::ToolGate);

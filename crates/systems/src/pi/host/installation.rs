@@ -21,6 +21,7 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".pi"],
     also_reads: &[],
+    off_switches: &[],
 };
 
 fn files(shim: &str) -> Vec<OwnFile> {

@@ -25,10 +25,16 @@ mod row;
 mod safer_shell;
 mod shell_call;
 mod snapshot;
+#[cfg(feature = "http")]
+mod stt;
 #[cfg(test)]
 mod testing;
 #[cfg(feature = "http")]
+mod tts;
+#[cfg(feature = "http")]
 mod unload;
+#[cfg(feature = "http")]
+mod voice_arguments;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -36,11 +42,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tenterhook_engine::{Answer, AsyncHandler, Call, OnError, Policy};
+#[cfg(feature = "http")]
+use tenterhook_voice::{SttSettings, TtsSettings, VoiceError};
 use thiserror::Error;
 
 use self::row::EventRunner;
 
 pub use self::row::{Builtin, BuiltinConfig};
+#[cfg(feature = "http")]
+pub(crate) use self::voice_arguments::MARGIN;
+#[cfg(feature = "http")]
+pub use self::voice_arguments::OnVoiceFailure;
 
 /// Every built-in, by name.
 pub const BUILTINS: &[Builtin] = &[
@@ -65,6 +77,14 @@ pub const BUILTINS: &[Builtin] = &[
     safer_shell::BUILTIN,
     snapshot::BUILTIN,
     #[cfg(feature = "http")]
+    stt::BUILTIN,
+    #[cfg(not(feature = "http"))]
+    no_http::STT,
+    #[cfg(feature = "http")]
+    tts::BUILTIN,
+    #[cfg(not(feature = "http"))]
+    no_http::TTS,
+    #[cfg(feature = "http")]
     unload::BUILTIN,
     #[cfg(not(feature = "http"))]
     no_http::UNLOAD,
@@ -83,6 +103,14 @@ const POLICIES: &[(&str, Policy)] = &[
         "snapshot",
         Policy::new(OnError::Warn, "the built-in only observes"),
     ),
+    (
+        "stt",
+        Policy::new(OnError::Warn, "a failure never drops a text"),
+    ),
+    (
+        "tts",
+        Policy::new(OnError::Warn, "a failure never drops a text"),
+    ),
 ];
 
 /// Returns the failure policy of a built-in that does not follow its hook system's default. A policy in the hook's
@@ -90,6 +118,11 @@ const POLICIES: &[(&str, Policy)] = &[
 pub fn default_policy(name: &str) -> Option<Policy> {
     let policy = POLICIES.iter().find(|(builtin, _)| *builtin == name);
     policy.map(|(_, policy)| *policy)
+}
+
+/// Returns whether the arguments of a built-in name programs that it starts, and files that these programs read.
+pub fn runs_programs_of_arguments(name: &str) -> bool {
+    matches!(name, "stt" | "tts")
 }
 
 /// The reasons why a built-in cannot be created.
@@ -136,6 +169,36 @@ pub fn builtin(
         working_dir: config.working_dir.map(Path::to_owned),
         run,
     }))
+}
+
+/// Creates the handler of `stt` from settings instead of arguments.
+#[cfg(feature = "http")]
+pub(crate) fn stt_handler(
+    settings: SttSettings,
+    on_failure: OnVoiceFailure,
+) -> Result<Arc<dyn AsyncHandler>, VoiceError> {
+    let run = stt::Stt::new(settings, Some(on_failure))?;
+    Ok(without_arguments("stt", Box::new(run)))
+}
+
+/// Creates the handler of `tts` from settings instead of arguments.
+#[cfg(feature = "http")]
+pub(crate) fn tts_handler(
+    settings: TtsSettings,
+    on_failure: OnVoiceFailure,
+) -> Result<Arc<dyn AsyncHandler>, VoiceError> {
+    let run = tts::Tts::new(settings, Some(on_failure))?;
+    Ok(without_arguments("tts", Box::new(run)))
+}
+
+#[cfg(feature = "http")]
+fn without_arguments(name: &'static str, run: Box<dyn EventRunner>) -> Arc<dyn AsyncHandler> {
+    Arc::new(BuiltinHandler {
+        name,
+        arguments: Vec::new(),
+        working_dir: None,
+        run,
+    })
 }
 
 struct BuiltinHandler {

@@ -9,5 +9,11 @@ pub mod git;
 mod response_cache;
 pub mod secret;
 pub mod snapshot;
+#[cfg(feature = "http")]
+mod voice_hook;
 
+#[cfg(feature = "http")]
+pub use builtin::OnVoiceFailure;
 pub use response_cache::ResponseCache;
+#[cfg(feature = "http")]
+pub use voice_hook::{stt_hook, tts_hook};

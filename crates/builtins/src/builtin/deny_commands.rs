@@ -5,9 +5,9 @@
 //! option is also found with a value (`--force` in `--force=yes`), and if it is abbreviated (`--forc`).
 //!
 //! A rule reads the command line; it does not run it. It sees commands that other commands run, such as
-//! `timeout 5 sudo x` and `sh -c 'sudo x'`. If commands are nested too deeply to be read, it denies the line. It does
-//! not see the values of variables, the commands that a script or an alias runs, or text that is decoded at run time.
-//! Use a sandbox against those.
+//! `timeout 5 sudo x` and `sh -c 'sudo x'`. If commands are nested too deeply to be read, or the line does not show which
+//! program it runs, as in `$x reboot`, it denies the line. It does not see options in variables, the commands that a
+//! script or an alias runs, or text that is decoded at run time. Use a sandbox against those.
 
 use futures_util::future::{BoxFuture, ready};
 use tenterhook_engine::{Call, HandlerError};
@@ -96,17 +96,22 @@ struct DenyCommands {
 impl DenyCommands {
     fn judge(&self, line: &str) -> AnyEffect {
         let readings = readings(line);
+        let mut effect = AnyEffect::default();
         let denied = self
             .rules
             .iter()
             .find(|rule| readings.texts.iter().any(|command| rule.matches(command)));
-        let mut effect = AnyEffect::default();
-        let reason = match denied {
-            Some(rule) => format!("`{}` is not allowed here", rule.text),
-            None if !readings.is_complete => {
-                "the command runs other commands that are too many or too deeply nested to be checked".to_owned()
-            }
-            None => return effect,
+        let reason = if let Some(rule) = denied {
+            format!("`{}` is not allowed here", rule.text)
+        } else if !readings.is_complete {
+            "the command runs other commands that are too many or too deeply nested to be checked"
+                .to_owned()
+        } else if let Some(program) = readings.hidden.first() {
+            format!(
+                "the program `{program}` is known only when the command runs; write its name instead"
+            )
+        } else {
+            return effect;
         };
         effect.set_permission(Permission::Deny, Some(reason));
         effect
@@ -183,11 +188,45 @@ mod tests {
             "setsid sudo reboot",
             "git difftool -x 'sudo reboot'",
             "git -c alias.x='!sudo reboot' x",
+            "git -c alias.x='push --force' x",
+            "git -c alias.x=push x -f",
+            "git config alias.x 'push -f'",
+            "su{d,}o reboot",
+            "{sudo,reboot}",
+            "git {push,-f}",
+            "git push -{f,u} origin",
+            "x=sudo; $x reboot",
+            "ssh host sudo reboot",
+            "ssh -p 22 host 'cd x; sudo reboot'",
             "timeout 5 sh -c 'git push -f'",
             "sh -c '\"$@\"' x git push -f",
         ] {
             assert!(denies(RULES, line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_program_that_the_line_does_not_show_is_denied() {
+        for line in [
+            "/usr/bin/sud? reboot",
+            "/usr/bin/s[u]do reboot",
+            "$(echo sudo) reboot",
+            "`echo sudo` reboot",
+            "su$x reboot",
+            "read x; $x reboot",
+            "timeout 5 $x reboot",
+            "find . -exec $x {} +",
+            "sh -c \"\\$x reboot\"",
+            "$'\\x73udo' reboot",
+        ] {
+            assert!(denies(RULES, line), "{line}");
+        }
+        let rule = Rule::parse("sudo").unwrap();
+        let effect = DenyCommands { rules: vec![rule] }.judge("cd x && /bin/s? reboot");
+        assert_eq!(
+            effect.permission.unwrap().reason.unwrap(),
+            "the program `/bin/s?` is known only when the command runs; write its name instead"
+        );
     }
 
     #[test]
@@ -209,6 +248,14 @@ mod tests {
             "env A=1 make",
             "xargs -n 1 echo sudo",
             "git difftool -x 'meld --force'",
+            "rm *.o && ls ?.c [ab].h",
+            "git push origin $branch",
+            "$HOME/bin/deploy x",
+            "bin=target/tool; $bin --help",
+            "cat > .gitignore <<END\n*.o\n$x\nEND",
+            "git commit -m \"$(cat <<'END'\n* no force (don't)\nEND\n)\"",
+            "[ -f x ] && [[ $a && $b ]] && echo $((2*3))",
+            "git -c alias.x='log --force' x",
         ] {
             assert!(!denies(RULES, line), "{line}");
         }

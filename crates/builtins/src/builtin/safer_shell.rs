@@ -4,16 +4,20 @@
 //! are not visible in the line, so such a line is never labelled `safe`.
 
 mod destructive;
+mod overwritten;
 mod safe;
 
-use futures_util::future::{BoxFuture, ready};
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
 use tenterhook_engine::{Call, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind, Permission};
 
 use self::destructive::{Radius, find_destructive, is_interpreter};
+use self::overwritten::overwritten;
 use self::safe::find_safe;
-use super::row::{Builtin, EventRunner};
-use super::shell_call::command_line;
+use super::row::{Builtin, EventRunner, blocking};
+use super::shell_call::{command_line, directory};
 use tenterhook_shell::readings;
 
 pub(super) const BUILTIN: Builtin = Builtin {
@@ -195,12 +199,29 @@ struct SaferShell {
 
 impl SaferShell {
     fn judge(&self, line: &str) -> AnyEffect {
+        self.effect(assess(line))
+    }
+
+    /// Judges a line that runs in a directory.
+    async fn judge_in(&self, line: &str, dir: PathBuf) -> Result<AnyEffect, HandlerError> {
+        let mut assessment = assess(line);
+        if assessment.label == Label::Unknown {
+            let line = line.to_owned();
+            if let Some(file) = blocking(move || overwritten(&line, &dir)).await? {
+                let reason = format!("it overwrites `{file}`");
+                assessment = Assessment::destructive(Radius::Medium, "fs-overwrite", reason);
+            }
+        }
+        Ok(self.effect(assessment))
+    }
+
+    fn effect(&self, assessment: Assessment) -> AnyEffect {
         let Assessment {
             label,
             blast_radius,
             category,
             reason,
-        } = assess(line);
+        } = assessment;
         let mut effect = AnyEffect::default();
         let metadata = [
             ("safety_label", Some(label.as_str())),
@@ -224,10 +245,15 @@ impl SaferShell {
 
 impl EventRunner for SaferShell {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
-        let line = command_line(&call.event);
-        let effect =
-            line.map(|line| line.map_or_else(AnyEffect::default, |line| self.judge(&line)));
-        Box::pin(ready(effect))
+        Box::pin(async move {
+            let Some(line) = command_line(&call.event)? else {
+                return Ok(AnyEffect::default());
+            };
+            match directory(&call.event) {
+                Some(dir) => self.judge_in(&line, dir).await,
+                None => Ok(self.judge(&line)),
+            }
+        })
     }
 }
 

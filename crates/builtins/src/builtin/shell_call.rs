@@ -1,9 +1,11 @@
 //! Finds the command line of a tool call, for built-ins that judge it.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use serde_json::Value;
 use tenterhook_engine::{EventRef, HandlerError};
+use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::{PreToolUse, ToolGuard};
 
 /// Returns the command line of a call; `None` if the tool has none.
@@ -14,15 +16,10 @@ use tenterhook_protocol::event::{PreToolUse, ToolGuard};
 /// # Errors
 /// Fails if a call to the shell tool has no command line as text, because no one can tell what it would do.
 pub(super) fn command_line(event: &EventRef) -> Result<Option<Cow<'_, str>>, HandlerError> {
-    let (category, name, input) = match (
-        event.downcast::<PreToolUse>(),
-        event.downcast::<ToolGuard>(),
-    ) {
-        (Some(event), _) => (&event.tool_category, &event.tool_name, &event.tool_input),
-        (None, Some(event)) => (&event.tool_category, &event.tool_name, &event.tool_input),
-        (None, None) => return Ok(None),
+    let Some((category, name, input)) = tool_call(event) else {
+        return Ok(None);
     };
-    let is_shell = category.as_deref() == Some("shell") || name == "shell";
+    let is_shell = category == Some("shell") || name.eq_ignore_ascii_case("shell");
     match (input.get("cmd"), input.get("command")) {
         (Some(Value::String(one)), Some(Value::String(other))) => {
             Ok(Some(Cow::Owned(format!("{one}\n{other}"))))
@@ -40,5 +37,33 @@ pub(super) fn command_line(event: &EventRef) -> Result<Option<Cow<'_, str>>, Han
                 ),
             })
         }
+    }
+}
+
+/// Returns the directory in which a call runs its command; `None` if the host set none.
+pub(super) fn directory(event: &EventRef) -> Option<PathBuf> {
+    let dir = super::row::directory(event)?;
+    let (_, _, input) = tool_call(event)?;
+    let own = input.get("cwd").and_then(Value::as_str);
+    Some(dir.join(own.unwrap_or_default()))
+}
+
+/// Returns the category, the name and the arguments of the tool.
+fn tool_call(event: &EventRef) -> Option<(Option<&str>, &str, &JsonObject)> {
+    match (
+        event.downcast::<PreToolUse>(),
+        event.downcast::<ToolGuard>(),
+    ) {
+        (Some(event), _) => Some((
+            event.tool_category.as_deref(),
+            &event.tool_name,
+            &event.tool_input,
+        )),
+        (None, Some(event)) => Some((
+            event.tool_category.as_deref(),
+            &event.tool_name,
+            &event.tool_input,
+        )),
+        (None, None) => None,
     }
 }

@@ -11,6 +11,8 @@ mod git;
 #[path = "../../../runners/tests/it/server.rs"]
 mod server;
 mod snapshot;
+#[cfg(unix)]
+mod voice;
 mod webhook;
 mod work_tree;
 

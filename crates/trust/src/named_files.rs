@@ -8,7 +8,7 @@
 //! | the program, an interpreter's script, and every file that a plain command reads, even if it does not exist yet | yes |
 //! | a folder from which a plain command loads code (`-Ilib`) | yes, with all of its files |
 //! | an argument with a folder or an extension, of a script or of a command that is not plain | yes |
-//! | any other word that names a project file | no |
+//! | any other word that names a project file, also in the arguments of a built-in that runs programs | no |
 //! | the target of `>`, and files that `tee`, `rm` and similar programs write | no, and not covered |
 //!
 //! [`plain`] defines plain commands. [`NamedFiles::unread`] tells the person who approves what can
@@ -20,6 +20,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tenterhook_builtins::builtin::runs_programs_of_arguments;
 use tenterhook_hookfile::HookAction;
 use tenterhook_shell::plain_words;
 use tenterhook_systems::SYSTEMS;
@@ -64,6 +65,13 @@ impl NamedFiles {
                 }
             }
             HookAction::Argv(argv) => files.add_words(argv, roots, || in_arguments(argv)),
+            HookAction::Builtin { name, args } if runs_programs_of_arguments(name) => {
+                let texts: Vec<&str> = args.iter().map(String::as_str).collect();
+                files.count_all(&texts, &[], roots);
+                files.unread.push(format!(
+                    "the built-in `{name}` may run and read more than these files"
+                ));
+            }
             HookAction::Builtin { .. } | HookAction::Model(_) | HookAction::Http(_) => {}
         }
         for (index, (name, value)) in env.iter().enumerate() {

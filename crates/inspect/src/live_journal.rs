@@ -1,0 +1,67 @@
+//! The journal of an engine that runs, in memory.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, ready};
+use jiff::Timestamp;
+use tenterhook_engine::JournalSink;
+use tenterhook_engine::journal::JournalRecord;
+
+use crate::record_log::{LogLimits, RecordLog};
+
+/// How many positions a log has for each second since 1970. A log that is started later therefore has higher positions,
+/// so a page notices that the program was restarted. JavaScript can represent these numbers exactly.
+const POSITIONS_PER_SECOND: u64 = 1_000_000;
+
+/// Keeps the newest records of an engine for the inspector. It does not remove secrets: wrap it in a
+/// [`RedactingJournal`](tenterhook_builtins::secret::RedactingJournal).
+#[derive(Debug)]
+pub struct LiveJournal {
+    log: Arc<RecordLog>,
+}
+
+impl LiveJournal {
+    /// Creates a journal without records.
+    pub fn new() -> Self {
+        let now = u64::try_from(Timestamp::now().as_second()).unwrap_or_default();
+        let first = now.saturating_mul(POSITIONS_PER_SECOND);
+        Self::with_log(RecordLog::new(LogLimits::LIVE, first))
+    }
+
+    /// Creates a journal that adds its records to a log.
+    pub fn with_log(log: RecordLog) -> Self {
+        Self { log: Arc::new(log) }
+    }
+
+    /// Returns the records.
+    pub fn log(&self) -> &Arc<RecordLog> {
+        &self.log
+    }
+}
+
+impl Default for LiveJournal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn line(record: &JournalRecord) -> Option<Bytes> {
+    // A record consists of texts and numbers only, so this does not fail.
+    serde_json::to_vec(record).ok().map(Bytes::from)
+}
+
+impl JournalSink for LiveJournal {
+    fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
+        self.log.append(records.iter().filter_map(line));
+        Box::pin(ready(()))
+    }
+
+    fn record_dropped(&self, record: JournalRecord) {
+        self.log.append(line(&record));
+    }
+
+    fn record_at_once(&self, record: JournalRecord) {
+        self.log.append(line(&record));
+    }
+}

@@ -136,14 +136,19 @@ fn read_private(path: &Path) -> io::Result<String> {
     if metadata.len() > MAX_FILE {
         return Err(io::Error::other("it is larger than 4 KiB"));
     }
-    check_mode(&metadata)?;
+    check_private(&metadata)?;
     let mut text = String::new();
     file.take(MAX_FILE).read_to_string(&mut text)?;
     Ok(text)
 }
 
+/// Refuses a file that others than its owner can read.
+///
+/// # Errors
+///
+/// Fails with the mode of the file and what to do about it.
 #[cfg(unix)]
-fn check_mode(metadata: &std::fs::Metadata) -> io::Result<()> {
+pub fn check_private(metadata: &std::fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
 
     let mode = metadata.permissions().mode() & 0o777;
@@ -155,8 +160,13 @@ fn check_mode(metadata: &std::fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
+/// Accepts every file: the system has no modes of files.
+///
+/// # Errors
+///
+/// Never fails.
 #[cfg(not(unix))]
-fn check_mode(_metadata: &std::fs::Metadata) -> io::Result<()> {
+pub fn check_private(_metadata: &std::fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 

@@ -28,6 +28,9 @@ pub enum Frame {
         /// The files of the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         media: Vec<Media>,
+        /// Whether a hook has turned recordings of the message into text. The recordings are in `media` nevertheless.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_transcript: bool,
     },
     /// A message was taken although the agent works.
     Queued {

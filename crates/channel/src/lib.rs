@@ -61,6 +61,7 @@ pub mod channel_secrets;
 pub mod chat;
 pub mod frame;
 pub mod labels;
+pub mod live_settings;
 pub mod media_folder;
 pub mod message;
 pub mod outlet;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tenterhook_protocol::event::SenderRole;
+use tenterhook_voice::{SttSettings, TtsSettings};
 use thiserror::Error;
 
 use crate::chat::{ChannelId, ChatRef};
@@ -23,6 +24,8 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// Addresses of proxies whose forwarded headers are believed.
     pub trusted_proxies: Vec<std::net::IpAddr>,
+    /// The certificate of the server. `None` for a server without TLS.
+    pub tls: Option<TlsFiles>,
     /// The limits of turns.
     pub turns: TurnLimits,
     /// How chats share sessions.
@@ -33,8 +36,14 @@ pub struct Settings {
     pub on_restart: RestartMode,
     /// The owner's direct chat in which approvals are asked that cannot be asked in their own chat.
     pub approvals_to: Option<ChatRef>,
+    /// What the inspector shows.
+    pub inspect: InspectSettings,
     /// Persons who share one session across channels.
     pub links: Vec<Link>,
+    /// How voice messages become text. `None` if they do not.
+    pub stt: Option<SttSettings>,
+    /// How answers become audio. `None` if they do not.
+    pub tts: Option<TtsSettings>,
     /// The channels, in the order of the file.
     pub channels: Vec<ChannelSettings>,
 }
@@ -48,12 +57,16 @@ impl Default for Settings {
             hosts: Vec::new(),
             origins: Vec::new(),
             trusted_proxies: Vec::new(),
+            tls: None,
             turns: TurnLimits::default(),
             sessions: SessionMode::default(),
             busy: BusyMode::default(),
             on_restart: RestartMode::default(),
             approvals_to: None,
+            inspect: InspectSettings::default(),
             links: Vec::new(),
+            stt: None,
+            tts: None,
             channels: ChannelId::new("web")
                 .map(|id| ChannelSettings::new(id, ChannelKind::Web))
                 .into_iter()
@@ -63,24 +76,17 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the environment variables in which the channels have their secrets, also channels that are not enabled.
+    /// Returns the environment variables with the secrets of channels, also of those that are not enabled, and with the
+    /// keys of services for speech.
     pub fn secret_variables(&self) -> Vec<String> {
-        let sources = self
-            .channels
-            .iter()
-            .filter_map(|channel| match &channel.kind {
-                ChannelKind::Telegram(telegram) => Some(&telegram.token),
-                ChannelKind::Webhook(webhook) => Some(&webhook.secret),
-                ChannelKind::Web
-                | ChannelKind::Http
-                | ChannelKind::Stdio
-                | ChannelKind::Command(_) => None,
-            });
-        let variables = sources.filter_map(|source| match source {
-            SecretSource::Environment(variable) => Some(variable.clone()),
-            SecretSource::File(_) => None,
-        });
-        variables.collect()
+        let kinds = self.channels.iter().map(|channel| &channel.kind);
+        let of_channels = kinds.filter_map(ChannelKind::secret_variable).cloned();
+        let of_speech = [
+            self.stt.as_ref().and_then(SttSettings::secret_variable),
+            self.tts.as_ref().and_then(TtsSettings::secret_variable),
+        ];
+        let of_speech = of_speech.into_iter().flatten().map(str::to_owned);
+        of_channels.chain(of_speech).collect()
     }
 
     /// Adds the channel `stdio`, unless there is one of this kind already.
@@ -128,6 +134,28 @@ impl Settings {
 pub struct PublicAddress {
     /// The address.
     pub address: SocketAddr,
+}
+
+/// What the inspector shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InspectSettings {
+    /// Whether it keeps the payloads of events and the answers of hooks in memory.
+    pub has_payloads: bool,
+}
+
+impl Default for InspectSettings {
+    fn default() -> Self {
+        Self { has_payloads: true }
+    }
+}
+
+/// The files with which a server proves its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, followed by the certificates of its issuers, as PEM.
+    pub cert: PathBuf,
+    /// The private key as PEM, in a file that only its owner can read.
+    pub key: PathBuf,
 }
 
 /// The limits of turns.
@@ -222,6 +250,10 @@ pub struct ChannelSettings {
     pub is_untrusted: bool,
     /// What the channel shows of a turn besides its text.
     pub show: Show,
+    /// Whether recordings of this channel become text, if it differs from `stt`.
+    pub stt_enabled: Option<bool>,
+    /// Whether answers in this channel are spoken, if it differs from `tts`.
+    pub tts_enabled: Option<bool>,
     /// The rest depends on the kind.
     pub kind: ChannelKind,
 }
@@ -239,6 +271,8 @@ impl ChannelSettings {
             tools: None,
             is_untrusted: false,
             show: Show::default(),
+            stt_enabled: None,
+            tts_enabled: None,
             kind,
         }
     }
@@ -292,6 +326,19 @@ impl ChannelKind {
             Self::Webhook(_) => "webhook",
             Self::Telegram(_) => "telegram",
             Self::Command(_) => "command",
+        }
+    }
+
+    /// Returns the environment variable in which the channel has its secret.
+    pub(crate) fn secret_variable(&self) -> Option<&String> {
+        let source = match self {
+            Self::Telegram(telegram) => &telegram.token,
+            Self::Webhook(webhook) => &webhook.secret,
+            Self::Web | Self::Http | Self::Stdio | Self::Command(_) => return None,
+        };
+        match source {
+            SecretSource::Environment(variable) => Some(variable),
+            SecretSource::File(_) => None,
         }
     }
 

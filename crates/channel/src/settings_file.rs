@@ -3,6 +3,7 @@
 mod channel;
 mod keys;
 mod values;
+mod voice;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,10 +13,14 @@ use tenterhook_hookfile::tree::{self, Entry, Format, Node};
 use tenterhook_hookfile::{Report, Span, one_of, shorten};
 
 use self::channel::{BUSY_MODES, SESSION_MODES, read_channel};
-use self::keys::{FILE_KEYS, TURN_KEYS};
+use self::keys::{FILE_KEYS, INSPECT_KEYS, TLS_KEYS, TURN_KEYS};
 use self::values::{check_host, check_id, check_origin, checked_list, duration};
+use self::voice::{read_stt, read_tts};
 use crate::chat::{ChannelId, ChatRef};
-use crate::settings::{ChannelKind, ChannelSettings, Link, RestartMode, Settings, TurnLimits};
+use crate::settings::{
+    ChannelKind, ChannelSettings, InspectSettings, Link, RestartMode, Settings, TlsFiles,
+    TurnLimits,
+};
 
 const RESTART_MODES: [(&str, RestartMode); 3] = [
     ("tell", RestartMode::Tell),
@@ -78,6 +83,7 @@ fn read_settings(report: &mut Report, root: &Node) -> Option<Settings> {
         hosts: checked_list(report, &fields, "hosts", check_host).unwrap_or_default(),
         origins: checked_list(report, &fields, "origins", check_origin).unwrap_or_default(),
         trusted_proxies: read_proxies(report, &fields),
+        tls: read_tls(report, &fields),
         turns: read_turns(report, &fields),
         sessions: fields
             .choice(report, "sessions", &SESSION_MODES)
@@ -89,7 +95,10 @@ fn read_settings(report: &mut Report, root: &Node) -> Option<Settings> {
             .choice(report, "on_restart", &RESTART_MODES)
             .unwrap_or(default.on_restart),
         approvals_to: read_approvals(report, &fields, &names, &channels),
+        inspect: read_inspect(report, &fields),
         links: read_links(report, &fields, &names),
+        stt: read_stt(report, &fields),
+        tts: read_tts(report, &fields),
         channels,
     })
 }
@@ -120,6 +129,27 @@ fn read_proxies(report: &mut Report, fields: &Fields<'_>) -> Vec<IpAddr> {
     proxies.iter().flat_map(|proxy| proxy.parse()).collect()
 }
 
+/// Reads the files of the certificate and its key. Relative paths start at the folder of the settings.
+fn read_tls(report: &mut Report, fields: &Fields<'_>) -> Option<TlsFiles> {
+    let entry = fields.entry("tls")?;
+    let fields = Fields::read(report, &entry.value, "`tls`", TLS_KEYS, Empty::Wrong)?;
+    let mut file = |key: &str| {
+        if !fields.has(key) {
+            let problem = report.problem(fields.span, format!("`tls` has no `{key}`"));
+            report.add(problem.allowed("the files `cert` and `key`, as PEM"));
+            return None;
+        }
+        let path = fields.full_text(report, key)?.text;
+        let folder = report.source().path().parent();
+        Some(folder.unwrap_or_else(|| "".as_ref()).join(path))
+    };
+    let (cert, key) = (file("cert"), file("key"));
+    Some(TlsFiles {
+        cert: cert?,
+        key: key?,
+    })
+}
+
 fn read_turns(report: &mut Report, fields: &Fields<'_>) -> TurnLimits {
     let default = TurnLimits::default();
     let Some(entry) = fields.entry("turns") else {
@@ -141,6 +171,23 @@ fn read_turns(report: &mut Report, fields: &Fields<'_>) -> TurnLimits {
         max: max.unwrap_or(default.max),
         timeout: duration(report, &fields, "timeout", timeouts).unwrap_or(default.timeout),
         drain: duration(report, &fields, "drain", drains).unwrap_or(default.drain),
+    }
+}
+
+fn read_inspect(report: &mut Report, fields: &Fields<'_>) -> InspectSettings {
+    let default = InspectSettings::default();
+    let fields = fields.entry("inspect").and_then(|entry| {
+        Fields::read(
+            report,
+            &entry.value,
+            "`inspect`",
+            INSPECT_KEYS,
+            Empty::Wrong,
+        )
+    });
+    let payloads = fields.and_then(|fields| fields.boolean(report, "payloads"));
+    InspectSettings {
+        has_payloads: payloads.unwrap_or(default.has_payloads),
     }
 }
 

@@ -60,6 +60,16 @@ impl Store {
         Self::over(StoreFile::open(folder, limits)?, limits)
     }
 
+    /// Creates an empty store in memory, for programs that keep nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no thread can be started.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let limits = Limits::default();
+        Self::over(StoreFile::in_memory(limits)?, limits)
+    }
+
     fn over(file: StoreFile, limits: Limits) -> Result<Self, StoreError> {
         let file = Arc::new(file);
         Ok(Self {

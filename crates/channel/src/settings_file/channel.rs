@@ -68,7 +68,9 @@ pub(crate) fn read_channel(report: &mut Report, entry: &Entry) -> Option<Channel
     let mut known = channel_keys();
     known.extend(INLINE_SECRETS);
     let fields = Fields::read(report, &entry.value, "a channel", &known, Empty::Wrong)?;
-    refuse_inline_secrets(report, &fields);
+    let allowed =
+        "`token_env` or `token_file` for a bot, `secret_env` or `secret_file` for a webhook";
+    refuse_inline_secrets(report, &fields, allowed);
     let kind = read_kind(report, &fields, entry);
     let access = read_access(report, &fields);
     let tools = checked_list(report, &fields, "tools", check_id);
@@ -77,6 +79,8 @@ pub(crate) fn read_channel(report: &mut Report, entry: &Entry) -> Option<Channel
     let busy = fields.choice(report, "busy", &BUSY_MODES);
     let threads = fields.choice(report, "thread", &THREADS);
     let is_enabled = fields.boolean(report, "enabled");
+    let stt_enabled = fields.boolean(report, "stt_enabled");
+    let tts_enabled = fields.boolean(report, "tts_enabled");
     let is_untrusted = fields.boolean(report, "untrusted");
     Some(ChannelSettings {
         is_enabled: is_enabled.unwrap_or(true),
@@ -88,6 +92,8 @@ pub(crate) fn read_channel(report: &mut Report, entry: &Entry) -> Option<Channel
         // An invalid value is an error of the whole file, so the default only matters for an absent key.
         is_untrusted: is_untrusted.unwrap_or(false),
         show,
+        stt_enabled,
+        tts_enabled,
         ..ChannelSettings::new(id?, kind?)
     })
 }

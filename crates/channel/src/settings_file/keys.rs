@@ -10,17 +10,27 @@ pub(crate) const FILE_KEYS: &[&str] = &[
     "hosts",
     "origins",
     "trusted_proxies",
+    "tls",
     "turns",
     "sessions",
     "busy",
     "on_restart",
     "approvals_to",
+    "inspect",
     "links",
+    "stt",
+    "tts",
     "channels",
 ];
 
+/// The keys of `tls`.
+pub(crate) const TLS_KEYS: &[&str] = &["cert", "key"];
+
 /// The keys of `turns`.
 pub(crate) const TURN_KEYS: &[&str] = &["max", "timeout", "drain"];
+
+/// The keys of `inspect`.
+pub(crate) const INSPECT_KEYS: &[&str] = &["payloads"];
 
 /// The keys of every channel.
 const CHANNEL_KEYS: &[&str] = &[
@@ -32,6 +42,8 @@ const CHANNEL_KEYS: &[&str] = &[
     "tools",
     "untrusted",
     "show",
+    "stt_enabled",
+    "tts_enabled",
 ];
 
 /// The keys of `show`.
@@ -74,6 +86,8 @@ pub(crate) fn channel_keys() -> Vec<&'static str> {
 mod tests {
     use std::path::Path;
 
+    use tenterhook_voice::{STT_KEYS, TTS_KEYS};
+
     use super::*;
 
     #[test]
@@ -93,7 +107,11 @@ mod tests {
         let [ruled, telegram, command, webhook] = KIND_KEYS.map(|(_, keys)| keys);
         let expected = [
             FILE_KEYS,
+            TLS_KEYS,
             TURN_KEYS,
+            STT_KEYS,
+            TTS_KEYS,
+            INSPECT_KEYS,
             CHANNEL_KEYS,
             SHOW_KEYS,
             ruled,

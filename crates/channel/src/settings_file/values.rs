@@ -202,7 +202,12 @@ pub(crate) fn secret_source(
     }
 }
 
-fn variable(report: &mut Report, fields: &Fields<'_>, key: &str) -> Option<SecretSource> {
+/// Reads the name of an environment variable.
+pub(crate) fn variable(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    key: &str,
+) -> Option<SecretSource> {
     let text = fields.full_text(report, key)?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if text.text.chars().all(is_name) && !text.text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -219,21 +224,21 @@ fn variable(report: &mut Report, fields: &Fields<'_>, key: &str) -> Option<Secre
 }
 
 /// Reports secrets that are written directly, without showing them.
-pub(crate) fn refuse_inline_secrets(report: &mut Report, fields: &Fields<'_>) {
+pub(crate) fn refuse_inline_secrets(report: &mut Report, fields: &Fields<'_>, allowed: &str) {
     for key in INLINE_SECRETS {
         if let Some(entry) = fields.entry(key) {
             hidden(
                 report,
                 entry.key_span,
                 &format!("`{key}`: a secret cannot be written into the settings"),
-                "`token_env` or `token_file` for a bot, `secret_env` or `secret_file` for a webhook",
+                allowed,
             );
         }
     }
 }
 
 /// Reports a problem with the number of its line but without the line itself, which may show a secret.
-fn hidden(report: &mut Report, span: Span, message: &str, allowed: &str) {
+pub(crate) fn hidden(report: &mut Report, span: Span, message: &str, allowed: &str) {
     let line = report.source().line_of(span.start);
     let message = format!("line {line}: {message}");
     let problem = Problem::new(Severity::Error, report.source(), None, message);

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
+use redb::backends::InMemoryBackend;
 use redb::{ReadTransaction, ReadableDatabase as _, ReadableTable as _, WriteTransaction};
 
 use super::record::StoreError;
@@ -31,7 +32,7 @@ pub(super) struct StoreFile {
     opener: Opener,
     current: RwLock<Option<redb::Database>>,
     /// Held also while the file is closed for a moment, so that no other process can take it then.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl StoreFile {
@@ -53,6 +54,17 @@ impl StoreFile {
     ) -> Result<Self, StoreError> {
         private_folder::create(folder).map_err(|error| unusable(&error.into()))?;
         let lock = lock(folder)?;
+        Self::prepared(limits, opener, Some(lock))
+    }
+
+    /// Creates an empty store in memory. If it fails and is opened again, it is empty again.
+    pub(super) fn in_memory(limits: Limits) -> Result<Self, StoreError> {
+        let opener: Opener =
+            Box::new(|| redb::Builder::new().create_with_backend(InMemoryBackend::new()));
+        Self::prepared(limits, opener, None)
+    }
+
+    fn prepared(limits: Limits, opener: Opener, lock: Option<File>) -> Result<Self, StoreError> {
         let file = Self {
             current: RwLock::new(Some(opener().map_err(|error| unusable(&error.into()))?)),
             opener,

@@ -8,3 +8,4 @@ mod pairing;
 mod settings;
 mod store;
 mod token;
+mod voice_settings;

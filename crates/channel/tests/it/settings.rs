@@ -6,8 +6,8 @@ use std::time::Duration;
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::settings::{
     AccessRules, BusyMode, ChannelKind, ChannelSettings, CommandSettings, DirectPolicy, GroupRules,
-    Link, RestartMode, SecretSource, SessionMode, Settings, Show, TelegramSettings, TurnLimits,
-    WebhookSettings,
+    InspectSettings, Link, RestartMode, SecretSource, SessionMode, Settings, Show,
+    TelegramSettings, TlsFiles, TurnLimits, WebhookSettings,
 };
 use tenterhook_hookfile::{Problem, Report, SourceText};
 use tenterhook_protocol::event::SenderRole;
@@ -56,11 +56,13 @@ public: true
 hosts: [chat.example.org, "box:8080"]
 origins: ["https://chat.example.org"]
 trusted_proxies: [10.0.0.1, "::1"]
+tls: { cert: tls/cert.pem, key: /keys/key.pem }
 turns: { max: 2, timeout: 1h, drain: 0s }
 sessions: sender
 busy: collect
 on_restart: quiet
 approvals_to: tg:1001
+inspect: { payloads: false }
 links: { me: [tg:1001, web:laptop] }
 channels:
   page: { kind: web }
@@ -80,6 +82,8 @@ channels:
     busy: refuse
     thread: shared
     show: { tools: off, thinking: true, stream: 2s }
+    stt_enabled: true
+    tts_enabled: false
   hook:
     kind: webhook
     secret_env: GH_SECRET
@@ -116,6 +120,8 @@ channels:
             thinking: true,
             stream: Some(Duration::from_secs(2)),
         },
+        stt_enabled: Some(true),
+        tts_enabled: Some(false),
         ..ChannelSettings::new(
             id("tg"),
             ChannelKind::Telegram(TelegramSettings {
@@ -158,6 +164,10 @@ channels:
         hosts: list(&["chat.example.org", "box:8080"]),
         origins: list(&["https://chat.example.org"]),
         trusted_proxies: vec!["10.0.0.1".parse().unwrap(), "::1".parse().unwrap()],
+        tls: Some(TlsFiles {
+            cert: "/conf/tls/cert.pem".into(),
+            key: "/keys/key.pem".into(),
+        }),
         turns: TurnLimits {
             max: 2,
             timeout: Duration::from_hours(1),
@@ -171,6 +181,9 @@ channels:
             chat: "1001".to_owned(),
             thread: None,
         }),
+        inspect: InspectSettings {
+            has_payloads: false,
+        },
         links: vec![Link {
             name: "me".to_owned(),
             senders: vec![
@@ -178,6 +191,8 @@ channels:
                 (id("web"), "laptop".to_owned()),
             ],
         }],
+        stt: None,
+        tts: None,
         channels: vec![
             ChannelSettings::new(id("page"), ChannelKind::Web),
             stdio,
@@ -256,9 +271,10 @@ fn dangerous_and_impossible_settings_are_errors() {
             "trusted_proxies: [proxy]",
             "an item of `trusted_proxies` cannot be `proxy`",
         ),
+        ("tls: { cert: x }", "`tls` has no `key`"),
         ("turns: { timeout: 2d }", "`timeout` cannot be"),
         ("turns: { timeout: 25h }", "`timeout` cannot be"),
-        ("stt: {}", "unknown key `stt`"),
+        ("speech: {}", "unknown key `speech`"),
         ("approvals_to: tg", "does not have the form `CHANNEL:ID`"),
         ("approvals_to: tg:1", "unknown channel `tg`"),
         (

@@ -60,6 +60,7 @@ fn said(text: &str) -> Frame {
         sender: "ann".to_owned(),
         text: text.to_owned(),
         media: Vec::new(),
+        is_transcript: false,
     }
 }
 

@@ -12,8 +12,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, AskedBy, ScriptQuestion};
+use tenterhook_builtins::secret::Redactor;
 use tenterhook_protocol::event::SenderRole;
 use tokio::sync::oneshot;
 
@@ -64,6 +65,7 @@ pub struct Answerer<'a> {
 struct OpenQuestion {
     chat: ChatRef,
     kind: QuestionKind,
+    frame: Frame,
     reply: oneshot::Sender<(Answer, String)>,
 }
 
@@ -175,21 +177,23 @@ impl OpenQuestions {
         let chat = own.or(self.fallback.as_ref())?.clone();
         let nonce = fresh_nonce()?;
         let (reply, answered) = oneshot::channel();
+        let seconds = i64::try_from(QUESTION_LIFE.as_secs()).unwrap_or(i64::MAX);
+        let expires = Timestamp::now().as_second().saturating_add(seconds);
+        let question = frame(nonce.clone(), expires);
         let open = OpenQuestion {
             chat: chat.clone(),
             kind,
+            frame: question.clone(),
             reply,
         };
         self.open.lock().insert(nonce.clone(), open);
         let mut asked = Asked {
             approvals: self,
-            nonce: nonce.clone(),
+            nonce,
             chat: chat.clone(),
             outcome: "withdrawn",
             by: None,
         };
-        let seconds = i64::try_from(QUESTION_LIFE.as_secs()).unwrap_or(i64::MAX);
-        let question = frame(nonce, Timestamp::now().as_second().saturating_add(seconds));
         if !self.outlet.ask(&chat, &question).await {
             return None;
         }
@@ -241,6 +245,54 @@ impl OpenQuestions {
                 Err("This question is answered by one of its choices.".to_owned())
             }
         })
+    }
+
+    /// Returns the open questions whether a tool call may run: the frames of their chats, with the chats, without
+    /// secrets in the arguments.
+    pub fn open_approvals(&self) -> Vec<Value> {
+        let open = self.open.lock();
+        let approvals = open.values().filter_map(|question| {
+            let QuestionKind::Approval { .. } = question.kind else {
+                return None;
+            };
+            let mut frame = serde_json::to_value(&question.frame).ok()?;
+            Redactor::shared().redact_value(&mut frame);
+            let fields = frame.as_object_mut()?;
+            fields.insert("chat".to_owned(), json!(question.chat));
+            Some(frame)
+        });
+        let mut approvals: Vec<Value> = approvals.collect();
+        approvals.sort_by_key(|frame| frame.get("expires").and_then(Value::as_i64));
+        approvals
+    }
+
+    /// Answers the question whether a tool call may run, for an administrator who is in no chat. `by` is shown to the
+    /// people of the chat.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such question, or if the call cannot be answered this way.
+    pub fn decide(&self, nonce: &str, choice: ApprovalChoice, by: &str) -> Result<(), String> {
+        let chat = self
+            .open
+            .lock()
+            .get(nonce)
+            .map(|question| question.chat.clone());
+        let chat = chat.ok_or(OVER)?;
+        let sender = Sender {
+            id: by.to_owned(),
+            name: None,
+            is_bot: false,
+        };
+        let by = Answerer {
+            chat: &chat,
+            sender: &sender,
+            role: SenderRole::Owner,
+        };
+        match self.answer(nonce, choice, None, by) {
+            Some(problem) => Err(problem),
+            None => Ok(()),
+        }
     }
 
     fn accept(
@@ -432,6 +484,31 @@ mod tests {
         let (screen, approvals) = with_screen(false, None);
         assert_eq!(approve(&approvals, true).await, Approval::Unavailable);
         assert_eq!(screen.outcomes(), ["tg:1 withdrawn"]);
+    }
+
+    #[tokio::test]
+    async fn an_administrator_decides_without_being_in_the_chat() {
+        for (choice, expected) in [
+            (ApprovalChoice::Allow, Approval::AllowOnce),
+            (ApprovalChoice::Deny, Approval::Deny { reason: None }),
+        ] {
+            let (screen, approvals) = with_screen(true, None);
+            let answer = async {
+                tokio::task::yield_now().await;
+                let open = approvals.open_approvals();
+                assert_eq!(open.len(), 1);
+                assert_eq!(open[0]["tool"], "shell");
+                assert_eq!(open[0]["chat"], json!(chat("1")));
+                let nonce = screen.nonce();
+                assert_eq!(open[0]["nonce"], nonce.as_str());
+                assert!(approvals.decide("other", choice, "inspector").is_err());
+                assert_eq!(approvals.decide(&nonce, choice, "inspector"), Ok(()));
+                assert!(approvals.decide(&nonce, choice, "inspector").is_err());
+            };
+            let (approval, ()) = tokio::join!(approve(&approvals, true), answer);
+            assert_eq!(approval, expected);
+            assert!(approvals.open_approvals().is_empty());
+        }
     }
 
     #[tokio::test]

@@ -52,6 +52,8 @@ pub(crate) struct TurnView {
     pub(crate) role: SenderRole,
     pub(crate) is_direct: bool,
     pub(crate) delivery: Delivery,
+    /// Whether the last answer is held back until it is known whether it is spoken.
+    pub(crate) is_voice_only: bool,
     pub(crate) shown: Mutex<Shown>,
     /// The gate events that stopped something because a hook failed.
     pub(crate) failed_gates: Mutex<BTreeSet<&'static str>>,
@@ -176,7 +178,7 @@ impl TurnView {
     }
 
     fn show_text(&self, text: &str) -> Option<Chunk> {
-        if self.delivery.is_gated() {
+        if self.delivery.is_gated() || self.is_voice_only {
             return None;
         }
         self.shown.lock().partial.push_str(text);

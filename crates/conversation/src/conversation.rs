@@ -160,7 +160,7 @@ impl ChatTask {
         if let Some(turn) = self.answered_turn(&record).await {
             return self.end_answered(&record, turn).await;
         }
-        match self.parts.settings.on_restart {
+        match self.parts.settings.current().on_restart {
             RestartMode::Resume => {
                 if let Ok(place) = self.place(&record)
                     && self.send(Letter::Continue(record.clone(), place)).is_ok()

@@ -9,9 +9,10 @@ use crate::approvals::OpenQuestions;
 use crate::gateway_events::GatewayEvents;
 use crate::profile::{Profile, ToolAccess};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
+use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::outlet::Outlet;
-use tenterhook_channel::settings::{BusyMode, ChannelSettings, Settings};
+use tenterhook_channel::settings::{BusyMode, ChannelSettings};
 use tenterhook_channel::store::Store;
 
 /// What all conversations of a gateway share.
@@ -28,12 +29,38 @@ pub struct ConversationParts {
     pub events: GatewayEvents,
     /// One permit for each turn that may run.
     pub turns: Arc<Semaphore>,
-    /// One permit for each message that hooks of `message_receive` may judge at the same time.
-    pub receives: Arc<Semaphore>,
+    /// How many messages hooks of `message_receive` may judge at the same time.
+    pub receives: ReceiveLimits,
     /// The settings.
-    pub settings: Arc<Settings>,
+    pub settings: LiveSettings,
     /// Keeps files.
     pub media: MediaFolder,
+}
+
+/// How many messages hooks may judge at the same time. Recordings count separately, because their text takes long, and
+/// typed messages must not wait for it.
+#[derive(Debug)]
+pub struct ReceiveLimits {
+    typed: Semaphore,
+    recorded: Semaphore,
+}
+
+impl ReceiveLimits {
+    /// Allows `max` typed messages and `max` recordings.
+    pub fn new(max: usize) -> Self {
+        Self {
+            typed: Semaphore::new(max),
+            recorded: Semaphore::new(max),
+        }
+    }
+
+    pub(crate) fn of(&self, has_recording: bool) -> &Semaphore {
+        if has_recording {
+            &self.recorded
+        } else {
+            &self.typed
+        }
+    }
 }
 
 impl std::fmt::Debug for ConversationParts {
@@ -44,24 +71,23 @@ impl std::fmt::Debug for ConversationParts {
 
 impl ConversationParts {
     /// Returns the settings of a channel.
-    pub(crate) fn channel(&self, id: &ChannelId) -> Option<&ChannelSettings> {
-        let mut channels = self.settings.channels.iter();
-        channels.find(|channel| channel.id == *id)
+    pub(crate) fn channel(&self, id: &ChannelId) -> Option<ChannelSettings> {
+        self.settings.channel(id)
     }
 
     /// Returns what happens to messages of a chat while the agent works.
     pub(crate) fn busy_mode(&self, chat: &ChatRef) -> BusyMode {
         let own = self.channel(&chat.channel).and_then(|channel| channel.busy);
-        own.unwrap_or(self.settings.busy)
+        own.unwrap_or_else(|| self.settings.current().busy)
     }
 
     /// Returns what a turn for such a sender may use. A channel without settings may only read.
     pub(crate) fn access(&self, chat: &ChatRef, role: SenderRole) -> ToolAccess {
         let channel = self.channel(&chat.channel);
         ToolAccess {
-            tools: channel.and_then(|channel| channel.tools.clone()),
             is_untrusted: role == SenderRole::Guest
-                || channel.is_none_or(|channel| channel.is_untrusted),
+                || channel.as_ref().is_none_or(|channel| channel.is_untrusted),
+            tools: channel.and_then(|channel| channel.tools),
         }
     }
 }

@@ -4,7 +4,7 @@ use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::event::{DeliveryKind, MessageDeliver, MessagePart, MessageSend};
 use tenterhook_protocol::{Decision, EventKind};
 
-use crate::message_parts::{fold, is_text, joined_text, media_part, text_part};
+use crate::message_parts::{fold, is_text, joined_text, media_part, notice_of, text_part};
 use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::media_folder::MediaFolder;
@@ -71,6 +71,8 @@ pub(crate) struct Answered {
     pub(crate) response: String,
     pub(crate) is_voice: bool,
     pub(crate) is_error: bool,
+    /// Whether the channel's settings speak answers. `None` leaves it to the hooks.
+    pub(crate) tts_enabled: Option<bool>,
     pub(crate) audio_formats: Vec<String>,
 }
 
@@ -149,13 +151,20 @@ impl Delivery {
                 .with_message_ids(to.in_reply_to.clone())
                 .with_user_id(to.user.as_str())
                 .with_is_error(answered.is_error)
+                .with_tts_enabled(answered.tts_enabled)
                 .with_audio_formats(answered.audio_formats)
         };
         let outcome = self.dispatcher.dispatch_with(build).await;
         let (mut extras, mut problems) = (Vec::new(), Vec::new());
         for part in outcome.parts() {
-            match self.content_of(&[part], Vec::new(), &to.chat).await {
-                Ok(content) => {
+            match self
+                .content_of(std::slice::from_ref(&part), Vec::new(), &to.chat)
+                .await
+            {
+                Ok(mut content) => {
+                    if let Some(notice) = notice_of(&part).filter(|_| content.text.is_empty()) {
+                        content.text = notice.to_owned();
+                    }
                     let content = self.deliver(to, DeliveryKind::Extra, content).await;
                     extras.push(content);
                 }

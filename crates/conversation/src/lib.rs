@@ -33,5 +33,6 @@ pub mod profile;
 mod receive;
 mod reply;
 mod send_tool;
+mod spoken_answer;
 mod turn;
 mod turn_control;

@@ -1,6 +1,6 @@
 //! The parts of messages, as hooks see them: how files and texts become parts, and how changes of hooks are combined.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::MessagePart;
 
@@ -40,6 +40,13 @@ pub(crate) fn media_part(saved: &SavedMedia, duration_ms: Option<u64>) -> Messag
     }
 }
 
+/// Returns what people in the chat should read about a part: the value of `notice` in its metadata. Hooks add it, for
+/// example if a recording could not be understood.
+pub(crate) fn notice_of(part: &MessagePart) -> Option<&str> {
+    let notice = part.metadata.get("notice").and_then(Value::as_str);
+    notice.filter(|notice| !notice.trim().is_empty())
+}
+
 /// Returns the text of a message: its text parts, joined by line ends.
 pub(crate) fn joined_text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().filter(|part| is_text(part));
@@ -47,8 +54,8 @@ pub(crate) fn joined_text(parts: &[MessagePart]) -> String {
     texts.join("\n")
 }
 
-/// Returns the parts of a message after its hooks. Replaced parts win over a replaced text. A replaced text becomes one
-/// part instead of the first text part.
+/// Returns the parts of a message after its hooks. A replaced text becomes one part instead of the first text part. That
+/// is also so if the parts were replaced and say something else: the text may be a redaction of the parts.
 pub(crate) fn fold(
     parts: Vec<MessagePart>,
     replaced: &[String],
@@ -56,10 +63,12 @@ pub(crate) fn fold(
     new_parts: Vec<MessagePart>,
 ) -> Vec<MessagePart> {
     let is_replaced = |field: &str| replaced.iter().any(|name| name == field);
-    if is_replaced("parts") {
-        return new_parts;
-    }
-    if !is_replaced("text") {
+    let parts = if is_replaced("parts") {
+        new_parts
+    } else {
+        parts
+    };
+    if !is_replaced("text") || text == joined_text(&parts) {
         return parts;
     }
     let place = parts.iter().position(is_text).unwrap_or(0);
@@ -82,7 +91,7 @@ mod tests {
 
     // G11 and G12
     #[test]
-    fn replaced_parts_win_and_a_replaced_text_takes_the_place_of_the_first() {
+    fn a_replaced_text_takes_the_place_of_the_first_also_in_replaced_parts() {
         let parts = vec![file(), text_part("a"), file(), text_part("b")];
         let names = |names: &[&str]| -> Vec<String> {
             names.iter().map(|name| (*name).to_owned()).collect()
@@ -91,7 +100,7 @@ mod tests {
         let table = [
             (names(&[]), parts.clone()),
             (names(&["text"]), vec![file(), text_part("t"), file()]),
-            (names(&["text", "parts"]), new.clone()),
+            (names(&["text", "parts"]), vec![text_part("t")]),
             (names(&["parts"]), new.clone()),
         ];
         for (replaced, expected) in table {
@@ -100,6 +109,9 @@ mod tests {
         }
         let without_text = fold(vec![file()], &names(&["text"]), "t", Vec::new());
         assert_eq!(without_text, [text_part("t"), file()]);
+        let both = names(&["parts", "text"]);
+        let same = vec![text_part("a"), text_part("b")];
+        assert_eq!(fold(parts.clone(), &both, "a\nb", same.clone()), same);
         assert_eq!(joined_text(&parts), "a\nb");
     }
 }

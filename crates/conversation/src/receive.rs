@@ -10,10 +10,10 @@ use serde_json::json;
 use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::event::{MessagePart, MessageReceive};
 use tenterhook_protocol::{Decision, Image};
-use tokio::sync::Semaphore;
 
+use crate::conversation_parts::ReceiveLimits;
 use crate::deliver::{Delivery, import};
-use crate::message_parts::{fold, is_text, joined_text, media_part, text_part};
+use crate::message_parts::{fold, is_text, joined_text, media_part, notice_of, text_part};
 use crate::reply::Reply;
 use tenterhook_channel::frame::Media;
 use tenterhook_channel::labels::clean_label;
@@ -40,8 +40,12 @@ pub(crate) struct Heard {
     pub(crate) prompt: String,
     /// The images for the agent.
     pub(crate) images: Vec<Image>,
-    /// The files.
+    /// The files that the chat shows: those that hooks left, and the sender's recordings.
     pub(crate) media: Vec<Media>,
+    /// Whether hooks have turned recordings into text.
+    pub(crate) is_transcript: bool,
+    /// What the sender should read about the message.
+    pub(crate) notices: Vec<String>,
     /// Whether the message was a voice message when it arrived.
     pub(crate) is_voice: bool,
 }
@@ -51,8 +55,10 @@ pub(crate) struct Reception<'a> {
     pub(crate) outlet: &'a Arc<dyn Outlet>,
     pub(crate) media: &'a MediaFolder,
     pub(crate) delivery: &'a Delivery,
-    pub(crate) limit: &'a Semaphore,
+    pub(crate) limits: &'a ReceiveLimits,
     pub(crate) is_busy: bool,
+    /// Whether the channel's settings turn recordings into text. `None` leaves it to the hooks.
+    pub(crate) stt_enabled: Option<bool>,
 }
 
 /// Why a message is not heard.
@@ -69,6 +75,12 @@ struct Fetched {
     duration_ms: Option<u64>,
 }
 
+impl Fetched {
+    fn is_recording(&self) -> bool {
+        self.saved.media.kind == MediaKind::Audio
+    }
+}
+
 impl Reception<'_> {
     /// Receives a message. Returns `None` if it was refused; then its sender has been informed, unless a hook wants silence.
     pub(crate) async fn receive(&self, record: &InboxRecord) -> Option<Heard> {
@@ -82,8 +94,9 @@ impl Reception<'_> {
             }
             return None;
         }
-        // Nothing closes this semaphore. If something did, the message would be refused.
-        let judged = match self.limit.acquire().await {
+        // Nothing closes these semaphores. If something did, the message would be refused.
+        let limit = self.limits.of(fetched.iter().any(Fetched::is_recording));
+        let judged = match limit.acquire().await {
             Ok(_permit) => self.judge(record, parts, &fetched).await,
             Err(_) => Err(Rejection::Unchecked),
         };
@@ -92,7 +105,12 @@ impl Reception<'_> {
                 reply.refuse("empty", "The message is empty.").await;
                 None
             }
-            Ok(heard) => Some(heard),
+            Ok(mut heard) => {
+                for notice in std::mem::take(&mut heard.notices) {
+                    reply.error("notice", &notice).await;
+                }
+                Some(heard)
+            }
             Err(Rejection::Blocked(Some(reason))) => {
                 reply.refuse("rejected", &reason).await;
                 None
@@ -154,9 +172,7 @@ impl Reception<'_> {
     ) -> Result<Heard, Rejection> {
         let message = &record.message;
         let dispatcher = self.delivery.dispatcher();
-        let is_voice = fetched
-            .iter()
-            .any(|file| file.saved.media.kind == MediaKind::Audio);
+        let is_voice = fetched.iter().any(Fetched::is_recording);
         let build = || {
             MessageReceive::new(message.chat.channel.as_str())
                 .with_chat_id(message.chat.chat.as_str())
@@ -170,6 +186,7 @@ impl Reception<'_> {
                 .with_is_voice(is_voice)
                 .with_role(record.role)
                 .with_busy(self.is_busy)
+                .with_stt_enabled(self.stt_enabled)
                 .with_sender_name(message.sender.name.clone())
         };
         let outcome = dispatcher.dispatch_with(build).await;
@@ -188,6 +205,7 @@ impl Reception<'_> {
         }
         let rewritten = outcome.rewritten().cloned();
         let replaced = outcome.into_any().rewritten;
+        let original_text = joined_text(&parts);
         let parts = match rewritten {
             Some(event) => fold(parts, &replaced, &event.text, event.parts),
             None => parts,
@@ -195,6 +213,21 @@ impl Reception<'_> {
         let heard = self.hear(message, dispatcher, &parts, fetched).await;
         let mut heard = heard.map_err(|_| Rejection::Unchecked)?;
         heard.is_voice = is_voice;
+        heard.notices = parts
+            .iter()
+            .filter_map(notice_of)
+            .map(str::to_owned)
+            .collect();
+        let removed = fetched.iter().filter(|file| {
+            let is_kept = heard
+                .media
+                .iter()
+                .any(|kept| kept.id == file.saved.media.id);
+            file.is_recording() && !is_kept
+        });
+        let recordings: Vec<Media> = removed.map(|file| file.saved.media.clone()).collect();
+        heard.is_transcript = !recordings.is_empty() && heard.text != original_text;
+        heard.media.splice(0..0, recordings);
         Ok(heard)
     }
 

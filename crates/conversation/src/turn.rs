@@ -25,6 +25,7 @@ use crate::conversation_parts::ConversationParts;
 use crate::deliver::{Answered, Delivery, Recipient};
 use crate::gateway_events::{GatewayFailure, report_failure};
 use crate::receive::NOT_CHECKED;
+use crate::spoken_answer::{is_replaceable, is_voice_only, replace_text};
 use crate::turn_control::{Cancellation, Pending, TurnControl};
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
@@ -145,7 +146,7 @@ impl Turn {
             extra: JsonObject::new(),
         };
         let cancel = self.control.token();
-        let timeout = self.parts.settings.turns.timeout;
+        let timeout = self.parts.settings.current().turns.timeout;
         let mut run = Box::pin(agent.prompt(prompt, cancel));
         // The run must not be dropped, because then the events that close it would not fire.
         tokio::select! {
@@ -173,9 +174,30 @@ impl Turn {
             role: self.control.role,
             is_direct: records().all(|record| record.message.is_direct),
             delivery: Delivery::new(dispatcher, self.parts.media.clone()),
+            is_voice_only: is_voice_only(
+                &self.parts.settings.current(),
+                || self.tts_enabled(),
+                self.is_voice(),
+            ),
             shown: Mutex::new(Shown::default()),
             failed_gates: Mutex::default(),
         }
+    }
+
+    /// Returns whether a message of the turn was spoken.
+    fn is_voice(&self) -> bool {
+        self.messages.iter().any(|message| message.heard.is_voice)
+    }
+
+    /// Returns whether answers are spoken in the chat's channel, if its settings say so. A channel that cannot play audio
+    /// gets none, unless its settings want it.
+    fn tts_enabled(&self) -> Option<bool> {
+        let chat = &self.control.chat;
+        let channel = self.parts.channel(&chat.channel);
+        let wanted = channel.and_then(|channel| channel.tts_enabled);
+        let capabilities = self.parts.outlet.capabilities(chat);
+        let is_mute = capabilities.is_some_and(|can| can.audio_formats.is_empty());
+        wanted.or(is_mute.then_some(false))
     }
 
     /// Returns who gets the answer: the messages of the turn, and those that it heard while it ran.
@@ -229,7 +251,7 @@ impl Turn {
             RunEnd::Cancelled => match self.control.cancellation() {
                 Some(cancellation) => TurnEnd::Cancelled(cancellation),
                 None if is_timeout => {
-                    let timeout = describe(self.parts.settings.turns.timeout);
+                    let timeout = describe(self.parts.settings.current().turns.timeout);
                     plain(
                         "timeout",
                         format!("The answer took longer than {timeout}, so it was stopped."),
@@ -272,8 +294,16 @@ impl Turn {
                 let mut frames = view.last_end(EndReason::Stop).await;
                 // Without hooks that could take long, the answer and `done` share one wait for the disk.
                 if view.delivery.dispatcher().is_hooked::<MessageSend>() {
-                    self.publish(view, std::mem::take(&mut frames)).await;
-                    frames = self.extras(view, &to, view.answer(), false).await;
+                    if !view.is_voice_only {
+                        self.publish(view, std::mem::take(&mut frames)).await;
+                    }
+                    let answer = view.answer();
+                    let is_replaceable = is_replaceable(&self.parts.settings.current(), &answer);
+                    let extras = self.extras(view, &to, answer, false).await;
+                    if is_replaceable {
+                        replace_text(&mut frames, &extras);
+                    }
+                    frames.extend(extras);
                 }
                 (TurnStatus::Completed, InboxState::Answered, frames)
             }
@@ -344,8 +374,9 @@ impl Turn {
         let answered = Answered {
             input: inputs.join("\n\n"),
             response,
-            is_voice: self.messages.iter().any(|message| message.heard.is_voice),
+            is_voice: self.is_voice(),
             is_error,
+            tts_enabled: self.tts_enabled(),
             audio_formats: formats.iter().map(|format| (*format).to_owned()).collect(),
         };
         let (contents, problems) = view.delivery.extras(to, answered).await;

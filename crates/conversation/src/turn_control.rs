@@ -43,6 +43,7 @@ impl Pending {
             sender: self.record.message.sender.id.clone(),
             text: self.heard.text.clone(),
             media: self.heard.media.clone(),
+            is_transcript: self.heard.is_transcript,
         }
     }
 

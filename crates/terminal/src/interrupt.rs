@@ -7,7 +7,7 @@
 
 #[cfg(unix)]
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(unix)]
@@ -17,6 +17,7 @@ use std::task::Poll;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::process::Signal;
 use tenterhook_agent::CancellationToken;
+use tokio::sync::Notify;
 
 use crate::output;
 
@@ -53,6 +54,16 @@ struct InterruptState {
     outlives: bool,
     /// Cancelled by the signal after the first one, if the program needs time to end.
     hurry: Option<CancellationToken>,
+    /// Notified of `SIGHUP`, if it does not end the program.
+    hangup: Option<Hangup>,
+}
+
+/// What happens on `SIGHUP` in a program that reloads its settings.
+#[derive(Debug)]
+struct Hangup {
+    notify: Arc<Notify>,
+    /// Whether the program was started at a terminal, whose end also sends the signal.
+    is_at_terminal: bool,
 }
 
 /// What a signal requests.
@@ -62,6 +73,8 @@ enum InterruptRequest {
     Interrupt,
     /// End the program.
     End,
+    /// Reload the settings, or end the program if it has none to reload.
+    Reload,
 }
 
 impl Interrupts {
@@ -76,6 +89,9 @@ impl Interrupts {
         let listener = this.clone();
         tokio::spawn(async move {
             while let Some(request) = signals.next().await {
+                if request == InterruptRequest::Reload && listener.is_reloaded() {
+                    continue;
+                }
                 listener.echoes.count.fetch_add(1, Ordering::Relaxed);
                 if listener.handle_signal(request) {
                     output::note(
@@ -85,6 +101,30 @@ impl Interrupts {
             }
         });
         Ok(this)
+    }
+
+    /// Declares that `SIGHUP` asks the program to reload its settings. The end of its terminal still ends it.
+    pub fn reload_on_hangup(&self) -> Arc<Notify> {
+        let notify = Arc::<Notify>::default();
+        self.state().hangup = Some(Hangup {
+            notify: Arc::clone(&notify),
+            is_at_terminal: io::stdin().is_terminal(),
+        });
+        notify
+    }
+
+    /// Passes `SIGHUP` on. Returns whether it does not end the program.
+    fn is_reloaded(&self) -> bool {
+        let state = self.state();
+        let Some(hangup) = &state.hangup else {
+            return false;
+        };
+        // A terminal that has been closed is not one any more.
+        let is_closed = hangup.is_at_terminal && !io::stdin().is_terminal();
+        if !is_closed {
+            hangup.notify.notify_one();
+        }
+        !is_closed
     }
 
     /// Applies a signal. Returns whether it ends a conversation that would otherwise continue.
@@ -99,7 +139,7 @@ impl Interrupts {
             }
         }
         let ends = state.current.is_cancelled();
-        state.is_ending |= request == InterruptRequest::End || ends;
+        state.is_ending |= request != InterruptRequest::Interrupt || ends;
         state.current.cancel();
         ends && ends_more
     }
@@ -174,8 +214,7 @@ impl Interrupts {
 /// run the tool on any status except 2. `SIGKILL` cannot be caught, and signals that report a crash, such as
 /// `SIGSEGV`, are not caught.
 #[cfg(unix)]
-const ENDING: [Signal; 13] = [
-    Signal::HUP,
+const ENDING: [Signal; 12] = [
     Signal::TERM,
     Signal::QUIT,
     Signal::ABORT,
@@ -213,6 +252,7 @@ impl Signals {
         let wanted = ending
             .map(|signal| (*signal, Some(InterruptRequest::End)))
             .chain([
+                (Signal::HUP, Some(InterruptRequest::Reload)),
                 (Signal::INT, Some(InterruptRequest::Interrupt)),
                 // Caught, so that a write beyond the file size limit fails and is reported.
                 (Signal::XFSZ, None),

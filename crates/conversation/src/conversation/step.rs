@@ -85,6 +85,7 @@ async fn receive(
     place: Place,
     is_busy: bool,
 ) -> StepEnd {
+    let channel = &record.message.chat.channel;
     let access = parts.access(&record.message.chat, record.role);
     let dispatcher = match slot.view(&access).await {
         Ok(view) => view.dispatcher,
@@ -96,8 +97,11 @@ async fn receive(
         outlet: &parts.outlet,
         media: &parts.media,
         delivery: &delivery,
-        limit: &parts.receives,
+        limits: &parts.receives,
         is_busy,
+        stt_enabled: parts
+            .channel(channel)
+            .and_then(|channel| channel.stt_enabled),
     };
     let is_said = record.state == InboxState::Unheard;
     match reception.receive(&record).await {

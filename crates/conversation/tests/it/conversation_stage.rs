@@ -24,7 +24,7 @@ use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{InboxRecord, Recorded, Store};
 use tenterhook_conversation::approvals::OpenQuestions;
 use tenterhook_conversation::conversation::{ChatTask, MailboxFull};
-use tenterhook_conversation::conversation_parts::ConversationParts;
+use tenterhook_conversation::conversation_parts::{ConversationParts, ReceiveLimits};
 use tenterhook_conversation::gateway_events::GatewayEvents;
 use tenterhook_conversation::profile::{OpenRequest, Profile, ToolAccess};
 use tenterhook_engine::Engine;
@@ -169,6 +169,8 @@ pub(crate) struct TestOutlet {
     pub(crate) files: Mutex<HashMap<String, SavedMedia>>,
     /// Whether the next turn panics when it ends.
     pub(crate) has_bug: AtomicBool,
+    /// Whether the channel cannot play audio.
+    pub(crate) is_mute: AtomicBool,
     /// How often frames cannot be stored.
     pub(crate) failures: AtomicU32,
     store: Store,
@@ -192,7 +194,11 @@ impl Outlet for TestOutlet {
             speaks_frames: true,
             is_idempotent: true,
             max_file: 1 << 20,
-            audio_formats: &["audio/wav"],
+            audio_formats: if self.is_mute.load(Ordering::Acquire) {
+                &[]
+            } else {
+                &["audio/wav"]
+            },
         })
     }
 
@@ -377,6 +383,7 @@ impl Stage {
             frames: Mutex::default(),
             files: Mutex::default(),
             has_bug: AtomicBool::new(false),
+            is_mute: AtomicBool::new(false),
             failures: AtomicU32::new(0),
             store: store.clone(),
         });
@@ -404,8 +411,8 @@ impl Stage {
             approvals: OpenQuestions::new(shown, options.settings.approvals_to.clone()),
             events: GatewayEvents::new(&engine, &cwd),
             turns: Arc::new(Semaphore::new(8)),
-            receives: Arc::new(Semaphore::new(32)),
-            settings: Arc::new(options.settings),
+            receives: ReceiveLimits::new(32),
+            settings: options.settings.into(),
             media,
         });
         let stage = Self {

@@ -13,3 +13,4 @@ mod conversation;
 mod conversation_stage;
 mod history;
 mod receive;
+mod voice;

@@ -28,6 +28,9 @@ use tenterhook_channel::message::{IncomingMessage, IncomingPart, MAX_TEXT, Media
 use tenterhook_channel::outlet::SavedMedia;
 use tenterhook_channel::store::Store;
 
+/// The media types of audio that clients play, the best first.
+pub const AUDIO_FORMATS: &[&str] = &["audio/mpeg", "audio/ogg", "audio/wav", "audio/mp4"];
+
 /// The maximum size of a file in bytes.
 const MAX_FILE: u64 = 20 << 20;
 /// The maximum number of files of a message.
@@ -313,7 +316,7 @@ impl Channel for FrameChannel {
             speaks_frames: true,
             is_idempotent: true,
             max_file: MAX_FILE,
-            audio_formats: &["audio/mpeg", "audio/ogg", "audio/wav", "audio/mp4"],
+            audio_formats: AUDIO_FORMATS,
         }
     }
 

@@ -10,13 +10,18 @@ mod chats;
 mod connections;
 mod download;
 mod events;
+mod guarded;
 mod http_error;
 mod idle;
+mod inspection;
 mod login;
 mod origin;
+mod private;
 mod session;
 mod sockets;
 mod state;
+mod stream_limit;
+mod tls;
 mod upload;
 mod wait;
 mod webhooks;
@@ -24,60 +29,59 @@ mod webhooks;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, State};
-use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use self::http_error::HttpError;
-use self::state::{ServerState, SharedState};
+use self::guarded::{checked, require_scope};
+use self::state::{ServerState, SharedGatekeeper, SharedState};
 use tenterhook_channel::token::AccessScope;
 
 pub use self::login::{LoginGrant, Logins, NoRandomness};
+pub use self::private::{InspectorServer, InspectorServerError};
 pub use self::state::ServerParts;
+pub use self::tls::{TlsError, TlsIdentity};
 
 /// Serves until `stop` is cancelled. Then streams and sockets end, and requests that are being answered get 5 seconds.
 pub async fn serve(listener: TcpListener, parts: ServerParts, stop: CancellationToken) {
     let port = listener.local_addr().map_or(0, |address| address.port());
     let state = Arc::new(ServerState::new(parts, port, stop.clone()));
     let proxies = &state.parts.settings.trusted_proxies;
-    connections::serve(listener, router(&state), proxies, stop).await;
+    let tls = state.parts.tls.as_ref().map(TlsIdentity::acceptor);
+    connections::serve(listener, tls, router(&state), proxies, stop).await;
 }
 
 fn router(state: &SharedState) -> Router {
+    let gatekeeper = &state.gatekeeper;
     let guarded = [
-        (AccessScope::Chat, chat_routes()),
+        (AccessScope::Chat, chat_routes(gatekeeper)),
         (AccessScope::Approve, approval_routes()),
         (
             AccessScope::Inspect,
             Router::new().route("/v1/status", get(status)),
         ),
     ];
+    let login = post(session::login).with_state(Arc::clone(gatekeeper));
     let open = Router::new()
         .route("/healthz", get(async || "ok"))
-        .route("/v1/login", post(session::login))
+        .route("/v1/login", login)
         .route("/v1/ws", get(sockets::connect))
         .route("/v1/webhooks/{name}", post(webhooks::receive))
         .fallback(download::page_file);
     let all = guarded.into_iter().fold(open, |all, (scope, routes)| {
-        let check = from_fn_with_state((Arc::clone(state), scope), access::require);
-        all.merge(routes.route_layer(check))
+        all.merge(require_scope(routes, gatekeeper, scope))
     });
-    all.method_not_allowed_fallback(async || {
-        HttpError::new(
-            axum::http::StatusCode::METHOD_NOT_ALLOWED,
-            "wrong_method",
-            "this address does not take requests with this method",
-        )
-    })
-    .layer(from_fn_with_state(Arc::clone(state), access::check_caller))
-    .layer(from_fn(http_error::explain))
-    .with_state(Arc::clone(state))
+    let all = match &state.parts.inspector {
+        Some(inspector) => all.merge(inspection::routes(inspector, gatekeeper, &state.stop)),
+        None => all,
+    };
+    checked(all, gatekeeper).with_state(Arc::clone(state))
 }
 
-fn chat_routes() -> Router<SharedState> {
+fn chat_routes(gatekeeper: &SharedGatekeeper) -> Router<SharedState> {
+    let logout = post(session::logout).with_state(Arc::clone(gatekeeper));
     let messages = post(chats::post_message).layer(DefaultBodyLimit::max(upload::MAX_MULTIPART));
     Router::new()
         .route("/v1/chats", get(chats::list_chats))
@@ -87,7 +91,7 @@ fn chat_routes() -> Router<SharedState> {
         .route("/v1/chats/{chat}/cancel", post(chats::cancel))
         .route("/v1/media", post(upload::upload))
         .route("/v1/media/{id}", get(download::download))
-        .route("/v1/logout", post(session::logout))
+        .route("/v1/logout", logout)
 }
 
 fn approval_routes() -> Router<SharedState> {

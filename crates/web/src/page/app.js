@@ -167,11 +167,12 @@ function welcome(kind) {
   const rows = [
     [key('Enter'), 'send'], [key('Shift', 'Enter'), 'new line'], [key('Esc'), 'stop the answer'],
     [key('Alt', 'N'), 'new chat'], [key('Alt', '↑'), 'previous chat'], [key('Alt', '↓'), 'next chat'],
+    [key('Alt', 'R'), 'record a voice message'],
   ];
   return element('div', { id: 'empty', 'data-kind': kind },
     element('img', { src: '/icon.svg', alt: '', width: 48, height: 48 }),
     element('h2', {}, 'What should the agent do?'),
-    element('p', {}, 'Write a message below. You can attach, drop or paste files. ',
+    element('p', {}, 'Write or record a message below. You can attach, drop or paste files. ',
       element('code', {}, '/help'), ' lists the commands.'),
     element('dl', { class: 'keys' }, ...rows.map(([keys, text]) => (
       element('div', {}, element('dt', {}, ...keys), element('dd', {}, text))))));
@@ -270,8 +271,10 @@ const currentTheme = () => document.documentElement.dataset.theme ?? 'auto';
 function key(event) {
   const isTyping = event.target.matches('input, textarea');
   if (event.key === 'Escape' && document.body.classList.contains('drawer')) openDrawer(false);
+  else if (event.key === 'Escape' && composer.recorder.isOpen) composer.recorder.cancel();
   else if (event.key === 'Escape' && !event.isComposing) stop();
   else if (event.altKey && event.code === 'KeyN') newChat();
+  else if (event.altKey && event.code === 'KeyR') composer.record();
   else if (event.altKey && event.key === 'ArrowUp') step(-1);
   else if (event.altKey && event.key === 'ArrowDown') step(1);
   else if (event.key === '/' && !isTyping) composer.input.focus();

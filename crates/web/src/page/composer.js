@@ -1,6 +1,7 @@
 // The field for a new message, with its files. A draft is kept for each chat.
 
 import { element, fileSize, icon } from './element.js';
+import { Recorder } from './recorder.js';
 import { MAX_FILE, upload } from './server.js';
 import { load, save } from './storage.js';
 
@@ -32,6 +33,12 @@ export class Composer {
       this.attach(this.picker.files);
       this.picker.value = '';
     });
+    this.recorder = new Recorder({
+      form,
+      onrecorded: (file) => this.#sendRecording(file),
+      onproblem: (text) => this.#fail(text),
+      onchange: () => this.#recordingChanged(),
+    });
     // Telephones have no Shift+Enter.
     this.isTouch = matchMedia('(pointer: coarse)').matches;
     if (this.isTouch) this.input.enterKeyHint = 'enter';
@@ -43,13 +50,19 @@ export class Composer {
       this.#chat = chat.id;
       this.input.value = load(`draft.${chat.id}`, '');
       this.#fail('');
+      this.recorder.cancel();
       for (const id of this.#files.keys()) this.#remove(id);
     }
     this.#refresh();
   }
 
   focus() {
-    if (!this.isTouch) this.input.focus();
+    if (!this.isTouch && !this.recorder.isOpen) this.input.focus();
+  }
+
+  /** Begins a voice message. */
+  record() {
+    this.recorder.start();
   }
 
   /** Adds a text to the message. */
@@ -70,15 +83,34 @@ export class Composer {
     return files.length > 0;
   }
 
-  #add(file) {
+  /** Sends a recording as a message of its own as soon as it is uploaded. A draft stays. */
+  #sendRecording(file) {
+    this.#add(file, (entry) => {
+      this.onsend('', [entry.media]);
+      this.focus();
+    });
+  }
+
+  #recordingChanged() {
+    this.form.querySelector('#writing').hidden = this.recorder.isOpen;
+    this.#refresh();
+    if (!this.recorder.isOpen) this.focus();
+  }
+
+  /** Uploads a file. After that, `onuploaded` sends it; without `onuploaded`, the next message contains it. */
+  #add(file, onuploaded = null) {
     const id = Symbol(file.name);
     const picture = file.type.startsWith('image/') && URL.createObjectURL(file);
     const label = `Remove ${file.name}`;
     const remove = element('button', { type: 'button', class: 'icon', 'aria-label': label }, icon('close'));
     const state = element('span', { class: 'size' });
-    const symbol = picture ? element('img', { src: picture, alt: '' }) : icon('file');
+    const symbol = picture ? element('img', { src: picture, alt: '' }) : icon(onuploaded ? 'mic' : 'file');
     const node = element('li', {}, symbol, element('span', { class: 'name' }, file.name), state, remove);
-    const entry = { file, node, state, picture, media: null, cancel: new AbortController() };
+    const sent = onuploaded && ((done) => {
+      this.#remove(id);
+      onuploaded(done);
+    });
+    const entry = { file, node, state, picture, onuploaded: sent, media: null, cancel: new AbortController() };
     remove.addEventListener('click', () => {
       this.#remove(id);
       this.focus();
@@ -97,6 +129,7 @@ export class Composer {
       entry.media = await upload(file, cancel.signal);
       node.className = '';
       state.replaceChildren(fileSize(file.size));
+      entry.onuploaded?.(entry);
     } catch (error) {
       if (cancel.signal.aborted) return;
       node.className = 'failed';
@@ -129,7 +162,7 @@ export class Composer {
 
   #submit() {
     const text = this.input.value.trim();
-    const files = [...this.#files.values()];
+    const files = this.#attached();
     if (!this.#canSend(text, files)) return;
     if (new TextEncoder().encode(text).length > MAX_TEXT) {
       this.#fail('The message is too long: a message can have at most 256 KiB. Attach the text as a file.');
@@ -137,10 +170,15 @@ export class Composer {
     }
     this.#fail('');
     this.onsend(text, files.map((entry) => entry.media));
-    for (const id of this.#files.keys()) this.#remove(id);
+    for (const [id, entry] of this.#files) if (files.includes(entry)) this.#remove(id);
     this.input.value = '';
     this.input.focus();
     this.#edited();
+  }
+
+  /** Returns the files of the next message. Recordings that are being uploaded are messages of their own. */
+  #attached() {
+    return [...this.#files.values()].filter((entry) => !entry.onuploaded);
   }
 
   #canSend(text, files) {
@@ -149,7 +187,7 @@ export class Composer {
 
   #refresh() {
     const { input } = this;
-    this.send.disabled = !this.#canSend(input.value.trim(), [...this.#files.values()]);
+    this.send.disabled = !this.#canSend(input.value.trim(), this.#attached());
     this.stop.hidden = !this.#isRunning;
     this.list.hidden = this.#files.size === 0;
     if (CSS.supports('field-sizing', 'content')) return;

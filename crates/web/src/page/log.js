@@ -128,6 +128,7 @@ function said(node) {
 
 function sentStatus(item, isOnline) {
   if (item.isRefused) return 'Not delivered';
+  if (item.kind === 'said' && item.isTranscript) return 'Transcribed from the voice message';
   if (item.kind === 'said') return item.isChanged ? 'Changed by a hook' : '';
   if (item.how) return HOW[item.how] ?? '';
   if (item.accepted) return 'Sent';
@@ -292,7 +293,10 @@ function file(media) {
     const image = element('img', { src, alt: media.name, loading: 'lazy' });
     return element('a', { class: 'picture', href: src, target: '_blank', rel: 'noopener noreferrer' }, image);
   }
-  if (media.kind === 'audio') return element('audio', { src, controls: true, preload: 'none', title: media.name });
+  if (media.kind === 'audio') {
+    const label = `Voice message: ${media.name}`;
+    return element('audio', { src, controls: true, preload: 'none', title: media.name, 'aria-label': label });
+  }
   return element('a', { class: 'file', href: src, download: media.name }, icon('file'),
     element('span', { class: 'name' }, media.name), element('span', { class: 'size' }, fileSize(media.size)));
 }

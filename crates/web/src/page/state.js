@@ -92,7 +92,7 @@ export class State {
     unsent.add(message);
     const item = newItem('pending', message);
     chat.outbox.push(item);
-    chat.title ||= text.split('\n')[0].slice(0, 80) || media[0]?.name || '';
+    chat.title ||= text.split('\n')[0].slice(0, 80) || titleOf(media);
     chat.at = Date.now();
     this.#save();
     this.changed();
@@ -202,6 +202,11 @@ export class State {
   }
 }
 
+const isAudio = (media) => media.kind === 'audio';
+
+/** Returns the title of a chat that begins with files. A recording gets its title from its transcript. */
+const titleOf = (media) => (media[0] && !isAudio(media[0]) ? media[0].name : '');
+
 /** What frames of the past do instead of telling the user. */
 const SILENT = { announce() {}, gap() {} };
 
@@ -229,12 +234,13 @@ const FRAMES = {
   },
 
   said(chat, frame) {
-    const { message_id, text, media = [] } = frame;
+    const { message_id, text, media = [], is_transcript: isTranscript = false } = frame;
     settle(chat, message_id);
     const sent = chat.items.findLast((item) => item.message_id === message_id);
-    if (sent) change(sent, { text, media, isChanged: sent.text !== text, isRefused: false });
-    else chat.items.push(newItem('said', { message_id, text, media }));
-    chat.title ||= text.split('\n')[0].slice(0, 80);
+    const isChanged = Boolean(sent) && sent.text !== text;
+    if (sent) change(sent, { text, media, isTranscript, isChanged, isRefused: false });
+    else chat.items.push(newItem('said', { message_id, text, media, isTranscript }));
+    chat.title ||= text.split('\n')[0].slice(0, 80) || (media.some(isAudio) ? 'Voice message' : '');
   },
 
   start(chat, frame, state) {
@@ -279,7 +285,8 @@ const FRAMES = {
   message(chat, frame, state) {
     settle(chat, frame.reply_to);
     chat.items.push(newItem('message', { text: frame.text ?? '', media: frame.media ? [frame.media] : [] }));
-    state.announce(frame.text || `The agent sent ${frame.media?.name}.`, chat);
+    const sent = frame.media && isAudio(frame.media) ? 'a voice message' : frame.media?.name;
+    state.announce(frame.text || `The agent sent ${sent}.`, chat);
   },
 
   error(chat, frame, state) {

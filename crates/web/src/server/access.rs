@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::http_error::HttpError;
 use super::origin::{Caller, is_safe};
-use super::state::{Peer, SharedState};
+use super::state::{Gatekeeper, Peer, SharedGatekeeper};
 use tenterhook_channel::rate::TooManyAttempts;
 use tenterhook_channel::token::{AccessScope, Token, TokenError, Tokens};
 
@@ -30,7 +30,7 @@ pub(crate) struct Client {
 
 /// Checks where a request comes from, and adds the [`Caller`] to it. The answer gets the headers that all answers have.
 pub(crate) async fn check_caller(
-    State(state): State<SharedState>,
+    State(gatekeeper): State<SharedGatekeeper>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -39,7 +39,9 @@ pub(crate) async fn check_caller(
         .ok_or_else(|| HttpError::bad_request("no_address", "the address of the client is unknown"))
         .and_then(|Peer(peer)| {
             let (method, uri) = (request.method(), request.uri());
-            state.allowed.check(method, uri, request.headers(), peer)
+            gatekeeper
+                .allowed
+                .check(method, uri, request.headers(), peer)
         });
     let mut response = match caller {
         Ok(caller) => {
@@ -72,14 +74,14 @@ pub(crate) async fn check_caller(
 
 /// Lets a request through if its token allows `scope`, and adds the [`Client`] to it.
 pub(crate) async fn require(
-    State((state, scope)): State<(SharedState, AccessScope)>,
+    State((gatekeeper, scope)): State<(SharedGatekeeper, AccessScope)>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let caller = request.extensions().get::<Caller>().copied();
     let client = caller.ok_or_else(unauthorized).and_then(|caller| {
-        let client = identify(&state, caller, request.method(), request.headers())?;
-        let of_file = || identify_by_cookie(&state, caller, &request);
+        let client = identify(&gatekeeper, caller, request.method(), request.headers())?;
+        let of_file = || identify_by_cookie(&gatekeeper, caller, &request);
         client
             .map_or_else(of_file, |client| Ok(Some(client)))?
             .ok_or_else(unauthorized)
@@ -93,7 +95,7 @@ pub(crate) async fn require(
             request.extensions_mut().insert(client);
             next.run(request).await
         }
-        Err(refusal) => forget_wrong_cookie(&state, caller, refusal, request.headers()),
+        Err(refusal) => forget_wrong_cookie(&gatekeeper, caller, refusal, request.headers()),
     }
 }
 
@@ -103,39 +105,39 @@ pub(crate) async fn require(
 ///
 /// Fails with 401 for a wrong token, and 429 for an address or token that tried too often.
 pub(crate) fn identify(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Caller,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Option<Client>, HttpError> {
     let (token, has_cookie) = if let Some(secret) = bearer(headers)? {
-        (check_token(state, caller, secret)?, false)
-    } else if let Some(cookie) = page_cookie(state, caller, headers)
+        (check_token(gatekeeper, caller, secret)?, false)
+    } else if let Some(cookie) = page_cookie(gatekeeper, caller, headers)
         && let Some(key) = page_key(headers)
     {
-        (check_page(state, caller, cookie, key)?, true)
+        (check_page(gatekeeper, caller, cookie, key)?, true)
     } else {
         return Ok(None);
     };
     if !is_safe(method) {
         let limited = |limit| too_often("rate", limit);
-        state.rate.check(&token.id).map_err(limited)?;
+        gatekeeper.rate.check(&token.id).map_err(limited)?;
     }
     Ok(Some(Client { token, has_cookie }))
 }
 
 /// Returns who loads a file of a chat. Browsers load images with the cookie only, and their addresses cannot be guessed.
 fn identify_by_cookie(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Caller,
     request: &Request,
 ) -> Result<Option<Client>, HttpError> {
     let is_file = is_safe(request.method()) && request.uri().path().starts_with(FILES);
-    let cookie = page_cookie(state, caller, request.headers()).filter(|_| is_file);
+    let cookie = page_cookie(gatekeeper, caller, request.headers()).filter(|_| is_file);
     let Some(cookie) = cookie else {
         return Ok(None);
     };
-    let token = check_secret(state, caller, Some(state.port), |tokens| {
+    let token = check_secret(gatekeeper, caller, Some(gatekeeper.port), |tokens| {
         tokens.check_cookie(cookie)
     })?;
     let has_cookie = true;
@@ -148,11 +150,11 @@ fn identify_by_cookie(
 ///
 /// Fails with 401 for a wrong token, and 429 for an address that is locked.
 pub(crate) fn check_token(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Caller,
     secret: &str,
 ) -> Result<Token, HttpError> {
-    check_secret(state, caller, None, |tokens| tokens.check(secret))
+    check_secret(gatekeeper, caller, None, |tokens| tokens.check(secret))
 }
 
 /// Checks the two parts of the token of a page.
@@ -161,28 +163,28 @@ pub(crate) fn check_token(
 ///
 /// Fails like [`check_token`].
 pub(crate) fn check_page(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Caller,
     cookie: &str,
     key: &str,
 ) -> Result<Token, HttpError> {
     let secret = format!("{cookie}{key}");
-    check_secret(state, caller, Some(state.port), |tokens| {
+    check_secret(gatekeeper, caller, Some(gatekeeper.port), |tokens| {
         tokens.check(&secret)
     })
 }
 
 /// Checks a token, which belongs to the page on `cookie_port`, or to a program.
 fn check_secret(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Caller,
     cookie_port: Option<u16>,
     check: impl FnOnce(&Tokens) -> Result<Token, TokenError>,
 ) -> Result<Token, HttpError> {
-    let lockout = &state.parts.lockout;
+    let lockout = &gatekeeper.lockout;
     let locked = |limit| too_often("locked", limit);
     lockout.check(caller.address).map_err(locked)?;
-    let token = check(&state.parts.tokens).map_err(|error| {
+    let token = check(&gatekeeper.tokens).map_err(|error| {
         // A token that was right once is not a guess: its client may try again and again.
         if !matches!(error, TokenError::Expired | TokenError::Revoked) {
             lockout.failed(caller.address);
@@ -197,8 +199,8 @@ fn check_secret(
 }
 
 /// Ends when a token does not count any more. What was opened with it then ends.
-pub(crate) fn token_ended(state: &SharedState, token: &Token) -> BoxFuture<'static, ()> {
-    let (tokens, id) = (state.parts.tokens.clone(), token.id.clone());
+pub(crate) fn token_ended(gatekeeper: &Gatekeeper, token: &Token) -> BoxFuture<'static, ()> {
+    let (tokens, id) = (gatekeeper.tokens.clone(), token.id.clone());
     Box::pin(async move { tokens.ended(&id).await })
 }
 
@@ -247,12 +249,12 @@ pub(crate) fn unauthorized() -> HttpError {
 
 /// Returns a `Set-Cookie` that stores a secret for `seconds`, or removes the one that is stored.
 pub(crate) fn set_cookie(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Caller,
     secret: &str,
     seconds: i64,
 ) -> Option<HeaderValue> {
-    let name = cookie_name(state, caller);
+    let name = cookie_name(gatekeeper, caller);
     let secure = if caller.is_secure { "; Secure" } else { "" };
     let cookie =
         format!("{name}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}");
@@ -262,7 +264,7 @@ pub(crate) fn set_cookie(
 /// Answers with a refusal. The browser forgets a cookie that does not count any more, so that it does not repeat it
 /// until its address is locked.
 pub(crate) fn forget_wrong_cookie(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Option<Caller>,
     refusal: HttpError,
     headers: &HeaderMap,
@@ -270,8 +272,8 @@ pub(crate) fn forget_wrong_cookie(
     let is_unauthorized = refusal.status == StatusCode::UNAUTHORIZED;
     let mut response = refusal.into_response();
     if let Some(caller) = caller.filter(|caller| caller.is_page && is_unauthorized)
-        && cookie(headers, &cookie_name(state, caller)).is_some()
-        && let Some(value) = set_cookie(state, caller, "", 0)
+        && cookie(headers, &cookie_name(gatekeeper, caller)).is_some()
+        && let Some(value) = set_cookie(gatekeeper, caller, "", 0)
     {
         response.headers_mut().insert(header::SET_COOKIE, value);
     }
@@ -295,11 +297,11 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, HttpError> {
 
 /// Returns the value of the page's cookie, if a page of this server sends the request.
 pub(crate) fn page_cookie<'a>(
-    state: &SharedState,
+    gatekeeper: &Gatekeeper,
     caller: Caller,
     headers: &'a HeaderMap,
 ) -> Option<&'a str> {
-    cookie(headers, &cookie_name(state, caller)).filter(|_| caller.is_page)
+    cookie(headers, &cookie_name(gatekeeper, caller)).filter(|_| caller.is_page)
 }
 
 fn page_key(headers: &HeaderMap) -> Option<&str> {
@@ -322,7 +324,7 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// Returns the name of the cookie. It contains the port, so that gateways on other ports have cookies of their own.
 /// Browsers accept the prefix only from the server itself over TLS.
-fn cookie_name(state: &SharedState, caller: Caller) -> String {
+fn cookie_name(gatekeeper: &Gatekeeper, caller: Caller) -> String {
     let prefix = if caller.is_secure { "__Host-" } else { "" };
-    format!("{prefix}tenterhook-{}", state.port)
+    format!("{prefix}tenterhook-{}", gatekeeper.port)
 }

@@ -225,6 +225,7 @@ mod tests {
             sender: "owner".to_owned(),
             text: "hi".to_owned(),
             media: Vec::new(),
+            is_transcript: false,
         }
     }
 

@@ -114,7 +114,7 @@ pub(crate) async fn post_message(
         follower = state.parts.hub.follow(chat.clone(), Some(0));
     }
     let collector = AnswerCollector::new(id.clone(), message_id);
-    let token_ended = access::token_ended(&state, &client.token);
+    let token_ended = access::token_ended(&state.gatekeeper, &client.token);
     let wait = AnswerWait::new(state, chat, dedupe, follower, collector);
     Ok(match form {
         ReplyForm::Stream => events::stream_answer(wait, token_ended, id, is_duplicate, last_event),

@@ -23,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -54,6 +55,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Serves connections until `stop` is cancelled. `proxies` are the addresses that many clients share.
 pub(crate) async fn serve(
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     router: Router,
     proxies: &[IpAddr],
     stop: CancellationToken,
@@ -79,10 +81,11 @@ pub(crate) async fn serve(
         };
         let place = Place::new((permit, share), tasks.token());
         let (router, stop, now) = (router.clone(), stop.clone(), now.clone());
+        let tls = tls.clone();
         let activity = idle.begin();
         tokio::spawn(async move {
             tokio::select! {
-                () = serve_connection(stream, peer, (place, &activity), router, stop) => {}
+                () = serve_client(stream, tls, peer, (place, &activity), router, stop) => {}
                 () = activity.closed() => {}
                 () = now.cancelled() => {}
             }
@@ -161,15 +164,33 @@ async fn accept(
     None
 }
 
-async fn serve_connection(
+/// Serves a connection, over TLS if there is an acceptor.
+async fn serve_client(
     stream: TcpStream,
+    tls: Option<TlsAcceptor>,
     peer: SocketAddr,
-    (place, activity): (Place, &Arc<Activity>),
+    place: (Place, &Arc<Activity>),
     router: Router,
     stop: CancellationToken,
 ) {
     // Frames are small, and each is meant to be seen at once.
     drop(stream.set_nodelay(true));
+    let Some(tls) = tls else {
+        return serve_connection(stream, peer, place, router, stop).await;
+    };
+    // A client that does not speak TLS, or does not finish, is closed.
+    if let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, tls.accept(stream)).await {
+        Box::pin(serve_connection(stream, peer, place, router, stop)).await;
+    }
+}
+
+async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    peer: SocketAddr,
+    (place, activity): (Place, &Arc<Activity>),
+    router: Router,
+    stop: CancellationToken,
+) {
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);

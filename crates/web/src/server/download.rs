@@ -1,6 +1,8 @@
 //! Files of the chats, and the page.
 
 use std::fmt::Write as _;
+use std::io::SeekFrom;
+use std::ops::RangeInclusive;
 use std::path::Path as FilePath;
 
 use axum::Extension;
@@ -8,6 +10,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
 use super::access::Client;
@@ -40,6 +43,7 @@ pub(crate) async fn download(
     State(state): State<SharedState>,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
+    request: HeaderMap,
 ) -> Result<Response, HttpError> {
     let parts = &state.parts;
     let channels = parts.web.iter().chain(&parts.http);
@@ -55,7 +59,7 @@ pub(crate) async fn download(
         .find_owned(&id, is_own)
         .await
         .ok_or_else(missing)?;
-    let file = open(&saved.path).await.ok_or_else(missing)?;
+    let mut file = open(&saved.path).await.ok_or_else(missing)?;
     let media = saved.media;
     let is_shown = media.kind == MediaKind::Audio || SHOWN_IMAGES.contains(&&*media.media_type);
     let disposition = if is_shown { "inline" } else { "attachment" };
@@ -65,7 +69,7 @@ pub(crate) async fn download(
             header::CONTENT_TYPE,
             media_type.unwrap_or(HeaderValue::from_static("application/octet-stream")),
         ),
-        (header::CONTENT_LENGTH, HeaderValue::from(media.size)),
+        (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
         (
             header::CONTENT_DISPOSITION,
             content_disposition(disposition, &media.name),
@@ -79,7 +83,72 @@ pub(crate) async fn download(
             HeaderValue::from_static("private, max-age=86400, immutable"),
         ),
     ];
-    Ok((headers, Body::from_stream(ReaderStream::new(file))).into_response())
+    // Players ask for parts of a recording: without them, people cannot move in it.
+    let range = request.get(header::RANGE).and_then(|it| it.to_str().ok());
+    let (status, range, of_range) = match range.map(|range| byte_range(range, media.size)) {
+        None | Some(Ok(None)) => (StatusCode::OK, 0..=media.size.saturating_sub(1), None),
+        Some(Ok(Some(range))) => {
+            let shown = format!("bytes {}-{}/{}", range.start(), range.end(), media.size);
+            (StatusCode::PARTIAL_CONTENT, range, Some(shown))
+        }
+        Some(Err(())) => {
+            let shown = [(header::CONTENT_RANGE, format!("bytes */{}", media.size))];
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, shown).into_response());
+        }
+    };
+    let length = (range.end() + 1 - range.start()).min(media.size);
+    if *range.start() > 0 {
+        let moved = file.seek(SeekFrom::Start(*range.start())).await;
+        moved.map_err(|_| missing())?;
+    }
+    let body = Body::from_stream(ReaderStream::new(file.take(length)));
+    let of_body = [
+        (header::CONTENT_LENGTH, Some(length.to_string())),
+        (header::CONTENT_RANGE, of_range),
+    ];
+    let of_body = of_body.into_iter().filter_map(|(name, value)| {
+        let value = HeaderValue::from_str(&value?).ok()?;
+        Some((name, value))
+    });
+    let mut response = (status, headers, body).into_response();
+    response.headers_mut().extend(of_body);
+    Ok(response)
+}
+
+/// Reads the value of `Range` for a file of `size` bytes. `None` stands for the whole file: several ranges and unknown
+/// units are ignored, as the standard allows. An error is a range that the file does not have.
+fn byte_range(value: &str, size: u64) -> Result<Option<RangeInclusive<u64>>, ()> {
+    let Some((first, last)) = value
+        .strip_prefix("bytes=")
+        .filter(|ranges| !ranges.contains(','))
+        .and_then(|range| range.trim().split_once('-'))
+    else {
+        return Ok(None);
+    };
+    let number = |text: &str| -> Result<Option<u64>, _> {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        match (text.is_empty(), is_number) {
+            (true, _) => Ok(None),
+            (false, true) => Ok(Some(text.parse().unwrap_or(u64::MAX))),
+            (false, false) => Err(()),
+        }
+    };
+    let (Ok(first), Ok(last)) = (number(first), number(last)) else {
+        return Ok(None);
+    };
+    let end = size.checked_sub(1).ok_or(())?;
+    let range = match (first, last) {
+        (Some(first), Some(last)) if last < first => return Ok(None),
+        (Some(first), last) => first..=last.unwrap_or(end).min(end),
+        (None, Some(count @ 1..)) => size.saturating_sub(count)..=end,
+        (None, Some(0)) => return Err(()),
+        (None, None) => return Ok(None),
+    };
+    if range.is_empty() {
+        Err(())
+    } else {
+        Ok(Some(range))
+    }
 }
 
 async fn open(path: &FilePath) -> Option<tokio::fs::File> {
@@ -147,6 +216,29 @@ pub(crate) async fn page_file(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_of_a_file_is_read_as_the_standard_says() {
+        let rows = [
+            ("bytes=0-", Ok(Some(0..=9))),
+            ("bytes=2-4", Ok(Some(2..=4))),
+            ("bytes=2-400", Ok(Some(2..=9))),
+            ("bytes=-3", Ok(Some(7..=9))),
+            ("bytes=-300", Ok(Some(0..=9))),
+            ("bytes=9-99999999999999999999999", Ok(Some(9..=9))),
+            ("bytes=10-", Err(())),
+            ("bytes=4-2", Ok(None)),
+            ("bytes=-0", Err(())),
+            ("bytes=0-1,3-4", Ok(None)),
+            ("bytes=a-b", Ok(None)),
+            ("bytes=-", Ok(None)),
+            ("lines=0-1", Ok(None)),
+        ];
+        for (value, expected) in rows {
+            assert_eq!(byte_range(value, 10), expected, "{value}");
+        }
+        assert_eq!(byte_range("bytes=0-", 0), Err(()));
+    }
 
     // G81
     #[test]

@@ -34,7 +34,7 @@ pub(crate) async fn follow_chat(
 ) -> Result<Response, HttpError> {
     let chat = id.chat_of(state.http()?.id(), &client.token.user);
     let frames = state.parts.hub.follow(chat, last_event(&headers)?);
-    let token_ended = access::token_ended(&state, &client.token);
+    let token_ended = access::token_ended(&state.gatekeeper, &client.token);
     let events = unfold((state, frames, id), |(state, mut frames, id)| async move {
         let followed = tokio::select! {
             // The last frames of turns that ended while the gateway stopped come first.

@@ -33,8 +33,17 @@ struct PendingCode {
 }
 
 /// The codes that wait to be used. They are kept in memory only. Clones share them.
-#[derive(Clone, Default)]
-pub struct Logins(Arc<Mutex<Vec<PendingCode>>>);
+#[derive(Clone)]
+pub struct Logins {
+    pending: Arc<Mutex<Vec<PendingCode>>>,
+    life: Duration,
+}
+
+impl Default for Logins {
+    fn default() -> Self {
+        Self::with_life(CODE_LIFE)
+    }
+}
 
 impl std::fmt::Debug for Logins {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -48,7 +57,15 @@ impl std::fmt::Debug for Logins {
 pub struct NoRandomness;
 
 impl Logins {
-    /// Creates a code that can be used once, for 60 seconds.
+    /// Creates an empty list whose codes can be used this long.
+    pub(crate) fn with_life(life: Duration) -> Self {
+        Self {
+            pending: Arc::default(),
+            life,
+        }
+    }
+
+    /// Creates a code that can be used once, by default for 60 seconds.
     ///
     /// # Errors
     ///
@@ -58,7 +75,7 @@ impl Logins {
         getrandom::fill(&mut bytes).map_err(|_| NoRandomness)?;
         let code = URL_SAFE_NO_PAD.encode(bytes);
         let now = Instant::now();
-        let mut pending = self.0.lock();
+        let mut pending = self.pending.lock();
         pending.retain(|one| one.expires > now);
         if pending.len() >= MAX_CODES {
             pending.remove(0);
@@ -69,7 +86,7 @@ impl Logins {
                 user: user.to_owned(),
                 scopes,
             },
-            expires: now + CODE_LIFE,
+            expires: now + self.life,
         });
         Ok(code)
     }
@@ -77,7 +94,7 @@ impl Logins {
     /// Uses a code up. Returns whom it is for, or `None` if it is unknown, used or expired.
     pub fn redeem(&self, code: &str) -> Option<LoginGrant> {
         let now = Instant::now();
-        let mut pending = self.0.lock();
+        let mut pending = self.pending.lock();
         pending.retain(|one| one.expires > now);
         let is_it = |one: &PendingCode| bool::from(one.code.as_bytes().ct_eq(code.as_bytes()));
         let place = pending.iter().position(is_it)?;

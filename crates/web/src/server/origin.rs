@@ -20,7 +20,7 @@ const TOKEN_PREFIX: &str = "thg_";
 pub(crate) struct Caller {
     /// The address of the client. Behind a trusted proxy, the address that the proxy forwards.
     pub(crate) address: IpAddr,
-    /// Whether the client reached a trusted proxy over TLS.
+    /// Whether the client reached the server, or a trusted proxy, over TLS.
     pub(crate) is_secure: bool,
     /// Whether a browser says that the request is of a page that may use the server. Only then a cookie counts.
     pub(crate) is_page: bool,
@@ -32,19 +32,27 @@ pub(crate) struct AllowedOrigins {
     hosts: Vec<String>,
     origins: Vec<String>,
     proxies: Vec<IpAddr>,
+    /// Whether the server itself speaks TLS.
+    has_tls: bool,
 }
 
 impl AllowedOrigins {
     /// Returns what is allowed for a server on `port`: the names of the loopback with this port, and `hosts`, which
     /// count with this port and as they are.
-    pub(crate) fn new(hosts: &[String], origins: &[String], proxies: &[IpAddr], port: u16) -> Self {
+    pub(crate) fn new(
+        hosts: &[String],
+        origins: &[String],
+        proxies: &[IpAddr],
+        port: u16,
+        has_tls: bool,
+    ) -> Self {
         let mut names: Vec<String> = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         let with_port = names.iter().filter(|host| !has_port(host));
         let with_port: Vec<String> = with_port.map(|host| format!("{host}:{port}")).collect();
         names.extend(with_port);
         for host in ["localhost", "127.0.0.1", "[::1]"] {
             names.push(format!("{host}:{port}"));
-            if port == 80 {
+            if port == if has_tls { 443 } else { 80 } {
                 names.push(host.to_owned());
             }
         }
@@ -53,6 +61,7 @@ impl AllowedOrigins {
             hosts: names,
             origins: origins.iter().map(lower).collect(),
             proxies: proxies.iter().map(IpAddr::to_canonical).collect(),
+            has_tls,
         }
     }
 
@@ -69,7 +78,11 @@ impl AllowedOrigins {
         peer: IpAddr,
     ) -> Result<Caller, HttpError> {
         let is_proxied = self.proxies.contains(&peer.to_canonical());
-        let is_secure = is_proxied && single(headers, &FORWARDED_PROTO) == Ok(Some("https"));
+        let is_secure = if is_proxied {
+            single(headers, &FORWARDED_PROTO) == Ok(Some("https"))
+        } else {
+            self.has_tls
+        };
         let host = self.check_host(uri, headers)?;
         let is_page = match single(headers, &header::ORIGIN) {
             Ok(None) => is_safe(method) && is_same_origin(headers),
@@ -201,7 +214,7 @@ mod tests {
             let name: HeaderName = name.parse().unwrap();
             map.append(name, value.parse().unwrap());
         }
-        AllowedOrigins::new(&hosts, &origins, proxies, 7878)
+        AllowedOrigins::new(&hosts, &origins, proxies, 7878, false)
             .check(method, &uri.parse().unwrap(), &map, PEER)
             .map_err(|refusal| refusal.status.as_u16())
     }

@@ -14,7 +14,7 @@ use super::access::{self, Client};
 use super::body::read_json;
 use super::http_error::HttpError;
 use super::origin::Caller;
-use super::state::SharedState;
+use super::state::SharedGatekeeper;
 
 /// How long a browser stays logged in.
 const COOKIE_LIFE: SignedDuration = SignedDuration::from_hours(24);
@@ -29,32 +29,35 @@ struct LoginBody {
 
 /// `POST /v1/login`: exchanges a one-time code for a cookie and the page's part of the token.
 pub(crate) async fn login(
-    State(state): State<SharedState>,
+    State(gatekeeper): State<SharedGatekeeper>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, HttpError> {
     access::require_page_header(&headers)?;
-    let lockout = &state.parts.lockout;
+    let lockout = &gatekeeper.lockout;
     let locked = |limit| access::too_often("locked", limit);
     lockout.check(caller.address).map_err(locked)?;
     let LoginBody { code } = read_json(body, 4 << 10).await?;
-    let Some(grant) = state.parts.logins.redeem(&code) else {
+    let Some(grant) = gatekeeper.logins.redeem(&code) else {
         lockout.failed(caller.address);
         return Err(HttpError::new(
             StatusCode::UNAUTHORIZED,
             "wrong_code",
-            "the code is wrong, used or expired; `tenterhook gateway open` makes a new one",
+            format!(
+                "the code is wrong, used or expired; `{}` makes a new one",
+                gatekeeper.link_command
+            ),
         ));
     };
     lockout.succeeded(caller.address);
     let expires = Timestamp::now() + COOKIE_LIFE;
-    let tokens = &state.parts.tokens;
+    let tokens = &gatekeeper.tokens;
     let new = tokens
         .create_for_cookie(
             TOKEN_NAME,
             (&grant.user, &grant.scopes),
-            state.port,
+            gatekeeper.port,
             expires,
         )
         .await
@@ -66,7 +69,7 @@ pub(crate) async fn login(
             )
         })?;
     let cookie = new.cookie.expose();
-    let cookie = access::set_cookie(&state, caller, cookie, COOKIE_LIFE.as_secs());
+    let cookie = access::set_cookie(&gatekeeper, caller, cookie, COOKIE_LIFE.as_secs());
     let cookie = AppendHeaders(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
     let body = json!({
         "user": new.token.user,
@@ -78,7 +81,7 @@ pub(crate) async fn login(
 
 /// `POST /v1/logout`: revokes the token of the request.
 pub(crate) async fn logout(
-    State(state): State<SharedState>,
+    State(gatekeeper): State<SharedGatekeeper>,
     Extension(caller): Extension<Caller>,
     Extension(client): Extension<Client>,
 ) -> Result<Response, HttpError> {
@@ -88,7 +91,7 @@ pub(crate) async fn logout(
             "only a browser can log out; `tenterhook gateway token revoke` revokes a token",
         ));
     }
-    let revoked = state.parts.tokens.revoke(&client.token.id).await;
+    let revoked = gatekeeper.tokens.revoke(&client.token.id).await;
     revoked.map_err(|error| {
         HttpError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -96,7 +99,7 @@ pub(crate) async fn logout(
             error.to_string(),
         )
     })?;
-    let cookie = access::set_cookie(&state, caller, "", 0);
+    let cookie = access::set_cookie(&gatekeeper, caller, "", 0);
     let cookie = AppendHeaders(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
     Ok((StatusCode::NO_CONTENT, cookie).into_response())
 }

@@ -30,18 +30,18 @@ pub(crate) async fn connect(
     let missing = "no channel of kind `web` is enabled; add one to gateway.yaml";
     let channel = state.parts.web.clone();
     let channel = channel.ok_or(HttpError::not_found(missing))?;
-    let login = match access::identify(&state, caller, &Method::GET, &headers) {
+    let login = match access::identify(&state.gatekeeper, caller, &Method::GET, &headers) {
         Ok(Some(Client { token, .. })) => {
             access::check_scope(&token, AccessScope::Chat)?;
             Login::Known(logged_in(&state, &token))
         }
         Ok(None) => {
-            let cookie = access::page_cookie(&state, caller, &headers);
+            let cookie = access::page_cookie(&state.gatekeeper, caller, &headers);
             login_by_token(&state, caller, cookie.map(str::to_owned))?
         }
         Err(error) => {
             return Ok(access::forget_wrong_cookie(
-                &state,
+                &state.gatekeeper,
                 Some(caller),
                 error,
                 &headers,
@@ -71,8 +71,8 @@ fn login_by_token(
         Box::pin(async move {
             let _waiting = waiting;
             let token = match cookie.filter(|_| !secret.starts_with(TOKEN_PREFIX)) {
-                Some(cookie) => access::check_page(&state, caller, &cookie, &secret),
-                None => access::check_token(&state, caller, &secret),
+                Some(cookie) => access::check_page(&state.gatekeeper, caller, &cookie, &secret),
+                None => access::check_token(&state.gatekeeper, caller, &secret),
             };
             let token = token.ok()?;
             token
@@ -88,6 +88,6 @@ fn logged_in(state: &SharedState, token: &Token) -> LoggedIn {
             user: token.user.clone(),
             role: token.role(),
         },
-        token_ended: access::token_ended(state, token),
+        token_ended: access::token_ended(&state.gatekeeper, token),
     }
 }

@@ -12,6 +12,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::http_error::HttpError;
 use super::login::Logins;
 use super::origin::AllowedOrigins;
+use super::tls::TlsIdentity;
 use crate::frame_channel::FrameChannel;
 use crate::hub::Hub;
 use crate::webhook::WebhookChannel;
@@ -20,6 +21,7 @@ use tenterhook_channel::rate::{Lockout, RateLimit};
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::Store;
 use tenterhook_channel::token::Tokens;
+use tenterhook_inspect::Inspector;
 
 /// The maximum number of web sockets whose clients have not shown a token yet.
 const MAX_UNKNOWN_SOCKETS: usize = 16;
@@ -32,6 +34,8 @@ const MAX_UPLOADS: usize = 4;
 pub struct ServerParts {
     /// The settings: the names of the server, and the limits of turns.
     pub settings: Arc<Settings>,
+    /// The certificate of the server. `None` for a server without TLS.
+    pub tls: Option<TlsIdentity>,
     /// Who may use the server.
     pub tokens: Tokens,
     /// Addresses that sent wrong tokens.
@@ -50,6 +54,8 @@ pub struct ServerParts {
     pub media: MediaFolder,
     /// Codes with which browsers log in.
     pub logins: Logins,
+    /// What the inspector shows, if there is one.
+    pub inspector: Option<Arc<Inspector>>,
     /// Describes the gateway for `GET /v1/status`.
     pub status: Arc<dyn Fn() -> Value + Send + Sync>,
 }
@@ -60,14 +66,30 @@ impl fmt::Debug for ServerParts {
     }
 }
 
-/// The parts, and what the server adds to them.
-pub(crate) struct ServerState {
-    pub(crate) parts: ServerParts,
+/// Decides who may send which requests, before any route.
+#[derive(Debug)]
+pub(crate) struct Gatekeeper {
     pub(crate) allowed: AllowedOrigins,
     /// The port of the server.
     pub(crate) port: u16,
+    /// Who may use the server.
+    pub(crate) tokens: Tokens,
+    /// Addresses that sent wrong tokens.
+    pub(crate) lockout: Lockout,
+    /// Codes with which browsers log in.
+    pub(crate) logins: Logins,
+    /// The command that prints a link with a new code.
+    pub(crate) link_command: &'static str,
     /// The limit of requests with a token.
     pub(crate) rate: RateLimit,
+}
+
+pub(crate) type SharedGatekeeper = Arc<Gatekeeper>;
+
+/// The parts, and what the server adds to them.
+pub(crate) struct ServerState {
+    pub(crate) parts: ServerParts,
+    pub(crate) gatekeeper: SharedGatekeeper,
     pub(crate) unknown_sockets: Arc<Semaphore>,
     pub(crate) uploads: Semaphore,
     /// Ends streams and sockets.
@@ -100,15 +122,23 @@ impl Place {
 impl ServerState {
     pub(crate) fn new(parts: ServerParts, port: u16, stop: CancellationToken) -> Self {
         let settings = &parts.settings;
-        Self {
+        let gatekeeper = Gatekeeper {
             allowed: AllowedOrigins::new(
                 &settings.hosts,
                 &settings.origins,
                 &settings.trusted_proxies,
                 port,
+                parts.tls.is_some(),
             ),
             port,
+            tokens: parts.tokens.clone(),
+            lockout: parts.lockout.clone(),
+            logins: parts.logins.clone(),
+            link_command: "tenterhook gateway open",
             rate: RateLimit::per_token(),
+        };
+        Self {
+            gatekeeper: Arc::new(gatekeeper),
             unknown_sockets: Arc::new(Semaphore::new(MAX_UNKNOWN_SOCKETS)),
             uploads: Semaphore::new(MAX_UPLOADS),
             stop,

@@ -149,6 +149,7 @@ async fn echo(store: Store, channel: Arc<FrameChannel>, mut records: mpsc::Recei
             sender: message.sender.id.clone(),
             text: text.clone(),
             media: vec![],
+            is_transcript: false,
         };
         append(&store, &channel, &chat, vec![said], vec![]).await;
         channel.live(&chat, &start(&turn, &message.message_id));

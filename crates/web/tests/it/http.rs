@@ -567,6 +567,41 @@ async fn a_file_is_uploaded_sent_and_read_by_its_user_only() {
 }
 
 #[tokio::test]
+async fn a_recording_is_played_in_parts() {
+    let server = TestServer::start().await;
+    let wav = "RIFF\u{24}\0\0\0WAVEfmt \u{10}\0\0\0 and the rest";
+    let media = server
+        .ask("POST /v1/media", &[&server.bearer()], wav)
+        .await
+        .json();
+    assert_eq!(media["kind"], "audio");
+    let request = format!("GET /v1/media/{}", media["id"].as_str().unwrap());
+    let size = wav.len();
+    let rows = [
+        ("bytes=0-", 206, format!("bytes 0-{}/{size}", size - 1), wav),
+        ("bytes=8-11", 206, format!("bytes 8-11/{size}"), "WAVE"),
+        (
+            "bytes=-4",
+            206,
+            format!("bytes {}-{}/{size}", size - 4, size - 1),
+            "rest",
+        ),
+        ("bytes=999-", 416, format!("bytes */{size}"), ""),
+    ];
+    for (range, status, shown, body) in rows {
+        let range = format!("range: {range}");
+        let reply = server.ask(&request, &[&server.bearer(), &range], "").await;
+        assert_eq!(reply.status, status, "{range}");
+        assert_eq!(reply.header("content-range"), Some(&*shown), "{range}");
+        assert_eq!(reply.body, body, "{range}");
+    }
+    let whole = server.ask(&request, &[&server.bearer()], "").await;
+    assert_eq!((whole.status, &*whole.body), (200, wav));
+    assert_eq!(whole.header("accept-ranges"), Some("bytes"));
+    assert_eq!(whole.header("content-range"), None);
+}
+
+#[tokio::test]
 async fn a_page_that_was_sent_as_a_file_is_not_shown() {
     let server = TestServer::start().await;
     let page = "<html><script>alert(1)</script></html>";

@@ -17,10 +17,11 @@ use tenterhook_channel::rate::Lockout;
 use tenterhook_channel::settings::{SecretSource, Settings, WebhookSettings};
 use tenterhook_channel::store::{InboxId, InboxState, Recorded, Store};
 use tenterhook_channel::token::{AccessScope, Tokens};
+use tenterhook_inspect::{InspectedSource, Inspector, LogLimits, RecordLog};
 use tenterhook_protocol::event::SenderRole;
 use tenterhook_web::frame_channel::FrameChannel;
 use tenterhook_web::hub::Hub;
-use tenterhook_web::server::{Logins, ServerParts, serve};
+use tenterhook_web::server::{Logins, ServerParts, TlsIdentity, serve};
 use tenterhook_web::webhook::WebhookChannel;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,6 +30,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const WEBHOOK_SECRET: &str = "a secret of a webhook, long enough";
+
+/// What the inspector of a server keeps.
+pub(crate) const MAX_RECORDS: LogLimits = LogLimits {
+    records: 4,
+    bytes: 1 << 20,
+};
 
 /// Records messages, and plays the turn that their text names.
 pub(crate) struct ScriptedIntake {
@@ -73,8 +80,7 @@ impl ScriptedIntake {
         message: IncomingMessage,
         go_on: Arc<Notify>,
     ) {
-        let chat = message.chat.clone();
-        let text = text_of(&message);
+        let (chat, text) = (message.chat.clone(), text_of(&message));
         let message_id = message.message_id.clone();
         let turn = format!("turn-{message_id}");
         let said = Frame::Said {
@@ -82,6 +88,7 @@ impl ScriptedIntake {
             sender: message.sender.id.clone(),
             text: text.clone(),
             media: Vec::new(),
+            is_transcript: false,
         };
         let start = Frame::Start {
             turn: turn.clone(),
@@ -302,6 +309,11 @@ fn webhook(name: &str, timestamp_header: Option<&str>) -> WebhookChannel {
 
 impl TestServer {
     pub(crate) async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// Starts a server with a certificate.
+    pub(crate) async fn start_with(tls: Option<TlsIdentity>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("store")).unwrap();
         let media = MediaFolder::open(&folder.path().join("media")).unwrap();
@@ -323,13 +335,8 @@ impl TestServer {
             go_on: Arc::default(),
         });
         let channel = |name| {
-            let id = ChannelId::new(name).unwrap();
-            Arc::new(FrameChannel::new(
-                id,
-                hub.clone(),
-                store.clone(),
-                media.clone(),
-            ))
+            let (id, hub) = (ChannelId::new(name).unwrap(), hub.clone());
+            Arc::new(FrameChannel::new(id, hub, store.clone(), media.clone()))
         };
         let (web, http) = (channel("web"), channel("http"));
         let webhooks = vec![
@@ -352,8 +359,10 @@ impl TestServer {
         while http.inlet().is_none() {
             tokio::task::yield_now().await;
         }
+        let records = Arc::new(RecordLog::new(MAX_RECORDS, 1));
         let parts = ServerParts {
             settings: Arc::new(settings()),
+            tls,
             tokens,
             lockout: Lockout::default(),
             hub,
@@ -363,6 +372,7 @@ impl TestServer {
             webhooks,
             media,
             logins: Logins::default(),
+            inspector: Some(Arc::new(Inspector::new(InspectedSource::Gateway, records))),
             status: Arc::new(|| json!({"state": "up"})),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -454,7 +464,7 @@ impl TestServer {
     }
 }
 
-fn read_reply(bytes: &[u8]) -> Reply {
+pub(crate) fn read_reply(bytes: &[u8]) -> Reply {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head

@@ -15,6 +15,8 @@ mod http;
 mod http_attacks;
 mod http_server;
 mod http_socket;
+mod http_tls;
+mod inspect;
 mod socket;
 mod stdio;
 mod webhook;

@@ -8,36 +8,9 @@
 // browser; the default is `chromium`. If a step fails, a screenshot is saved in the folder for temporary files.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
-import { Chromium, KEYS } from './chromium.mjs';
-
-const LINK = /https?:\/\/\S+#code=[\w.~-]+/;
-const START_DEADLINE = 30_000;
-
-const texts = (page, selector) => page.run(
-  (wanted) => [...document.querySelectorAll(wanted)].map((node) => node.innerText), selector);
-const count = (page, selector) => page.run((wanted) => document.querySelectorAll(wanted).length, selector);
-const shown = (page, selector, text) => page.until(
-  `"${text}" in ${selector}`,
-  (wanted, part) => [...document.querySelectorAll(wanted)].some((node) => node.innerText.includes(part)),
-  selector, text);
-
-async function say(page, text) {
-  await page.click('#input');
-  await page.type(text);
-  await page.press(KEYS.enter);
-  await shown(page, '.said .bubble', text);
-}
-
-async function allow(page) {
-  await page.click('.question .primary');
-  await page.until('the end of the question', () => !document.querySelector('.question'));
-}
-
-const isIdle = (page) => page.until('the end of the turn', () => document.querySelector('#stop').hidden);
+import { KEYS } from '../../../../tests/browser/chromium.mjs';
+import { allow, count, isIdle, runSteps, say, shown, texts } from './steps.mjs';
 
 /** The steps, in the order of the turns in script.yaml. */
 const STEPS = {
@@ -120,48 +93,4 @@ const STEPS = {
   },
 };
 
-/** Starts the gateway and returns it with the link that it prints. */
-function startGateway([program, ...options]) {
-  const gateway = spawn(program, options, { stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  return new Promise((resolve, reject) => {
-    const fail = (why) => reject(new Error(`${why}; output:\n${output}`));
-    const timer = setTimeout(() => fail('the gateway printed no link'), START_DEADLINE);
-    gateway.once('error', reject).once('exit', (code) => fail(`the gateway ended with status ${code}`));
-    const read = (data) => {
-      output += data;
-      const link = LINK.exec(output)?.[0];
-      if (!link) return;
-      clearTimeout(timer);
-      resolve({ gateway, link });
-    };
-    gateway.stdout.on('data', read);
-    gateway.stderr.on('data', read);
-  });
-}
-
-async function main([first, ...command]) {
-  if (!first) throw new Error('usage: node page.mjs LINK | node page.mjs -- COMMAND ARGUMENT…');
-  const { gateway, link } = first === '--' ? await startGateway(command) : { link: first };
-  let browser;
-  let page;
-  try {
-    browser = await Chromium.start(process.env.CHROMIUM ?? 'chromium');
-    page = await browser.openPage();
-    for (const [name, step] of Object.entries(STEPS)) {
-      await step(page, link);
-      assert.deepEqual(browser.problems, [], 'errors in the console');
-      console.log(`ok: ${name}`);
-    }
-  } catch (error) {
-    const file = join(tmpdir(), 'page-test.png');
-    await page?.saveScreenshot(file);
-    console.error(`screenshot: ${file}; console: ${browser?.problems.join('; ') || 'nothing'}`);
-    throw error;
-  } finally {
-    await browser?.stop();
-    gateway?.kill();
-  }
-}
-
-await main(process.argv.slice(2));
+await runSteps('page.mjs', STEPS, process.argv.slice(2));

@@ -221,3 +221,25 @@ test('frames and chunks of unknown types are ignored', () => {
   state.receive({ type: 'chunk', chat: CHAT, turn: 't', kind: 'new_kind' });
   assert.deepEqual(summary(state), []);
 });
+
+test('a recording is shown with its transcript, which is the title of the chat', () => {
+  const state = newState();
+  const media = [{ kind: 'audio', id: 'a', media_type: 'audio/x-wav', name: 'voice.wav', size: 9 }];
+  const { message_id } = state.write('', media);
+  assert.equal(state.active.title, '');
+  const said = { type: 'said', chat: CHAT, seq: 1, message_id, sender: 'ada', text: 'turn on the lights', media };
+  state.receive({ ...said, is_transcript: true });
+  const [item] = state.active.items;
+  assert.deepEqual([item.media, item.text, item.isTranscript], [media, 'turn on the lights', true]);
+  assert.equal(state.active.title, 'turn on the lights');
+  state.receive({ type: 'message', chat: CHAT, seq: 2, media: media[0] });
+  assert.equal(state.announced.at(-1), 'The agent sent a voice message.');
+});
+
+test('a recording without a transcript has a title too', () => {
+  const state = newState();
+  const media = [{ kind: 'audio', id: 'a', media_type: 'audio/x-wav', name: 'voice.wav', size: 9 }];
+  state.receive({ type: 'said', chat: CHAT, seq: 1, message_id: 'm', sender: 'ada', text: '', media });
+  assert.equal(state.active.title, 'Voice message');
+  assert.equal(state.active.items[0].isTranscript, false);
+});

@@ -36,6 +36,9 @@ use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::MediaRef;
 use tenterhook_channel::settings::{Show, TelegramSettings};
 
+/// The media types of audio that Telegram shows as voice messages, the best first.
+pub const AUDIO_FORMATS: &[&str] = &["audio/ogg", "audio/mpeg", "audio/mp4"];
+
 /// How long Telegram waits for an update before it answers a poll.
 const POLL_TIMEOUT: Duration = Duration::from_secs(50);
 /// How many updates a poll returns.
@@ -311,7 +314,7 @@ impl Channel for TelegramChannel {
             speaks_frames: false,
             is_idempotent: false,
             max_file: MAX_FILE,
-            audio_formats: &["audio/ogg", "audio/mpeg", "audio/mp4"],
+            audio_formats: AUDIO_FORMATS,
         }
     }
 

@@ -8,5 +8,6 @@
 
 mod fake_telegram;
 mod program_channel;
+mod python_example;
 mod recording_intake;
 mod telegram;

@@ -747,6 +747,7 @@ async fn what_a_chat_does_not_show_is_sent_as_nothing() {
         sender: "42".to_owned(),
         text: "x".to_owned(),
         media: Vec::new(),
+        is_transcript: false,
     };
     assert_eq!(send(&channel, said).await, Ok(Receipt::default()));
     assert_eq!(send(&channel, end("")).await, Ok(Receipt::default()));

@@ -26,6 +26,12 @@ pub(crate) enum GatewayCommand {
     Doctor(Box<GatewayDoctorArgs>),
     /// Show the state of the gateway that runs.
     Status(ListArgs),
+    /// Read the settings again, and apply what has changed to the gateway that runs. Other channels stay connected.
+    Reload {
+        /// Print the changes as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Stop the gateway that runs. Running turns have a moment to finish.
     Stop,
     /// Print a link that opens the page in a browser. It works once, for 60 seconds.
@@ -33,6 +39,14 @@ pub(crate) enum GatewayCommand {
         /// Who uses the page. Each user has their own chats.
         #[arg(long, value_name = "NAME", default_value = "owner")]
         user: String,
+
+        /// Open the inspector, which shows what hooks do, instead of the chats.
+        #[arg(long)]
+        inspect: bool,
+
+        /// Let the inspector also decide about approvals and pairings.
+        #[arg(long, requires = "inspect")]
+        admin: bool,
     },
     /// List the channels, or restart one.
     Channels(ChannelsArgs),

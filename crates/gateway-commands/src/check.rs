@@ -2,16 +2,19 @@
 
 use tenterhook_channel::channel_secrets::read_secrets;
 use tenterhook_channel::settings::Settings;
+use tenterhook_gateway::gateway::TlsIdentity;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
+use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
+use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
 use crate::args::GatewayCheckArgs;
 use crate::profile::ChatProfile;
-use crate::settings;
+use crate::{settings, voice};
 
 pub(super) async fn check(
     args: GatewayCheckArgs,
@@ -19,10 +22,17 @@ pub(super) async fn check(
 ) -> Result<Exit, CliError> {
     let read = settings::read(&args.settings, &args.agent)?;
     let file = args.settings.file.as_deref();
-    let hidden = read.secret_variables();
-    let profile = ChatProfile::load(args.agent, args.sessions, file, hidden, interrupts).await?;
+    let places = (args.sessions, file);
+    let (profile, _) = ChatProfile::load(args.agent, places, &read, None, interrupts).await?;
     profile.check_tools(&read)?;
     check_secrets(&read)?;
+    for finding in voice::findings(&read) {
+        if finding.is_problem {
+            warn(escape_line(&finding.text));
+        } else {
+            output::line(escape_line(&finding.text));
+        }
+    }
     if profile.has_model() {
         profile.try_out()?;
     }
@@ -35,8 +45,11 @@ pub(super) async fn check(
     journal::close(profile.journal()).map(|()| Exit::Done)
 }
 
-/// Checks that the secrets of the channels are there and usable.
+/// Checks that the secrets of the channels and the certificate are there and usable.
 fn check_secrets(settings: &Settings) -> Result<(), CliError> {
+    if let Some(files) = &settings.tls {
+        TlsIdentity::read(files).map_err(|error| CliError::of(Exit::Config, &error))?;
+    }
     let Err(errors) = read_secrets(settings, |_| false) else {
         return Ok(());
     };

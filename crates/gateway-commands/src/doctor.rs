@@ -22,7 +22,7 @@ use tenterhook_terminal::output::{self, style, styled};
 use crate::args::{GatewayCheckArgs, GatewayDoctorArgs};
 use crate::client::state_folder;
 use crate::profile::ChatProfile;
-use crate::{round_trip, settings};
+use crate::{round_trip, settings, voice};
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -154,11 +154,24 @@ async fn examine(
             check_access(findings, channel);
         }
         check_secrets(findings, read);
+        check_voice(findings, read);
     }
     check_modes(findings, &state, file.as_deref());
     check_profile(findings, args, read.as_ref(), interrupts).await;
     check_trip(findings, &state).await;
     Ok(())
+}
+
+fn check_voice(findings: &mut Findings, settings: &Settings) {
+    const CHECK: &str = "voice";
+    for finding in voice::findings(settings) {
+        if finding.is_problem {
+            let next = "see `stt` and `tts` in the settings";
+            findings.warn(CHECK, finding.text, next);
+        } else {
+            findings.ok(CHECK, finding.text);
+        }
+    }
 }
 
 fn check_exposure(findings: &mut Findings, settings: &Settings) {
@@ -342,9 +355,12 @@ async fn check_profile(
     interrupts: &Interrupts,
 ) {
     let file = args.settings.file.as_deref();
-    let loading = ChatProfile::load(args.agent, args.sessions, file, Vec::new(), interrupts);
+    let default = Settings::default();
+    let used = settings.unwrap_or(&default);
+    let places = (args.sessions, file);
+    let loading = ChatProfile::load(args.agent, places, used, None, interrupts);
     let profile = match loading.await {
-        Ok(profile) => profile,
+        Ok((profile, _)) => profile,
         Err(error) => {
             let next = "`tenterhook check` shows every problem";
             return findings.failure("hooks", &error, next);
@@ -397,9 +413,10 @@ async fn check_running(findings: &mut Findings, status: &Value) {
     const CHECK: &str = "round trip";
     let address = status.get("address").and_then(Value::as_str);
     let address: Option<SocketAddr> = address.and_then(|text| text.parse().ok());
+    let has_tls = status.get("tls").and_then(Value::as_bool) == Some(true);
     match address {
         None => findings.ok(CHECK, "the gateway that runs answers; its server is off"),
-        Some(address) => match round_trip::try_server(address).await {
+        Some(address) => match round_trip::try_server(address, has_tls).await {
             Ok(()) => findings.ok(
                 CHECK,
                 format!("the gateway that runs answers, also at {address}"),

@@ -3,19 +3,26 @@
 //! A hook that fails before or after a turn has no chat in which it could be shown, and a message that was let through
 //! looks like any other.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tenterhook_engine::{HookObserver, HookRun, HookVerdict};
+use tenterhook_engine::{EventRef, HookObserver, HookRun, HookVerdict};
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::script_output::without_secrets;
 
-/// Warns about each hook that fails.
+/// Warns about each hook that fails, and passes all runs on.
 #[derive(Debug)]
-pub(super) struct HookLog;
+pub(super) struct HookLog {
+    /// The other observers.
+    pub(super) observers: Vec<Arc<dyn HookObserver>>,
+}
 
 impl HookObserver for HookLog {
-    fn hook_ended(&self, run: &HookRun<'_>, _took: Duration, verdict: HookVerdict<'_>) {
+    fn hook_ended(&self, run: &HookRun<'_>, took: Duration, verdict: HookVerdict<'_>) {
+        for observer in &self.observers {
+            observer.hook_ended(run, took, verdict);
+        }
         if let HookVerdict::Failed { cause } | HookVerdict::TimedOut { cause } = verdict {
             let event = run.event.event().name();
             let hook = escape_line(run.hook.as_str());
@@ -25,5 +32,16 @@ impl HookObserver for HookLog {
                 escape_line(&cause)
             ));
         }
+    }
+
+    fn event_ended(&self, event: &EventRef) {
+        for observer in &self.observers {
+            observer.event_ended(event);
+        }
+    }
+
+    fn requests_exchanges(&self) -> bool {
+        let mut observers = self.observers.iter();
+        observers.any(|observer| observer.requests_exchanges())
     }
 }

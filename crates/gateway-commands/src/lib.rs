@@ -22,7 +22,9 @@ mod service;
 mod settings;
 mod status;
 mod token;
+mod voice;
 
+use serde_json::json;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
@@ -49,8 +51,19 @@ pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit,
         } => service::print(&args),
         GatewayCommand::Import { file } => import::import(&file),
         GatewayCommand::Status(args) => status::status(args, interrupts).await,
+        GatewayCommand::Reload { json } => status::reload(json, interrupts).await,
         GatewayCommand::Stop => status::stop(interrupts).await,
-        GatewayCommand::Open { user } => status::open(user, interrupts).await,
+        GatewayCommand::Open {
+            user,
+            inspect,
+            admin,
+        } => {
+            status::open(
+                json!({ "user": user, "inspect": inspect, "admin": admin }),
+                interrupts,
+            )
+            .await
+        }
         GatewayCommand::Channels(args) => status::channels(args, interrupts).await,
         GatewayCommand::Chats(args) => chats::chats(args, interrupts).await,
         GatewayCommand::Send(args) => chats::send(args, interrupts).await,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tenterhook_agent::frontend::NonInteractive;
 use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Toolbox};
 use tenterhook_channel::settings::Settings;
@@ -17,14 +18,17 @@ use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, PrintingHost, SessionExtensions};
+use tenterhook_setup::journal::{self, FanOutSink};
+use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::session_store::{self, SessionDirArgs};
-use tenterhook_setup::{agent, hooks, journal, models, protected, resources, rules};
+use tenterhook_setup::{agent, hook_list, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_tools::ShellTool;
 
 use crate::access;
 use crate::client::state_folder;
 use crate::hook_log::HookLog;
+use crate::voice;
 use tenterhook_setup::session_store::warn_of;
 
 /// How a question describes the settings to the user.
@@ -53,42 +57,48 @@ struct Parts {
 }
 
 impl ChatProfile {
-    /// Loads the hooks. A source that cannot be loaded is an error, unless the call is lenient.
+    /// Loads the hooks. Also returns the list of them, for the inspector. A source that cannot be loaded is an error, unless the call is lenient.
     pub(super) async fn load(
         args: AgentArgs,
-        sessions: SessionDirArgs,
-        settings: Option<&Path>,
-        secret_variables: Vec<String>,
+        (sessions, file): (SessionDirArgs, Option<&Path>),
+        settings: &Settings,
+        inspector: Option<&LiveInspector>,
         interrupts: &Interrupts,
-    ) -> Result<Self, CliError> {
+    ) -> Result<(Self, Value), CliError> {
         let providers = models::providers(&args.hooks.config)?;
         let (services, clients) = hooks::services_with(&providers);
         let host = PrintingHost {
             is_strict: args.hooks.strict,
         };
         let (output, services) = extensions::recorded(Arc::new(host), services);
-        let hooks = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts).await?;
+        let load = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts);
+        let mut hooks = load.await?;
+        hooks.loaded.specs.extend(voice::hooks(settings)?);
         let journal = journal::open(&args.journal)?;
-        let sink = || {
-            let file = journal.clone().map(|file| file as Arc<dyn JournalSink>);
-            file.map(journal::without_secrets)
-        };
-        output.record_in(sink());
+        let written = journal.clone().map(|file| file as Arc<dyn JournalSink>);
+        let live = inspector.map(LiveInspector::journal);
+        let sinks: Vec<_> = written.into_iter().chain(live).collect();
+        let sink =
+            (!sinks.is_empty()).then(|| journal::without_secrets(Arc::new(FanOutSink { sinks })));
+        let observers = inspector.and_then(LiveInspector::observer);
+        let observers: Vec<_> = observers.into_iter().collect();
+        let listed = hook_list::listed(&hooks, args.hooks.strict);
+        output.record_in(sink.clone());
         let protected = protected::files(&args, &hooks.loaded, &hooks.found)?;
-        let protected = match settings {
+        let protected = match file {
             Some(file) => protected.add(file, SETTINGS),
             None => protected,
         };
-        let standard = Toolbox::standard_with(ShellTool::hiding(secret_variables));
+        let standard = Toolbox::standard_with(ShellTool::hiding(settings.secret_variables()));
         let toolbox = hooks.extras.add_to(&standard);
-        Ok(Self(Arc::new(Parts {
+        let profile = Self(Arc::new(Parts {
             folder: session_store::absolute(&args.cwd)?,
             sessions,
             engine: hooks::observed_engine(
                 &hooks.loaded,
                 args.hooks.strict,
-                sink(),
-                Arc::new(HookLog),
+                sink,
+                Arc::new(HookLog { observers }),
             ),
             toolbox: rules::attempts(&args, toolbox)?,
             protected: Arc::new(protected),
@@ -99,7 +109,8 @@ impl ChatProfile {
             loaded: hooks.loaded,
             _extensions: hooks.extras,
             args,
-        })))
+        }));
+        Ok((profile, listed))
     }
 
     /// Returns the journal, if one is written.

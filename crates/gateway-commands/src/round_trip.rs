@@ -85,6 +85,8 @@ pub(super) async fn try_own() -> Result<(), String> {
         observer: Arc::new(|_| {}),
         stdio: false,
         own_channels: BTreeMap::new(),
+        inspector: None,
+        reader: None,
     };
     let gateway = Gateway::start(config).await;
     let gateway = gateway.map_err(|error| format!("the gateway does not start: {error}"))?;
@@ -122,13 +124,21 @@ async fn send_message(state: &Path, address: SocketAddr) -> Result<(), String> {
     }
 }
 
-/// Asks the server of a gateway that runs whether it lives.
-pub(super) async fn try_server(address: SocketAddr) -> Result<(), String> {
+/// Asks the server of a gateway that runs whether it lives. Of a server with TLS, only the port is tried: its
+/// certificate is for a name.
+pub(super) async fn try_server(address: SocketAddr, has_tls: bool) -> Result<(), String> {
     let address = if address.ip().is_unspecified() {
         SocketAddr::from(([127, 0, 0, 1], address.port()))
     } else {
         address
     };
+    if has_tls {
+        return match timeout(PATIENCE, TcpStream::connect(address)).await {
+            Ok(Ok(_connected)) => Ok(()),
+            Ok(Err(error)) => Err(format!("no connection to {address}: {error}")),
+            Err(_) => Err(format!("the server at {address} does not answer")),
+        };
+    }
     let asked = timeout(PATIENCE, exchange(address, "GET /healthz HTTP/1.1\r\n", ""));
     match asked.await {
         Ok(Ok((200, _))) => Ok(()),

@@ -3,24 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::json;
 use tenterhook_agent::CancellationToken;
 use tenterhook_channel::settings::Settings;
 use tenterhook_gateway::gateway::{
     Gateway, GatewayConfig, GatewayEnd, GatewayNotice, OpeningState, StartError,
 };
+use tenterhook_gateway::reload::SettingsReader;
+use tenterhook_hookfile::Severity;
+use tenterhook_inspect::InspectedSource;
+use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
+use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
-use crate::args::GatewayRunArgs;
+use crate::args::{GatewayRunArgs, Listen, SettingsArgs};
 use crate::client::state_folder;
 use crate::profile::ChatProfile;
 use crate::service::notify;
 use crate::settings;
+use crate::status;
 
 /// The user of the link that is printed at the start.
 const OWNER: &str = "owner";
@@ -30,8 +37,11 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
     let read = settings::with_listen(read, args.listen)?;
     let state = OpeningState::begin(state_folder()?);
     let file = args.settings.file.as_deref();
-    let hidden = read.secret_variables();
-    let profile = ChatProfile::load(args.agent, args.sessions, file, hidden, interrupts).await?;
+    let collected = LiveInspector::start(read.inspect.has_payloads)?;
+    let places = (args.sessions, file);
+    let agent = args.agent.clone();
+    let (profile, hooks) =
+        ChatProfile::load(args.agent, places, &read, Some(&collected), interrupts).await?;
     profile.check_tools(&read)?;
     profile.try_out()?;
     let stop = interrupts.token().child_token();
@@ -42,6 +52,7 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
             stop.cancel();
         });
     }
+    let reader = reader(&args.settings, agent, args.listen, profile.clone());
     let config = GatewayConfig {
         settings: read.clone(),
         profile: Arc::new(profile.clone()),
@@ -49,8 +60,10 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
         observer: Arc::new(log),
         stdio: args.stdio,
         own_channels: BTreeMap::new(),
+        inspector: Some(collected.inspector(InspectedSource::Gateway, hooks)),
+        reader: Some(reader),
     };
-    let ended = serve(config, &read, (stop, interrupts.hurry())).await;
+    let ended = serve(config, &read, stop, interrupts).await;
     let closed = journal::close(profile.journal());
     ended.and_then(|exit| closed.map(|()| exit))
 }
@@ -58,7 +71,8 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
 async fn serve(
     config: GatewayConfig,
     settings: &Settings,
-    (stop, now): (CancellationToken, CancellationToken),
+    stop: CancellationToken,
+    interrupts: &Interrupts,
 ) -> Result<Exit, CliError> {
     // Standard output belongs to the frames.
     let print: fn(String) = if config.stdio {
@@ -72,7 +86,8 @@ async fn serve(
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?
         .map_err(|error| refused(&error))?;
     if let Some(address) = gateway.address() {
-        print(format!("Listening on http://{address}"));
+        let scheme = if gateway.has_tls() { "https" } else { "http" };
+        print(format!("Listening on {scheme}://{address}"));
     }
     if let Some(url) = gateway.login_url(OWNER) {
         print(format!(
@@ -84,10 +99,53 @@ async fn serve(
     }
     // The server is bound, so who connects from now on is served.
     notify("READY=1");
+    let (reloads, hangup) = (gateway.reloads(), interrupts.reload_on_hangup());
+    let reloading = tokio::spawn(async move {
+        loop {
+            hangup.notified().await;
+            // The observer shows the result.
+            let _shown = reloads.reload().await;
+        }
+    });
     // A second signal cancels the running turns. A third one ends the program at once.
-    match gateway.run(stop, now).await {
+    let end = gateway.run(stop, interrupts.hurry()).await;
+    reloading.abort();
+    match end {
         GatewayEnd::Interrupted => Ok(Exit::Interrupted),
         GatewayEnd::Stopped | _ => Ok(Exit::Done),
+    }
+}
+
+/// Returns what reads the settings again, with the same options.
+fn reader(
+    settings: &SettingsArgs,
+    agent: AgentArgs,
+    listen: Option<Listen>,
+    profile: ChatProfile,
+) -> SettingsReader {
+    let settings = settings.clone();
+    Arc::new(move || {
+        let read = || {
+            let read = settings::read(&settings, &agent)?;
+            let read = settings::with_listen(read, listen)?;
+            profile.check_tools(&read)?;
+            Ok(read)
+        };
+        read().map_err(|error: CliError| described(&error))
+    })
+}
+
+/// Describes an error with every problem of the file.
+fn described(error: &CliError) -> String {
+    let problems = error.load.iter().flat_map(|load| &load.problems);
+    let problems: Vec<String> = problems
+        .filter(|problem| problem.severity == Severity::Error)
+        .map(ToString::to_string)
+        .collect();
+    if problems.is_empty() {
+        error.in_one_line()
+    } else {
+        problems.join("; ")
     }
 }
 
@@ -128,6 +186,11 @@ fn log(notice: GatewayNotice) {
             "channel `{channel}` refused a message of `{}`: {code}",
             escape_line(&sender)
         )),
+        GatewayNotice::Reloaded(changes) => {
+            for line in status::reload_lines(&json!(changes)) {
+                output::note(line);
+            }
+        }
         GatewayNotice::Failure(text) => warn(escape_line(&text)),
         GatewayNotice::Stopping => notify("STOPPING=1"),
         _ => {}

@@ -128,6 +128,7 @@ Description=Tenterhook gateway
 Type=notify
 NotifyAccess=main
 ExecStart={command}
+ExecReload=/bin/kill -HUP $MAINPID
 WorkingDirectory={folder}
 {environment}{secrets}# The first signal lets turns end.
 KillSignal=SIGINT

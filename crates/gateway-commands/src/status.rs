@@ -22,6 +22,10 @@ pub(super) async fn status(args: ListArgs, interrupts: &Interrupts) -> Result<()
         None => output::line("The server is off."),
     }
     list_channels(&status);
+    let failed = status.get("reload").map(|reload| text(reload, "error"));
+    if let Some(problem) = failed.filter(|problem| !problem.is_empty()) {
+        output::line(format_args!("The last reload failed: {problem}"));
+    }
     let of_messages = status.get("messages").and_then(Value::as_object);
     let all = status.as_object().into_iter().chain(of_messages).flatten();
     for (name, number) in all.filter(|(_, value)| value.is_number()) {
@@ -48,6 +52,48 @@ pub(super) async fn channels(args: ChannelsArgs, interrupts: &Interrupts) -> Res
     Ok(())
 }
 
+pub(super) async fn reload(is_json: bool, interrupts: &Interrupts) -> Result<(), CliError> {
+    require_user("reload the gateway's settings")?;
+    let changes = call("reload", json!({}), interrupts).await;
+    let changes = changes.map_err(|error| match error.hint {
+        Some(_) => error,
+        None => error.hint("correct the settings; `tenterhook gateway check` shows every problem"),
+    })?;
+    if is_json {
+        output::json(&changes);
+    } else {
+        reload_lines(&changes).iter().for_each(output::line);
+    }
+    Ok(())
+}
+
+/// The changes of a reload, and how they are shown.
+const RELOADED: [(&str, &str); 5] = [
+    ("started", "Started"),
+    ("stopped", "Stopped"),
+    ("restarted", "Restarted"),
+    ("adjusted", "New rules, still connected"),
+    (
+        "needs_restart",
+        "not applied until the gateway is started again",
+    ),
+];
+
+/// Describes what a reload has changed.
+pub(super) fn reload_lines(changes: &Value) -> Vec<String> {
+    let mut lines = vec!["The settings were reloaded.".to_owned()];
+    for (key, shown) in RELOADED {
+        let names: Vec<String> = entries(changes, key)
+            .filter_map(Value::as_str)
+            .map(|name| format!("`{}`", escape_line(name)))
+            .collect();
+        if !names.is_empty() {
+            lines.push(format!("{shown}: {}", names.join(", ")));
+        }
+    }
+    lines
+}
+
 pub(super) async fn stop(interrupts: &Interrupts) -> Result<(), CliError> {
     require_user("stop the gateway")?;
     call("stop", json!({}), interrupts).await?;
@@ -55,9 +101,10 @@ pub(super) async fn stop(interrupts: &Interrupts) -> Result<(), CliError> {
     Ok(())
 }
 
-pub(super) async fn open(user: String, interrupts: &Interrupts) -> Result<(), CliError> {
+/// Prints a link that opens a page. `page` describes the page and its user.
+pub(super) async fn open(page: Value, interrupts: &Interrupts) -> Result<(), CliError> {
     require_user("open the gateway's page")?;
-    let opened = call("open", json!({ "user": user }), interrupts).await?;
+    let opened = call("open", page, interrupts).await?;
     output::line(text(&opened, "url"));
     Ok(())
 }

@@ -113,6 +113,8 @@ pub(crate) fn run(folder: &Path) {
             observer: Arc::new(|_| ()),
             stdio: true,
             own_channels: BTreeMap::new(),
+            inspector: None,
+            reader: None,
         });
         let gateway = gateway.await.unwrap();
         let (stop, now) = (CancellationToken::new(), CancellationToken::new());

@@ -201,6 +201,8 @@ impl MemoryGateway {
             observer: Arc::new(|_| ()),
             stdio: false,
             own_channels: BTreeMap::from([(id, Arc::clone(&channel) as Arc<dyn Channel>)]),
+            inspector: None,
+            reader: None,
         });
         let stop = CancellationToken::new();
         let running = gateway.await.unwrap();

@@ -4,17 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenterhook_adapters::program::ProgramChannel;
-use tenterhook_adapters::telegram::TelegramChannel;
+use tenterhook_adapters::telegram::{self, TelegramChannel};
 use tenterhook_channel::channel::Channel;
 use tenterhook_channel::chat::ChannelId;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::secret::HiddenSecret;
 use tenterhook_channel::settings::{ChannelKind, ChannelSettings, Settings};
 use tenterhook_channel::store::Store;
-use tenterhook_web::frame_channel::FrameChannel;
+use tenterhook_web::frame_channel::{self, FrameChannel};
 use tenterhook_web::hub::Hub;
 use tenterhook_web::stdio::StdioChannel;
 use tenterhook_web::webhook::WebhookChannel;
+
+/// Returns the media types of audio that channels of a kind can send, the best first. A program says itself what it can
+/// send, and no one hears an answer to a webhook.
+pub fn audio_formats(kind: &ChannelKind) -> &'static [&'static str] {
+    match kind {
+        ChannelKind::Web | ChannelKind::Http | ChannelKind::Stdio => frame_channel::AUDIO_FORMATS,
+        ChannelKind::Telegram(_) => telegram::AUDIO_FORMATS,
+        ChannelKind::Command(_) | ChannelKind::Webhook(_) => &[],
+    }
+}
 
 /// The channels of a gateway.
 #[derive(Default)]

@@ -10,14 +10,15 @@ use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 
 use crate::administration::{administer, described, read};
 use crate::control::ControlHandler;
-use crate::running::Running;
+use crate::reload::Reloads;
+use crate::running::{LinkedPage, Running};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::message::MediaKind;
 use tenterhook_channel::outlet::{Outlet as _, Settled};
 use tenterhook_conversation::deliver::{Content, Recipient};
 
 /// How many chats a list has.
-const MAX_CHATS: usize = 200;
+pub(crate) const MAX_CHATS: usize = 200;
 
 /// Carries out commands.
 pub(crate) struct Commands(pub(crate) Arc<Running>);
@@ -25,6 +26,12 @@ pub(crate) struct Commands(pub(crate) Arc<Running>);
 #[derive(Deserialize)]
 struct OpenParams {
     user: String,
+    /// Whether the link opens the inspector instead of the chats.
+    #[serde(default)]
+    inspect: bool,
+    /// Whether the inspector may decide about approvals and pairings.
+    #[serde(default)]
+    admin: bool,
 }
 
 #[derive(Deserialize)]
@@ -61,12 +68,27 @@ impl Commands {
                 Ok(json!({}))
             }
             "open" => {
-                let url = running.login_url(&read::<OpenParams>(&params)?.user)?;
+                let OpenParams {
+                    user,
+                    inspect,
+                    admin,
+                } = read(&params)?;
+                let page = match (inspect, admin) {
+                    (false, _) => LinkedPage::Chats,
+                    (true, false) => LinkedPage::Inspector,
+                    (true, true) => LinkedPage::DecidingInspector,
+                };
+                let url = running.login_url(&user, page)?;
                 Ok(json!({ "url": url }))
             }
             "channels" => {
-                let channels = running.channels.iter().map(|channel| channel.status());
-                Ok(json!(channels.collect::<Vec<_>>()))
+                let channels = running.channels.all();
+                let statuses = channels.iter().map(|channel| channel.status());
+                Ok(json!(statuses.collect::<Vec<_>>()))
+            }
+            "reload" => {
+                let changes = Reloads(Arc::clone(running)).reload().await?;
+                Ok(json!(changes))
             }
             "channels.restart" => self.restart(&read::<NameParams>(&params)?.name),
             "chats" => {
@@ -81,8 +103,9 @@ impl Commands {
     }
 
     fn restart(&self, name: &str) -> Result<Value, String> {
-        let mut channels = self.0.channels.iter();
+        let channels = self.0.channels.all();
         let channel = channels
+            .iter()
             .find(|channel| channel.id().as_str() == name)
             .ok_or_else(|| format!("the gateway has no channel `{name}`"))?;
         channel.restart();

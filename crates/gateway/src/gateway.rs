@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
@@ -16,18 +17,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assembly::{Assembled, ChannelContext};
+use crate::channel_table::ChannelTable;
 use crate::commands::Commands;
 use crate::control::{CONTROL_SOCKET, ControlSocket};
 pub use crate::gateway_notice::{GatewayNotice, Observer};
+use crate::inspection::GatewayView;
 use crate::intake::{Counts, GatewayIntake};
 use crate::outbox::{FailureSink, Outbox, SendFailure};
+use crate::reload::{Reloads, SettingsReader};
 use crate::router::Router;
 pub use crate::running::GatewayEnd;
-use crate::running::Running;
-use crate::supervisor::{ChannelStatus, Supervised};
+use crate::running::{LinkedPage, Running};
+use crate::secrets::{SecretsProblem, read_channel_secrets};
 use tenterhook_channel::channel::Channel;
-use tenterhook_channel::channel_secrets::read_secrets;
 use tenterhook_channel::chat::ChannelId;
+use tenterhook_channel::live_settings::LiveSettings;
 pub use tenterhook_channel::media_folder::MEDIA_FOLDER;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::pairing::Pairings;
@@ -37,11 +41,13 @@ use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{Store, StoreError};
 use tenterhook_channel::token::Tokens;
 use tenterhook_conversation::approvals::OpenQuestions;
-use tenterhook_conversation::conversation_parts::ConversationParts;
+use tenterhook_conversation::conversation_parts::{ConversationParts, ReceiveLimits};
 use tenterhook_conversation::deliver::Delivery;
 use tenterhook_conversation::gateway_events::GatewayEvents;
 use tenterhook_conversation::profile::Profile;
+use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
+pub use tenterhook_web::server::TlsIdentity;
 use tenterhook_web::server::{Logins, ServerParts, serve};
 
 /// How many hooks of `message_receive` may run at once, over all chats.
@@ -65,6 +71,10 @@ pub struct GatewayConfig {
     /// Channels of the program that starts the gateway, by their ids in the settings. Each runs instead of the one that
     /// the gateway would create.
     pub own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
+    /// What the page `/inspect` shows. `None` for no such page.
+    pub inspector: Option<Inspector>,
+    /// Reads the settings again for a reload. Without it, the gateway keeps its settings.
+    pub reader: Option<SettingsReader>,
 }
 
 impl fmt::Debug for GatewayConfig {
@@ -124,6 +134,15 @@ pub enum StartError {
     },
 }
 
+impl From<SecretsProblem> for StartError {
+    fn from(problem: SecretsProblem) -> Self {
+        match problem {
+            SecretsProblem::Settings(text) => Self::Settings(text),
+            SecretsProblem::Unreadable => Self::State(problem.to_string()),
+        }
+    }
+}
+
 impl From<StoreError> for StartError {
     fn from(error: StoreError) -> Self {
         Self::State(error.to_string())
@@ -141,7 +160,12 @@ struct Opened {
     hub: Hub,
     assembled: Assembled,
     listener: Option<TcpListener>,
+    tls: Option<TlsIdentity>,
     control: ControlSocket,
+    inspector: Option<Inspector>,
+    secrets: BTreeMap<ChannelId, HiddenSecret>,
+    own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
+    reader: Option<SettingsReader>,
 }
 
 /// A gateway that runs.
@@ -174,6 +198,8 @@ impl Gateway {
             observer,
             stdio,
             own_channels,
+            inspector,
+            reader,
         } = config;
         if stdio {
             settings = settings.with_stdio().map_err(StartError::Settings)?;
@@ -183,7 +209,7 @@ impl Gateway {
         let (store, media) = state.finish().await?;
         let tokens = Tokens::open(store.clone()).await;
         let tokens = tokens.map_err(|error| StartError::State(error.to_string()))?;
-        let secrets = secrets(&settings, &tokens).await?;
+        let secrets = read_channel_secrets(&settings, &tokens).await?;
         let hub = Hub::new(store.clone());
         let context = ChannelContext {
             hub: &hub,
@@ -193,6 +219,7 @@ impl Gateway {
             own: &own_channels,
         };
         let assembled = Assembled::of(&settings, &context).map_err(StartError::Settings)?;
+        let tls = read_tls(&settings, &assembled).await?;
         let listener = bind(&settings, &assembled).await?;
         let control = ControlSocket::bind(&folder.join(CONTROL_SOCKET)).await;
         let control = control.map_err(|error| StartError::State(describe(&error)))?;
@@ -206,57 +233,50 @@ impl Gateway {
             hub,
             assembled,
             listener,
+            tls,
             control,
+            inspector,
+            secrets,
+            own_channels,
+            reader,
         }))
     }
 
     /// Connects the intake, the outbox and the conversations to one another.
     fn connect_parts(opened: Opened) -> Self {
-        let Opened {
-            settings,
-            profile,
-            observer,
-            store,
-            media,
-            tokens,
-            hub,
-            assembled,
-            listener,
-            control,
-        } = opened;
-        let address = listener
-            .as_ref()
-            .and_then(|listener| listener.local_addr().ok());
+        let (observer, store, media) = (opened.observer, opened.store, opened.media);
+        let (profile, assembled) = (opened.profile, opened.assembled);
+        let settings = LiveSettings::from(Settings::clone(&opened.settings));
+        let listener = opened.listener;
+        let address = listener.as_ref().and_then(|it| it.local_addr().ok());
         let (failed, failures) = mpsc::channel(MAX_FAILURES);
         let failed = failure_sink(failed, &observer);
         let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), failed);
-        let channels = supervised(&assembled, &observer);
+        let channels = ChannelTable::default();
         let events = GatewayEvents::new(profile.engine(), profile.folder());
         let delivery = Delivery::new(events.dispatcher().clone(), media.clone());
-        let approvals = OpenQuestions::new(Arc::new(outbox.clone()), settings.approvals_to.clone());
+        let approvers = opened.settings.approvals_to.clone();
+        let approvals = OpenQuestions::new(Arc::new(outbox.clone()), approvers);
         let router = Router::new(Arc::new(ConversationParts {
             profile,
             store: store.clone(),
             outlet: Arc::new(outbox.clone()),
             approvals: approvals.clone(),
             events: events.clone(),
-            turns: Arc::new(Semaphore::new(settings.turns.max)),
-            receives: Arc::new(Semaphore::new(MAX_RECEIVING)),
-            settings: Arc::clone(&settings),
+            turns: Arc::new(Semaphore::new(opened.settings.turns.max)),
+            receives: ReceiveLimits::new(MAX_RECEIVING),
+            settings: settings.clone(),
             media: media.clone(),
         }));
         let pairings = Pairings::new(store.clone());
         let intake = Arc::new(GatewayIntake {
-            settings: Arc::clone(&settings),
+            settings: settings.clone(),
             store: store.clone(),
             pairings: pairings.clone(),
             approvals,
             router: router.clone(),
             events: events.clone(),
-            channels: channels
-                .iter()
-                .map(|channel| (channel.id().clone(), Arc::clone(channel)))
-                .collect(),
+            channels: channels.clone(),
             rate: RateLimit::per_sender(),
             webhook_rate: RateLimit::per_webhook(),
             refusals: RateLimit::of_refusals(),
@@ -270,7 +290,7 @@ impl Gateway {
             observer,
             events,
             store,
-            tokens,
+            tokens: opened.tokens,
             pairings,
             logins: Logins::default(),
             media,
@@ -283,12 +303,24 @@ impl Gateway {
             stdio: assembled.stdio.clone(),
             started: Timestamp::now(),
             stop: CancellationToken::new(),
+            channel_stop: CancellationToken::new(),
+            stdio_ended: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            hub: opened.hub,
+            secrets: Mutex::new(opened.secrets),
+            own_channels: opened.own_channels,
+            reader: opened.reader,
+            changing: tokio::sync::Mutex::default(),
+            last_reload: Mutex::default(),
         });
-        let server = listener.map(|listener| (listener, running.server(hub, assembled)));
+        running.add_channels(&assembled);
+        let inspector = opened.inspector.map(|it| inspected(it, &running));
+        let parts = running.server(opened.settings, opened.tls, assembled, inspector);
+        let server = listener.map(|listener| (listener, parts));
         Self {
             running,
             server,
-            control,
+            control: opened.control,
             failures,
         }
     }
@@ -298,23 +330,33 @@ impl Gateway {
         self.running.address
     }
 
+    /// Returns whether the server speaks TLS.
+    pub fn has_tls(&self) -> bool {
+        self.running.settings.current().tls.is_some()
+    }
+
     /// Returns an address that logs a browser in as `user`, once and within a minute. `None` without a page.
     pub fn login_url(&self, user: &str) -> Option<String> {
-        self.running.login_url(user).ok()
+        self.running.login_url(user, LinkedPage::Chats).ok()
+    }
+
+    /// Returns what reloads the settings while the gateway runs.
+    pub fn reloads(&self) -> Reloads {
+        Reloads(Arc::clone(&self.running))
     }
 
     /// Runs until `stop` or `now` is cancelled, or standard input ends in a gateway that reads it. `stop` lets running
     /// turns end; `now` cancels them.
     pub async fn run(self, stop: CancellationToken, now: CancellationToken) -> GatewayEnd {
         let running = self.running;
-        let tasks = TaskTracker::new();
-        let stop_rest = CancellationToken::new();
-        let (intake_stop, server_stop) = (stop_rest.child_token(), stop_rest.child_token());
+        let tasks = &running.tasks;
+        let server_stop = CancellationToken::new();
+        let starting = running.changing.lock().await;
         let reports = tokio::spawn(Arc::clone(&running).report_failures(self.failures));
         let ids = running.connect().await;
         running.recover().await;
 
-        let ended = running.start_channels(&ids, &intake_stop, &tasks);
+        running.start_channels(&ids);
         if let Some((listener, parts)) = self.server {
             tasks.spawn(serve(listener, parts, server_stop.clone()));
         }
@@ -323,15 +365,17 @@ impl Gateway {
         let (sweeper, token) = (running.router.clone(), server_stop.clone());
         tasks.spawn(async move { sweeper.sweep(&token).await });
         running.events.started(&running.working()).await;
+        drop(starting);
 
         tokio::select! {
             () = stop.cancelled() => {}
             () = now.cancelled() => {}
             () = running.stop.cancelled() => {}
-            () = ended.cancelled() => {}
+            () = running.stdio_ended.cancelled() => {}
         }
         let end = running.shut_down(&now).await;
-        stop_rest.cancel();
+        running.channel_stop.cancel();
+        server_stop.cancel();
         tasks.close();
         let _in_time = tokio::time::timeout(end.channel_patience(), tasks.wait()).await;
         running.disconnect().await;
@@ -356,24 +400,28 @@ fn open_state(folder: &Path) -> Result<(Store, MediaFolder), StartError> {
     ))
 }
 
-/// Reads the secrets of the channels.
-async fn secrets(
-    settings: &Arc<Settings>,
-    tokens: &Tokens,
-) -> Result<BTreeMap<ChannelId, HiddenSecret>, StartError> {
-    let (settings, tokens) = (Arc::clone(settings), tokens.clone());
-    let read = move || read_secrets(&settings, |text| tokens.check(text).is_ok());
-    match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(secrets)) => Ok(secrets),
-        Ok(Err(errors)) => {
-            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            Err(StartError::Settings(errors.join("\n")))
-        }
-        Err(_) => Err(StartError::State("the secrets cannot be read".to_owned())),
-    }
+/// Reads the server's certificate, if it has one.
+async fn read_tls(
+    settings: &Settings,
+    assembled: &Assembled,
+) -> Result<Option<TlsIdentity>, StartError> {
+    let files = settings.tls.clone().filter(|_| assembled.needs_server());
+    let Some(files) = files else { return Ok(None) };
+    let read = tokio::task::spawn_blocking(move || TlsIdentity::read(&files)).await;
+    let identity =
+        read.map_err(|_| StartError::State("the certificate cannot be read".to_owned()))?;
+    identity
+        .map(Some)
+        .map_err(|error| StartError::Settings(error.to_string()))
 }
 
 /// Binds the server's address, if a channel needs the server.
+/// Lets the inspector show and decide about the gateway.
+fn inspected(inspector: Inspector, running: &Arc<Running>) -> Arc<Inspector> {
+    let view = GatewayView(Arc::downgrade(running));
+    Arc::new(inspector.with_gateway(Arc::new(view)))
+}
+
 async fn bind(
     settings: &Settings,
     assembled: &Assembled,
@@ -388,25 +436,6 @@ async fn bind(
             cause: error.to_string(),
         }),
     }
-}
-
-fn supervised(assembled: &Assembled, observer: &Observer) -> Vec<Arc<Supervised>> {
-    let changed = |observer: &Observer| {
-        let observer = Arc::clone(observer);
-        Arc::new(move |status: &ChannelStatus| observer(GatewayNotice::Channel(status.clone())))
-    };
-    let channels = assembled.channels.iter();
-    channels
-        .map(|(id, kind, channel)| {
-            let channel = Arc::clone(channel);
-            Arc::new(Supervised::new(
-                id.clone(),
-                kind,
-                channel,
-                changed(observer),
-            ))
-        })
-        .collect()
 }
 
 /// Hands failures of sending to the task that reports them. Those that are too many are only logged.
@@ -471,6 +500,8 @@ mod tests {
             profile: Arc::new(profile),
             state: OpeningState::begin(state.path().to_owned()),
             own_channels: BTreeMap::new(),
+            inspector: None,
+            reader: None,
             observer: Arc::new(|_| {}),
             stdio: false,
         });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenterhook_channel::chat::ChannelId;
+use tenterhook_channel::live_settings::SettingsChanges;
 
 use crate::supervisor::ChannelStatus;
 
@@ -21,6 +22,8 @@ pub enum GatewayNotice {
         /// A word for the reason.
         code: &'static str,
     },
+    /// The settings were reloaded.
+    Reloaded(SettingsChanges),
     /// Something failed.
     Failure(String),
     /// The gateway begins to stop, for whatever reason.

@@ -1,25 +1,25 @@
 //! The intake: judges what channels offer, and records it before the channel acknowledges it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tenterhook_protocol::event::SenderRole;
 
+use crate::channel_table::ChannelTable;
 use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::router::Router;
 use crate::session_key::session_key;
-use crate::supervisor::{Supervised, announce_return};
+use crate::supervisor::announce_return;
 use tenterhook_channel::admission::{Admission, AdmissionFacts, admit, control_role};
 use tenterhook_channel::channel::{Accepted, Intake};
 use tenterhook_channel::chat::{ChannelId, ChatRef, MAX_FOREIGN_ID, Sender};
 use tenterhook_channel::labels::clean_label;
+use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::message::{Control, IncomingMessage, IncomingPart, MAX_TEXT};
 use tenterhook_channel::pairing::{PairingError, Pairings};
 use tenterhook_channel::rate::{RateLimit, sender_key};
-use tenterhook_channel::settings::{ChannelKind, ChannelSettings, Settings};
+use tenterhook_channel::settings::{ChannelKind, ChannelSettings};
 use tenterhook_channel::store::{DocumentKind, InboxState, Recorded, Store};
 use tenterhook_conversation::approvals::{Answerer, OpenQuestions};
 use tenterhook_conversation::gateway_events::GatewayEvents;
@@ -35,13 +35,13 @@ const REPORTS: &str = "";
 
 /// Takes what all channels receive.
 pub(crate) struct GatewayIntake {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: LiveSettings,
     pub(crate) store: Store,
     pub(crate) pairings: Pairings,
     pub(crate) approvals: OpenQuestions,
     pub(crate) router: Router,
     pub(crate) events: GatewayEvents,
-    pub(crate) channels: BTreeMap<ChannelId, Arc<Supervised>>,
+    pub(crate) channels: ChannelTable,
     /// Limits the messages of each sender.
     pub(crate) rate: RateLimit,
     /// Limits the messages of each webhook instead: a service sends for many people.
@@ -88,11 +88,6 @@ impl Counts {
 }
 
 impl GatewayIntake {
-    fn settings_of(&self, channel: &ChannelId) -> Option<&ChannelSettings> {
-        let mut channels = self.settings.channels.iter();
-        channels.find(|settings| settings.id == *channel)
-    }
-
     async fn judge(
         &self,
         channel: &ChannelId,
@@ -102,7 +97,7 @@ impl GatewayIntake {
         if self.is_closed.load(Ordering::Acquire) {
             return failed("the gateway stops");
         }
-        let Some(settings) = self.settings_of(channel) else {
+        let Some(settings) = &self.settings.channel(channel) else {
             return failed(format!("the settings have no channel `{channel}`"));
         };
         if let Some(refusal) = malformed(channel, &message) {
@@ -202,7 +197,7 @@ impl GatewayIntake {
         sender: &str,
     ) -> Accepted {
         let key = session_key(
-            &self.settings,
+            &self.settings.current(),
             settings,
             &message.chat,
             &message.sender,
@@ -247,8 +242,8 @@ impl GatewayIntake {
         sender: &Sender,
         verified: Option<SenderRole>,
     ) -> Option<SenderRole> {
-        let settings = self.settings_of(channel)?;
-        let role = |paired| control_role(settings, &chat.chat, sender, paired, verified);
+        let settings = self.settings.channel(channel)?;
+        let role = |paired| control_role(&settings, &chat.chat, sender, paired, verified);
         match role(None) {
             Some(role) => Some(role),
             None => role(self.pairings.role(channel, &sender.id).await.ok()?),

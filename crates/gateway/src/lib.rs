@@ -6,6 +6,7 @@
 //! - The intake judges each message that a channel offers, and records it before the channel acknowledges it.
 //! - The router gives recorded messages to conversations, which run the agent.
 //! - The outbox stores the frames of the answers, and sends them until the service has them.
+//! - [`reload`] reads the settings again and applies what has changed.
 //! - The supervisor starts channels that have failed again, later and later.
 //! - [`control`] is the socket through which other commands reach a gateway that runs. [`administration`] has the
 //!   requests that also work without one.
@@ -41,6 +42,8 @@
 //!         observer: Arc::new(|notice| eprintln!("{notice:?}")),
 //!         stdio: false,
 //!         own_channels: BTreeMap::new(),
+//!         inspector: None,
+//!         reader: None,
 //!     })
 //!     .await?;
 //!     Ok(gateway.run(stop, CancellationToken::new()).await)
@@ -52,13 +55,20 @@
 pub mod administration;
 mod assembly;
 mod backoff;
+mod channel_table;
 mod commands;
 pub mod control;
 pub mod gateway;
 mod gateway_notice;
+mod inspection;
 mod intake;
 mod outbox;
+pub mod reload;
+mod reload_result;
 mod router;
 mod running;
+mod secrets;
 mod session_key;
 mod supervisor;
+
+pub use assembly::audio_formats;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub(crate) struct Outbox(Arc<Shared>);
 struct Shared {
     store: Store,
     media: MediaFolder,
-    channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
+    channels: RwLock<BTreeMap<ChannelId, Arc<dyn Channel>>>,
     /// Orders what is stored and shown: frames are scheduled in the order of their numbers.
     order: ChatLocks,
     /// The last frame of each chat whose sender runs.
@@ -73,13 +73,22 @@ impl Outbox {
         Self(Arc::new(Shared {
             store,
             media,
-            channels,
+            channels: RwLock::new(channels),
             order: ChatLocks::default(),
             senders: Mutex::default(),
             failed,
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))
+    }
+
+    /// Sends the frames of a channel through another one from now on. Without one, they cannot be sent.
+    pub(crate) fn set_channel(&self, id: &ChannelId, channel: Option<Arc<dyn Channel>>) {
+        let mut channels = self.0.channels.write();
+        match channel {
+            Some(channel) => channels.insert(id.clone(), channel),
+            None => channels.remove(id),
+        };
     }
 
     /// Sends what an earlier process stored and did not send.
@@ -145,7 +154,7 @@ impl Outbox {
             let outgoing = self.0.outgoing(chat, frame).await;
             if let Some(channel) = self.0.channel(chat) {
                 // A client that does not get it now reads it from the store.
-                let _shown = send_once(channel, &outgoing).await;
+                let _shown = send_once(&channel, &outgoing).await;
             }
         }
         Ok(())
@@ -193,8 +202,8 @@ impl ChatLocks {
 }
 
 impl Shared {
-    fn channel(&self, chat: &ChatRef) -> Option<&Arc<dyn Channel>> {
-        self.channels.get(&chat.channel)
+    fn channel(&self, chat: &ChatRef) -> Option<Arc<dyn Channel>> {
+        self.channels.read().get(&chat.channel).cloned()
     }
 
     /// Sends the frames of a chat from `next` on, until there are no more.
@@ -261,7 +270,7 @@ impl Shared {
             self.mark(chat, seq, OutboxState::Sending).await;
         }
         loop {
-            match send_once(channel, &outgoing).await {
+            match send_once(&channel, &outgoing).await {
                 Ok(receipt) => return self.mark(chat, seq, OutboxState::Sent(receipt)).await,
                 Err(DeliveryError::Permanent { cause }) => {
                     return self.give_up(chat, seq, cause).await;

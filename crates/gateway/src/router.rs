@@ -224,6 +224,7 @@ mod tests {
     use tenterhook_channel::settings::Settings;
     use tenterhook_channel::store::{Recorded, Store};
     use tenterhook_conversation::approvals::OpenQuestions;
+    use tenterhook_conversation::conversation_parts::ReceiveLimits;
     use tenterhook_conversation::gateway_events::GatewayEvents;
     use tenterhook_conversation::profile::{OpenRequest, Profile};
     use tenterhook_engine::Engine;
@@ -271,8 +272,8 @@ mod tests {
                 approvals: OpenQuestions::new(Arc::clone(&outlet) as _, None),
                 outlet,
                 turns: Arc::new(Semaphore::new(1)),
-                receives: Arc::new(Semaphore::new(1)),
-                settings: Arc::new(Settings::default()),
+                receives: ReceiveLimits::new(1),
+                settings: Settings::default().into(),
                 media,
             };
             Self {

@@ -1,5 +1,6 @@
 //! A gateway that runs: what its tasks share, how it begins and how it ends.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tenterhook_protocol::event::{ChannelDisconnectReason, GatewayStopReason};
 use tokio::sync::mpsc;
@@ -14,23 +16,28 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assembly::Assembled;
+use crate::channel_table::ChannelTable;
 use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::intake::GatewayIntake;
 use crate::outbox::{Outbox, SendFailure};
+use crate::reload_result::{LastReload, SettingsReader};
 use crate::router::Router;
 use crate::supervisor::{ChannelState, ChannelStatus, Supervised};
-use tenterhook_channel::channel::Intake;
+use tenterhook_channel::channel::{Channel, Intake};
 use tenterhook_channel::chat::ChannelId;
+use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::pairing::Pairings;
 use tenterhook_channel::rate::Lockout;
+use tenterhook_channel::secret::HiddenSecret;
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{InboxState, Store};
 use tenterhook_channel::token::{AccessScope, Tokens};
 use tenterhook_conversation::deliver::Delivery;
 use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
+use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
-use tenterhook_web::server::{Logins, ServerParts};
+use tenterhook_web::server::{Logins, ServerParts, TlsIdentity};
 use tenterhook_web::stdio::StdioChannel;
 
 /// How long frames may still be sent when the gateway stops.
@@ -62,9 +69,38 @@ impl GatewayEnd {
     }
 }
 
+/// A page of the gateway that a link opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkedPage {
+    /// The chats.
+    Chats,
+    /// The inspector, which only shows.
+    Inspector,
+    /// The inspector, which also decides about approvals and pairings.
+    DecidingInspector,
+}
+
+impl LinkedPage {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Chats => "",
+            Self::Inspector | Self::DecidingInspector => "inspect/",
+        }
+    }
+
+    /// Returns what a browser that opened the link may do.
+    fn scopes(self) -> &'static [AccessScope] {
+        match self {
+            Self::Chats => &AccessScope::ALL,
+            Self::Inspector => &[AccessScope::Inspect],
+            Self::DecidingInspector => &[AccessScope::Inspect, AccessScope::Admin],
+        }
+    }
+}
+
 /// What the gateway's tasks share.
 pub(crate) struct Running {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: LiveSettings,
     pub(crate) observer: Observer,
     pub(crate) events: GatewayEvents,
     pub(crate) store: Store,
@@ -76,29 +112,49 @@ pub(crate) struct Running {
     pub(crate) router: Router,
     pub(crate) intake: Arc<GatewayIntake>,
     pub(crate) delivery: Delivery,
-    /// In the order of the settings.
-    pub(crate) channels: Vec<Arc<Supervised>>,
+    pub(crate) channels: ChannelTable,
     pub(crate) address: Option<SocketAddr>,
     pub(crate) stdio: Option<Arc<StdioChannel>>,
     pub(crate) started: Timestamp,
     /// Ends the gateway in order.
     pub(crate) stop: CancellationToken,
+    /// Ends the channels.
+    pub(crate) channel_stop: CancellationToken,
+    /// Cancelled when standard input has ended.
+    pub(crate) stdio_ended: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) hub: Hub,
+    /// The secrets of the channels that are enabled.
+    pub(crate) secrets: Mutex<BTreeMap<ChannelId, HiddenSecret>>,
+    pub(crate) own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
+    pub(crate) reader: Option<SettingsReader>,
+    /// Held while the channels begin, and while they change.
+    pub(crate) changing: tokio::sync::Mutex<()>,
+    pub(crate) last_reload: Mutex<Option<LastReload>>,
 }
 
 impl Running {
-    pub(crate) fn server(self: &Arc<Self>, hub: Hub, assembled: Assembled) -> ServerParts {
+    pub(crate) fn server(
+        self: &Arc<Self>,
+        settings: Arc<Settings>,
+        tls: Option<TlsIdentity>,
+        assembled: Assembled,
+        inspector: Option<Arc<Inspector>>,
+    ) -> ServerParts {
         let running = Arc::downgrade(self);
         ServerParts {
-            settings: Arc::clone(&self.settings),
+            settings,
+            tls,
             tokens: self.tokens.clone(),
             lockout: Lockout::default(),
-            hub,
+            hub: self.hub.clone(),
             store: self.store.clone(),
             web: assembled.web,
             http: assembled.http,
             webhooks: assembled.webhooks,
             media: self.media.clone(),
             logins: self.logins.clone(),
+            inspector,
             status: Arc::new(move || match running.upgrade() {
                 Some(running) => running.status(),
                 None => Value::Null,
@@ -110,39 +166,56 @@ impl Running {
     pub(crate) fn status(&self) -> Value {
         let channels: Vec<ChannelStatus> = self
             .channels
+            .all()
             .iter()
             .map(|channel| channel.status())
             .collect();
-        json!({
+        let mut status = json!({
             "address": self.address,
+            "tls": self.settings.current().tls.is_some(),
             "started": self.started,
             "channels": channels,
             "messages": self.intake.counts.to_json(),
             "conversations": self.router.open(),
-        })
+        });
+        if let (Some(status), Some(reload)) = (status.as_object_mut(), &*self.last_reload.lock()) {
+            status.insert("reload".to_owned(), json!(reload));
+        }
+        status
     }
 
-    /// Returns an address that logs a browser in, once and within a minute.
-    pub(crate) fn login_url(&self, user: &str) -> Result<String, String> {
+    /// Returns the address of a page that logs a browser in, once and within a minute.
+    pub(crate) fn login_url(&self, user: &str, page: LinkedPage) -> Result<String, String> {
         let address = self
             .address
             .ok_or("the gateway has no page: no channel of kind `web` is enabled")?;
         let code = self
             .logins
-            .code(user, AccessScope::ALL.to_vec())
+            .code(user, page.scopes().to_vec())
             .map_err(|error| error.to_string())?;
         let host = if address.ip().is_unspecified() {
             format!("127.0.0.1:{}", address.port())
         } else {
             address.to_string()
         };
-        Ok(format!("http://{host}/#code={code}"))
+        let page = page.path();
+        let settings = self.settings.current();
+        if settings.tls.is_none() {
+            return Ok(format!("http://{host}/{page}#code={code}"));
+        }
+        // A certificate is for a name, which is hardly ever the loopback.
+        let host = match settings.hosts.first() {
+            Some(name) if name.contains(':') => name.clone(),
+            Some(name) => format!("{name}:{}", address.port()),
+            None => host,
+        };
+        Ok(format!("https://{host}/{page}#code={code}"))
     }
 
     /// Asks hooks about each channel. Returns those that may connect.
     pub(crate) async fn connect(&self) -> Vec<ChannelId> {
         let mut allowed = Vec::new();
-        for channel in &self.channels {
+        for channel in self.channels.all() {
             let status = channel.status();
             match self.events.connecting(&status.id, status.kind, None).await {
                 Ok(()) => allowed.push(status.id),
@@ -174,29 +247,50 @@ impl Running {
         }
     }
 
-    /// Starts the channels that may connect. The returned token is cancelled when standard input has ended.
-    pub(crate) fn start_channels(
-        self: &Arc<Self>,
-        allowed: &[ChannelId],
-        stop: &CancellationToken,
-        tasks: &TaskTracker,
-    ) -> CancellationToken {
-        let ended = CancellationToken::new();
-        for channel in &self.channels {
-            if !allowed.contains(channel.id()) {
-                continue;
-            }
-            let (running, channel) = (Arc::clone(self), Arc::clone(channel));
-            let (stop, ended) = (stop.clone(), ended.clone());
-            tasks.spawn(async move {
-                let intake = Arc::clone(&running.intake) as Arc<dyn Intake>;
-                let reason = channel.supervise(&intake, &running.events, &stop).await;
-                if channel.status().kind == "stdio" && reason == ChannelDisconnectReason::Removed {
-                    ended.cancel();
-                }
-            });
+    /// Creates what watches a channel.
+    pub(crate) fn supervised(
+        &self,
+        id: &ChannelId,
+        kind: &'static str,
+        channel: Arc<dyn Channel>,
+    ) -> Arc<Supervised> {
+        let observer = Arc::clone(&self.observer);
+        let changed = Arc::new(move |status: &ChannelStatus| {
+            observer(GatewayNotice::Channel(status.clone()));
+        });
+        Arc::new(Supervised::new(id.clone(), kind, channel, changed))
+    }
+
+    /// Adds channels without starting them.
+    pub(crate) fn add_channels(&self, assembled: &Assembled) {
+        for (id, kind, channel) in &assembled.channels {
+            let supervised = self.supervised(id, kind, Arc::clone(channel));
+            self.channels.insert(supervised);
         }
-        ended
+    }
+
+    /// Starts the channels that may connect.
+    pub(crate) fn start_channels(self: &Arc<Self>, allowed: &[ChannelId]) {
+        let channels = self.channels.all();
+        for channel in channels
+            .iter()
+            .filter(|channel| allowed.contains(channel.id()))
+        {
+            self.start_channel(channel);
+        }
+    }
+
+    /// Starts a channel.
+    pub(crate) fn start_channel(self: &Arc<Self>, channel: &Arc<Supervised>) {
+        let (running, channel) = (Arc::clone(self), Arc::clone(channel));
+        self.tasks.spawn(async move {
+            let intake = Arc::clone(&running.intake) as Arc<dyn Intake>;
+            let stop = &running.channel_stop;
+            let reason = channel.supervise(&intake, &running.events, stop).await;
+            if channel.status().kind == "stdio" && reason == ChannelDisconnectReason::Removed {
+                running.stdio_ended.cancel();
+            }
+        });
     }
 
     /// Returns the channels that run or will be tried again.
@@ -207,7 +301,8 @@ impl Running {
                 ChannelState::Blocked | ChannelState::Failed | ChannelState::Off
             )
         };
-        let working = self.channels.iter().filter(is_working);
+        let channels = self.channels.all();
+        let working = channels.iter().filter(is_working);
         working.map(|channel| channel.id().clone()).collect()
     }
 
@@ -215,16 +310,12 @@ impl Running {
     /// answer a question of a turn, or cancel it.
     pub(crate) async fn shut_down(&self, now: &CancellationToken) -> GatewayEnd {
         (self.observer)(GatewayNotice::Stopping);
-        let ids: Vec<ChannelId> = self
-            .channels
-            .iter()
-            .map(|channel| channel.id().clone())
-            .collect();
+        let ids = self.channels.ids();
         self.events
             .stopping(&ids, GatewayStopReason::Shutdown)
             .await;
         self.intake.is_closed.store(true, Ordering::Release);
-        let drain = self.settings.turns.drain;
+        let drain = self.settings.current().turns.drain;
         let drained = now.run_until_cancelled(self.router.stop(drain)).await;
         let end = if drained.is_some() {
             GatewayEnd::Stopped
@@ -245,7 +336,8 @@ impl Running {
 
     /// Lets hooks know that the channels have disconnected.
     pub(crate) async fn disconnect(&self) {
-        let announced = self.channels.iter().filter_map(|channel| {
+        let channels = self.channels.all();
+        let announced = channels.iter().filter_map(|channel| {
             let reason = channel.disconnect_reason()?;
             Some(self.events.disconnected(channel.id(), reason))
         });
@@ -268,5 +360,17 @@ impl Running {
             };
             self.events.failed(&channel, failed).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_the_inspector_decides_nothing_and_reads_no_chats() {
+        assert_eq!(LinkedPage::Inspector.scopes(), [AccessScope::Inspect]);
+        let deciding = LinkedPage::DecidingInspector.scopes();
+        assert_eq!(deciding, [AccessScope::Inspect, AccessScope::Admin]);
     }
 }

@@ -62,6 +62,8 @@ mod tests {
                 thinking: false,
                 stream: None,
             },
+            stt_enabled: None,
+            tts_enabled: None,
             kind: ChannelKind::Web,
         }
     }

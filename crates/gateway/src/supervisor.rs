@@ -80,6 +80,10 @@ pub(crate) struct Supervised {
     restart: Notify,
     /// Why the channel has ended, if it has.
     ended: Mutex<Option<ChannelDisconnectReason>>,
+    /// Ends the channel for good, once it has been started.
+    removal: Mutex<Option<CancellationToken>>,
+    /// Cancelled when a channel that was started has ended.
+    done: CancellationToken,
 }
 
 impl Supervised {
@@ -105,6 +109,8 @@ impl Supervised {
             attempt: Mutex::new(CancellationToken::new()),
             restart: Notify::new(),
             ended: Mutex::default(),
+            removal: Mutex::default(),
+            done: CancellationToken::new(),
         }
     }
 
@@ -186,15 +192,30 @@ impl Supervised {
         (!is_blocked).then(|| ended.unwrap_or(ChannelDisconnectReason::Shutdown))
     }
 
-    /// Runs the channel until `stop`, or until it ends by itself or fails for good.
+    /// Ends the channel for good, and waits until it has ended.
+    pub(crate) async fn remove(&self) {
+        let removal = self.removal.lock().clone();
+        if let Some(removal) = removal {
+            removal.cancel();
+            self.done.cancelled().await;
+        }
+    }
+
+    /// Runs the channel until `stop`, or until it ends by itself, fails for good or is removed.
     pub(crate) async fn supervise(
         self: &Arc<Self>,
         intake: &Arc<dyn Intake>,
         events: &GatewayEvents,
         stop: &CancellationToken,
     ) -> ChannelDisconnectReason {
-        let reason = self.run_attempts(intake, events, stop).await;
+        let removal = stop.child_token();
+        *self.removal.lock() = Some(removal.clone());
+        let mut reason = self.run_attempts(intake, events, &removal).await;
+        if reason == ChannelDisconnectReason::Shutdown && !stop.is_cancelled() {
+            reason = ChannelDisconnectReason::Removed;
+        }
         *self.ended.lock() = Some(reason);
+        self.done.cancel();
         reason
     }
 

@@ -263,6 +263,11 @@ def check_program(place, *program):
     check_interrupt(place, program)
 
 
+def check_shim(place, shim):
+    version = place.run(shim, "--version").strip()
+    expect(version == f"tenterhook-shim {VERSION}", f"the shim says `{version}`, expected `tenterhook-shim {VERSION}`")
+
+
 def check_interrupt(place, program):
     """Sends the signal of Ctrl-C to the program's group, as a terminal does, while a hook runs."""
     (place.work / "sleep.yaml").write_text(SLEEP_YAML)
@@ -331,6 +336,7 @@ def test_wheel(folder, program, profile):
     place = Place(folder / "place")
     place.run(programs / "pip", "install", "--quiet", "--no-index", wheel)
     check_program(place, programs / "tenterhook")
+    check_shim(place, programs / "tenterhook-shim")
     expect(place.run(programs / "python", "-m", "tenterhook", "--version").strip() == f"tenterhook {VERSION}", "python -m tenterhook")
     (place.work / "guard.py").write_text(GUARD_PY)
     place.run(programs / "python", "-c", TRY_PY)
@@ -408,6 +414,10 @@ def test_npm(folder, program, profile):
     (place.work / "try.mjs").write_text(TRY_MJS)
     place.run("node", "try.mjs")
     check_hook(place, place.work / "node_modules/.bin/tenterhook", "guard.mjs", GUARD_MJS)
+
+    shims = list((place.work / "node_modules/@tenterhook").glob("*/bin/tenterhook-shim"))
+    expect(len(shims) == 1, f"expected one shim, found {shims}")
+    check_shim(place, shims[0])
 
     # A program that cannot be started denies, too.
     for carried in (place.work / "node_modules/@tenterhook").glob("*/bin/tenterhook"):

@@ -1,5 +1,5 @@
-//! The folder in which the daemon and the shim meet: the daemon's socket, its lock, and the list of
-//! host processes.
+//! The folder in which the daemon and the shim meet: the daemon's socket, its lock, and the lists of
+//! host processes and sessions.
 
 use std::fs;
 use std::io;
@@ -13,6 +13,8 @@ use crate::environment::UserFolders;
 const NAME: &str = "tenterhook";
 /// The extension of the list of host processes.
 const HOSTS: &str = "hosts";
+/// The extension of the list of sessions.
+const SESSIONS: &str = "sessions";
 
 /// The paths that the daemon and the shim of a user share.
 ///
@@ -30,6 +32,8 @@ pub struct DaemonPlace {
     pub start_lock: PathBuf,
     /// The list of host processes.
     pub hosts: PathBuf,
+    /// The list of sessions and the folders in which they started.
+    pub sessions: PathBuf,
 }
 
 impl DaemonPlace {
@@ -50,14 +54,17 @@ impl DaemonPlace {
     }
 
     /// Returns every list of host processes that daemons of this user may have written. `runtimes` are the
-    /// values of `XDG_RUNTIME_DIR` that the daemons may have had.
+    /// values of `XDG_RUNTIME_DIR` that the daemons may have had. Folders of other users are left out.
     pub fn lists_of_hosts(runtimes: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
         let user = rustix::process::geteuid().as_raw();
         let usual = PathBuf::from(format!("/run/user/{user}"));
         let runtimes = runtimes.into_iter().filter(|path| path.is_absolute());
         let runtimes = runtimes.chain([usual]).map(|runtime| runtime.join(NAME));
         let folders = runtimes.chain([temporary_folder()]);
-        let entries = folders.filter_map(|folder| fs::read_dir(folder).ok());
+        let is_own = |folder: &PathBuf| fs::metadata(folder).is_ok_and(|it| it.uid() == user);
+        let entries = folders
+            .filter(is_own)
+            .filter_map(|folder| fs::read_dir(folder).ok());
         entries
             .flat_map(Iterator::flatten)
             .map(|entry| entry.path())
@@ -74,6 +81,7 @@ impl DaemonPlace {
             lock: file("lock"),
             start_lock: file("start"),
             hosts: file(HOSTS),
+            sessions: file(SESSIONS),
             folder,
         }
     }
@@ -85,6 +93,7 @@ impl DaemonPlace {
             lock: socket.with_extension("lock"),
             start_lock: socket.with_extension("start"),
             hosts: socket.with_extension(HOSTS),
+            sessions: socket.with_extension(SESSIONS),
             folder: socket.parent().map(Path::to_owned).unwrap_or_default(),
             socket,
         }

@@ -1,6 +1,7 @@
 //! One event of a host: read, judged and answered.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tenterhook_engine::{Decision, Dispatcher, JournalSink, JsonObject, SessionId
 use tenterhook_setup::journal::without_secrets;
 use tenterhook_shim::failure;
 use tenterhook_shim::frame::{EventRequest, Printed};
+use tenterhook_shim::place::DaemonPlace;
 use tenterhook_systems::host::answer::HostAnswer;
 use tenterhook_systems::host::{EventRole, HostAgent, HostCall, HostEvent, HostInput, HostedEvent};
 use tenterhook_tools::{ProcessId, ancestor_running};
@@ -55,17 +57,22 @@ struct Asking<'a> {
 }
 
 impl HostEvents {
-    pub(crate) fn new(journal: DailyJournal, hosts: PathBuf) -> Self {
+    /// Reads what earlier daemons have written to `place`. Blocks the thread.
+    ///
+    /// # Errors
+    /// Fails if the list of host processes cannot be read.
+    pub(crate) fn new(journal: DailyJournal, place: &DaemonPlace) -> io::Result<Self> {
         let journal = Arc::new(journal);
         let redacted = without_secrets(Arc::clone(&journal) as Arc<dyn JournalSink>);
-        Self {
-            projects: ProjectCache::new(Arc::clone(&redacted)),
-            hosts: Arc::new(HostProcesses::new(hosts)),
+        let hosts = HostProcesses::new(place.hosts.clone())?;
+        Ok(Self {
+            projects: ProjectCache::new(Arc::clone(&redacted), place.sessions.clone()),
+            hosts: Arc::new(hosts),
             counters: EventCounters::default(),
             journal,
             redacted,
             tasks: TaskTracker::new(),
-        }
+        })
     }
 
     /// Returns what the shim prints for an event. `shim` is its process.

@@ -19,15 +19,22 @@ pub(crate) struct HostProcesses {
 }
 
 impl HostProcesses {
-    /// Starts with the processes that earlier daemons have seen and that still run.
-    pub(crate) fn new(file: PathBuf) -> Self {
-        let list = std::fs::read_to_string(&file).unwrap_or_default();
-        let known = list.lines().filter_map(ProcessId::read_line);
-        let known = known.filter(|process| process.is_running()).collect();
-        Self {
+    /// Starts with the processes that earlier daemons have seen and that still run. Blocks the thread.
+    ///
+    /// Without the list, programs of running agents could approve or disable hooks, so an unreadable list is
+    /// an error.
+    pub(crate) fn new(file: PathBuf) -> io::Result<Self> {
+        let list = match std::fs::read_to_string(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read?,
+        };
+        let known: BTreeSet<ProcessId> = ProcessId::read_list(&list)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line is not a process"))?;
+        let known = known.into_iter().filter(|process| process.is_running());
+        Ok(Self {
+            known: Mutex::new(known.collect()),
             file,
-            known: Mutex::new(known),
-        }
+        })
     }
 
     /// Adds a process, and forgets those that have ended. Blocks the thread.
@@ -64,4 +71,25 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     let new = file.with_extension("new");
     std::fs::write(&new, text)?;
     std::fs::rename(&new, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_an_error_and_a_missing_one_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("7.hosts");
+        assert!(!HostProcesses::new(file.clone()).unwrap().any_runs());
+        std::fs::write(&file, "1 0\n").unwrap();
+        assert!(!HostProcesses::new(file.clone()).unwrap().any_runs());
+        for damaged in [&b"1 0\nx\n"[..], b"\xff"] {
+            std::fs::write(&file, damaged).unwrap();
+            assert!(HostProcesses::new(file.clone()).is_err());
+        }
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(HostProcesses::new(file).is_err());
+    }
 }

@@ -30,6 +30,7 @@ mod projects;
 mod query;
 mod requests;
 mod running_program;
+mod session_starts;
 mod shared_daemon;
 
 pub use self::daily_journal::DaemonJournal;

@@ -73,6 +73,17 @@ pub enum DaemonError {
         /// What happened.
         source: io::Error,
     },
+    /// The list of host processes cannot be read.
+    #[error(
+        "cannot read the list of agents that run, `{}`; end your agents and delete the file",
+        path.display()
+    )]
+    Hosts {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
     /// The socket cannot be created.
     #[error("cannot listen on `{}`", path.display())]
     Socket {
@@ -101,8 +112,12 @@ pub async fn serve(
         path: place.socket.clone(),
         source,
     };
+    let events = HostEvents::new(DailyJournal::new(options.journal), &place);
+    let events = events.map_err(|source| DaemonError::Hosts {
+        path: place.hosts.clone(),
+        source,
+    })?;
     let (listener, user) = listen(&place.socket).map_err(failed)?;
-    let events = HostEvents::new(DailyJournal::new(options.journal), place.hosts.clone());
     let program = options.program.map(RunningProgram::new);
     let about = AboutDaemon::now(place.socket.clone());
     let daemon = Arc::new(SharedDaemon::new(events, program, stop.clone(), about));

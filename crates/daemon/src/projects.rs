@@ -16,12 +16,10 @@ use tokio::sync::watch;
 
 use crate::answered_calls::AnsweredCalls;
 use crate::project::HostedProject;
+use crate::session_starts::{MAX_STARTS, SessionStarted, SessionStartsFile};
 
 /// How many sessions are kept. The one that was used least recently is forgotten.
 const MAX_SESSIONS: usize = 256;
-/// How many sessions are remembered with the folder in which they started. A session that was forgotten
-/// gets the hooks of that folder again, wherever the agent works by then.
-const MAX_STARTS: usize = 8_192;
 /// How many folders are kept for new sessions.
 const MAX_PROJECTS: usize = 64;
 
@@ -133,13 +131,15 @@ type SessionBeginning = (Option<ProcessId>, PathBuf);
 #[derive(Debug)]
 pub(crate) struct ProjectCache {
     journal: Arc<dyn JournalSink>,
-    state: Mutex<CacheState>,
+    starts_file: Arc<SessionStartsFile>,
+    state: Arc<Mutex<CacheState>>,
 }
 
 #[derive(Debug, Default)]
 struct CacheState {
     sessions: BTreeMap<SessionKey, (u64, Arc<HostSession>)>,
-    /// The processes and folders of sessions, also of those that were forgotten.
+    /// The processes and folders of sessions, also of those that were forgotten and of earlier daemons. A
+    /// session that was forgotten gets the hooks of its folder again, wherever the agent works by then.
     starts: BTreeMap<SessionKey, (u64, SessionBeginning)>,
     projects: BTreeMap<ProjectKey, (u64, LoadingProject)>,
     /// Counts uses, so that the least recent one is known.
@@ -158,6 +158,34 @@ impl CacheState {
         *used = now;
         Some(Arc::clone(session))
     }
+
+    fn remember_start(&mut self, key: SessionKey, beginning: SessionBeginning) {
+        let now = self.tick();
+        self.starts.insert(key, (now, beginning));
+        limit(&mut self.starts, MAX_STARTS);
+    }
+
+    /// Returns the starts of all sessions, the oldest first.
+    fn all_starts(&self) -> Vec<SessionStarted> {
+        let mut starts: Vec<_> = self.starts.iter().collect();
+        starts.sort_by_key(|(_, (when, _))| *when);
+        let starts = starts.into_iter();
+        starts
+            .map(|(key, (_, beginning))| session_started(key, beginning))
+            .collect()
+    }
+}
+
+fn session_started(
+    (host, session_id): &SessionKey,
+    (process, folder): &SessionBeginning,
+) -> SessionStarted {
+    SessionStarted {
+        host,
+        session_id: session_id.clone(),
+        process: *process,
+        folder: folder.clone(),
+    }
 }
 
 /// Removes the least recently used entry if there are too many.
@@ -171,11 +199,24 @@ fn limit<K: Ord + Clone, V>(entries: &mut BTreeMap<K, (u64, V)>, most: usize) {
 }
 
 impl ProjectCache {
-    pub(crate) fn new(journal: Arc<dyn JournalSink>) -> Self {
+    /// Starts with the sessions that earlier daemons have seen. Blocks the thread.
+    pub(crate) fn new(journal: Arc<dyn JournalSink>, starts: PathBuf) -> Self {
+        let (starts_file, known) = SessionStartsFile::open(starts);
+        let mut state = CacheState::default();
+        for start in known {
+            let key = (start.host, start.session_id);
+            state.remember_start(key, (start.process, start.folder));
+        }
         Self {
             journal,
-            state: Mutex::default(),
+            starts_file: Arc::new(starts_file),
+            state: Arc::new(Mutex::new(state)),
         }
+    }
+
+    /// Returns why the starts of sessions cannot be read or written, if they cannot.
+    pub(crate) fn starts_problem(&self) -> Option<String> {
+        self.starts_file.problem()
     }
 
     /// Returns whether an event belongs to a session that is known, and does not start it anew.
@@ -199,12 +240,26 @@ impl ProjectCache {
             return session;
         }
         let project = self.current(event.host, &event.start).await;
+        let (session, is_new) = self.insert(key.clone(), event, project);
+        if is_new {
+            self.save_start(&key, &session).await;
+        }
+        session
+    }
+
+    /// Adds a session. Returns the session of the key, and whether its start has to be saved.
+    fn insert(
+        &self,
+        key: SessionKey,
+        event: SessionEvent,
+        project: LoadingProject,
+    ) -> (Arc<HostSession>, bool) {
         let mut state = self.state.lock();
         // Another event of the new session may have been faster.
         if let Some(session) = state.session(&key)
             && !begins_anew(session.host, &event)
         {
-            return session;
+            return (session, false);
         }
         let session = Arc::new(HostSession {
             host: event.process,
@@ -214,13 +269,23 @@ impl ProjectCache {
             continued: AtomicU32::new(0),
             answered: AnsweredCalls::default(),
         });
-        let now = state.tick();
         let beginning = (session.host, session.start.clone());
-        state.starts.insert(key.clone(), (now, beginning));
-        limit(&mut state.starts, MAX_STARTS);
+        let before = state.starts.get(&key).map(|(_, beginning)| beginning);
+        let is_new = before != Some(&beginning);
+        state.remember_start(key.clone(), beginning);
+        let now = state.tick();
         state.sessions.insert(key, (now, Arc::clone(&session)));
         limit(&mut state.sessions, MAX_SESSIONS);
-        session
+        (session, is_new)
+    }
+
+    /// Writes the start of a session for the next daemon, before the session's first event is answered.
+    async fn save_start(&self, key: &SessionKey, session: &HostSession) {
+        let started = session_started(key, &(session.host, session.start.clone()));
+        let (file, state) = (Arc::clone(&self.starts_file), Arc::clone(&self.state));
+        let save = move || file.add(&started, || state.lock().all_starts());
+        // A failure is reported by `tenterhook status`.
+        tokio::task::spawn_blocking(save).await.ok();
     }
 
     /// Returns the current hooks of a folder. Loads them if they are not loaded or their files have changed.

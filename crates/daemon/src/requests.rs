@@ -43,6 +43,9 @@ pub struct DaemonStatus {
     pub downgrades: u64,
     /// Why the journal cannot be written, if it cannot.
     pub journal_problem: Option<String>,
+    /// Why the next daemon may not know in which folders sessions started, if it may not.
+    #[serde(default)]
+    pub sessions_problem: Option<String>,
     /// The folders whose hooks are loaded.
     pub projects: Vec<ProjectStatus>,
 }
@@ -128,6 +131,7 @@ fn status(daemon: &SharedDaemon) -> DaemonStatus {
         let_through: counters.let_through.get(),
         downgrades: counters.downgrades.get(),
         journal_problem: daemon.events.journal.take_problem(),
+        sessions_problem: daemon.events.projects.starts_problem(),
         projects: projects
             .map(|(host, path, project, sessions)| {
                 let mut status = ProjectStatus {

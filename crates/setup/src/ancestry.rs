@@ -2,7 +2,9 @@
 //! guard it.
 
 #[cfg(unix)]
-use std::path::PathBuf;
+use std::io::ErrorKind;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
 
 use tenterhook_tools::has_tenterhook_ancestor;
 #[cfg(unix)]
@@ -23,7 +25,7 @@ const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
 pub fn require_user(action: &str) -> Result<(), CliError> {
     let who = if has_tenterhook_ancestor() {
         "a program that Tenterhook runs"
-    } else if is_below_host() {
+    } else if is_below_host()? {
         "a program that a coding agent runs"
     } else {
         return Ok(());
@@ -34,13 +36,14 @@ pub fn require_user(action: &str) -> Result<(), CliError> {
 
 /// Returns whether a coding agent that calls Tenterhook's daemon started this process.
 #[cfg(unix)]
-fn is_below_host() -> bool {
-    is_below(std::process::id(), &known_hosts())
+fn is_below_host() -> Result<bool, CliError> {
+    Ok(is_below(std::process::id(), &known_hosts()?))
 }
 
 #[cfg(not(unix))]
-fn is_below_host() -> bool {
-    false
+#[expect(clippy::unnecessary_wraps, reason = "on Unix it reads files")]
+fn is_below_host() -> Result<bool, CliError> {
+    Ok(false)
 }
 
 /// Returns the coding agents that the daemons of this user have seen. The lists outlive the daemons.
@@ -48,17 +51,31 @@ fn is_below_host() -> bool {
 /// A program of an agent decides about its own environment, so the lists are also searched where the
 /// environments of its ancestors lead, and for all folders of the user.
 #[cfg(unix)]
-fn known_hosts() -> Vec<ProcessId> {
+fn known_hosts() -> Result<Vec<ProcessId>, CliError> {
     let mut runtimes = inherited_values(std::process::id(), RUNTIME_VARIABLE);
     runtimes.extend(std::env::var_os(RUNTIME_VARIABLE));
     let lists = DaemonPlace::lists_of_hosts(runtimes.into_iter().map(PathBuf::from));
-    let texts = lists
-        .iter()
-        .filter_map(|list| std::fs::read_to_string(list).ok());
-    let known = texts.map(|text| {
-        text.lines()
-            .filter_map(ProcessId::read_line)
-            .collect::<Vec<_>>()
-    });
-    known.flatten().collect()
+    let mut known = Vec::new();
+    for list in lists {
+        match std::fs::read_to_string(&list) {
+            // Someone may have deleted the file in the meantime.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(&list, &error.to_string())),
+            Ok(text) => {
+                let processes: Option<Vec<_>> = ProcessId::read_list(&text);
+                let processes =
+                    processes.ok_or_else(|| unreadable(&list, "a line is not a process"))?;
+                known.extend(processes);
+            }
+        }
+    }
+    Ok(known)
+}
+
+/// Creates the error for a list that cannot be read. Any agent could be above this process then.
+#[cfg(unix)]
+fn unreadable(list: &Path, problem: &str) -> CliError {
+    let list = list.display();
+    let message = format!("cannot read the list of agents that run, `{list}`: {problem}");
+    CliError::new(Exit::Failed, message).hint("end your agents and delete the file")
 }

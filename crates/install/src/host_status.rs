@@ -10,6 +10,7 @@ use crate::entry::LinePrefix;
 use crate::install_error::InstallError;
 use crate::install_plan::approvals;
 use crate::machine::{Machine, SHIM};
+use crate::off_switches::{SwitchedOff, switched_off};
 use crate::plan::{ApprovalState, InstallScope};
 use crate::record::FileContent;
 use crate::settings_file::{read, text};
@@ -36,6 +37,8 @@ pub struct HostStatus {
     pub places: Vec<PlaceStatus>,
     /// Files whose entries the agent runs in addition to its own configuration.
     pub repeated_by: Vec<PathBuf>,
+    /// Settings with which the agent runs no hooks.
+    pub switched_off: Vec<SwitchedOff>,
 }
 
 /// What is installed in one configuration.
@@ -112,11 +115,13 @@ impl HostStatus {
                 places.push(PlaceStatus::inspect(&target));
             }
         }
+        let files: Vec<PathBuf> = places.iter().map(|place| place.path.clone()).collect();
         Self {
             host,
             version: program.as_deref().and_then(package_version),
             is_present: program.is_some() || has_folder(machine, host),
             repeated_by: repeated_by(machine, host, project, &places),
+            switched_off: switched_off(machine, host, project, &files),
             program,
             places,
         }

@@ -56,6 +56,12 @@ pub(crate) fn add(
     })
 }
 
+/// Returns the whole settings, or `None` if the text is empty.
+pub(crate) fn value(text: &str) -> Result<Option<Value>, EditError> {
+    let (_, body) = without_bom(text);
+    Ok(parse(&body)?.as_ref().map(to_value))
+}
+
 /// Returns the entries of Tenterhook in the object at `keys`.
 pub(crate) fn find(
     text: &str,

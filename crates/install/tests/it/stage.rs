@@ -11,7 +11,8 @@ use tenterhook_install::{HostStatus, InstallError, InstallPlan, InstallScope, In
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_systems::host::installation::{
-    ApprovalValue, FailsClosed, HookPlace, Installation, OwnFile, PlaceForm, SelfApproval,
+    ApprovalValue, FailsClosed, HookPlace, Installation, OffSwitch, OffValue, OwnFile, PlaceForm,
+    SelfApproval,
 };
 
 /// A home folder with a data folder and the two programs of Tenterhook.
@@ -156,6 +157,11 @@ fn installation(path: &'static str, form: PlaceForm) -> Installation {
         approval: None,
         folders: &[".acme"],
         also_reads: &[],
+        off_switches: &[OffSwitch {
+            keys: &["off"],
+            value: OffValue::Bool(true),
+            also_in: &[".acme/local.json"],
+        }],
     }
 }
 

@@ -48,6 +48,29 @@ fn a_missing_entry_is_reported_and_added_again() {
 }
 
 #[test]
+fn a_setting_that_switches_all_hooks_off_is_reported_wherever_it_is() {
+    let stage = Stage::new();
+    stage.install(json_agent());
+    assert_eq!(stage.status(json_agent()).switched_off, []);
+    for path in [
+        stage.home(".acme/local.json"),
+        stage.project().join(".acme/settings.json"),
+    ] {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{\"off\": false}").unwrap();
+        assert_eq!(stage.status(json_agent()).switched_off, []);
+        fs::write(&path, "{\n  // quiet\n  \"off\": true,\n}").unwrap();
+        let off = stage.status(json_agent()).switched_off;
+        let found: Vec<_> = off
+            .iter()
+            .map(|off| (&off.path, off.key.as_str()))
+            .collect();
+        assert_eq!(found, [(&path, "off")]);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
 fn entries_of_the_user_and_the_project_run_twice() {
     let stage = Stage::new();
     fs::create_dir_all(stage.project()).unwrap();

@@ -1,5 +1,5 @@
-//! What the shim costs a coding agent for each event: its whole run next to the smallest program, and
-//! the start of the daemon.
+//! What the shim costs a coding agent for each event: its whole run next to an empty program that is
+//! linked in the same way, and the start of the daemon.
 //!
 //! `cargo bench -p tenterhook-cli --bench shim` prints the table.
 
@@ -21,45 +21,60 @@ fn main() {
 #[cfg(unix)]
 mod unix {
     use std::fs;
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::Path;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
     use tempfile::TempDir;
+    use tenterhook_shim::environment::UserFolders;
+    use tenterhook_shim::frame::{DaemonAnswer, HEADER, Header, Printed};
+    use tenterhook_shim::place::DaemonPlace;
 
     const PROGRAM: &str = env!("CARGO_BIN_EXE_tenterhook");
     const SHIM: &str = env!("CARGO_BIN_EXE_tenterhook-shim");
     const ROUNDS: usize = 1_000;
     const COLD_ROUNDS: usize = 20;
+    const EMPTY: &str = "empty Rust program";
+    const AT_ONCE: &str = "shim, daemon that answers at once";
 
     pub(super) fn main() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["work", "home", "config/hooks.d", "run"] {
+        for name in ["work", "home", "config/hooks.d", "run", "at-once"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }
         let floor = smallest_program(&folder);
+        let empty = empty_program(&folder);
         let event = event(folder.path());
         let mut rows: Vec<(&str, Command)> = vec![
-            ("the smallest program", command(&floor, folder.path())),
+            (EMPTY, command(&empty, folder.path())),
+            ("smallest program", command(&floor, folder.path())),
             ("shim --version", command(SHIM, folder.path())),
+            (AT_ONCE, command(SHIM, folder.path())),
             ("shim, warm daemon, no hook", command(SHIM, folder.path())),
         ];
-        rows[1].1.arg("--version");
-        rows[2].1.args(["claude-code", "PreToolUse"]);
+        answer_at_once(folder.path());
+        rows[2].1.arg("--version");
+        for row in [3, 4] {
+            rows[row].1.args(["claude-code", "PreToolUse"]);
+        }
+        rows[3]
+            .1
+            .env("XDG_RUNTIME_DIR", folder.path().join("at-once"));
         compare("without hooks", &mut rows, &event);
         stop(folder.path());
 
         let guard = "hooks: [{event: tool_guard, builtin: deny_commands, args: [sudo]}]";
         fs::write(folder.path().join("config/hooks.d/hooks.yaml"), guard).unwrap();
-        rows[2].0 = "shim, warm daemon, built-in guard";
+        rows[4].0 = "shim, warm daemon, built-in guard";
         compare("with a guard", &mut rows, &event);
 
         let mut cold: Vec<Duration> = (0..COLD_ROUNDS)
             .map(|_| {
                 stop(folder.path());
-                run(&mut rows[2].1, &event)
+                run(&mut rows[4].1, &event)
             })
             .collect();
         cold.sort_unstable();
@@ -81,18 +96,26 @@ mod unix {
                 }
             }
         }
-        println!("{title}, {ROUNDS} rounds: median, lower quartile, over the first row");
+        println!(
+            "{title}, {ROUNDS} rounds: median, lower quartile, and what both are over the {EMPTY}"
+        );
         let mut first = None;
         for ((name, _), times) in rows.iter().zip(&mut times) {
             times.sort_unstable();
             let (median, quartile) = (times[ROUNDS / 2], times[ROUNDS / 4]);
             let (floor, low) = *first.get_or_insert((median, quartile));
             println!(
-                "  {name:<36} {median:>10.1?} {quartile:>10.1?} {:>10.1?} {:>10.1?}",
-                median.saturating_sub(floor),
-                quartile.saturating_sub(low)
+                "  {name:<36} {median:>10.1?} {quartile:>10.1?} {:>10} {:>10}",
+                difference(median, floor),
+                difference(quartile, low)
             );
         }
+    }
+
+    /// Returns the difference as text with a sign, because programs can be faster than the first row.
+    fn difference(time: Duration, floor: Duration) -> String {
+        let sign = if time < floor { "-" } else { "+" };
+        format!("{sign}{:.1?}", time.abs_diff(floor))
     }
 
     /// Runs a program as a host does, and returns how long it took.
@@ -152,6 +175,42 @@ mod unix {
             work.display().to_string()
         )
         .into_bytes()
+    }
+
+    /// Starts a thread that answers each event with nothing, so that the shim's own time remains.
+    fn answer_at_once(folder: &Path) {
+        let home = folder.join("home");
+        let folders = UserFolders {
+            config: folder.join("config"),
+            data: home.join(".local/share/tenterhook"),
+            state: home.join(".local/state/tenterhook"),
+            home,
+        };
+        let place = DaemonPlace::in_folder(folder.join("at-once/tenterhook"), &folders);
+        place.prepare().unwrap();
+        let listener = UnixListener::bind(&place.socket).unwrap();
+        let answer = move |mut stream: UnixStream| {
+            stream.write_all(&Header::write(0)).unwrap();
+            let mut header = [0; HEADER];
+            stream.read_exact(&mut header).unwrap();
+            let mut body = vec![0; Header::read(header).unwrap().length];
+            stream.read_exact(&mut body).unwrap();
+            let answer = DaemonAnswer::Print(Printed::default());
+            stream.write_all(&answer.write()).unwrap();
+        };
+        std::thread::spawn(move || listener.incoming().flatten().for_each(answer));
+    }
+
+    /// Compiles an empty program. Its start is what no Rust program that is linked like the shim can avoid.
+    fn empty_program(folder: &TempDir) -> std::path::PathBuf {
+        let (source, path) = (folder.path().join("empty.rs"), folder.path().join("empty"));
+        fs::write(&source, "fn main() {}").unwrap();
+        let compiled = Command::new("rustc")
+            .args(["--edition=2024", "-Copt-level=z", "-Cstrip=symbols", "-o"])
+            .args([&path, &source])
+            .status();
+        assert!(compiled.unwrap().success());
+        path
     }
 
     /// Writes a program that only exits, or returns one of the system.

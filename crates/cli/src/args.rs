@@ -17,6 +17,7 @@ use crate::command::explain::ExplainArgs;
 use crate::command::fire::args::FireArgs;
 use crate::command::import::ImportArgs;
 use crate::command::init::InitArgs;
+use crate::command::inspect::InspectArgs;
 use crate::command::install::InstallArgs;
 use crate::command::list::ListArgs;
 use crate::command::man::ManArgs;
@@ -83,6 +84,8 @@ pub(crate) enum Command {
     /// Let people talk to the agent over channels: a web page, HTTP, Telegram, any program.
     #[cfg(unix)]
     Gateway(GatewayArgs),
+    /// Show what hooks did, on a web page: journals, or a page in one file.
+    Inspect(InspectArgs),
     /// Send one event through the hooks and show what they decide.
     Fire(FireArgs),
     /// List the hooks in the order in which they run.

@@ -14,6 +14,7 @@ pub(crate) mod fire;
 pub(crate) mod host_args;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod inspect;
 pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod man;

@@ -7,6 +7,7 @@ mod command;
 mod conversation;
 mod event_name;
 mod fire_call;
+mod inspector_page;
 mod runtime;
 mod working_dir;
 
@@ -19,8 +20,8 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::args::{Args, Command};
 use crate::command::{
-    check, completions, demo, disable, events, explain, fire, import, init, install, list, man,
-    run, sessions, snapshot, status, test, tools, trust, uninstall,
+    check, completions, demo, disable, events, explain, fire, import, init, inspect, install, list,
+    man, run, sessions, snapshot, status, test, tools, trust, uninstall,
 };
 #[cfg(unix)]
 use crate::command::{daemon, doctor, reload, worker};
@@ -130,6 +131,7 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Gateway(args) => {
             Box::pin(tenterhook_gateway_commands::gateway(args, interrupts)).await
         }
+        Command::Inspect(args) => Box::pin(inspect::inspect(args, interrupts)).await,
         Command::Fire(args) => fire::fire(args, interrupts).await,
         Command::List(args) => list::list(args, interrupts).await,
         Command::Explain(args) => explain::explain(args, interrupts).await,

@@ -101,6 +101,7 @@ async fn run_here(
     if args.detach {
         // Fails only if the process leads a group, and then it has left the terminal already.
         rustix::process::setsid().ok();
+        tenterhook_process::guard_session();
     }
     let journal = match (args.journal.no_journal, args.journal.journal) {
         (true, _) => DaemonJournal::Off,

@@ -1,17 +1,16 @@
 //! `tenterhook list`: shows the hooks of each event in the order in which they run.
 
-use serde_json::{Value, json};
 use tenterhook_discovery::Additions;
 use tenterhook_engine::{EventName, Layer, Phase, RegisteredHook, native_policy};
 use tenterhook_trust::{DivergedHook, ProjectHook};
 
 use clap::Parser;
-use tenterhook_setup::approval;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::hook_args::HookArgs;
 use tenterhook_setup::hook_args::LineArgs;
-use tenterhook_setup::hooks;
+use tenterhook_setup::hook_list::{self, trust};
+use tenterhook_setup::hooks::{self, Hooks};
 use tenterhook_setup::warning::hint;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_line;
@@ -42,30 +41,9 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
     let (services, lines) = (hooks::services(&args.hooks.config)?.0, LineArgs::default());
     let loaded = hooks::load_and_warn(&args.hooks, &lines, &start, services, interrupts).await?;
     let hooks = hooks::engine(&loaded.loaded, args.hooks.strict, None).hooks();
-    let withheld: Vec<&ProjectHook> = loaded
-        .loaded
-        .project_hooks
-        .iter()
-        .filter(|project_hook| project_hook.is_withheld())
-        .collect();
     let additions = loaded.extras.additions();
     if args.json {
-        let diverged = &loaded.loaded.diverged;
-        let hooks = hooks.iter().map(|hook| with_trust(hook, diverged));
-        let hooks: Vec<Value> = hooks.collect();
-        let withheld: Vec<Value> = withheld
-            .iter()
-            .map(|project_hook| withheld_json(project_hook))
-            .collect();
-        output::json(&json!({
-            "hooks": hooks,
-            "withheld": withheld,
-            "diverged": diverged,
-            "broken": loaded.broken,
-            "untrusted": loaded.untrusted,
-            "disabled": loaded.disabled_paths(),
-            "extensions": additions,
-        }));
+        output::json(&hook_list::listed(&loaded, args.hooks.strict));
         return Ok(loaded.exit(args.hooks.lenient));
     }
     if hooks.is_empty() {
@@ -73,7 +51,7 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
         if !additions.is_empty() {
             output::line("");
             show_additions(&additions);
-        } else if loaded.broken.is_empty() && withheld.is_empty() {
+        } else if loaded.broken.is_empty() && !has_withheld(&loaded) {
             // Other hints say what to do about hooks that exist but do not run.
             hint(
                 "write a first guard with `tenterhook init`, or name a hook file with `--hooks FILE`",
@@ -99,6 +77,12 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
     Ok(Exit::Done)
 }
 
+/// Returns whether the project has hooks that are not in force.
+fn has_withheld(loaded: &Hooks) -> bool {
+    let mut project_hooks = loaded.loaded.project_hooks.iter();
+    project_hooks.any(ProjectHook::is_withheld)
+}
+
 /// Shows the tools, commands and flags of scripts and extensions.
 fn show_additions(additions: &[Additions]) {
     output::line(styled(style::STRONG, "extensions"));
@@ -112,36 +96,6 @@ fn show_additions(additions: &[Additions]) {
     let rows: Vec<Vec<Cell>> = rows.collect();
     for line in table::lines(&rows) {
         output::line(format_args!("  {line}"));
-    }
-}
-
-/// Returns a hook as JSON, with the reason why it is trusted.
-fn with_trust(hook: &RegisteredHook, diverged: &[DivergedHook]) -> Value {
-    let mut value = serde_json::to_value(hook).unwrap_or_default();
-    if let Some(object) = value.as_object_mut() {
-        object.insert("trust".to_owned(), trust(hook, diverged).into());
-    }
-    value
-}
-
-fn withheld_json(project_hook: &ProjectHook) -> Value {
-    json!({
-        "name": project_hook.item.name,
-        "source": project_hook.item.source.display().to_string(),
-        "events": project_hook.events,
-        "trust": project_hook.state,
-    })
-}
-
-/// Returns why a hook is trusted: its layer, or the user's approval.
-fn trust(hook: &RegisteredHook, diverged: &[DivergedHook]) -> &'static str {
-    if let Some(state) = approval::state_of(hook, diverged) {
-        return state;
-    }
-    match hook.source.layer {
-        Layer::Project if hook.kind == "withheld" => "untrusted",
-        Layer::Project => "approved",
-        Layer::System | Layer::User | Layer::Explicit | Layer::Code => hook.source.layer.as_str(),
     }
 }
 

@@ -1,18 +1,21 @@
 //! `tenterhook run`: runs the agent on one prompt, or on prompts from stdin.
 
 pub(crate) mod args;
+mod inspection;
 mod recipe;
 
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use tenterhook_agent::{Agent, AgentConfig, AgentRestrictions, ContextSwaps};
 use tenterhook_discovery::{FollowedSources, FoundFile, Loaded, Recipe};
-use tenterhook_engine::{HookSpec, JournalSink, Scope};
+use tenterhook_engine::{Engine, HookSpec, JournalSink, Scope};
 use tenterhook_journal::FileJournal;
 use tenterhook_runners::Services;
 
 use crate::command::run::args::RunArgs;
+use crate::command::run::inspection::RunInspection;
 use crate::command::sessions;
 use crate::conversation::format::Format;
 use crate::conversation::{Conversation, Program};
@@ -21,6 +24,7 @@ use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, SessionExtensions};
+use tenterhook_setup::hook_list;
 use tenterhook_setup::hooks;
 use tenterhook_setup::hooks::Hooks;
 use tenterhook_setup::journal::{self, FanOutSink};
@@ -51,6 +55,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         followed,
         extras,
         found,
+        listed,
     } = RunHooks::load(&args, services, interrupts).await?;
     let protected = protected::files(options, &loaded, &found)?;
     extras.check_flags(&args.flags)?;
@@ -63,11 +68,9 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let history = data_dir().map(|data| data.join("history"));
     let terminal = Arc::new(Terminal::new(shown(format), history, interrupts).main_agent(name));
     let has_shell = args.work.shell_lines || (args.prompt.is_none() && stdin().is_terminal());
-    let engine = hooks::engine(
-        &loaded,
-        options.hooks.strict,
-        sink(&args, &loaded, file.as_ref(), &terminal),
-    );
+    let inspection = RunInspection::start(args.inspect, listed, file.as_ref()).await?;
+    let sinks = sinks(&args, &loaded, file.as_ref(), &terminal);
+    let engine = engine(&args, &loaded, sinks, &inspection);
     let scope = engine.scope(Scope::Global);
     let program = Program::of(format, &engine, &terminal, interrupts);
     let config = agent::config(options, &loaded, program.frontend(&terminal))?;
@@ -110,6 +113,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     };
     let prompt = recipe::prompt(recipe, &args, interrupts).await?;
     let result = conversation.run(prompt.as_deref()).await;
+    inspection.end().await;
     let closed = journal::close(file.as_ref());
     result.and_then(|exit| closed.map(|()| exit))
 }
@@ -121,6 +125,8 @@ struct RunHooks {
     followed: Option<FollowedSources>,
     extras: SessionExtensions,
     found: Vec<FoundFile>,
+    /// The list of the hooks, for the inspector.
+    listed: Value,
 }
 
 impl RunHooks {
@@ -135,10 +141,17 @@ impl RunHooks {
                 followed: None,
                 extras: SessionExtensions::default(),
                 found: Vec::new(),
+                listed: json!({ "hooks": [] }),
             });
         }
         let hooks = load_hooks(args, services, interrupts).await?;
+        let listed = if args.inspect {
+            hook_list::listed(&hooks, args.agent.hooks.strict)
+        } else {
+            Value::Null
+        };
         Ok(Self {
+            listed,
             loaded: hooks.loaded,
             followed: Some(hooks.followed),
             extras: hooks.extras,
@@ -191,20 +204,39 @@ fn shown(format: Format) -> Verbosity {
     }
 }
 
-fn sink(
+/// Returns where records go: the journal, and the timeline on the terminal.
+fn sinks(
     args: &RunArgs,
     loaded: &Loaded,
     file: Option<&Arc<FileJournal>>,
     terminal: &Arc<Terminal>,
-) -> Option<Arc<dyn JournalSink>> {
+) -> Vec<Arc<dyn JournalSink>> {
     let timeline = args.timeline.then(|| {
         Arc::new(Timeline::new(Arc::clone(terminal), &loaded.specs)) as Arc<dyn JournalSink>
     });
-    let sinks: Vec<Arc<dyn JournalSink>> = file
-        .map(|file| Arc::clone(file) as _)
+    file.map(|file| Arc::clone(file) as _)
         .into_iter()
         .chain(timeline)
-        .collect();
+        .collect()
+}
+
+/// Creates the engine, whose records go to `sinks` and to the inspector.
+fn engine(
+    args: &RunArgs,
+    loaded: &Loaded,
+    sinks: Vec<Arc<dyn JournalSink>>,
+    inspection: &RunInspection,
+) -> Engine {
+    let sink = sink(sinks.into_iter().chain(inspection.journal()));
+    let is_strict = args.agent.hooks.strict;
+    match inspection.observer() {
+        Some(observer) => hooks::observed_engine(loaded, is_strict, sink, observer),
+        None => hooks::engine(loaded, is_strict, sink),
+    }
+}
+
+fn sink(sinks: impl Iterator<Item = Arc<dyn JournalSink>>) -> Option<Arc<dyn JournalSink>> {
+    let sinks: Vec<_> = sinks.collect();
     (!sinks.is_empty()).then(|| {
         let sink: Arc<dyn JournalSink> = Arc::new(FanOutSink { sinks });
         journal::without_secrets(Arc::new(JournalWithoutFeed(sink)))

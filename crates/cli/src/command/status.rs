@@ -88,7 +88,8 @@ fn is_sound(host: &HostStatus) -> bool {
         matches!(place.state, PlaceState::Absent | PlaceState::Complete)
             && place.approval != ApprovalState::Missing
     };
-    host.places.iter().all(is_sound) && !host.fires_twice()
+    let is_off = host.is_installed() && !host.switched_off.is_empty();
+    host.places.iter().all(is_sound) && !host.fires_twice() && !is_off
 }
 
 const fn is_runnable(shim: ShimState) -> bool {
@@ -120,6 +121,14 @@ fn show(machine: &Machine, hosts: &[HostStatus], shim: ShimState, is_used: bool)
         output::line(format!("{title}:"));
         for place in installed {
             show_place(host, place);
+        }
+        for off in &host.switched_off {
+            output::line(format!(
+                "  switched off: {} runs no hooks because of `{}` in {}",
+                host.host.title,
+                off.key,
+                shown(&off.path)
+            ));
         }
         for path in &host.repeated_by {
             output::line(format!(
@@ -231,6 +240,8 @@ fn report(status: &HostStatus) -> Value {
         .repeated_by
         .iter()
         .map(|path| path.display().to_string());
+    let off = status.switched_off.iter();
+    let off = off.map(|it| json!({ "path": it.path.display().to_string(), "key": it.key }));
     json!({
         "host": status.host.name,
         "program": status.program.as_ref().map(|path| path.display().to_string()),
@@ -239,5 +250,6 @@ fn report(status: &HostStatus) -> Value {
         "fails_closed": fails_closed(status.host),
         "places": places.collect::<Vec<Value>>(),
         "runs_twice": repeated.collect::<Vec<String>>(),
+        "switched_off": off.collect::<Vec<Value>>(),
     })
 }

@@ -14,7 +14,11 @@ use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
+#[cfg(unix)]
+use tenterhook_terminal::output::escape::escape_line;
 
+#[cfg(unix)]
+use crate::command::daemon;
 use crate::command::host_args::{HostArgs, failed, machine, project_folder};
 use crate::command::install::{paths, shown};
 
@@ -80,12 +84,41 @@ pub(crate) async fn uninstall(
             }
         }
     }
+    let is_daemon_stopped = is_shim_removed && stop_daemon(interrupts).await?;
     if args.json {
-        output::json(&json!({ "hosts": reports, "shim_removed": is_shim_removed }));
+        output::json(&json!({
+            "hosts": reports,
+            "shim_removed": is_shim_removed,
+            "daemon_stopped": is_daemon_stopped,
+        }));
     } else if is_shim_removed {
         output::line("No agent uses Tenterhook now, so the shim was removed, too.");
+        if is_daemon_stopped {
+            output::line("The daemon ends after the events that it is handling.");
+        }
     }
     Ok(exit)
+}
+
+/// Stops the daemon, which no agent needs any more. Returns whether one ran. A daemon that does not answer is
+/// reported, because it ends by itself when it is idle.
+#[cfg(unix)]
+async fn stop_daemon(interrupts: &Interrupts) -> Result<bool, CliError> {
+    let place = daemon::place(None)?;
+    let stopped = run_blocking(interrupts, move || Ok(tenterhook_daemon::stop(&place))).await?;
+    Ok(stopped.unwrap_or_else(|problem| {
+        warning::warn(format_args!(
+            "the daemon was not stopped: {}",
+            escape_line(&problem)
+        ));
+        false
+    }))
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unused_async, reason = "on Unix it waits for the daemon")]
+async fn stop_daemon(_interrupts: &Interrupts) -> Result<bool, CliError> {
+    Ok(false)
 }
 
 /// Returns the agents in whose configuration Tenterhook is, whether or not they are still on the machine.

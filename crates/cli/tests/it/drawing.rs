@@ -162,6 +162,15 @@ export default function (pi) {
     tui.start();
     return { render: () => [`status ${status}`], handleInput: quits(done) };
   });
+  command("stops", () => (tui, _theme, _keys, done) => {
+    tui.start();
+    tui.stop();
+    tui.stop();
+    done("stopped");
+    tui.stop();
+    tui.start();
+    return { render: () => [] };
+  });
   command("keeps", () => (tui) => {
     tui.stop();
     spawnSync("/bin/sh", ["-c", "stty raw -echo; echo $PPID > pid; echo kept; sleep 300"], { stdio: "inherit" });
@@ -226,6 +235,16 @@ fn a_drawing_cannot_control_the_terminal() {
     );
     sitting.press("q");
     sitting.until(|screen| screen.ends_with("note: got q\n>"));
+    leave(sitting);
+}
+
+#[test]
+fn a_screen_that_is_released_and_never_taken_back_does_not_fail() {
+    let sitting = Sitting::start(with(DRAWS).script("turns: [{text: still here}]"));
+    sitting.until_prompt("");
+    sitting.press("/stops\r");
+    sitting.until(|screen| screen.contains("note: got stopped"));
+    sitting.until_prompt("");
     leave(sitting);
 }
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -46,6 +46,8 @@ struct Scripted {
     /// The offset of each poll.
     offsets: Vec<i64>,
     sent: Vec<SentMessage>,
+    /// The file that people send as voice messages.
+    recording: Vec<u8>,
     refusals: HashMap<i64, VecDeque<Refusal>>,
     /// The process to kill instead of the next answer with updates.
     dies_at_update: Option<u32>,
@@ -58,6 +60,10 @@ struct Scripted {
 pub(crate) struct SentMessage {
     pub(crate) chat: i64,
     pub(crate) text: String,
+    /// The method by which it was sent.
+    pub(crate) method: String,
+    /// The form with the file, as it was sent. Empty without a file.
+    pub(crate) form: Vec<u8>,
     pub(crate) at: Instant,
 }
 
@@ -78,6 +84,8 @@ impl FakeTelegram {
         let shared = Arc::new(Shared::default());
         let app = Router::new()
             .route("/{bot}/{method}", post(answer))
+            .route("/file/{bot}/{*path}", get(download))
+            .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&shared));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -106,6 +114,19 @@ impl FakeTelegram {
     /// Adds a message in the direct chat of a user, whose id is also that of the chat.
     pub(crate) fn add_text(&self, update: i64, user: i64, text: &str) {
         self.scripted(|scripted| scripted.updates.push(text_update(update, user, text)));
+    }
+
+    /// Adds a voice message of a user.
+    pub(crate) fn add_voice(&self, update: i64, user: i64, recording: &[u8]) {
+        let mut message = text_update(update, user, "");
+        let fields = message["message"].as_object_mut().unwrap();
+        fields.remove("text");
+        let voice = json!({"file_id": "voice", "file_unique_id": "u", "duration": 3, "mime_type": "audio/ogg"});
+        fields.insert("voice".to_owned(), voice);
+        self.scripted(|scripted| {
+            scripted.recording = recording.to_vec();
+            scripted.updates.push(message);
+        });
     }
 
     /// Delivers an update once more, although it was acknowledged.
@@ -198,6 +219,20 @@ async fn answer(
     let result = match method.as_str() {
         "getMe" => json!({"id": 7, "is_bot": true, "first_name": "B", "username": "Bot"}),
         "getUpdates" => poll(&shared, &params).await,
+        "getFile" => json!({"file_id": "voice", "file_unique_id": "u", "file_path": "voice.oga"}),
+        "sendVoice" | "sendAudio" | "sendDocument" => {
+            let form = body.to_vec();
+            let mut scripted = shared.scripted.lock().unwrap();
+            scripted.sent.push(SentMessage {
+                chat: form_field(&form, "chat_id").parse().unwrap(),
+                text: form_field(&form, "caption"),
+                method,
+                form,
+                at: Instant::now(),
+            });
+            let id = 1_000 + scripted.sent.len();
+            json!({"message_id": id, "date": 1, "chat": {"id": 1, "type": "private"}})
+        }
         "sendMessage" => match receive(&shared, &params) {
             Ok(message) => message,
             Err(Some(refusal)) => {
@@ -215,6 +250,18 @@ async fn answer(
     respond(200, &json!({"ok": true, "result": result}))
 }
 
+/// Returns a text of a form.
+fn form_field(form: &[u8], name: &str) -> String {
+    let form = String::from_utf8_lossy(form);
+    let start = format!("name=\"{name}\"\r\n\r\n");
+    let value = form.split(&start).nth(1).unwrap_or_default();
+    value.split("\r\n").next().unwrap_or_default().to_owned()
+}
+
+async fn download(State(shared): State<Arc<Shared>>) -> Vec<u8> {
+    shared.scripted.lock().unwrap().recording.clone()
+}
+
 /// Takes a message. Fails without a refusal if the sender was killed.
 fn receive(shared: &Shared, params: &Value) -> Result<Value, Option<Refusal>> {
     let mut scripted = shared.scripted.lock().unwrap();
@@ -226,6 +273,8 @@ fn receive(shared: &Shared, params: &Value) -> Result<Value, Option<Refusal>> {
     scripted.sent.push(SentMessage {
         chat,
         text: params["text"].as_str().unwrap().to_owned(),
+        method: "sendMessage".to_owned(),
+        form: Vec::new(),
         at: Instant::now(),
     });
     if let Some(pid) = scripted.dies_at_receipt.take() {

@@ -210,6 +210,39 @@ hooks:
 }
 
 #[test]
+fn an_event_that_a_coding_agent_sent_to_a_hook_is_replayed() {
+    let captured = r#"{"session_id": "s1", "cwd": "/tmp", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "sudo ls"}, "tool_use_id": "toolu_1"}"#;
+    for event in ["pre_tool_use", "tool_guard"] {
+        let ran = Test::new()
+            .args([
+                "fire",
+                event,
+                "--no-journal",
+                "--from",
+                "claude-code",
+                "--input",
+                "-",
+            ])
+            .stdin(captured)
+            .hooks(&format!(
+                "hooks: [{{event: {event}, builtin: deny_commands, args: [sudo]}}]"
+            ))
+            .run();
+        assert_eq!(ran.status, 2, "{}{}", ran.stdout, ran.stderr);
+        assert!(
+            ran.stderr.contains("sudo") || ran.stdout.contains("sudo"),
+            "{}",
+            ran.stderr
+        );
+    }
+    let args = ["fire", "pre_tool_use", "--from", "claude-code", "--example"];
+    let ran = Test::new().args(args).run();
+    let expected = "error: `--from claude-code` needs `--input`\n";
+    assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
+}
+
+#[test]
 fn the_input_comes_from_a_file_or_from_stdin_and_reaches_the_hook() {
     let hooks = "hooks: [{event: pre_tool_use, command: cat > seen.json}]";
     let from_file = Test::new()

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::fake_telegram::{FakeTelegram, TOKEN_VARIABLE};
 use crate::stage::{Ran, Running, Test, eventually, json_lines};
 
-const SETTINGS: &str = "../config/gateway.yaml";
+pub(crate) const SETTINGS: &str = "../config/gateway.yaml";
 const SCRIPT: &str = "turns: [{text: Hello from the agent., repeat: true}]";
 /// Where files of Operator need no approval.
 const OPERATOR: &str = "../home/.operator/profiles/default/hooks";
@@ -22,7 +22,7 @@ fn noting(test: &Test) -> String {
     )
 }
 
-fn gateway(args: &str) -> Test {
+pub(crate) fn gateway(args: &str) -> Test {
     Test::new()
         .args(["gateway", "run", "--no-journal"])
         .args(args.split_whitespace())
@@ -31,7 +31,7 @@ fn gateway(args: &str) -> Test {
 }
 
 /// Adds a file of Operator.
-fn with_operator(test: Test, code: &str) -> Test {
+pub(crate) fn with_operator(test: Test, code: &str) -> Test {
     let hooks = format!("{}{code}", noting(&test));
     test.file(&format!("{OPERATOR}/gateway.py"), &hooks)
 }
@@ -194,17 +194,29 @@ fn a_failing_hook_of_operator_lets_a_channel_connect_and_a_native_one_does_not()
     assert_eq!(telegram.polls(), 0);
 }
 
-/// Pipes messages of one chat into a gateway, each after the answer to the one before.
+/// Pipes texts of one chat into a gateway, each after the answer to the one before.
 fn pipe(call: Test, texts: &[&str]) -> (Vec<Value>, Ran) {
+    let messages: Vec<Value> = texts
+        .iter()
+        .map(|text| serde_json::json!({"text": text}))
+        .collect();
+    pipe_messages(call, &messages)
+}
+
+/// Pipes messages of one chat into a gateway, each after the answer to the one before.
+pub(crate) fn pipe_messages(call: Test, messages: &[Value]) -> (Vec<Value>, Ran) {
     let (mut running, mut stdin) = call.start_with_open_stdin();
     let stdout = running.stdout();
     writeln!(stdin, r#"{{"type":"hello","protocol":1}}"#).unwrap();
-    let mut unsent = texts.iter().enumerate();
+    let mut unsent = messages.iter().enumerate();
     let mut send_next = || {
-        let Some((number, text)) = unsent.next() else {
+        let Some((number, message)) = unsent.next() else {
             return false;
         };
-        let message = serde_json::json!({"type": "message", "chat": "a", "message_id": number.to_string(), "text": text});
+        let mut message = message.clone();
+        message["type"] = "message".into();
+        message["chat"] = "a".into();
+        message["message_id"] = number.to_string().into();
         writeln!(stdin, "{message}").unwrap();
         true
     };
@@ -213,7 +225,7 @@ fn pipe(call: Test, texts: &[&str]) -> (Vec<Value>, Ran) {
         let frame: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let is_over = match frame["type"].as_str().unwrap() {
             "ready" | "done" => true,
-            "error" => frame.get("turn").is_none(),
+            "error" => frame.get("turn").is_none() && frame["code"] != "notice",
             _ => false,
         };
         frames.push(frame);
@@ -225,7 +237,7 @@ fn pipe(call: Test, texts: &[&str]) -> (Vec<Value>, Ran) {
     (frames, running.finish())
 }
 
-fn of_type<'a>(frames: &'a [Value], word: &str) -> Vec<&'a Value> {
+pub(crate) fn of_type<'a>(frames: &'a [Value], word: &str) -> Vec<&'a Value> {
     frames
         .iter()
         .filter(|frame| frame["type"] == word)
@@ -233,7 +245,7 @@ fn of_type<'a>(frames: &'a [Value], word: &str) -> Vec<&'a Value> {
 }
 
 /// What the agent was told in each turn: a hook of `user_prompt_submit` would see it, but the session is the truth.
-fn prompts(ran: &Ran) -> Vec<String> {
+pub(crate) fn prompts(ran: &Ran) -> Vec<String> {
     let folder = fs::read_dir(ran.path("work/sessions")).unwrap();
     let files: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     let texts = files.iter().map(|path| fs::read_to_string(path).unwrap());

@@ -84,6 +84,29 @@ fn the_shim_denies_when_nothing_can_answer() {
 }
 
 #[test]
+fn a_setting_that_switches_all_hooks_off_needs_attention() {
+    let ran = done(install(&["install", "claude-code"]).run());
+    let text = settings(&ran).replacen('{', "{\"disableAllHooks\": true,", 1);
+    fs::write(ran.path("home").join(SETTINGS), text).unwrap();
+    let ran = ran.again(["status"]).run();
+    assert_eq!(ran.status, 3, "{}", ran.stdout);
+    let expected = "switched off: Claude Code runs no hooks because of `disableAllHooks` in ";
+    assert!(ran.stdout.contains(expected), "{}", ran.stdout);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_daemon_ends_when_nothing_is_left_that_needs_it() {
+    let ran = done(install(&["install", "claude-code"]).run());
+    let ran = done(ran.again(["daemon"]).run());
+    let ran = done(ran.again(["uninstall", "--all"]).run());
+    let expected = "The daemon ends after the events that it is handling.";
+    assert!(ran.stdout.contains(expected), "{}", ran.stdout);
+    let ran = done(ran.again(["daemon", "--stop"]).run());
+    assert!(ran.stdout.contains("No daemon runs."), "{}", ran.stdout);
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let ran = done(install(&["install", "claude-code", "--dry-run"]).run());
     assert!(

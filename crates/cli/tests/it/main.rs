@@ -40,11 +40,16 @@ mod gateway_extra;
 mod gateway_hooks;
 #[cfg(unix)]
 mod gateway_kills;
+mod gateway_reload;
 #[cfg(unix)]
 mod gateway_stop;
+#[cfg(unix)]
+mod gateway_voice;
 mod http;
 mod init;
 mod input;
+#[cfg(unix)]
+mod inspect;
 mod install;
 mod interrupt;
 mod killed;

@@ -22,21 +22,6 @@ fn hook_process(stage: &HostStage) -> u32 {
     eventually(|| fs::read_to_string(&file).ok()?.trim().parse().ok())
 }
 
-/// Returns whether the guard process of a daemon knows a child. The table is a file in the daemon's memory.
-fn is_registered(daemon: u32, child: u32) -> bool {
-    let files = fs::read_dir(format!("/proc/{daemon}/fd")).unwrap();
-    let mut files = files.map(|file| file.unwrap().path());
-    let table = files.find(|file| {
-        let target = fs::read_link(file).unwrap_or_default();
-        target
-            .to_string_lossy()
-            .starts_with("/memfd:tenterhook-children")
-    });
-    let lines = table.and_then(|table| fs::read_to_string(table).ok());
-    let start = format!("{child} ");
-    lines.is_some_and(|lines| lines.lines().any(|line| line.starts_with(&start)))
-}
-
 /// Lets a thread be the daemon for the next connections.
 fn pretend(stage: &HostStage, behave: impl Fn(UnixStream) + Send + 'static) {
     let place = stage.place();
@@ -149,13 +134,55 @@ fn a_daemon_that_is_killed_in_the_middle_denies_and_the_next_event_has_a_new_one
     let shim = stage.start("claude-code", "PreToolUse", event.as_bytes());
     let hook = hook_process(&stage);
     let daemon = stage.status().process;
-    // A child that was started an instant ago is not registered yet. The system may pause the daemon there.
-    eventually(|| is_registered(daemon, hook).then_some(()));
     kill("KILL", daemon);
     let denial = finish(shim).claude_denial().unwrap();
     assert!(denial.contains("ended before it answered"), "{denial}");
     eventually_ended(hook);
     fs::remove_file(stage.path("config/hooks.d/hooks.yaml")).unwrap();
+    assert!(stage.claude("s1", "ls").is_silent());
+}
+
+#[test]
+fn after_a_daemon_was_killed_a_session_that_works_elsewhere_keeps_the_hooks_of_its_folder() {
+    let stage = HostStage::new();
+    let elsewhere = stage.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    assert!(stage.claude("s1", "ls").is_silent());
+    for damage in ["", "{\"host\":\n"] {
+        let daemon = stage.status().process;
+        kill("KILL", daemon);
+        eventually_ended(daemon);
+        let list = stage.place().sessions;
+        let text = fs::read_to_string(&list).unwrap() + damage;
+        fs::write(&list, text).unwrap();
+        let mut event = stage.claude_call("s1", "ls");
+        event["cwd"] = elsewhere.to_str().into();
+        assert!(stage.send("claude-code", "PreToolUse", &event).is_silent());
+        let status = stage.status();
+        assert_ne!(status.process, daemon);
+        let folders: Vec<_> = status.projects.into_iter().map(|it| it.path).collect();
+        assert_eq!(folders, [stage.path("work").canonicalize().unwrap()]);
+        assert_eq!(status.sessions_problem.is_some(), !damage.is_empty());
+    }
+}
+
+#[test]
+fn without_the_list_of_agents_gates_deny_and_only_the_users_commands_refuse() {
+    let stage = short();
+    let place = stage.place();
+    place.prepare().unwrap();
+    fs::write(&place.hosts, "nonsense\n").unwrap();
+    assert_closed(&stage, "its daemon ended");
+    let reload = stage
+        .command(stage.path("bin/tenterhook"))
+        .arg("reload")
+        .output();
+    let said = String::from_utf8(reload.unwrap().stderr).unwrap();
+    assert!(
+        said.contains("cannot read the list of agents that run"),
+        "{said}"
+    );
+    fs::remove_file(&place.hosts).unwrap();
     assert!(stage.claude("s1", "ls").is_silent());
 }
 

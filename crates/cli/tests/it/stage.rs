@@ -263,6 +263,18 @@ impl Running {
         BufReader::new(self.child.stdout.take().unwrap())
     }
 
+    /// Waits for the next line of stderr, while the program runs.
+    pub(crate) fn next_stderr_line(&mut self) -> String {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let mut line = Vec::new();
+        let mut byte = [0];
+        // Byte by byte, because the rest is read elsewhere.
+        while stderr.read(&mut byte).unwrap() > 0 && byte != *b"\n" {
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).unwrap()
+    }
+
     /// Returns the remaining stderr of a program that has ended.
     pub(crate) fn stderr(&mut self) -> String {
         let mut text = String::new();

@@ -435,6 +435,26 @@ fn what_may_change_without_an_approval_is_noted() {
 }
 
 #[test]
+fn an_approval_covers_the_files_that_the_arguments_of_a_voice_builtin_name() {
+    let hooks = r#"hooks:
+  - event: message_receive
+    builtin: stt
+    args: [engine=command, 'argv=["sh", "./listen.sh", "{input}"]']
+"#;
+    let ran = Test::new()
+        .file(".tenterhook/hooks.yaml", hooks)
+        .file("listen.sh", "echo hello\n")
+        .args(["trust", "--show", "--color", "never"])
+        .run();
+    for expected in [
+        "warning: the built-in `stt` may run and read more than these files",
+        "listen.sh  new, 11 bytes",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn a_plugins_hook_is_approved_and_revoked_by_the_name_that_list_prints() {
     let test = Test::new().executable(".kodelet/plugins/org@repo/hooks/audit_logger", GUARD);
     fs::create_dir(test.work().join(".git")).unwrap();

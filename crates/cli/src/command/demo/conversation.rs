@@ -254,6 +254,8 @@ async fn start(folder: &Path, journal: Arc<dyn JournalSink>) -> Result<Gateway, 
         observer: Arc::new(|_| {}),
         stdio: false,
         own_channels: BTreeMap::new(),
+        inspector: None,
+        reader: None,
     };
     let started = Gateway::start(config).await;
     started.map_err(|error| CliError::of(Exit::Failed, &error))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use serde_json::Value;
-use tenterhook_systems::form::forms;
+use tenterhook_systems::form::readable_forms;
 
 use tenterhook_setup::hook_args::HookArgs;
 use tenterhook_setup::journal::JournalArgs;
@@ -44,9 +44,9 @@ pub(crate) struct PayloadArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 
-    /// The hook system in whose form the input is, or whose names `--tool` and `--arg` have. By default, the keys of
+    /// The hook system or coding agent in whose form the input is, or whose names `--tool` and `--arg` have. By default, the keys of
     /// the input or the arguments of the tool decide.
-    #[arg(long, value_name = "SYSTEM", value_parser = PossibleValuesParser::new(forms().map(|form| form.name)))]
+    #[arg(long, value_name = "SYSTEM", value_parser = PossibleValuesParser::new(readable_forms()))]
     pub(crate) from: Option<String>,
 
     /// Print an example payload of the event and run no hooks. With `--from`, print it in the form of that hook

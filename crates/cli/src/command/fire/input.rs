@@ -9,7 +9,7 @@ use tenterhook_cases::{NamedCallError, named_call, named_tool};
 use tenterhook_discovery::{FolderName, unknown_tool};
 use tenterhook_engine::{Envelope, EventId, EventName, EventRef, JsonObject, UniqueObject};
 use tenterhook_systems::example::{example, example_origin};
-use tenterhook_systems::form::{Form, FormError, ReadBack, forms};
+use tenterhook_systems::form::{Form, FormError, ReadBack, forms, host_of_form};
 use tenterhook_systems::tools;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
@@ -72,6 +72,15 @@ pub(crate) fn payload(event: &EventName, args: &PayloadArgs) -> Result<Payload, 
         let message = "`--from` needs `--input`, `--tool` or `--example`";
         return Err(CliError::new(Exit::Usage, message).hint("remove `--from`"));
     }
+    let system = args.from.as_deref().and_then(system_of_from);
+    if let Some(host) = args.from.as_deref().and_then(host_of_form)
+        && args.input.is_none()
+        && (args.example || system.is_none())
+    {
+        let message = format!("`--from {}` needs `--input`", host.name);
+        let hint = "pass an event that the agent sent to a hook";
+        return Err(CliError::new(Exit::Usage, message).hint(hint));
+    }
     let mut object = match &args.input {
         Some(path) => read(path)?,
         None if args.example => {
@@ -100,8 +109,7 @@ pub(crate) fn payload(event: &EventName, args: &PayloadArgs) -> Result<Payload, 
         );
     }
     // For an example, `--from` is the form of the output, and the call may be written in any other.
-    let from = args.from.as_deref().and_then(tools::system_of_form);
-    let from = from
+    let from = system
         .filter(|system| !args.example || tools::rows(system).iter().any(|row| row.name == tool));
     let has_input = event.info().has_field("tool_input");
     if let Some((name, _)) = args.args.first().filter(|_| !has_input) {
@@ -142,6 +150,12 @@ pub(crate) fn payload(event: &EventName, args: &PayloadArgs) -> Result<Payload, 
     Ok(payload)
 }
 
+/// Returns the system whose tools `--from` names.
+fn system_of_from(from: &str) -> Option<&'static str> {
+    let of_host = || tools::systems().find(|system| *system == from);
+    tools::system_of_form(from).or_else(of_host)
+}
+
 /// Explains why a tool call cannot be translated to our tools.
 fn untranslated(error: &NamedCallError, tool: &str) -> CliError {
     let refusal = CliError::of(Exit::Usage, error);
@@ -166,13 +180,14 @@ pub(crate) fn event(
     args: &PayloadArgs,
 ) -> Result<ReadBack, CliError> {
     let object = &payload.object;
-    let form = match args.from.as_deref() {
-        Some(from) if args.input.is_some() => Form::by_name(from),
-        _ => None,
+    let from = args.from.as_deref().filter(|_| args.input.is_some());
+    let read = if let Some(host) = from.and_then(host_of_form) {
+        host.read_back(name, object)
+    } else {
+        from.and_then(Form::by_name)
+            .map_or_else(|| Form::recognise(name, object), Ok)
+            .and_then(|form| form.read(name, object))
     };
-    let read = form
-        .map_or_else(|| Form::recognise(name, object), Ok)
-        .and_then(|form| form.read(name, object));
     let mut read = read.map_err(|error| refusal(&error, args))?;
     if read.origin.cwd.as_os_str().is_empty() {
         read.origin.cwd = current_dir()?;

@@ -34,6 +34,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) timeline: bool,
 
+    /// Show what hooks do on a web page while the agent runs. The link is printed on stderr.
+    #[arg(long)]
+    pub(crate) inspect: bool,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

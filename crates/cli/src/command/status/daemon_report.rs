@@ -25,7 +25,9 @@ impl DaemonReport {
             |project: &ProjectStatus| project.problem.is_some() || !project.broken.is_empty();
         match &self.0 {
             Ok(Some(status)) => {
-                status.journal_problem.is_none() && !status.projects.iter().any(has_problem)
+                status.journal_problem.is_none()
+                    && status.sessions_problem.is_none()
+                    && !status.projects.iter().any(has_problem)
             }
             Ok(None) => true,
             Err(_) => false,
@@ -62,6 +64,9 @@ impl DaemonReport {
                 "cannot write the journal: {}",
                 escape_line(problem)
             ));
+        }
+        if let Some(problem) = &status.sessions_problem {
+            warn(escape_line(problem));
         }
         for project in &status.projects {
             let folder = escape_line(&project.path.display().to_string());

@@ -830,6 +830,14 @@ async fn a_server_that_does_not_answer_is_given_up() {
     eventually(|| (server_in(dir.path()) != Some(server)).then_some(())).await;
 }
 
+/// Returns how often a process has gone to sleep.
+fn sleeps_of(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.unwrap().trim().parse().unwrap()
+}
+
 #[tokio::test]
 async fn a_fork_that_takes_too_long_is_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
@@ -841,6 +849,7 @@ async fn a_fork_that_takes_too_long_is_not_waited_for() {
         .filter(|process| process.parent == server)
         .map(|process| process.pid);
     let idle = idle.collect::<Vec<_>>()[0];
+    let before = sleeps_of(server);
     signal("-9", idle);
     eventually(|| {
         let all = processes().into_iter();
@@ -848,6 +857,8 @@ async fn a_fork_that_takes_too_long_is_not_waited_for() {
         ended.next().map(drop)
     })
     .await;
+    // The server must know that its child has ended before it is stopped.
+    eventually(|| (sleeps_of(server) > before).then_some(())).await;
     signal("-STOP", server);
     assert_eq!(printed(&hook.cold().await), "hello\n");
     eventually(|| (server_in(dir.path()) != Some(server)).then_some(())).await;

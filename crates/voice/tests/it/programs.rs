@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenterhook_voice::{AudioContainer, SpeechToText, SttSettings, VoiceEngine, VoiceError, Wav};
+use tenterhook_voice::{AudioContainer, SpeechToText, SttSettings, VoiceError, Wav};
 
 use crate::{LONG, list, settings, silence, stt, tts};
 
@@ -286,21 +286,4 @@ fn a_check_names_what_converters_are_for_and_what_goes_unencrypted() {
         last.text,
         "recordings cross the network to `192.0.2.1` without encryption"
     );
-}
-
-#[tokio::test]
-async fn a_preset_does_not_see_the_secrets_of_the_environment() {
-    // Cargo sets the variable, and no program needs it.
-    let body = "echo ${CARGO_MANIFEST_DIR:+seen} ${PATH:+ran}";
-    let argv = script("argv", body, &["{input}"]);
-    let arguments = settings(&["engine=command", &argv]);
-    for (preset, expected) in [(Some("pocketsphinx".to_owned()), "ran"), (None, "seen ran")] {
-        let mut settings = SttSettings::read(&arguments, None).unwrap();
-        if let VoiceEngine::Command(program) = &mut settings.engine {
-            program.preset.clone_from(&preset);
-        }
-        let engine = SpeechToText::new(settings).unwrap();
-        let heard = engine.transcribe(&silence(1, 16_000), LONG).await;
-        assert_eq!(heard.as_deref(), Ok(expected), "{preset:?}");
-    }
 }

@@ -383,7 +383,8 @@ def uncaught(error):
     return -_signal.SIGINT if issubclass(kind, KeyboardInterrupt) else 1
 
 
-def flush_streams():
+def flush_streams(is_reported=False):
+    """Flushes the streams. The interpreter reports a stream that it cannot flush only once."""
     status = 0
     out, err = sys.stdout, sys.stderr
     try:
@@ -392,7 +393,8 @@ def flush_streams():
     except BaseException as error:
         status = 120
         try:
-            err.write("Exception ignored in: %r\n%s: %s\n" % (out, type(error).__name__, error))
+            if not is_reported:
+                err.write("Exception ignored in: %r\n%s: %s\n" % (out, type(error).__name__, error))
         except BaseException:
             pass
     try:
@@ -441,12 +443,13 @@ def finish(status, loaded):
         atexit._run_exitfuncs()
     except BaseException:
         pass
-    status = flush_streams() or status
+    unflushed = flush_streams()
+    status = unflushed or status
     try:
         let_go(loaded)
     except BaseException:
         pass
-    status = flush_streams() or status
+    status = flush_streams(is_reported=unflushed != 0) or status
     if status < 0:
         _signal.signal(-status, _signal.SIG_DFL)
         os.kill(os.getpid(), -status)

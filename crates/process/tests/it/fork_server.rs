@@ -1,5 +1,6 @@
 //! Python scripts that a fork server runs, compared with the same scripts in fresh processes.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -31,6 +32,9 @@ static PYTHON: LazyLock<String> = LazyLock::new(|| {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 });
 
+/// Variables that change how the interpreter writes output and files.
+const INTERPRETER_VARIABLES: [&str; 2] = ["PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"];
+
 /// Limits how many tests have a server at the same time, because one process has at most eight.
 static TURNS: Semaphore = Semaphore::const_new(4);
 
@@ -47,7 +51,10 @@ impl Hook {
         let words = [PYTHON.as_str()].into_iter().chain(words.iter().copied());
         let program = Program::exec(words);
         let server = ForkServer::new(PythonScript::of(&program).unwrap());
-        let command = Command::new(program).working_dir(dir.to_owned());
+        // Results must not depend on the environment in which the tests run.
+        let command = Command::new(program)
+            .working_dir(dir.to_owned())
+            .without_env(&INTERPRETER_VARIABLES.map(OsString::from));
         Self {
             command,
             server,
@@ -1162,6 +1169,8 @@ print(*ahead, file=sys.stderr)
         fs::write(dir.path().join("hook.py"), format!("{imports}\n{end}")).unwrap();
         let mut hook = Hook::new(dir.path(), &["hook.py"]).await;
         hook.command = hook.command.env("PYTHONUSERBASE", &base);
+        // The bytecode of the fresh process would change a folder, and the server would be outdated.
+        hook.command = hook.command.env("PYTHONDONTWRITEBYTECODE", "1");
         hook.warm().await;
         let fresh = run(&hook.command, EVENT, &patient()).await;
         let forked = hook.fork().await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenterhook_builtins::builtin::default_phase;
 use tenterhook_engine::{Matcher, OnError, Phase};
 use tenterhook_process::Shell;
 use tenterhook_protocol::{EventKind, ParseEventNameError, events};
@@ -164,7 +165,7 @@ fn read_hook(
     let prewarm = fields.boolean(report, "prewarm");
     let (agent, phase, priority) = (
         read_agent(report, &fields),
-        read_phase(report, &fields),
+        read_phase(report, &fields, action.as_ref().map(|(action, _)| action)),
         read_priority(report, &fields),
     );
     check_phase(report, &fields, phase, configured);
@@ -465,9 +466,14 @@ fn read_agent(report: &mut Report, fields: &Fields<'_>) -> Option<String> {
         .map(|agent| agent.text.to_owned())
 }
 
-fn read_phase(report: &mut Report, fields: &Fields<'_>) -> Phase {
+fn read_phase(report: &mut Report, fields: &Fields<'_>, action: Option<&HookAction>) -> Phase {
     let words = Phase::ALL.map(|phase| (phase.as_str(), phase));
-    fields.choice(report, "phase", &words).unwrap_or_default()
+    let default = if let Some(HookAction::Builtin { name, .. }) = action {
+        default_phase(name)
+    } else {
+        Phase::Main
+    };
+    fields.choice(report, "phase", &words).unwrap_or(default)
 }
 
 fn read_priority(report: &mut Report, fields: &Fields<'_>) -> i32 {

@@ -187,7 +187,7 @@ pub(crate) const HOOK_KEYS: &[NativeKey] = &[
     NativeKey {
         name: "phase",
         value: "`transform`, `main`, `guard` or `observe`",
-        default: "`main`",
+        default: "`main`; `transform` for the built-ins `stt` and `tts`",
         ..EMPTY
     },
     NativeKey {

@@ -207,7 +207,11 @@ async fn content(part: &MessagePart) -> Result<Vec<u8>, VoiceError> {
     let data = part.data.as_deref().unwrap_or_default();
     let path = Path::new(data);
     if path.is_absolute() {
-        let found = tokio::fs::metadata(path).await?;
+        let found = match tokio::fs::metadata(path).await {
+            Ok(found) => found,
+            // Audio in base64 can look like a path, because MP3 begins with `//`.
+            Err(error) => return STANDARD.decode(data).map_err(|_| error.into()),
+        };
         if !found.is_file() {
             return Err(VoiceError::UnknownFormat);
         }
@@ -308,4 +312,22 @@ fn not_understood(length: Option<Duration>) -> String {
 /// Returns whole seconds, at least one.
 fn seconds(length: Duration) -> u128 {
     length.as_millis().div_ceil(1000).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn audio_in_base64_that_looks_like_a_path_is_audio() {
+        let mp3 = [0xff, 0xfb, 0x90, 0x64, 1, 2];
+        let mut part = MessagePart {
+            data: Some(STANDARD.encode(mp3)),
+            ..MessagePart::default()
+        };
+        assert!(part.data.as_ref().unwrap().starts_with("//"));
+        assert_eq!(content(&part).await.unwrap(), mp3);
+        part.data = Some("/missing.mp3".to_owned());
+        assert!(content(&part).await.is_err());
+    }
 }

@@ -320,6 +320,21 @@ fn definitions_differ_in_everything_that_makes_a_hook_run_differently() {
 }
 
 #[test]
+fn built_ins_for_speech_run_before_other_hooks() {
+    for (phase, expected) in [
+        ("", Phase::Transform),
+        ("phase: guard,", Phase::Guard),
+        ("phase: main,", Phase::Main),
+    ] {
+        let args = "args: [engine=openai, \"base_url=http://127.0.0.1:9/v1\"]";
+        let hook = format!("event: message_receive, builtin: stt, {phase} {args}");
+        let specs = loaded("hooks.yaml", &format!("hooks: [{{{hook}}}]")).specs;
+        let phases: Vec<Phase> = specs.iter().map(|spec| spec.phase).collect();
+        assert_eq!(phases, [expected], "{phase}");
+    }
+}
+
+#[test]
 fn a_working_directory_that_is_empty_after_expansion_is_warned_of() {
     let loaded = load(
         "hooks.yaml",

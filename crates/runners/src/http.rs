@@ -21,7 +21,7 @@ use thiserror::Error;
 use crate::exchange;
 
 pub use answer::drain;
-pub use client::{post, prepare};
+pub use client::{direct_client, post, prepare};
 pub use target::{HeaderError, Headers, Target, TargetError};
 pub use tls::{tls_config, tls_config_without_roots};
 

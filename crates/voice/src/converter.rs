@@ -17,8 +17,28 @@ struct Converter {
     program: &'static str,
     from: &'static [AudioContainer],
     to: AudioContainer,
+    /// The arguments that come before `arguments`.
+    first: &'static [&'static str],
     arguments: &'static [&'static str],
 }
+
+/// How `ffmpeg` reads a file of a stranger: as one given format, without opening anything but files.
+const FFMPEG_FIRST: &[&str] = &[
+    "-nostdin",
+    "-hide_banner",
+    "-loglevel",
+    "error",
+    "-protocol_whitelist",
+    "file",
+    "-f",
+    "{format}",
+    "-i",
+    "{input}",
+    "-map",
+    "0:a:0",
+    "-ac",
+    "1",
+];
 
 /// What programs can do, in the order of preference.
 const CONVERTERS: [Converter; 6] = [
@@ -26,21 +46,8 @@ const CONVERTERS: [Converter; 6] = [
         program: "ffmpeg",
         from: &AudioContainer::ALL,
         to: Wav,
+        first: FFMPEG_FIRST,
         arguments: &[
-            "-nostdin",
-            "-hide_banner",
-            "-loglevel",
-            "error",
-            "-protocol_whitelist",
-            "file",
-            "-f",
-            "{format}",
-            "-i",
-            "{input}",
-            "-map",
-            "0:a:0",
-            "-ac",
-            "1",
             "-ar",
             "16000",
             "-t",
@@ -56,12 +63,14 @@ const CONVERTERS: [Converter; 6] = [
         program: "opusdec",
         from: &[OggOpus],
         to: Wav,
+        first: &[],
         arguments: &["--quiet", "--rate", "16000", "{input}", "{output}"],
     },
     Converter {
         program: "sox",
         from: &[Wav, OggVorbis, Flac, Mp3],
         to: Wav,
+        first: &[],
         arguments: &[
             "-V1",
             "-t",
@@ -87,63 +96,22 @@ const CONVERTERS: [Converter; 6] = [
         program: "ffmpeg",
         from: &AudioContainer::ALL,
         to: OggOpus,
-        arguments: &[
-            "-nostdin",
-            "-hide_banner",
-            "-loglevel",
-            "error",
-            "-protocol_whitelist",
-            "file",
-            "-f",
-            "{format}",
-            "-i",
-            "{input}",
-            "-map",
-            "0:a:0",
-            "-ac",
-            "1",
-            "-c:a",
-            "libopus",
-            "-b:a",
-            "32k",
-            "-f",
-            "ogg",
-            "{output}",
-        ],
+        first: FFMPEG_FIRST,
+        arguments: &["-c:a", "libopus", "-b:a", "32k", "-f", "ogg", "{output}"],
     },
     Converter {
         program: "opusenc",
         from: &[Wav, Flac],
         to: OggOpus,
+        first: &[],
         arguments: &["--quiet", "--bitrate", "32", "{input}", "{output}"],
     },
     Converter {
         program: "ffmpeg",
         from: &AudioContainer::ALL,
         to: Mp3,
-        arguments: &[
-            "-nostdin",
-            "-hide_banner",
-            "-loglevel",
-            "error",
-            "-protocol_whitelist",
-            "file",
-            "-f",
-            "{format}",
-            "-i",
-            "{input}",
-            "-map",
-            "0:a:0",
-            "-ac",
-            "1",
-            "-c:a",
-            "libmp3lame",
-            "-q:a",
-            "4",
-            "-f",
-            "mp3",
-            "{output}",
-        ],
+        first: FFMPEG_FIRST,
+        arguments: &["-c:a", "libmp3lame", "-q:a", "4", "-f", "mp3", "{output}"],
     },
 ];
 
@@ -161,6 +129,7 @@ pub(crate) fn find_converter(
             .map(|converter| {
                 let words = [converter.program].into_iter();
                 words
+                    .chain(converter.first.iter().copied())
                     .chain(converter.arguments.iter().copied())
                     .map(str::to_owned)
                     .collect()

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::multipart::{Form, Part};
-use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect, retry};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
-use tenterhook_runners::http::{tls_config, tls_config_without_roots};
+use tenterhook_runners::http::direct_client;
 
 use crate::container::AudioContainer;
 use crate::engine_settings::SpeechService;
@@ -102,25 +102,9 @@ impl ServiceClient {
             headers.insert(AUTHORIZATION, value);
         }
         let is_secure = service.base_url.starts_with("https:");
-        let tls = if is_secure {
-            tls_config(&["http/1.1"])
-        } else {
-            tls_config_without_roots()
-        };
-        let tls = tls.map_err(|error| problem(error.to_string()))?;
-        let client = Client::builder()
+        let builder = direct_client(is_secure).map_err(|error| problem(error.to_string()))?;
+        let client = builder
             .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .no_proxy()
-            .referer(false)
-            .http1_only()
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .https_only(is_secure)
-            .tls_backend_preconfigured(tls)
             .default_headers(headers)
             .build()
             .map_err(|error| problem(cause(&error)))?;

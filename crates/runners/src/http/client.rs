@@ -162,21 +162,38 @@ async fn client(target: &Target) -> Result<&'static reqwest::Client, SendError> 
 }
 
 fn build(is_secure: bool, resolver: Option<PublicOnly>) -> Result<reqwest::Client, SendError> {
+    let builder = direct_client(is_secure).map_err(|error| SendError::Client {
+        problem: error.to_string(),
+    })?;
+    let builder = builder
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_max_idle_per_host(KEPT)
+        .pool_idle_timeout(KEPT_FOR)
+        .tcp_nodelay(true);
+    let builder = match resolver {
+        Some(resolver) => builder.dns_resolver(resolver),
+        None => builder,
+    };
+    builder.build().map_err(|error| SendError::Client {
+        problem: cause(&error),
+    })
+}
+
+/// Returns the builder of a client that reaches exactly the server it is told: with HTTP/1.1, and without
+/// redirects, proxies, repeated requests and compression. `is_secure` allows `https` only.
+///
+/// # Errors
+/// Fails if `is_secure` and this machine has no root certificates.
+pub fn direct_client(is_secure: bool) -> Result<reqwest::ClientBuilder, rustls::Error> {
     let tls = if is_secure {
         tls_config(&["http/1.1"])
     } else {
         tls_config_without_roots()
-    };
-    let tls = tls.map_err(|error| SendError::Client {
-        problem: error.to_string(),
-    })?;
-    let builder = reqwest::Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_max_idle_per_host(KEPT)
-        .pool_idle_timeout(KEPT_FOR)
+    }?;
+    Ok(reqwest::Client::builder()
         .redirect(redirect::Policy::none())
         .retry(retry::never())
-        // With a proxy, the address check would see the proxy's address instead of the target's.
+        // With a proxy, an address check would see the proxy's address instead of the target's.
         .no_proxy()
         .referer(false)
         .http1_only()
@@ -184,15 +201,8 @@ fn build(is_secure: bool, resolver: Option<PublicOnly>) -> Result<reqwest::Clien
         .no_brotli()
         .no_zstd()
         .no_deflate()
-        .tcp_nodelay(true);
-    let builder = match resolver {
-        Some(resolver) => builder.dns_resolver(resolver),
-        None => builder,
-    };
-    let builder = builder.https_only(is_secure).tls_backend_preconfigured(tls);
-    builder.build().map_err(|error| SendError::Client {
-        problem: cause(&error),
-    })
+        .https_only(is_secure)
+        .tls_backend_preconfigured(tls))
 }
 
 /// A function that looks up the addresses of a host name.

@@ -44,7 +44,7 @@ pub struct RecordLog {
 struct KeptRecords {
     lines: VecDeque<Bytes>,
     bytes: usize,
-    /// The position of the oldest record, or of the next one if there is none.
+    /// The position of the oldest record. While the log is empty, it is the position of the next record.
     first: u64,
     /// The number of lines that are not journal records.
     unreadable: u64,

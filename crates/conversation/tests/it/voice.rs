@@ -56,7 +56,7 @@ fn text_part(text: &str) -> MessagePart {
     }
 }
 
-/// Puts a text in the place of each recording.
+/// Replaces each recording with a text.
 fn transcribed(event: &MessageReceive) -> Effect<MessageReceive> {
     let parts = event.parts.iter().map(|part| match part.kind.as_str() {
         "audio" => text_part("turn on the lights"),

@@ -71,7 +71,7 @@ async function request(path, { headers = {}, ...options } = {}) {
   throw new RequestError(response.status, message);
 }
 
-/** Fetches a JSON object. Returns `null` if there is none. */
+/** Fetches a JSON object. Returns `null` if the server has no such object. */
 export async function fetchJson(path) {
   try {
     return await (await request(path)).json();

@@ -203,7 +203,7 @@ impl Running {
         if settings.tls.is_none() {
             return Ok(format!("http://{host}/{page}#code={code}"));
         }
-        // A certificate is for a name, which is hardly ever the loopback.
+        // A certificate is for a name, and rarely for a loopback address.
         let host = match settings.hosts.first() {
             Some(name) if name.contains(':') => name.clone(),
             Some(name) => format!("{name}:{}", address.port()),

@@ -1,4 +1,4 @@
-//! The containers of audio, told by their bytes. Names and media types that a sender chose are never believed.
+//! Detects the container format of audio from its bytes, because senders can choose any name and media type.
 
 /// The container of audio, with its codec where that matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -179,7 +179,7 @@ fn build(is_secure: bool, resolver: Option<PublicOnly>) -> Result<reqwest::Clien
     })
 }
 
-/// Returns the builder of a client that reaches exactly the server it is told: with HTTP/1.1, and without
+/// Returns the builder of a client that connects directly to the given server: with HTTP/1.1, and without
 /// redirects, proxies, repeated requests and compression. `is_secure` allows `https` only.
 ///
 /// # Errors

@@ -74,6 +74,9 @@ impl Spot {
             None => env::current_dir().ok()?,
         };
         let mut env: BTreeMap<OsString, OsString> = env::vars_os().collect();
+        for key in &launch.removed {
+            env.remove(key);
+        }
         env.extend(launch.env.iter().cloned());
         let pwd = env.remove(OsStr::new("PWD"));
         let depends_on_dir = Path::new(script).is_relative()

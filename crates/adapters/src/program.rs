@@ -7,12 +7,13 @@ pub mod check;
 mod connection;
 mod protocol;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::future::{BoxFuture, Either, FutureExt as _, select};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tenterhook_process::{Command, Companion, CompanionPipes, Program};
@@ -38,6 +39,8 @@ const FETCH_TIMEOUT: Duration = Duration::from_mins(3);
 const PING: Duration = Duration::from_secs(30);
 /// How long it may take to end.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long its standard error is read after it ended.
+const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// The maximum size of a file in bytes.
 const MAX_FILE: u64 = 20 << 20;
 /// The media types of audio that a program gets if it plays audio.
@@ -110,32 +113,41 @@ impl ProgramChannel {
         let (connection, outgoing) = Connection::new(self.id.clone());
         let connection = Arc::new(connection);
         let running = Running(self, Arc::clone(&connection));
-        let mut pumps = Box::pin(async {
-            tokio::select! {
-                () = connection.write(outgoing, stdin) => {}
-                () = connection.read(stdout) => {}
-                () = connection.listen(stderr) => {}
-                () = connection.answer(inlet) => {}
-            }
-        });
-        let result = tokio::select! {
-            biased;
-            () = stop.cancelled() => {
-                connection.shut_down();
-                // The program may finish what it does. It is killed below otherwise.
-                tokio::time::timeout(GRACE, &mut pumps).await.ok();
-                Ok(())
-            }
-            lost = self.supervise(inlet, &connection) => Err(Some(lost)),
-            () = &mut pumps => Err(None),
+        let exchange = async {
+            let mut pumps = Box::pin(async {
+                tokio::select! {
+                    () = connection.write(outgoing, stdin) => {}
+                    () = connection.read(stdout) => {}
+                    () = connection.answer(inlet) => {}
+                }
+            });
+            let result = tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    connection.shut_down();
+                    // The program may finish what it does. It is killed below otherwise.
+                    tokio::time::timeout(GRACE, &mut pumps).await.ok();
+                    Ok(())
+                }
+                lost = self.supervise(inlet, &connection) => Err(Some(lost)),
+                () = &mut pumps => Err(None),
+            };
+            drop((running, pumps));
+            let grace = if matches!(result, Err(Some(_))) {
+                Duration::ZERO
+            } else {
+                GRACE
+            };
+            (result, child.end(grace).await)
         };
-        drop((running, pumps));
-        let grace = if matches!(result, Err(Some(_))) {
-            Duration::ZERO
-        } else {
-            GRACE
+        let (result, end) = match select(pin!(exchange), pin!(connection.listen(stderr))).await {
+            Either::Left((ended, listening)) => {
+                // What the program wrote before it ended may not be read yet. A child of it can keep the pipe open.
+                tokio::time::timeout(LAST_OUTPUT, listening).await.ok();
+                ended
+            }
+            Either::Right(((), exchange)) => exchange.await,
         };
-        let end = child.end(grace).await;
         result.map_err(|lost| {
             lost.unwrap_or_else(|| ChannelError::transient("ended", connection.problem(end)))
         })

@@ -299,7 +299,7 @@ impl Connection {
         }
     }
 
-    /// Keeps the last line on standard error.
+    /// Keeps the last line on standard error. Returns when the program closes it.
     pub(super) async fn listen(&self, stderr: pipe::Receiver) {
         let mut stderr = BufReader::new(stderr);
         let mut words = Vec::new();
@@ -307,7 +307,7 @@ impl Connection {
             words.clear();
             let mut line = (&mut stderr).take(MAX_STDERR);
             match line.read_until(b'\n', &mut words).await {
-                Ok(0) | Err(_) => return std::future::pending().await,
+                Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
             let words = String::from_utf8_lossy(words.trim_ascii());

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
 use tenterhook_agent::frontend::Approval;
 use tenterhook_agent::{
     Agent, AgentConfig, AgentLimits, AgentSpec, CancellationToken, Permissions, RunEnd, Tool,
@@ -12,11 +11,12 @@ use tenterhook_agent::{
 use tenterhook_engine::event::{
     PostToolUse, PreToolUse, SessionEndReason, Stop, SubagentStatus, SubagentStop, ToolGuard,
 };
-use tenterhook_engine::{Effect, JsonObject, ToolResult};
-use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_engine::{Effect, ToolResult};
+use tenterhook_tools::ToolFailure;
 use tokio::sync::Notify;
 
 use crate::stage::{Stage, tool_texts};
+use crate::test_tool::TestTool;
 
 /// A tool that waits until the test releases it or it is cancelled.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +30,22 @@ impl Gate {
     fn running(&self) -> u32 {
         *self.running.lock().unwrap()
     }
+
+    fn tool(&self) -> impl Tool + use<> {
+        let gate = self.clone();
+        TestTool::new("gate", move |_, context| {
+            let gate = gate.clone();
+            Box::pin(async move {
+                *gate.running.lock().unwrap() += 1;
+                let _running = Running(Arc::clone(&gate.running));
+                gate.begun.notify_one();
+                tokio::select! {
+                    () = gate.open.notified() => Ok(ToolResult::text("open")),
+                    () = context.cancel.cancelled() => Err(ToolFailure::new("given up")),
+                }
+            })
+        })
+    }
 }
 
 /// Counts a run until it is dropped.
@@ -38,48 +54,6 @@ struct Running(Arc<Mutex<u32>>);
 impl Drop for Running {
     fn drop(&mut self) {
         *self.0.lock().unwrap() -= 1;
-    }
-}
-
-impl Tool for Gate {
-    fn name(&self) -> &'static str {
-        "gate"
-    }
-
-    fn description(&self) -> String {
-        String::new()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
-    }
-
-    fn category(&self) -> &'static str {
-        "other"
-    }
-
-    fn is_read_only(&self) -> bool {
-        true
-    }
-
-    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-        Ok(())
-    }
-
-    fn run<'a>(
-        &'a self,
-        _: JsonObject,
-        context: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
-        Box::pin(async move {
-            *self.running.lock().unwrap() += 1;
-            let _running = Running(Arc::clone(&self.running));
-            self.begun.notify_one();
-            tokio::select! {
-                () = self.open.notified() => Ok(ToolResult::text("open")),
-                () = context.cancel.cancelled() => Err(ToolFailure::new("given up")),
-            }
-        })
     }
 }
 
@@ -150,7 +124,7 @@ const STOP: &str = "{name: stop_background_agent, arguments: {task_id: IT}}";
 const LIST: &str = "{name: list_background_agents}";
 
 fn build(stage: &Stage, script: &str, gate: &Gate) -> Agent {
-    let toolbox = Toolbox::standard().with(gate.clone());
+    let toolbox = Toolbox::standard().with(gate.tool());
     with_helper(AgentConfig {
         toolbox,
         ..stage.config(script)
@@ -314,7 +288,7 @@ async fn the_user_is_asked_for_a_task_in_the_background_only_while_a_run_goes_on
         .engine
         .on(move |_: &tenterhook_engine::event::PermissionRequest| soon.notify_one());
     let helper = "  - {for: helper, tool_calls: [{name: gate}]}\n  - {for: helper, tool_calls: [{name: shell, arguments: {cmd: touch made}}]}\n  - {for: helper, text: made}\n";
-    let toolbox = Toolbox::standard().with(gate.clone());
+    let toolbox = Toolbox::standard().with(gate.tool());
     let mut agent = AgentConfig {
         permissions: Permissions::new(),
         ..with_helper(AgentConfig {
@@ -346,7 +320,7 @@ async fn only_so_many_tasks_run_at_once_and_unknown_ones_are_named() {
         background_tasks: 1,
         ..AgentLimits::default()
     };
-    let toolbox = Toolbox::standard().with(gate.clone());
+    let toolbox = Toolbox::standard().with(gate.tool());
     let mut agent = AgentConfig {
         limits,
         ..with_helper(AgentConfig {

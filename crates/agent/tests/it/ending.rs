@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tenterhook_agent::{
     Agent, AgentConfig, AgentLimits, BuildError, CancellationToken, Permissions, RetryPolicy,
-    RunEnd, Tool, Toolbox,
+    RunEnd, Toolbox,
 };
 use tenterhook_engine::event::{
     AgentEnd, AgentError, BeforeLlmCall, MaxIterations, Notification, PostToolUse, PreToolUse,
     SessionEnd, SessionEndReason, SessionLimitResume, Stop, UserPromptSubmit,
 };
-use tenterhook_engine::{Effect, JsonObject, ToolResult};
-use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_engine::{Effect, ToolResult};
 
 use crate::stage::{Human, Stage, tool_texts};
+use crate::test_tool::TestTool;
 
 const LOOK_FOR_EVER: &str = "turns: [{tool_calls: [{name: list_directory}], repeat: true}]";
 
@@ -441,58 +440,20 @@ async fn stop_hooks_keep_the_agent_going_until_the_cap() {
     assert_eq!(stage.only::<Notification>().kind, "stop_hook_cap");
 }
 
-/// A tool that waits until it is cancelled.
-#[derive(Debug)]
-struct Patience {
-    begun: CancellationToken,
-}
-
-impl Tool for Patience {
-    fn name(&self) -> &'static str {
-        "patience"
-    }
-
-    fn description(&self) -> String {
-        String::new()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
-    }
-
-    fn category(&self) -> &'static str {
-        "other"
-    }
-
-    fn is_read_only(&self) -> bool {
-        true
-    }
-
-    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-        Ok(())
-    }
-
-    fn run<'a>(
-        &'a self,
-        _: JsonObject,
-        context: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
-        Box::pin(async move {
-            self.begun.cancel();
-            context.cancel.cancelled().await;
-            Ok(ToolResult::error("interrupted"))
-        })
-    }
-}
-
 #[tokio::test]
 async fn a_cancellation_ends_a_running_tool_and_all_that_began() {
     // D-109
     let stage = Stage::empty();
     let (begun, cancel) = (CancellationToken::new(), CancellationToken::new());
-    let toolbox = Toolbox::standard().with(Patience {
-        begun: begun.clone(),
+    let running = begun.clone();
+    let patience = TestTool::new("patience", move |_, context| {
+        running.cancel();
+        Box::pin(async move {
+            context.cancel.cancelled().await;
+            Ok(ToolResult::error("interrupted"))
+        })
     });
+    let toolbox = Toolbox::standard().with(patience);
     let script = "turns: [{tool_calls: [{name: patience}]}]";
     let mut agent = AgentConfig {
         toolbox,
@@ -588,45 +549,9 @@ async fn agent_end_carries_the_messages_of_its_own_run() {
 
 #[tokio::test]
 async fn a_tool_that_panics_is_an_error_result() {
-    #[derive(Debug)]
-    struct Bomb;
-
-    impl Tool for Bomb {
-        fn name(&self) -> &'static str {
-            "bomb"
-        }
-
-        fn description(&self) -> String {
-            String::new()
-        }
-
-        fn schema(&self) -> Value {
-            json!({"type": "object"})
-        }
-
-        fn category(&self) -> &'static str {
-            "other"
-        }
-
-        fn is_read_only(&self) -> bool {
-            true
-        }
-
-        fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-            Ok(())
-        }
-
-        fn run<'a>(
-            &'a self,
-            _: JsonObject,
-            _: ToolContext<'a>,
-        ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
-            Box::pin(async { panic!("boom") })
-        }
-    }
-
     let stage = Stage::empty();
-    let toolbox = Toolbox::empty().with(Bomb);
+    let bomb = TestTool::new("bomb", |_, _| Box::pin(async { panic!("boom") }));
+    let toolbox = Toolbox::empty().with(bomb);
     let script = "turns: [{tool_calls: [{name: bomb}]}, {text: ouch}]";
     let (agent, report) = stage
         .play_with(script, |config| AgentConfig { toolbox, ..config })

@@ -42,6 +42,7 @@ mod script_model;
 mod stage;
 mod stored;
 mod subagent;
+mod test_tool;
 #[cfg(unix)]
 mod withholding;
 

@@ -4,57 +4,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
 use tenterhook_agent::{
-    AgentConfig, AgentRestrictions, AgentSpec, FolderRestriction, Permissions, RunEnd, Tool,
-    Toolbox,
+    AgentConfig, AgentRestrictions, AgentSpec, FolderRestriction, Permissions, RunEnd, Toolbox,
 };
 use tenterhook_engine::event::{BeforeAgentStart, PreToolUse, ToolSelection};
 use tenterhook_engine::{Effect, JsonObject, ToolResult};
-use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_tools::ToolContext;
 
 use crate::stage::{Stage, tool_texts};
+use crate::test_tool::{Outcome, TestTool};
 
-/// A tool of another crate. It returns `ran`.
-#[derive(Debug)]
-struct Brought {
+/// Returns a tool of another crate. It returns `ran`.
+fn brought(
     name: &'static str,
-    is_read_only: bool,
-}
-
-impl Tool for Brought {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn description(&self) -> String {
-        String::new()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
-    }
-
-    fn category(&self) -> &'static str {
-        "extension"
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.is_read_only
-    }
-
-    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-        Ok(())
-    }
-
-    fn run<'a>(
-        &'a self,
-        _: JsonObject,
-        _: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
-        Box::pin(async { Ok(ToolResult::text("ran")) })
-    }
+) -> TestTool<impl for<'a> Fn(JsonObject, ToolContext<'a>) -> Outcome<'a>> {
+    TestTool::new(name, |_, _| Box::pin(async { Ok(ToolResult::text("ran")) }))
 }
 
 fn read_only() -> AgentRestrictions {
@@ -71,14 +36,8 @@ fn yes() -> Permissions {
 #[tokio::test]
 async fn a_readonly_agent_has_no_tool_of_others_that_may_change_something() {
     let toolbox = Toolbox::standard()
-        .with(Brought {
-            name: "deploy",
-            is_read_only: false,
-        })
-        .with(Brought {
-            name: "look",
-            is_read_only: true,
-        });
+        .with(brought("deploy").read_only(false))
+        .with(brought("look"));
     let script = "turns:
   - tool_calls: [{name: deploy, arguments: {}}]
   - tool_calls: [{name: look, arguments: {}}]

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
-use tenterhook_agent::{AgentConfig, CancellationToken, Permissions, RunEnd, Tool, Toolbox};
+use tenterhook_agent::{AgentConfig, CancellationToken, Permissions, RunEnd, Toolbox};
 use tenterhook_engine::event::{
     AgentEnd, BeforeLlmCall, PostToolUse, PreToolUse, ToolExecutionEnd, ToolResponseTransform,
     TurnEnd,
 };
 use tenterhook_engine::{ContentBlock, Effect, JsonObject, Role, ToolResult};
-use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_tools::ToolContext;
 use tokio::sync::Barrier;
 
 use crate::stage::{Stage, tool_texts};
+use crate::test_tool::{Outcome, TestTool};
 
 const PRINT: &str =
     "turns: [{tool_calls: [{name: shell, arguments: {cmd: echo canary}}]}, {text: done}]";
@@ -129,48 +128,16 @@ async fn a_failed_tool_is_heard_of_by_both_events() {
     assert!(!stage.only::<PostToolUse>().blocked);
 }
 
-/// Ends only when as many calls as the barrier expects run in parallel.
-#[derive(Debug)]
-struct Together {
-    barrier: Arc<Barrier>,
-    is_read_only: bool,
-}
-
-impl Tool for Together {
-    fn name(&self) -> &'static str {
-        "together"
-    }
-
-    fn description(&self) -> String {
-        String::new()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
-    }
-
-    fn category(&self) -> &'static str {
-        "other"
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.is_read_only
-    }
-
-    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-        Ok(())
-    }
-
-    fn run<'a>(
-        &'a self,
-        input: JsonObject,
-        _: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+/// Returns a tool that ends only when `calls` calls of it run in parallel.
+fn together(calls: usize) -> TestTool<impl for<'a> Fn(JsonObject, ToolContext<'a>) -> Outcome<'a>> {
+    let barrier = Arc::new(Barrier::new(calls));
+    TestTool::new("together", move |input: JsonObject, _| {
+        let barrier = Arc::clone(&barrier);
         Box::pin(async move {
-            self.barrier.wait().await;
+            barrier.wait().await;
             Ok(ToolResult::text(input["n"].to_string()))
         })
-    }
+    })
 }
 
 const THREE: &str = r"
@@ -185,10 +152,7 @@ turns:
 #[tokio::test]
 async fn harmless_calls_run_beside_each_other_and_results_keep_their_order() {
     let stage = Stage::empty();
-    let tool = Together {
-        barrier: Arc::new(Barrier::new(3)),
-        is_read_only: true,
-    };
+    let tool = together(3);
     let (agent, report) = stage
         .play_with(THREE, |config| AgentConfig {
             toolbox: Toolbox::empty().with(tool),
@@ -202,10 +166,7 @@ async fn harmless_calls_run_beside_each_other_and_results_keep_their_order() {
 #[tokio::test]
 async fn other_calls_run_one_after_another() {
     let stage = Stage::empty();
-    let tool = Together {
-        barrier: Arc::new(Barrier::new(1)),
-        is_read_only: false,
-    };
+    let tool = together(1).read_only(false);
     let (agent, _) = stage
         .play_with(THREE, |config| AgentConfig {
             permissions: yes(),

@@ -5,17 +5,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{self, BoxFuture};
+use futures_util::future::{self};
 use serde_json::{Value, json};
 use tenterhook_agent::frontend::Approval;
 use tenterhook_agent::{AgentConfig, CancellationToken, Permissions, RunEnd, Tool, Toolbox};
 use tenterhook_engine::event::{
     PermissionRequest, PostToolUse, PreToolUse, ToolError, ToolGuard, ToolInputTransform,
 };
-use tenterhook_engine::{Effect, JsonObject, ToolResult};
-use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure, ToolRetry};
+use tenterhook_engine::{Effect, ToolResult};
+use tenterhook_tools::{ToolFailure, ToolRetry};
 
 use crate::stage::{Stage, tool_texts};
+use crate::test_tool::TestTool;
 
 const CALL: &str = "turns: [{tool_calls: [{name: flaky, arguments: {n: 1}}]}, {text: done}]";
 
@@ -50,6 +51,21 @@ impl Flaky {
     fn runs(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
+
+    fn tool(&self) -> impl Tool + use<> {
+        let flaky = self.clone();
+        let tool = TestTool::new("flaky", move |input, _| {
+            flaky.seen.lock().unwrap().push(Value::Object(input));
+            let run = flaky.runs[flaky.count.fetch_add(1, Ordering::Relaxed)];
+            Box::pin(future::ready(match run {
+                Run::Raises(text) => Err(ToolFailure::new(text)),
+                Run::FailsForGood(text) => Err(ToolFailure::permanent(text)),
+                Run::Reports(text) => Ok(ToolResult::error(text)),
+                Run::Succeeds => Ok(ToolResult::text("made")),
+            }))
+        });
+        tool.read_only(false).retry(self.retry)
+    }
 }
 
 fn quick(attempts: u32) -> ToolRetry {
@@ -59,57 +75,12 @@ fn quick(attempts: u32) -> ToolRetry {
     }
 }
 
-impl Tool for Flaky {
-    fn name(&self) -> &'static str {
-        "flaky"
-    }
-
-    fn description(&self) -> String {
-        String::new()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
-    }
-
-    fn category(&self) -> &'static str {
-        "other"
-    }
-
-    fn is_read_only(&self) -> bool {
-        false
-    }
-
-    fn retry(&self) -> ToolRetry {
-        self.retry
-    }
-
-    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-        Ok(())
-    }
-
-    fn run<'a>(
-        &'a self,
-        input: JsonObject,
-        _: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
-        self.seen.lock().unwrap().push(Value::Object(input));
-        let run = self.runs[self.count.fetch_add(1, Ordering::Relaxed)];
-        Box::pin(future::ready(match run {
-            Run::Raises(text) => Err(ToolFailure::new(text)),
-            Run::FailsForGood(text) => Err(ToolFailure::permanent(text)),
-            Run::Reports(text) => Ok(ToolResult::error(text)),
-            Run::Succeeds => Ok(ToolResult::text("made")),
-        }))
-    }
-}
-
 fn yes() -> Permissions {
     Permissions::new().yes(true)
 }
 
 fn toolbox(tool: &Flaky) -> Toolbox {
-    Toolbox::empty().with(tool.clone())
+    Toolbox::empty().with(tool.tool())
 }
 
 /// The result of all runs of one call.

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use futures_util::future::{self, BoxFuture};
-use serde_json::{Value, json};
+use futures_util::future::{self};
+use serde_json::json;
 use tenterhook_agent::{
-    AgentConfig, AgentLimits, AgentSpec, BuildError, CancellationToken, Permissions, RunEnd, Tool,
+    AgentConfig, AgentLimits, AgentSpec, BuildError, CancellationToken, Permissions, RunEnd,
     Toolbox,
 };
+use tenterhook_engine::Effect;
 use tenterhook_engine::event::{
     AgentSwitch, BeforeAgentStart, PreToolUse, SessionEnd, SubagentStart, SubagentStatus,
     SubagentStop, ToolGuard, ToolResponseTransform, ToolSelection,
 };
-use tenterhook_engine::{Effect, JsonObject, ToolResult};
-use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
 
 use crate::stage::{Stage, tool_texts};
+use crate::test_tool::TestTool;
 
 const DELEGATE: &str = r"
 turns:
@@ -354,47 +354,6 @@ async fn a_subagent_has_no_tool_that_its_parent_lacks() {
     assert!(!offered.as_array().unwrap().contains(&json!("shell")));
 }
 
-/// A tool that never ends.
-#[derive(Debug)]
-struct Stubborn {
-    begun: CancellationToken,
-}
-
-impl Tool for Stubborn {
-    fn name(&self) -> &'static str {
-        "stubborn"
-    }
-
-    fn description(&self) -> String {
-        String::new()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
-    }
-
-    fn category(&self) -> &'static str {
-        "other"
-    }
-
-    fn is_read_only(&self) -> bool {
-        true
-    }
-
-    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-        Ok(())
-    }
-
-    fn run<'a>(
-        &'a self,
-        _: JsonObject,
-        _: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
-        self.begun.cancel();
-        Box::pin(future::pending())
-    }
-}
-
 #[tokio::test]
 async fn a_subagent_closes_what_it_began_also_when_its_tool_has_to_be_dropped() {
     let stage = Stage::empty();
@@ -415,10 +374,13 @@ turns:
         grace: Duration::from_millis(20),
         ..AgentLimits::default()
     };
+    let running = begun.clone();
+    let stubborn = TestTool::new("stubborn", move |_, _| {
+        running.cancel();
+        Box::pin(future::pending())
+    });
     let mut agent = AgentConfig {
-        toolbox: Toolbox::empty().with(Stubborn {
-            begun: begun.clone(),
-        }),
+        toolbox: Toolbox::empty().with(stubborn),
         agents: vec![helper()],
         limits,
         ..stage.config(script)

@@ -5,21 +5,23 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{self, BoxFuture};
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, Denial, Frontend, HookFailure};
 use tenterhook_agent::{AgentConfig, CancellationToken, RunEnd, SessionStore, Tool, Toolbox};
 use tenterhook_engine::event::{NotificationLevel, SessionEndReason};
 use tenterhook_engine::{
-    AsyncHandler, ContentBlock, Engine, EventKind, HookSpec, Image, JsonObject, MemoryJournal,
-    Message, OnError, ToolCall, ToolResult, native_policy,
+    AsyncHandler, ContentBlock, Engine, EventKind, HookSpec, Image, MemoryJournal, Message,
+    OnError, ToolCall, ToolResult, native_policy,
 };
 use tenterhook_process::{Command, Program};
 use tenterhook_providers::Scripted;
 use tenterhook_runners::CommandHandler;
 use tenterhook_runners::worker::{Script, WorkerHandler, python};
 use tenterhook_systems::native::Native;
-use tenterhook_tools::{InvalidInput, ToolContext, ToolFailure};
+use tenterhook_tools::ToolFailure;
+
+use crate::test_tool::TestTool;
 
 const SECRET: &str = "hunter2";
 
@@ -38,42 +40,9 @@ def redact(event):
         raise ValueError('cannot redact ' + repr(event))
 ";
 
-/// A tool that returns the secret in every part of a result, and in partial results.
-#[derive(Debug, Clone, Copy)]
-struct Leaky {
-    fails: bool,
-}
-
-impl Tool for Leaky {
-    fn name(&self) -> &'static str {
-        "leaky"
-    }
-
-    fn description(&self) -> String {
-        String::new()
-    }
-
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
-    }
-
-    fn category(&self) -> &'static str {
-        "other"
-    }
-
-    fn is_read_only(&self) -> bool {
-        true
-    }
-
-    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
-        Ok(())
-    }
-
-    fn run<'a>(
-        &'a self,
-        _: JsonObject,
-        context: ToolContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+/// Returns a tool that returns the secret in every part of a result, and in partial results.
+fn leaky(fails: bool) -> impl Tool {
+    TestTool::new("leaky", move |_, context| {
         context.progress.report(ToolResult::text(SECRET));
         let image = Image::new("image/png", SECRET.to_owned());
         let result = ToolResult::default()
@@ -82,12 +51,12 @@ impl Tool for Leaky {
                 ContentBlock::Image { image },
             ])
             .with_details(json!({ "stdout": SECRET }).as_object().cloned());
-        Box::pin(future::ready(if self.fails {
+        Box::pin(future::ready(if fails {
             Err(ToolFailure::with_result(result))
         } else {
             Ok(result)
         }))
-    }
+    })
 }
 
 /// A frontend that records everything that is shown.
@@ -203,7 +172,7 @@ async fn play(kind: EventKind, (is_python, fails): (bool, bool)) -> Seen {
         cwd: dir.path().into(),
         frontend: Arc::clone(&screen) as Arc<dyn Frontend>,
         sessions: Some(sessions),
-        toolbox: Toolbox::empty().with(Leaky { fails }),
+        toolbox: Toolbox::empty().with(leaky(fails)),
         ..AgentConfig::default()
     }
     .build(engine)

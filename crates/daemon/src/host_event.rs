@@ -125,7 +125,7 @@ impl HostEvents {
         };
         let call = (host.read)(event, &input)
             .map_err(|error| format!("the event cannot be read: {error}"))?;
-        let session = self.session(host, request, &call, shim).await;
+        let session = self.session(host, request, &call, shim).await?;
         if event.role == EventRole::PromptGate {
             session.reset_continued();
         }
@@ -151,13 +151,18 @@ impl HostEvents {
         }
     }
 
+    /// Returns the session of an event.
+    ///
+    /// # Errors
+    /// Fails if the session may have started in another folder than the one that the agent reports now. The text is the
+    /// reason to deny.
     async fn session(
         &self,
         host: &'static HostAgent,
         request: &EventRequest,
         call: &HostCall,
         shim: Option<u32>,
-    ) -> Arc<HostSession> {
+    ) -> Result<Arc<HostSession>, String> {
         let directory = Path::new(OsStr::from_bytes(&request.directory));
         let named = call.origin.cwd.as_path();
         let start = if named.is_absolute() {

@@ -226,9 +226,17 @@ impl ProjectCache {
     }
 
     /// Returns the session of an event. An unknown session, and one that starts, gets the current hooks.
-    pub(crate) async fn session(&self, mut event: SessionEvent) -> Arc<HostSession> {
+    ///
+    /// # Errors
+    /// Fails if the session is unknown but not new, and the list of an earlier daemon may have lost its folder. The text
+    /// is the reason to deny.
+    pub(crate) async fn session(
+        &self,
+        mut event: SessionEvent,
+    ) -> Result<Arc<HostSession>, String> {
         let key = (event.host, event.session_id.clone());
         let begun = self.state.lock().starts.get(&key).cloned();
+        let is_unknown = begun.is_none() && !event.is_start;
         if let Some((_, (process, start))) = begun
             && !begins_anew(process, &event)
         {
@@ -237,14 +245,23 @@ impl ProjectCache {
         if let Some(session) = self.state.lock().session(&key)
             && !begins_anew(session.host, &event)
         {
-            return session;
+            return Ok(session);
+        }
+        if is_unknown && let Some(damage) = self.starts_damage().await {
+            return Err(damage);
         }
         let project = self.current(event.host, &event.start).await;
         let (session, is_new) = self.insert(key.clone(), event, project);
         if is_new {
             self.save_start(&key, &session).await;
         }
-        session
+        Ok(session)
+    }
+
+    async fn starts_damage(&self) -> Option<String> {
+        let file = Arc::clone(&self.starts_file);
+        let look = tokio::task::spawn_blocking(move || file.damage());
+        look.await.unwrap_or_else(|error| Some(error.to_string()))
     }
 
     /// Adds a session. Returns the session of the key, and whether its start has to be saved.

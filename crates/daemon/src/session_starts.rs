@@ -80,37 +80,71 @@ pub(crate) struct SessionStartsFile {
 #[derive(Debug, Default)]
 struct FileState {
     lines: usize,
+    /// Why a start is not in the file.
     problem: Option<String>,
+    /// A damaged file, and why it counts as damaged.
+    damage: Option<(PathBuf, String)>,
+}
+
+impl FileState {
+    fn damage_text(&self) -> Option<String> {
+        let (path, cause) = self.damage.as_ref()?;
+        let path = path.display();
+        Some(format!(
+            "the list of sessions `{path}` is damaged: {cause}; start a new session of the agent, or \
+             remove the file if every agent works in the folder in which it started"
+        ))
+    }
 }
 
 impl SessionStartsFile {
-    /// Reads the starts that earlier daemons have seen, the oldest first. Lines that cannot be read are
-    /// reported, and their sessions are unknown. Blocks the thread.
+    /// Reads the starts that earlier daemons have seen, the oldest first. A file of which a part cannot be
+    /// read is kept under another name, see [`SessionStartsFile::damage`]. Blocks the thread.
     pub(crate) fn open(path: PathBuf) -> (Self, Vec<SessionStarted>) {
-        let (text, mut problem) = match read(&path) {
+        let (text, mut unreadable) = match read(&path) {
             Ok(text) => (text, None),
             Err(error) => (String::new(), Some(error.to_string())),
         };
+        let lines = text.lines().count();
         let mut starts: Vec<_> = text.lines().filter_map(StartLine::read).collect();
-        let unreadable = text.lines().count() - starts.len();
-        if unreadable > 0 {
-            problem = Some(format!("{unreadable} lines cannot be read"));
+        if starts.len() < lines {
+            unreadable = Some(format!("{} lines cannot be read", lines - starts.len()));
         }
         starts.drain(..starts.len().saturating_sub(MAX_STARTS));
-        let problem = problem.map(|problem| {
-            let path = path.display();
-            format!(
-                "the list of sessions `{path}` is damaged: {problem}; sessions that it does not name \
-                 get the hooks of the folder that their agent reports"
-            )
-        });
-        let lines = text.lines().count();
-        let state = Mutex::new(FileState { lines, problem });
-        let file = Self { path, state };
-        if unreadable > 0 && file.replace(&starts).is_ok() {
-            file.state.lock().lines = starts.len();
+        let damaged = path.with_extension("sessions-damaged");
+        let mut state = FileState {
+            lines,
+            ..FileState::default()
+        };
+        if fs::symlink_metadata(&damaged).is_ok() {
+            let cause = "a part of it cannot be read".to_owned();
+            state.damage = Some((damaged.clone(), cause));
         }
-        (file, starts)
+        if let Some(cause) = unreadable {
+            let kept = fs::rename(&path, &damaged).and_then(|()| replace(&path, &starts));
+            let left = if kept.is_ok() { damaged } else { path.clone() };
+            state.lines = starts.len();
+            state.damage = Some((left, cause));
+        }
+        let state = Mutex::new(state);
+        (Self { path, state }, starts)
+    }
+
+    /// Returns why sessions that the file does not name may have started in another folder than their agent
+    /// reports now, if they may: a file was damaged, and the user has not removed what is left of it. Blocks
+    /// the thread.
+    pub(crate) fn damage(&self) -> Option<String> {
+        let mut state = self.state.lock();
+        state
+            .damage
+            .take_if(|(path, _)| fs::symlink_metadata(path).is_err());
+        state.damage_text()
+    }
+
+    /// Returns why the file is damaged or cannot be written, if so.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let state = self.state.lock();
+        state.damage_text().or_else(|| state.problem.clone())
     }
 
     /// Adds a start. `known` returns all starts that are remembered, the oldest first; it is called when the
@@ -127,7 +161,7 @@ impl SessionStartsFile {
         } else {
             let known = known();
             state.lines = known.len();
-            self.replace(&known)
+            replace(&self.path, &known)
         };
         if let Err(error) = written {
             let path = self.path.display();
@@ -135,11 +169,6 @@ impl SessionStartsFile {
                 "the list of sessions `{path}` cannot be written: {error}"
             ));
         }
-    }
-
-    /// Returns why the file cannot be read or written, if it cannot.
-    pub(crate) fn problem(&self) -> Option<String> {
-        self.state.lock().problem.clone()
     }
 
     /// Writes a line. It is one call of the system, so a daemon that is killed leaves no half line.
@@ -153,22 +182,22 @@ impl SessionStartsFile {
             .open(&self.path)?;
         file.write_all(line.as_bytes())
     }
+}
 
-    /// Replaces the file at once, so that a daemon that is killed leaves the old one.
-    fn replace(&self, starts: &[SessionStarted]) -> io::Result<()> {
-        let lines = starts.iter().filter_map(|it| StartLine::write(it).ok());
-        let text: String = lines.collect();
-        let new = self.path.with_extension("sessions-new");
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&new)?;
-        file.write_all(text.as_bytes())?;
-        fs::rename(&new, &self.path)
-    }
+/// Replaces the file at once, so that a daemon that is killed leaves the old one.
+fn replace(path: &Path, starts: &[SessionStarted]) -> io::Result<()> {
+    let lines = starts.iter().filter_map(|it| StartLine::write(it).ok());
+    let text: String = lines.collect();
+    let new = path.with_extension("sessions-new");
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&new)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(&new, path)
 }
 
 fn read(path: &Path) -> io::Result<String> {
@@ -220,26 +249,47 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_reported_and_its_other_lines_count() {
+    fn a_damaged_file_counts_until_it_is_removed_and_its_other_lines_are_known() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("7.sessions");
+        let left = folder.path().join("7.sessions-damaged");
         let (file, _) = SessionStartsFile::open(path.clone());
         file.add(&started("s1", "/work"), none);
-        let half = fs::read_to_string(&path).unwrap() + "{\"host\":\"cl\n";
-        fs::write(&path, half).unwrap();
+        assert_eq!(file.damage(), None);
+        let half = fs::read_to_string(&path).unwrap() + "{\"host\":\"cl";
+        fs::write(&path, &half).unwrap();
         let (file, found) = SessionStartsFile::open(path.clone());
         assert_eq!(found, [started("s1", "/work")]);
-        let problem = file.problem().unwrap();
-        assert!(problem.contains("1 lines cannot be read"), "{problem}");
-        assert_eq!(SessionStartsFile::open(path.clone()).0.problem(), None);
+        assert!(
+            file.damage()
+                .unwrap()
+                .contains("7.sessions-damaged` is damaged")
+        );
+        assert_eq!(fs::read_to_string(&left).unwrap(), half);
 
+        // What starts after it is known to the next daemon, which knows of the damage too.
+        file.add(&started("s2", "/work"), none);
+        let (file, found) = SessionStartsFile::open(path.clone());
+        assert_eq!(found, [started("s1", "/work"), started("s2", "/work")]);
+        assert_eq!(file.problem(), file.damage());
+        assert!(file.damage().is_some());
+        fs::remove_file(&left).unwrap();
+        assert_eq!(file.damage(), None);
+    }
+
+    #[test]
+    fn whatever_is_in_the_place_of_the_file_is_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("7.sessions");
         fs::write(&path, b"\xff").unwrap();
         let (file, found) = SessionStartsFile::open(path.clone());
-        assert!(found.is_empty() && file.problem().is_some());
+        assert!(found.is_empty() && file.damage().is_some());
         fs::remove_file(&path).unwrap();
-        fs::create_dir(&path).unwrap();
+        fs::create_dir_all(path.join("full")).unwrap();
+        // The file of the damage before cannot make place for a folder.
         let (file, found) = SessionStartsFile::open(path);
-        assert!(found.is_empty() && file.problem().is_some());
+        fs::remove_file(folder.path().join("7.sessions-damaged")).unwrap();
+        assert!(found.is_empty() && file.damage().is_some());
     }
 
     #[test]

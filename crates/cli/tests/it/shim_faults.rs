@@ -167,6 +167,37 @@ fn after_a_daemon_was_killed_a_session_that_works_elsewhere_keeps_the_hooks_of_i
 }
 
 #[test]
+fn with_a_damaged_list_of_sessions_only_sessions_that_it_lacks_are_denied_until_they_begin_anew() {
+    let stage = HostStage::new();
+    assert!(stage.claude("s1", "ls").is_silent());
+    let daemon = stage.status().process;
+    kill("KILL", daemon);
+    eventually_ended(daemon);
+    let list = stage.place().sessions;
+    let text = fs::read_to_string(&list).unwrap() + "{\"host\":";
+    fs::write(&list, text).unwrap();
+
+    assert!(stage.claude("s1", "ls").is_silent());
+    let denial = stage.claude("s2", "ls").claude_denial().unwrap();
+    assert!(denial.contains("start a new session"), "{denial}");
+    let start = stage.claude_start("s2");
+    assert!(
+        stage
+            .send("claude-code", "SessionStart", &start)
+            .is_silent()
+    );
+    assert!(stage.claude("s2", "ls").is_silent());
+
+    let problem = stage.status().sessions_problem.unwrap();
+    let left = list.with_extension("sessions-damaged");
+    assert!(problem.contains(left.to_str().unwrap()), "{problem}");
+    assert!(stage.claude("s3", "ls").claude_denial().is_some());
+    fs::remove_file(left).unwrap();
+    assert!(stage.claude("s3", "ls").is_silent());
+    assert_eq!(stage.status().sessions_problem, None);
+}
+
+#[test]
 fn without_the_list_of_agents_gates_deny_and_only_the_users_commands_refuse() {
     let stage = short();
     let place = stage.place();

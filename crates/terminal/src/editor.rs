@@ -22,6 +22,8 @@ mod plain;
 mod prompt_style;
 mod prompt_text;
 mod shortcut;
+#[cfg(unix)]
+mod typed_lines;
 
 use std::cell::OnceCell;
 use std::io;
@@ -30,6 +32,8 @@ use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
+use std::time::Duration;
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 #[cfg(unix)]
@@ -46,9 +50,13 @@ use self::completion::Completion;
 pub use self::completion::{CompletionWord, CompletionWords};
 #[cfg(unix)]
 use self::drawing::DrawingEnd;
+#[cfg(unix)]
+use self::early::EarlyLine;
 use self::history::History;
 use self::prompt_style::{Highlight, Hints, Line};
 use self::prompt_text::PromptText;
+#[cfg(unix)]
+use self::typed_lines::TypedLines;
 #[cfg(unix)]
 use crate::output::escape::escape_untrusted;
 use crate::output::{self, scrollback};
@@ -58,6 +66,10 @@ const MENU: &str = "completion";
 
 /// How many requests may wait for the thread. Only one is made at a time.
 const REQUESTS: usize = 1;
+
+/// How often the editor looks for a line that the person typed while the agent works.
+#[cfg(unix)]
+const TYPED_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The result of a request for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,6 +148,8 @@ pub struct Editor {
     wake: Arc<AtomicBool>,
     words: Arc<Mutex<CompletionWords>>,
     prompt: Arc<PromptText>,
+    #[cfg(unix)]
+    typed: Arc<TypedLines>,
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -166,6 +180,8 @@ impl Editor {
             wake: Arc::default(),
             words: Arc::default(),
             prompt: Arc::default(),
+            #[cfg(unix)]
+            typed: Arc::default(),
             turn: tokio::sync::Mutex::default(),
         };
         let thread = EditorThread {
@@ -173,6 +189,8 @@ impl Editor {
             wake: Arc::clone(&this.wake),
             words: Arc::clone(&this.words),
             prompt: Arc::clone(&this.prompt),
+            #[cfg(unix)]
+            typed: Arc::clone(&this.typed),
             history: OnceCell::new(),
             mode,
         };
@@ -219,6 +237,27 @@ impl Editor {
         self.request(EditorTask::Draw(drawing)).await
     }
 
+    /// Waits for a line that the person types while no line is read, and that `is_wanted` selects. Other lines become
+    /// the next prompts.
+    #[cfg(unix)]
+    pub async fn typed_line(&self, is_wanted: impl Fn(&str) -> bool) -> String {
+        loop {
+            // A question, a drawing or a prompt uses the terminal.
+            if let Ok(_turn) = self.turn.try_lock()
+                && let Some(line) = self.typed.look(io::stdin().as_fd(), &is_wanted)
+            {
+                return line;
+            }
+            tokio::time::sleep(TYPED_INTERVAL).await;
+        }
+    }
+
+    /// Drops the lines that the person typed while no line was read.
+    #[cfg(unix)]
+    pub fn forget_typed_lines(&self) {
+        self.typed.clear();
+    }
+
     async fn request(&self, task: EditorTask) -> io::Result<Entered> {
         let _turn = self.turn.lock().await;
         let (reply, receiver) = oneshot::channel();
@@ -259,6 +298,8 @@ struct EditorThread {
     wake: Arc<AtomicBool>,
     words: Arc<Mutex<CompletionWords>>,
     prompt: Arc<PromptText>,
+    #[cfg(unix)]
+    typed: Arc<TypedLines>,
     /// The history, which is opened at the first prompt.
     history: OnceCell<History>,
     mode: LineMode,
@@ -272,6 +313,10 @@ impl EditorThread {
             self.is_given_up.store(false, Ordering::SeqCst);
             if request.reply.is_closed() {
                 continue;
+            }
+            #[cfg(unix)]
+            if !matches!(request.task, EditorTask::Read(LinePurpose::Prompt)) {
+                self.typed.become_text(&self.prompt);
             }
             scrollback::open();
             let entered = match &request.task {
@@ -302,15 +347,15 @@ impl EditorThread {
                 return Ok(Entered::End);
             }
         }
+        #[cfg(unix)]
+        if let Some(entered) = self.take_early_line(purpose)? {
+            return Ok(entered);
+        }
         match self.mode {
             LineMode::Edited {
                 ref history,
                 is_coloured,
             } => {
-                #[cfg(unix)]
-                if let Some(line) = self.take_early_line(purpose)? {
-                    return Ok(Entered::Line(line));
-                }
                 let file = history.clone();
                 self.edit(purpose, file, is_coloured)
             }
@@ -321,16 +366,27 @@ impl EditorThread {
 
     /// Takes a prompt that was typed while no one read lines, unless there is other text that belongs before it.
     #[cfg(unix)]
-    fn take_early_line(&self, purpose: &LinePurpose) -> io::Result<Option<String>> {
+    fn take_early_line(&self, purpose: &LinePurpose) -> io::Result<Option<Entered>> {
         if purpose.question().is_some() || !self.prompt.text().is_empty() {
             return Ok(None);
         }
-        let line = early::take_line(io::stdin().as_fd())?;
-        if let Some(line) = &line {
-            scrollback::close(|rest| output::print_now(&rest));
-            output::print_now(&[format!("> {}", escape_untrusted(line))]);
-        }
-        Ok(line)
+        let early = match (self.typed.take(), &self.mode) {
+            (Some(typed), _) => Some(typed),
+            (None, LineMode::Edited { .. }) => {
+                early::take_line(io::stdin().as_fd())?.filter(|early| *early != EarlyLine::End)
+            }
+            // Without the editor, reading the line takes it.
+            (None, LineMode::Plain) => None,
+        };
+        let Some(early) = early else { return Ok(None) };
+        scrollback::close(|rest| output::print_now(&rest));
+        Ok(Some(match early {
+            EarlyLine::Typed(line) => {
+                output::print_now(&[format!("> {}", escape_untrusted(&line))]);
+                Entered::Line(line)
+            }
+            EarlyLine::End => Entered::End,
+        }))
     }
 
     /// Draws a question, and waits until keys count as its answer.

@@ -166,6 +166,11 @@ impl Interrupts {
         self.state().outlives = true;
     }
 
+    /// Returns whether there is a conversation with a person.
+    pub fn is_conversation(&self) -> bool {
+        self.state().outlives
+    }
+
     /// Ends the program cleanly.
     pub fn end(&self) {
         let mut state = self.state();

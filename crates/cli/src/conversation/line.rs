@@ -1,12 +1,14 @@
 //! Handles a line from the user: a prompt, a shell command or a slash command.
 
 use tenterhook_agent::extension::{CommandEnd, ForeignCommand};
-use tenterhook_agent::{LeaveBranch, UserCommand};
+use tenterhook_agent::{CancellationToken, LeaveBranch, UserCommand};
 
 use super::record::ConversationRecord;
+use super::running_commands::CommandRun;
 use super::slash_command::{self, SlashCommand, SlashCommandKind, TABLE};
 use super::state::Conversation;
 use tenterhook_setup::exit::Exit;
+use tenterhook_terminal::Terminal;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::{escape_indented, escape_line, escape_untrusted};
 use tenterhook_terminal::output::style;
@@ -139,22 +141,12 @@ impl Conversation<'_> {
         let end = self
             .run_with_session_requests(command, line, &cancel, record)
             .await;
-        self.terminal.end_open_line();
-        match end {
-            Ok(CommandEnd::Prompt(prompt)) => self.run_prompt(prompt, record).await,
-            Ok(CommandEnd::Passed) => self.run_prompt(line, record).await,
-            Ok(CommandEnd::Respond(text)) => {
-                self.terminal
-                    .print_lines(text.lines().map(|line| escape_untrusted(line).clone()));
-            }
-            Ok(_) => {}
-            Err(_) if cancel.is_cancelled() => record.note(Exit::Interrupted),
-            Err(failure) => {
-                record.note(Exit::Failed);
-                let text = escape_indented(&failure.to_string(), 4);
-                output::note(&text);
-                record.problem = Some(text);
-            }
+        let run = CommandRun {
+            line: line.to_owned(),
+            end,
+        };
+        if let Some(prompt) = report_command(run, self.terminal, &cancel, record) {
+            self.run_prompt(prompt, record).await;
         }
     }
 
@@ -174,6 +166,32 @@ impl Conversation<'_> {
         );
         self.report_failure(record, Exit::Usage, text);
     }
+}
+
+/// Shows how a command of an extension ended, and records a failure. Returns the prompt that the agent gets, if any.
+pub(super) fn report_command(
+    run: CommandRun,
+    terminal: &Terminal,
+    cancel: &CancellationToken,
+    record: &mut ConversationRecord,
+) -> Option<String> {
+    terminal.end_open_line();
+    match run.end {
+        Ok(CommandEnd::Prompt(prompt)) => return Some(prompt),
+        Ok(CommandEnd::Passed) => return Some(run.line),
+        Ok(CommandEnd::Respond(text)) => {
+            terminal.print_lines(text.lines().map(|line| escape_untrusted(line).clone()));
+        }
+        Ok(_) => {}
+        Err(_) if cancel.is_cancelled() => record.note(Exit::Interrupted),
+        Err(failure) => {
+            record.note(Exit::Failed);
+            let text = escape_indented(&failure.to_string(), 4);
+            output::note(&text);
+            record.problem = Some(text);
+        }
+    }
+    None
 }
 
 /// Returns the words of a line as text, if there are any.

@@ -1,12 +1,18 @@
 //! Runs prompts and compaction, and reports how they ended.
 
+use std::collections::VecDeque;
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 
-use tenterhook_agent::Prompt;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tenterhook_agent::{Prompt, RunReport};
 use tenterhook_engine::message_extra;
 
 use super::format::Format;
+use super::line::report_command;
 use super::record::{ConversationRecord, RunEnding, prompt_run};
+use super::running_commands::{ExtensionCommands, MAX_RUNNING};
 use super::state::Conversation;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::warn;
@@ -50,19 +56,84 @@ impl Conversation<'_> {
         }
     }
 
-    /// Runs a prompt. An interrupt cancels the run and everything that it started.
+    /// Runs a prompt, and then the prompts of the commands that the user ran meanwhile. An interrupt cancels the run and
+    /// everything that it started.
     pub(super) async fn run_prompt(
         &mut self,
         prompt: impl Into<Prompt>,
         record: &mut ConversationRecord,
     ) {
-        let prompt = prompt.into();
+        let mut prompts = VecDeque::from([prompt.into()]);
+        while let Some(prompt) = prompts.pop_front() {
+            prompts.extend(self.run_one_prompt(prompt, record).await);
+            if self.interrupts.is_interrupted() {
+                return;
+            }
+        }
+    }
+
+    /// Runs a prompt, and the commands of extensions that the user types meanwhile. Returns the prompts of these
+    /// commands.
+    async fn run_one_prompt(
+        &mut self,
+        prompt: Prompt,
+        record: &mut ConversationRecord,
+    ) -> Vec<Prompt> {
         let text = prompt.text.clone();
         self.terminal.take_error();
         self.terminal.wait_for("waiting for the model");
         let cancel = self.interrupts.token();
-        let report = self.agent.prompt(prompt, &cancel).await;
+        let commands = self.extension_commands();
+        let mut running = FuturesUnordered::new();
+        let mut prompts = Vec::new();
+        let terminal = self.terminal;
+        // If the program ends after this prompt, what is typed at the terminal is for the next program.
+        let is_typed = self.interrupts.is_conversation();
+        let report = {
+            let mut run = Box::pin(self.agent.prompt(prompt, &cancel));
+            loop {
+                let has_room = running.len() < MAX_RUNNING;
+                tokio::select! {
+                    biased;
+                    report = &mut run => break report,
+                    Some(ended) = running.next() => {
+                        prompts.extend(report_command(ended, terminal, &cancel, record));
+                    }
+                    line = terminal.typed_line(|line| has_room && commands.find(line).is_some()), if is_typed => {
+                        terminal.print_line(&format!("> {}", escape_untrusted(&line)));
+                        running.extend(commands.run(&line, &cancel));
+                    }
+                }
+                terminal.wait_for("waiting for the model");
+            }
+        };
         self.terminal.end_open_line();
+        if cancel.is_cancelled() {
+            self.terminal.forget_typed_lines();
+        }
+        self.report_run(&text, report, record);
+        while !running.is_empty() {
+            let scripts = Arc::clone(&self.scripts);
+            tokio::select! {
+                // As for a command that runs alone: this must be polled first.
+                biased;
+                pending = scripts.next_request() => self.apply_session_request(pending, record).await,
+                Some(ended) = running.next() => {
+                    prompts.extend(report_command(ended, terminal, &cancel, record));
+                }
+            }
+        }
+        prompts.into_iter().map(Prompt::from).collect()
+    }
+
+    /// Returns the commands of extensions, for the current session.
+    pub(super) fn extension_commands(&self) -> ExtensionCommands {
+        let session = self.agent.session().id().clone();
+        ExtensionCommands::new(&self.commands, session, self.agent.cwd().to_owned())
+    }
+
+    /// Shows how a run ended, and records it.
+    fn report_run(&self, text: &str, report: RunReport, record: &mut ConversationRecord) {
         let ending = RunEnding::of(&report.end);
         record.note(ending.exit);
         let was_shown = self.terminal.take_error() && ending.is_shown_by_agent;
@@ -84,7 +155,7 @@ impl Conversation<'_> {
                 answer.to_owned()
             });
         }
-        record.runs.push(prompt_run(&text, ending, report));
+        record.runs.push(prompt_run(text, ending, report));
     }
 
     pub(super) async fn compact(

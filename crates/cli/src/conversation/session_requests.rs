@@ -51,7 +51,8 @@ impl Conversation<'_> {
         }
     }
 
-    async fn apply_session_request(
+    /// Applies a session request of a script.
+    pub(super) async fn apply_session_request(
         &mut self,
         pending: PendingRequest,
         record: &mut ConversationRecord,

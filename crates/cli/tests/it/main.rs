@@ -24,6 +24,8 @@ mod drawing;
 mod events;
 mod extension;
 #[cfg(unix)]
+mod extension_commands;
+#[cfg(unix)]
 mod fake_telegram;
 mod fault;
 mod fire;

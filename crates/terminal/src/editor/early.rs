@@ -142,10 +142,19 @@ impl Drop for Unbuffered<'_> {
     }
 }
 
+/// What was typed while no one read lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum EarlyLine {
+    /// A line.
+    Typed(String),
+    /// Ctrl-D at the beginning of a line, or the end of the terminal.
+    End,
+}
+
 /// Takes a line that was typed while no one read lines, if a whole one waits. The terminal has shown it already.
 ///
 /// The line editor's library would take all lines that wait, and use only the first.
-pub(super) fn take_line(terminal: BorrowedFd<'_>) -> io::Result<Option<String>> {
+pub(super) fn take_line(terminal: BorrowedFd<'_>) -> io::Result<Option<EarlyLine>> {
     let modes = tcgetattr(terminal)?.local_modes;
     if !modes.contains(LocalModes::ICANON) || !is_readable(terminal, Duration::ZERO)? {
         return Ok(None);
@@ -154,11 +163,16 @@ pub(super) fn take_line(terminal: BorrowedFd<'_>) -> io::Result<Option<String>> 
     let mut line = vec![0; 4096];
     let count = match rustix::io::read(terminal, &mut line) {
         Ok(count) => count,
-        Err(Errno::INTR | Errno::AGAIN | Errno::IO) => 0,
+        Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
+        Err(Errno::IO) => 0,
         Err(error) => return Err(error.into()),
     };
     line.truncate(count);
-    Ok((count > 0).then(|| text_of(&line)))
+    Ok(Some(if count > 0 {
+        EarlyLine::Typed(text_of(&line))
+    } else {
+        EarlyLine::End
+    }))
 }
 
 /// Returns the keys that the line editor's library has read but not used.

@@ -3,6 +3,7 @@
 //! `frontend.rs` shows an agent's events, and `frontend/ask.rs` asks questions.
 
 use std::fmt;
+use std::future;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -143,6 +144,25 @@ impl Terminal {
             self.begin_line("> ");
         }
         self.read(LinePurpose::Prompt).await
+    }
+
+    /// Waits for a line that the user types while the agent works, and that `is_wanted` selects. Other lines wait until
+    /// they are read as prompts. Lines of stdin that no person types are read in order, so this never takes one.
+    pub async fn typed_line(&self, is_wanted: impl Fn(&str) -> bool) -> String {
+        #[cfg(unix)]
+        if let Some(editor) = self.editor() {
+            return editor.typed_line(is_wanted).await;
+        }
+        let _unused = is_wanted;
+        future::pending().await
+    }
+
+    /// Drops the lines that the user typed while the agent worked, as a terminal does at Ctrl-C.
+    pub fn forget_typed_lines(&self) {
+        #[cfg(unix)]
+        if let Some(editor) = self.editor() {
+            editor.forget_typed_lines();
+        }
     }
 
     /// Returns the editor, if lines are edited.

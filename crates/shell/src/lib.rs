@@ -38,6 +38,7 @@ mod plain;
 mod words;
 
 use std::collections::HashMap;
+use std::fmt;
 
 use self::assignment::is_assignment;
 pub use self::commands::commands;
@@ -70,6 +71,42 @@ pub struct Readings {
     pub is_complete: bool,
     /// Programs that a shell finds out only when the line runs, as written: `$x`, `$(…)` or `/bin/su?o`.
     pub hidden: Vec<String>,
+}
+
+impl Readings {
+    /// Returns why the line may run programs that no reading contains. A rule that restricts must then assume that the
+    /// line runs anything.
+    pub fn unread(&self) -> Option<UnreadLine<'_>> {
+        if !self.is_complete {
+            return Some(UnreadLine::Nested);
+        }
+        let program = self.hidden.first()?;
+        Some(UnreadLine::HiddenProgram(program))
+    }
+}
+
+/// Why a command line may run programs that cannot be read from it. [`Display`](fmt::Display) writes it for the author
+/// of the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnreadLine<'a> {
+    /// Its commands run too many other commands, or are nested too deeply.
+    Nested,
+    /// A shell finds out the name of this program only when the line runs.
+    HiddenProgram(&'a str),
+}
+
+impl fmt::Display for UnreadLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nested => f.write_str(
+                "the command runs other commands that are too many or too deeply nested to be checked",
+            ),
+            Self::HiddenProgram(program) => write!(
+                f,
+                "the program `{program}` is known only when the command runs; write its name instead"
+            ),
+        }
+    }
 }
 
 /// Returns all readings of a command line that a restricting rule must check.

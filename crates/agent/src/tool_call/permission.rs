@@ -135,6 +135,9 @@ impl CallHost<'_> {
             Ruling::Deny(rule) => {
                 PermissionRuling::Deny(format!("the permission rule `{rule}` denies it"))
             }
+            Ruling::DenyUnread { rule, reason } => PermissionRuling::Deny(format!(
+                "the permission rule `{rule}` may deny it: {reason}"
+            )),
             Ruling::Ask(rule) => PermissionRuling::Ask(rule),
             Ruling::Allow => PermissionRuling::Allow,
             Ruling::Granted => PermissionRuling::Granted,

@@ -103,13 +103,8 @@ impl DenyCommands {
             .find(|rule| readings.texts.iter().any(|command| rule.matches(command)));
         let reason = if let Some(rule) = denied {
             format!("`{}` is not allowed here", rule.text)
-        } else if !readings.is_complete {
-            "the command runs other commands that are too many or too deeply nested to be checked"
-                .to_owned()
-        } else if let Some(program) = readings.hidden.first() {
-            format!(
-                "the program `{program}` is known only when the command runs; write its name instead"
-            )
+        } else if let Some(unread) = readings.unread() {
+            unread.to_string()
         } else {
             return effect;
         };

@@ -25,6 +25,14 @@ enum Meaning {
     Text,
 }
 
+/// How a deny or ask rule covers a call.
+pub(super) enum Restriction {
+    /// The call matches the rule.
+    Matches,
+    /// No one can tell what the call's command line runs, for this reason.
+    Unread(String),
+}
+
 /// One argument of a call.
 pub(super) struct Argument<'a> {
     text: Cow<'a, str>,
@@ -74,33 +82,30 @@ impl Argument<'_> {
         means_it && pattern.matches(&self.text)
     }
 
-    /// Reports whether any reading of the argument matches a deny or ask pattern. A path pattern is compared both as
-    /// written and with its links followed.
-    pub(super) fn is_restricted_by(&self, pattern: &Glob) -> bool {
-        let Some(readings) = self.readings() else {
-            // No one can tell what such a line runs, so it counts as restricted.
-            return true;
-        };
-        let is_match = |pattern: &Glob| readings.iter().any(|text| pattern.matches(text));
-        is_match(pattern)
-            || (self.meaning == Meaning::Path
-                && follow_pattern(&pattern.to_string(), self.cwd)
-                    .is_some_and(|followed| is_match(&Glob::new(&followed))))
-    }
-
-    /// Returns every reading of the argument that a restricting rule should catch; `None` for a command line whose
-    /// commands are nested too deeply to be read.
-    fn readings(&self) -> Option<Vec<String>> {
+    /// Returns how a deny or ask pattern covers the argument, if it does. A path pattern is compared both as written and
+    /// with its links followed.
+    pub(super) fn restricted_by(&self, pattern: &Glob) -> Option<Restriction> {
+        let mut unread = None;
         let mut readings = match self.meaning {
             Meaning::CommandLine => {
                 let readings = tenterhook_shell::readings(&self.text);
-                readings.is_complete.then_some(readings.texts)?
+                unread = readings.unread().map(|unread| unread.to_string());
+                readings.texts
             }
             Meaning::Path => [self.place().spelled(), self.place().found()].concat(),
             Meaning::Text => Vec::new(),
         };
         readings.push(self.text.clone().into_owned());
-        Some(readings)
+        let is_match = |pattern: &Glob| readings.iter().any(|text| pattern.matches(text));
+        let is_restricted = is_match(pattern)
+            || (self.meaning == Meaning::Path
+                && follow_pattern(&pattern.to_string(), self.cwd)
+                    .is_some_and(|followed| is_match(&Glob::new(&followed))));
+        if is_restricted {
+            Some(Restriction::Matches)
+        } else {
+            unread.map(Restriction::Unread)
+        }
     }
 
     fn place(&self) -> Place<'_> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::argument::{Argument, JudgedCall};
+use super::argument::{JudgedCall, Restriction};
 use crate::glob::Glob;
 
 /// A rule for a tool, or for calls to a tool with a certain argument.
@@ -21,6 +21,7 @@ use crate::glob::Glob;
 /// | a command in another form: quotes, tabs, `NAME=value`, `!`, `if`, `then`, `do`, a folder before the program | is judged as written | is judged as written and in plain form |
 /// | a command that runs another one: `timeout 5 x`, `sudo x`, `sh -c 'x'`, `xargs x`, `find -exec x`, `git difftool -x x` | matches only if the rule spells out the other program before any wildcard | the other command is judged too |
 /// | commands nested more than 16 deep | never matches | always matches |
+/// | a program that is known only when the line runs: `$x`, `$(…)`, `/bin/r?` | never matches | always matches |
 /// | a path with `..` | never matches | is judged as written, resolved and absolute |
 /// | a path through a link | matches only if the link's target matches too | the target is judged too, also where the rule names the link |
 /// | a file with hard links | never matches, because its other names may be anywhere | is judged by the name that the call uses |
@@ -29,8 +30,7 @@ use crate::glob::Glob;
 /// Paths are compared after links are followed. So an allow rule for a folder that is itself a link matches nothing;
 /// write the link's target instead.
 ///
-/// Rules read a command line; they do not run it. They cannot see the values of variables, text that is built at run
-/// time, the commands that a script, an alias, a makefile or an interpreter's own code runs (`python3 -c`), or options
+/// Rules read a command line; they do not run it. They cannot see arguments in variables or built at run time, the commands that a script, an alias, a makefile or an interpreter's own code runs (`python3 -c`), or options
 /// that a program takes before its subcommand (`git -C . push`). A folder that a rule names can still be searched from
 /// the folder above it, and links are followed as they are at the time of the check. Where that matters, use a
 /// `tool_guard` hook or a sandbox, and allow calls instead of denying them.
@@ -96,25 +96,21 @@ impl Rule {
     }
 
     pub(super) fn allows(&self, call: &JudgedCall<'_>) -> bool {
-        self.matches(call, |pattern, argument| argument.is_allowed_by(pattern))
+        self.tool.matches(call.name)
+            && self.argument.as_ref().is_none_or(|(name, pattern)| {
+                let argument = call.argument(name);
+                argument.is_some_and(|argument| argument.is_allowed_by(pattern))
+            })
     }
 
-    pub(super) fn restricts(&self, call: &JudgedCall<'_>) -> bool {
-        self.matches(call, |pattern, argument| argument.is_restricted_by(pattern))
-    }
-
-    fn matches(
-        &self,
-        call: &JudgedCall<'_>,
-        is_match: impl Fn(&Glob, &Argument<'_>) -> bool,
-    ) -> bool {
+    /// Returns how the rule covers a call if it is a deny or ask rule. `None` if it does not.
+    pub(super) fn restricts(&self, call: &JudgedCall<'_>) -> Option<Restriction> {
         if !self.tool.matches(call.name) {
-            return false;
+            return None;
         }
         let Some((name, pattern)) = &self.argument else {
-            return true;
+            return Some(Restriction::Matches);
         };
-        call.argument(name)
-            .is_some_and(|argument| is_match(pattern, &argument))
+        call.argument(name)?.restricted_by(pattern)
     }
 }

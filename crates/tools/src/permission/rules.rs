@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tenterhook_protocol::JsonObject;
 
-use super::argument::JudgedCall;
+use super::argument::{JudgedCall, Restriction};
 use super::rule::Rule;
 use super::ruling::{Reach, Ruling};
 use crate::tool::Tool;
@@ -87,16 +87,20 @@ impl Permissions {
             cwd,
         };
         let restricting = |rules: &[Rule]| {
-            rules
-                .iter()
-                .find(|rule| rule.restricts(&call))
-                .map(ToString::to_string)
+            let mut covering = rules.iter().filter_map(|rule| {
+                let restriction = rule.restricts(&call)?;
+                Some((rule.to_string(), restriction))
+            });
+            covering.next()
         };
-        if let Some(rule) = restricting(&self.deny) {
-            Ruling::Deny(rule)
+        if let Some((rule, restriction)) = restricting(&self.deny) {
+            match restriction {
+                Restriction::Matches => Ruling::Deny(rule),
+                Restriction::Unread(reason) => Ruling::DenyUnread { rule, reason },
+            }
         } else if self.is_granted(tool, Some(input)) {
             Ruling::Granted
-        } else if let Some(rule) = restricting(&self.ask) {
+        } else if let Some((rule, _)) = restricting(&self.ask) {
             Ruling::Ask(rule)
         } else if self.is_granted(tool, None) {
             Ruling::Granted

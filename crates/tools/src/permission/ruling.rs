@@ -9,6 +9,13 @@ use crate::tool::Tool;
 pub enum Ruling {
     /// A rule denies the call.
     Deny(String),
+    /// A rule denies the call, because no one can tell what its command line runs.
+    DenyUnread {
+        /// The rule.
+        rule: String,
+        /// What cannot be told, and what to write instead.
+        reason: String,
+    },
     /// A rule requires the user's approval.
     Ask(String),
     /// A rule allows the call.

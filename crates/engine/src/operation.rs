@@ -17,6 +17,8 @@ use crate::versions::{Change, Versions};
 /// The operations of a call that another system made.
 pub(crate) struct Operations {
     tools: Arc<dyn ToolNames>,
+    /// The tool's name as the agent wrote it.
+    written: String,
     call: OwnCall,
     pub(crate) calls: Vec<CanonicalCall>,
 }
@@ -28,7 +30,8 @@ impl Operations {
         event: &dyn AnyEvent,
         tools: &Arc<dyn ToolNames>,
     ) -> Option<Result<Self, ToolInputError>> {
-        let (name, input) = event.tool_call()?;
+        let (written, input) = event.tool_call()?;
+        let name = tools.spelling(written);
         let calls = match input.map(|input| tools.operations(name, input)) {
             Some(Ok(calls)) => calls?,
             Some(Err(error)) if event.info().can_stop() => return Some(Err(error)),
@@ -40,6 +43,7 @@ impl Operations {
         };
         Some(Ok(Self {
             tools: Arc::clone(tools),
+            written: written.to_owned(),
             call: OwnCall {
                 name: name.to_owned(),
                 input: input.cloned().unwrap_or_default(),
@@ -68,6 +72,7 @@ impl Operations {
         let versions = OperationVersions {
             event: event.of_call(Arc::clone(&foreign)),
             whole,
+            written: self.written.clone(),
             foreign: Arc::clone(&foreign),
         };
         (foreign, versions)
@@ -78,6 +83,8 @@ impl Operations {
 pub(crate) struct OperationVersions<'a> {
     event: EventRef,
     whole: &'a mut dyn Versions,
+    /// The tool's name as the agent wrote it.
+    written: String,
     foreign: Arc<ForeignCall>,
 }
 
@@ -107,7 +114,7 @@ impl Change for OperationVersions<'_> {
         let own = own.unwrap_or_default();
         self.whole.change(&|event| {
             change(event)?;
-            event.set_tool_call(self.foreign.name().to_owned(), own.clone());
+            event.set_tool_call(self.written.clone(), own.clone());
             Ok(())
         })?;
         self.event = self.event.with_event(Arc::from(next));

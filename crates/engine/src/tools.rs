@@ -46,6 +46,12 @@ pub trait ToolNames: Send + Sync + fmt::Debug {
     /// or that stands for several canonical tools, keeps its name.
     fn canonical_name<'a>(&self, name: &'a str) -> &'a str;
 
+    /// Returns the system's spelling of a tool's name. An agent may accept a name in another letter case, and guards must
+    /// then find the tool. A name that no tool has stays unchanged.
+    fn spelling<'a>(&self, name: &'a str) -> &'a str {
+        name
+    }
+
     /// Returns the operations of a call that this system made, or `None` if the call is already
     /// canonical.
     ///

@@ -104,7 +104,7 @@ pub fn canonical(
         system: system.to_owned(),
         available: systems().collect::<Vec<_>>().join("`, `"),
     })?;
-    let operations = table.operations(tool_name, tool_input)?;
+    let operations = table.operations(table.spelling(tool_name), tool_input)?;
     Ok(operations.unwrap_or_else(|| {
         vec![CanonicalCall {
             tool: tool_name.to_owned(),

@@ -1,6 +1,6 @@
 //! The tools of one system: finds the row of a call in both directions.
 
-use tenterhook_engine::{CanonicalCall, OwnCall, ToolInputError, ToolNames};
+use tenterhook_engine::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
 use tenterhook_protocol::JsonObject;
 
 use crate::agent_tools::AGENT_TOOLS;
@@ -85,6 +85,19 @@ impl ToolNames for ToolTable {
         first
             .filter(|first| rows.all(|row| row.tool == first.tool))
             .map_or(name, |row| row.tool)
+    }
+
+    fn spelling<'a>(&self, name: &'a str) -> &'a str {
+        // Our own agent knows its tools exactly, so another case is another tool.
+        if self.system == NATIVE_SYSTEM || self.rows.iter().any(|row| row.name == name) {
+            return name;
+        }
+        let is_same = |row: &&ToolRow| row.name.eq_ignore_ascii_case(name);
+        let mut rows = self.rows.iter().filter(is_same).map(|row| row.name);
+        match rows.next() {
+            Some(first) if rows.all(|row| row == first) => first,
+            _ => name,
+        }
     }
 
     fn operations(

@@ -14,6 +14,7 @@ use tenterhook_engine::{
 };
 use tenterhook_process::{Command, Program};
 use tenterhook_runners::CommandHandler;
+use tenterhook_systems::HOSTS;
 use tenterhook_systems::kodelet::Kodelet;
 use tenterhook_systems::native::Native;
 use tenterhook_systems::tools;
@@ -531,4 +532,55 @@ async fn a_misspelt_decision_next_to_other_keys_denies() {
             .await;
         assert!(reason(&outcome).is_some(), "{answer} went on");
     }
+}
+
+#[tokio::test]
+async fn a_tool_name_in_another_letter_case_is_judged_as_the_tool() {
+    let engine = engine();
+    native(&engine, "shell", "echo 'no shell' >&2; exit 2");
+    for (host, name, expected) in [
+        ("claude-code", "bash", true),
+        ("claude-code", "BASH", true),
+        ("codex", "bash", true),
+        ("copilot", "Bash", true),
+        ("gemini", "Run_Shell_Command", true),
+        ("claude-code", "bash2", false),
+    ] {
+        let host = HOSTS.iter().find(|known| known.name == host).unwrap();
+        let hooks = engine
+            .dispatcher(Origin::default())
+            .with_tools(Arc::new(host.tools.clone()));
+        let outcome = hooks
+            .dispatch(call(name, &json!({ "command": "ls" })))
+            .await;
+        assert_eq!(reason(&outcome).is_some(), expected, "{name}");
+    }
+    // Our own agent knows its tools exactly.
+    let hooks = engine.dispatcher(Origin::default());
+    let outcome = hooks.dispatch(call("Shell", &json!({ "cmd": "ls" }))).await;
+    assert_eq!(reason(&outcome), None);
+}
+
+#[tokio::test]
+async fn a_guard_of_the_calling_system_sees_the_tool_in_its_own_spelling() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine();
+    kodelet(&engine, dir.path(), "guard", KODELET_GUARD);
+    kodelet(
+        &engine,
+        dir.path(),
+        "rewrite",
+        r#"echo '{"input":{"command":"ls -l"}}'"#,
+    );
+    let hooks = engine
+        .dispatcher(Origin::default())
+        .with_tools(tools::of("kodelet").unwrap());
+    let made = |command: &str| call("Bash", &json!({ "command": command }));
+    let outcome = hooks.dispatch(made("rm -rf /")).await;
+    assert_eq!(reason(&outcome).as_deref(), Some("no rm"));
+    let outcome = hooks.dispatch(made("ls")).await;
+    let changed = outcome.rewritten().expect("a rewrite");
+    // The agent gets the name that it wrote.
+    assert_eq!(changed.tool_name, "Bash");
+    assert_eq!(changed.tool_input, object(&json!({ "command": "ls -l" })));
 }

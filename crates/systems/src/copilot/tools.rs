@@ -40,5 +40,19 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
             &[same("prompt"), renamed("agent_type", "agent")],
         )
         .at("events of Copilot CLI: task"),
+        // The names in events whose keys are written in PascalCase, where they differ in more than letter case.
+        single("Read", "read_file", &[same("path")]).at("hooks reference of Copilot CLI: Read"),
+        single(
+            "Write",
+            "write_file",
+            &[same("path"), renamed("file_text", "content")],
+        )
+        .at("hooks reference of Copilot CLI: Write"),
+        single(
+            "Agent",
+            "task",
+            &[same("prompt"), renamed("agent_type", "agent")],
+        )
+        .at("hooks reference of Copilot CLI: Agent"),
     ],
 );

@@ -40,7 +40,15 @@ function ask(method, params) {
 }
 
 const strip = async (path, text) => (await ask('source/strip', { path, text })).code;
-const ourSource = async (name) => (await ask('source/module', { name })).text;
+/** The texts of the other modules of this package, which the host sends once. */
+let texts;
+
+async function ourSource(name) {
+  texts ??= ask('source/modules', {}).then(({ modules }) => modules);
+  const modules = await texts;
+  if (!Object.hasOwn(modules, name)) throw new Error(`there is no module \`${name}\``);
+  return modules[name];
+}
 
 const isRelative = (specifier) => /^\.{0,2}\//.test(specifier);
 const isFile = (url) => url?.startsWith('file:');
@@ -139,8 +147,8 @@ async function loadStandIns() {
   return loaded;
 }
 
-/** How long the packages of a folder are remembered after the last import, in milliseconds. */
-const BURST = 250;
+/** How long the packages of a folder are remembered after the last import, in seconds. */
+const BURST = 0.25;
 let lastImport = 0;
 /** The modules of packages, by their names and the folders of the importing modules. */
 const packages = new Map();
@@ -150,7 +158,8 @@ const packages = new Map();
  * same packages, and looking for one that is not installed takes long. A later load looks again.
  */
 function packageOf(specifier, parent, find) {
-  const now = performance.now();
+  // The first use of `performance` takes longer than everything else here.
+  const now = process.uptime();
   if (now - lastImport > BURST) packages.clear();
   lastImport = now;
   const key = `${specifier} ${parent?.slice(0, parent.lastIndexOf('/'))}`;

@@ -214,7 +214,10 @@ let extensions;
 
 const LATE = 'hooks must be registered while the script loads; await asynchronous work at the top level or in the default export';
 
-/** The script that the current code belongs to, also in timers and promises. */
+/**
+ * The script that the current code belongs to, also in timers and promises. From its first use on, every promise costs
+ * more, so it is not used for extensions of pi: they register with an object of their own.
+ */
 const current = new AsyncLocalStorage();
 /** The scripts that are being loaded. */
 const loading = new Set();
@@ -248,7 +251,7 @@ async function provideToRequire() {
 /** The functions that load scripts of each API and return what was registered. */
 const APIS = {
   async tenterhook(script) {
-    await import(script.url);
+    await current.run(script, () => import(script.url));
     script.isLoaded = true;
     return { hooks: script.hooks.map(({ name, event, matcher, priority }) => ({ name, event, matcher, priority })) };
   },
@@ -307,7 +310,7 @@ async function load({ script: number, path: file, api, flags, approved, source }
   try {
     fs.accessSync(real, fs.constants.R_OK);
     await runsFromCopy(approved);
-    const registered = await current.run(script, () => read(script, flags ?? {}));
+    const registered = await read(script, flags ?? {});
     await settled();
     if (script.problem) throw new Refused(script.problem);
     if (script.uncaught.length > 0) throw script.uncaught[0];

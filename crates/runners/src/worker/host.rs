@@ -143,24 +143,19 @@ impl Desk {
     async fn ask(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
         match method {
             "source/strip" => strip(params).await,
-            "source/module" => module(params),
+            "source/modules" => Ok(modules()),
             _ => self.host.answer(method, params).await,
         }
     }
 }
 
-/// Returns the text of a module that replaces a package.
-fn module(params: &Value) -> Result<Value, Refusal> {
-    let name = params.get("name").and_then(Value::as_str);
-    let known = |name| {
-        let mut modules = javascript::MODULES.iter();
-        modules.find(|(known, _)| *known == name)
-    };
-    let text = name.and_then(known).map(|(_, text)| *text);
-    let text = text.ok_or_else(|| {
-        Refusal::Failed(format!("there is no module `{}`", name.unwrap_or_default()))
-    })?;
-    Ok(json!({ "text": text }))
+/// Returns the modules that replace packages, by name. A worker needs most of them, so they are sent together.
+fn modules() -> Value {
+    let texts = javascript::MODULES.iter();
+    let texts: JsonObject = texts
+        .map(|(name, text)| ((*name).to_owned(), (*text).into()))
+        .collect();
+    json!({ "modules": texts })
 }
 
 /// Removes the types from a source.

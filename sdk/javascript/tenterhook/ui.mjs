@@ -89,6 +89,8 @@ class Display {
   #count = 0;
   /** The text of the prompt, while the host does not have it yet. */
   #text;
+  /** The functions of which the user knows that they have no effect. */
+  #lacking = new Set();
 
   constructor(host) {
     this.#host = host;
@@ -115,6 +117,13 @@ class Display {
   notify(message, level) {
     this.#count += 1;
     this.#add(`notice ${this.#count}`, 'ui/notify', { message, level });
+  }
+
+  /** Tells the user once that a function has no effect, because the extension does not notice it. */
+  lacks(name, instead) {
+    if (!this.#host.hasUI || this.#lacking.has(name)) return;
+    this.#lacking.add(name);
+    this.notify(`\`ctx.ui.${name}\` is not supported here: ${instead}`, 'warning');
   }
 
   /** Shows a notification outside the conversation. */
@@ -241,9 +250,11 @@ export function interfaceOf(host, call) {
       shown.show('header', { kind: 'widget', key: 'header', lines, placement: 'header' });
     },
     // Nothing below can be drawn as lines of text.
-    setEditorComponent() {},
+    setEditorComponent(factory) {
+      if (factory) shown.lacks('setEditorComponent', 'prompts are written in the line editor');
+    },
     getEditorComponent: () => undefined,
-    addAutocompleteProvider() {},
+    addAutocompleteProvider: () => shown.lacks('addAutocompleteProvider', 'the line editor completes commands and paths'),
     onTerminalInput: () => () => {},
     setWorkingVisible() {},
     setWorkingIndicator() {},

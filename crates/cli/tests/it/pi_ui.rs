@@ -78,6 +78,41 @@ fn a_guard_that_uses_the_whole_interface_guards_and_a_program_sees_what_it_displ
     assert_eq!(client.end().status, 0);
 }
 
+/// An extension with its own editor.
+const EDITS: &str = r#"
+export default function (pi) {
+  pi.on("session_start", (_event, { ui }) => {
+    ui.setEditorComponent(undefined);
+    for (let time = 0; time < 2; time += 1) {
+      ui.setEditorComponent(() => ({ render: () => [] }));
+      ui.addAutocompleteProvider((current) => current);
+    }
+    ui.notify("ready", "info");
+  });
+}
+"#;
+
+#[test]
+fn an_editor_of_an_extension_is_reported_once_as_not_supported() {
+    let mut client = Client::start(with(EDITS).script("turns: []"));
+    let mut shown = || client.until(is_ui)["params"].clone();
+    for (level, message) in [
+        (
+            "warning",
+            "`ctx.ui.setEditorComponent` is not supported here: prompts are written in the line editor",
+        ),
+        (
+            "warning",
+            "`ctx.ui.addAutocompleteProvider` is not supported here: the line editor completes commands and paths",
+        ),
+        ("info", "ready"),
+    ] {
+        let expected = json!({"kind": "notice", "level": level, "message": message});
+        assert_eq!(shown(), expected);
+    }
+    assert_eq!(client.end().status, 0);
+}
+
 /// A tool that needs to draw, and commands with dialogs.
 const ASKS: &str = r#"
 import * as fs from "node:fs";

@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook_protocol::{JsonObject, SessionId, ToolResult};
 use tenterhook_runners::worker::{
-    CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Rendered, ScriptCommand,
-    ScriptServer, ScriptTool, ToolSnapshots, ToolUpdates, WorkerError,
+    CommandOutput, ExtensionCommand, ExtensionInForce, ExtensionTool, Invocation, Rendered,
+    ScriptCommand, ScriptServer, ScriptTool, ToolSnapshots, ToolUpdates, WorkerError,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +37,7 @@ enum Server {
     /// A script, which stays loaded in its worker.
     Script(Arc<dyn ScriptServer>),
     /// The extension's own process.
-    Process(Extension),
+    Process(Arc<ExtensionInForce>),
 }
 
 /// A tool that a script or extension provides.
@@ -76,7 +76,10 @@ impl ForeignTool {
     ///
     /// # Errors
     /// Fails if the tool's JSON schema is invalid, so that arguments cannot be checked against it.
-    pub fn of_process(extension: Extension, tool: ExtensionTool) -> Result<Self, SchemaProblem> {
+    pub fn of_process(
+        extension: Arc<ExtensionInForce>,
+        tool: ExtensionTool,
+    ) -> Result<Self, SchemaProblem> {
         let timeout = tool.timeout();
         Ok(Self {
             server: Server::Process(extension),
@@ -109,6 +112,7 @@ impl ForeignTool {
             Server::Process(extension) => {
                 let session = session_context(context.session, context.cwd);
                 let output = extension
+                    .get()
                     .run_tool(
                         (&self.name, &input),
                         &session,
@@ -287,7 +291,7 @@ impl ForeignCommand {
     }
 
     /// Creates the command of a kodelet extension.
-    pub fn of_process(extension: Extension, command: ExtensionCommand) -> Self {
+    pub fn of_process(extension: Arc<ExtensionInForce>, command: ExtensionCommand) -> Self {
         let timeout = command.timeout();
         let mut names = vec![command.name];
         names.extend(command.aliases);
@@ -327,6 +331,7 @@ impl ForeignCommand {
                 let (input, invocation) = invocation(line, used, args);
                 let context = session_context(session, cwd);
                 let given = (&input, &invocation);
+                let extension = extension.get();
                 let run = extension.run_command(name, given, &context, self.timeout, cancel);
                 match run.await.map_err(told)? {
                     CommandOutput::Pass => Ok(CommandEnd::Passed),

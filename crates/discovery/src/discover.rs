@@ -65,6 +65,8 @@ pub struct FollowedSources {
     lines: Vec<HookSpec>,
     #[cfg(feature = "workers")]
     scripts: Vec<FoundScript>,
+    #[cfg(feature = "workers")]
+    extensions: Vec<FoundExtension>,
 }
 
 impl FollowedSources {
@@ -77,7 +79,7 @@ impl FollowedSources {
         };
         let reloader = Reloader::new(scope, self.sources, &self.loaded, self.folder_files, fixed);
         #[cfg(feature = "workers")]
-        let reloader = reloader.with_scripts(self.scripts);
+        let reloader = reloader.with_additions(self.scripts, self.extensions);
         reloader
     }
 }
@@ -157,7 +159,7 @@ pub async fn discover(
         #[cfg(feature = "workers")]
         scripts: found.scripts.clone(),
         #[cfg(feature = "workers")]
-        extensions: found.extensions,
+        extensions: found.extensions.clone(),
         followed: FollowedSources {
             sources,
             loaded,
@@ -165,6 +167,8 @@ pub async fn discover(
             lines: lines.specs,
             #[cfg(feature = "workers")]
             scripts: found.scripts,
+            #[cfg(feature = "workers")]
+            extensions: found.extensions,
         },
     })
 }

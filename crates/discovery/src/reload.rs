@@ -90,12 +90,15 @@ pub struct Reloader {
     fixed: FixedHooks,
     units: Vec<Unit>,
     denials: Vec<HookSpec>,
-    /// Held so that they keep running, even those without hooks.
+    /// The extensions of the last search. Held so that they keep running, even those without hooks.
     #[cfg(feature = "workers")]
-    extensions: Vec<FoundExtension>,
+    found_extensions: Vec<FoundExtension>,
     /// The scripts whose tools and commands the session has.
     #[cfg(feature = "workers")]
     scripts: Vec<FoundScript>,
+    /// The extensions whose tools and commands the session has.
+    #[cfg(feature = "workers")]
+    extensions: Vec<FoundExtension>,
     watch: Option<Watch>,
     /// The problems that were already reported.
     told: Vec<String>,
@@ -119,21 +122,29 @@ impl Reloader {
             units,
             denials,
             #[cfg(feature = "workers")]
-            extensions: Vec::new(),
+            found_extensions: Vec::new(),
             #[cfg(feature = "workers")]
             scripts: Vec::new(),
+            #[cfg(feature = "workers")]
+            extensions: Vec::new(),
             watch: None,
             told: Vec::new(),
         }
     }
 
-    /// Takes over the scripts whose tools and commands the session has. A reload replaces their code.
+    /// Takes over the scripts and extensions whose tools and commands the session has. A reload replaces their code.
     #[cfg(feature = "workers")]
     #[must_use]
-    pub fn with_scripts(mut self, mut scripts: Vec<FoundScript>) -> Self {
+    pub fn with_additions(
+        mut self,
+        mut scripts: Vec<FoundScript>,
+        mut extensions: Vec<FoundExtension>,
+    ) -> Self {
         // The others are unloaded when their hooks are no longer in force.
         scripts.retain(|script| !script.additions().is_empty());
         self.scripts = scripts;
+        extensions.retain(|extension| !extension.additions().is_empty());
+        self.extensions = extensions;
         self
     }
 
@@ -199,10 +210,11 @@ impl Reloader {
             Some((loaded, discovered)) => {
                 #[cfg(feature = "workers")]
                 {
-                    self.extensions = discovered.extensions;
                     if is_asked {
                         problems.extend(self.replace_scripts(discovered.scripts));
+                        problems.extend(self.replace_extensions(&discovered.extensions));
                     }
+                    self.found_extensions = discovered.extensions;
                 }
                 let approvals = trust.shared_approvals().cloned();
                 let rules = Rules {
@@ -231,15 +243,32 @@ impl Reloader {
             };
             known.in_force.replace_with(&script.in_force);
             if known.additions() != script.additions() || known.tools != script.tools {
-                problems.push(format!(
-                    "`{}` registers other tools, commands, flags or providers than when the session began; they take \
-                     effect in a new session",
-                    script.name
-                ));
+                problems.push(adds_others(&script.name));
             }
             *known = FoundScript {
                 in_force: Arc::clone(&known.in_force),
                 ..script
+            };
+        }
+        problems
+    }
+
+    /// Does the same for extensions, which are processes.
+    #[cfg(feature = "workers")]
+    fn replace_extensions(&mut self, now: &[FoundExtension]) -> Vec<String> {
+        let mut problems = Vec::new();
+        for extension in now {
+            let mut known = self.extensions.iter_mut();
+            let Some(known) = known.find(|known| known.path == extension.path) else {
+                continue;
+            };
+            known.in_force.replace_with(&extension.in_force);
+            if known.commands != extension.commands || known.tools != extension.tools {
+                problems.push(adds_others(&extension.id));
+            }
+            *known = FoundExtension {
+                in_force: Arc::clone(&known.in_force),
+                ..extension.clone()
             };
         }
         problems
@@ -379,4 +408,13 @@ fn ids(specs: &[HookSpec]) -> Vec<(&str, Option<&str>)> {
             )
         })
         .collect()
+}
+
+/// Returns the problem of a script or extension that adds other things to a session than when the session began.
+#[cfg(feature = "workers")]
+fn adds_others(name: &str) -> String {
+    format!(
+        "`{name}` registers other tools, commands, flags or providers than when the session began; they take effect in a \
+         new session"
+    )
 }

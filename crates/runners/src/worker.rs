@@ -23,6 +23,7 @@ mod check;
 mod connection;
 mod error;
 mod extension;
+mod extension_in_force;
 mod handler;
 mod host;
 mod load_request;
@@ -51,6 +52,7 @@ pub use extension::{
     ExtensionTool, HostRequest, Invocation, MAX_CALL, Subscription, ToolOutput, ToolSnapshot,
     ToolSnapshots,
 };
+pub use extension_in_force::ExtensionInForce;
 pub use handler::WorkerHandler;
 pub use host::{Host, NoHost};
 pub use node::node;

@@ -123,7 +123,7 @@ impl SessionExtensions {
         });
         let of_processes = self.extensions.iter().flat_map(|found| {
             let tools = found.tools.iter();
-            tools.map(|tool| ForeignTool::of_process(found.extension.clone(), tool.clone()))
+            tools.map(|tool| ForeignTool::of_process(Arc::clone(&found.in_force), tool.clone()))
         });
         let usable = |made: Result<ForeignTool, SchemaProblem>| {
             made.map_err(|problem| {
@@ -188,8 +188,9 @@ impl SessionExtensions {
         });
         let of_processes = self.extensions.iter().flat_map(|found| {
             let commands = found.commands.iter();
-            commands
-                .map(|command| ForeignCommand::of_process(found.extension.clone(), command.clone()))
+            commands.map(|command| {
+                ForeignCommand::of_process(Arc::clone(&found.in_force), command.clone())
+            })
         });
         of_scripts.chain(of_processes).collect()
     }

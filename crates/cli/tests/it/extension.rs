@@ -193,6 +193,45 @@ fn tools_and_commands_of_an_extension_are_those_of_the_agent() {
     assert_eq!(prompts, ["a plan", "/skip this"]);
 }
 
+#[test]
+fn a_reload_replaces_the_code_of_an_extensions_commands_and_tools() {
+    let next = HELPER
+        .replace("rain in", "sun in")
+        .replace("{given['commandName']}", "changed {given['commandName']}")
+        .replace("('odd', [])", "('odd', []), ('more', [])");
+    let ran = Test::new()
+        .executable(
+            "../home/.kodelet/extensions/helper/kodelet-extension-helper",
+            HELPER,
+        )
+        .file("next", &next)
+        .script(
+            "turns:\n  - tool_calls: [{name: weather, arguments: {city: Paris}}]\n  - text: first\n",
+        )
+        .args(["run", "--no-journal", "--shell-lines", "--allow", "weather"])
+        .stdin(
+            "/say 1\n!cat next > ../home/.kodelet/extensions/helper/kodelet-extension-helper\n/say 2\n/reload\n/say 3\n\
+             weather\n/more\n",
+        )
+        .run();
+    for text in ["\nsay ['2']", "\nchanged say ['3']", "sun in Paris"] {
+        assert!(
+            ran.stdout.contains(text),
+            "{text}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+    let warning =
+        "`helper` registers other tools, commands, flags or providers than when the session began";
+    assert!(ran.stderr.contains(warning), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Unknown command `/more`"),
+        "{}",
+        ran.stderr
+    );
+}
+
 /// An extension whose tool sends partial results and logs the answers.
 const TELLER: &str = "#!/usr/bin/env python3
 import json, sys

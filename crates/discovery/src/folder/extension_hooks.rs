@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenterhook_engine::HookSpec;
-use tenterhook_runners::worker::WorkerHandler;
+use tenterhook_runners::worker::{ExtensionInForce, WorkerHandler};
 use tenterhook_systems::hook_folder::SystemEvent;
 use tenterhook_systems::tools;
 
@@ -56,6 +56,8 @@ pub(super) async fn add_extension(
         }));
     let mut found = FoundExtension {
         id: id.clone(),
+        path: candidate.found.path.clone(),
+        in_force: Arc::new(ExtensionInForce::new(extension.clone())),
         extension,
         tools: Vec::new(),
         commands: Vec::new(),

@@ -11,8 +11,8 @@ use tenterhook_engine::HookSpec;
 use tenterhook_hookfile::BrokenSource;
 #[cfg(feature = "workers")]
 use tenterhook_runners::worker::{
-    Extension, ExtensionCommand, ExtensionTool, Lease, ScriptCommand, ScriptFlag, ScriptInForce,
-    ScriptProvider, ScriptTool, Worker,
+    Extension, ExtensionCommand, ExtensionInForce, ExtensionTool, Lease, ScriptCommand, ScriptFlag,
+    ScriptInForce, ScriptProvider, ScriptTool, Worker,
 };
 use tenterhook_trust::{DivergedHook, ProjectHook};
 
@@ -99,8 +99,12 @@ pub struct FoundScript {
 pub struct FoundExtension {
     /// Its id: `name`, or `org@repo/name` in a plugin.
     pub id: String,
+    /// Its file.
+    pub path: PathBuf,
     /// The process.
     pub extension: Extension,
+    /// The version in force, which a reload replaces.
+    pub in_force: Arc<ExtensionInForce>,
     /// Its tools, without those whose names an earlier extension has.
     pub tools: Vec<ExtensionTool>,
     /// Its commands, without those whose names an earlier extension has.

@@ -115,7 +115,7 @@ impl Session {
         let scripts = discovered.scripts.iter().filter(has_commands);
         self.scripts = scripts.cloned().collect();
         let reloader = Reloader::new(scope, sources, &loaded, discovered.files, fixed);
-        self.reloader = Some(reloader.with_scripts(discovered.scripts));
+        self.reloader = Some(reloader.with_additions(discovered.scripts, discovered.extensions));
         self
     }
 

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use tenterhook_protocol::event::{
     InputSource, MessageStart, ModelSelectSource, NotificationLevel, QueueKind, SessionEntry,
 };
-use tenterhook_protocol::{EntryId, JsonObject, Message, Usage, message_extra};
+use tenterhook_protocol::{EntryId, JsonObject, Message, SessionId, Usage, message_extra};
 use tenterhook_providers::{InvalidThinkingLevel, Provider, ThinkingLevel};
 use tenterhook_resources::{ResourceSource, Resources};
 use tenterhook_runners::worker::{Refusal, ScriptAddition, ScriptServer};
 use tenterhook_sessions::entry_kind::COMPACTION;
-use tenterhook_sessions::{SessionView, estimate_tokens};
+use tenterhook_sessions::{Session, SessionView, estimate_tokens};
 use tokio_util::sync::CancellationToken;
 
 use crate::dialogs::Dialogs;
@@ -152,6 +152,7 @@ impl AgentView {
         match method {
             "session/read" => self.read(host, params),
             "session/send" => self.send(host, params).await,
+            "session/copy" => self.copy_session().await,
             "session/append" => {
                 let AppendParams { custom_type, data } = read(params)?;
                 self.session.add_custom(&custom_type, &data);
@@ -260,6 +261,21 @@ impl AgentView {
             }
             _ => return None,
         })
+    }
+
+    /// Copies the session up to the tool calls in progress, and returns the id of the copy.
+    async fn copy_session(&self) -> Result<Value, Refusal> {
+        let Some(store) = &self.state.config.sessions else {
+            let reason = "the session is not stored, so it cannot be copied";
+            return Err(Refusal::Unavailable(reason.to_owned()));
+        };
+        let mut copy = Session::copy_of(&self.session, SessionId::generate());
+        store.begin(&mut copy);
+        match copy.save().await {
+            Ok(true) => Ok(json!({ "session": copy.id() })),
+            Ok(false) => Err(Refusal::Failed("the session has no messages".to_owned())),
+            Err(error) => Err(Refusal::Failed(format!("cannot store the copy: {error}"))),
+        }
     }
 
     async fn send(&self, host: &ScriptHost, params: &Value) -> Result<Value, Refusal> {

@@ -9,6 +9,7 @@
 
 mod branch;
 mod conversation;
+mod copy;
 mod storage;
 
 use std::collections::BTreeMap;

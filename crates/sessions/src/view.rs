@@ -120,6 +120,11 @@ impl SessionView {
         seen
     }
 
+    /// Returns the entries of the branch, without additions that are not stored yet.
+    pub(crate) fn stored_entries(&self) -> Vec<SessionEntry> {
+        self.state().entries.clone()
+    }
+
     /// Adds an entry with a script's own data. The model does not see it.
     pub fn add_custom(&self, kind: &str, data: &Value) {
         let note = json!({ "customType": kind, "data": data });

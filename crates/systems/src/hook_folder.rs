@@ -159,11 +159,12 @@ pub struct ExtensionPrograms {
     pub workspace_variable: &'static str,
     /// The request with which a tool reports partial results.
     pub update_method: &'static str,
+    /// The request with which a tool copies the conversation up to its own call.
+    pub copy_method: &'static str,
     /// The requests about the user interface.
     pub user_interface: ExtensionUi,
-    /// Answers a request that only the original system supports: with a value, or with the reason why it is not
-    /// available. Returns `None` for an unknown method.
-    pub refuse: fn(&str) -> Option<Result<Value, &'static str>>,
+    /// Answers a request that only the original system supports. Returns `None` for an unknown method.
+    pub refuse: fn(&str) -> Option<Value>,
 }
 
 /// How requests of extensions about the user interface become requests of the host.

@@ -122,6 +122,7 @@ pub static EXTENSION_FOLDER: FolderKind = FolderKind {
         system_version: "dev",
         workspace_variable: "KODELET_EXTENSION_WORKSPACE_CWD",
         update_method: "kodelet.tool.update",
+        copy_method: "kodelet.conversation.fork",
         user_interface: ExtensionUi {
             questions: extension::ui::QUESTIONS,
             capabilities: extension::ui::capabilities,

@@ -398,3 +398,42 @@ fn without_a_terminal_an_extension_learns_that_no_one_can_be_asked() {
     assert!(ran.stdout.contains("not confirmed"), "{}", ran.stdout);
     assert!(!ran.path("work/made").exists());
 }
+
+/// Copies the conversation in a tool.
+const COPIES: &str = "while True:
+    message = hear()
+    if message['method'] == 'extension.initialize':
+        assert message['params']['capabilities']['conversations']['fork']
+        send({'id': message['id'], 'result': {'name': 'copier', 'tools': [{'name': 'copy', 'description': 'Copies.'}]}})
+    elif message['method'] == 'extension.tool.execute':
+        send({'id': 1, 'parentId': message['id'], 'method': 'kodelet.conversation.fork'})
+        said = hear()
+        copied = said['result']['conversationId'] if 'result' in said else said['error']['code']
+        send({'id': message['id'], 'result': {'content': f'copied to {copied}'}})
+";
+
+#[test]
+fn a_tool_copies_the_conversation_up_to_its_own_call() {
+    let (helpers, _) = TELLER.split_once("while True").unwrap();
+    let test = || {
+        Test::new()
+            .executable(
+                "../home/.kodelet/extensions/copier/kodelet-extension-copier",
+                &format!("{helpers}{COPIES}"),
+            )
+            .script("turns:\n  - tool_calls: [{name: copy}]\n  - text: first\n")
+            .args(["run", "--no-journal", "--allow", "copy", "remember"])
+    };
+    let ran = test().run();
+    let (_, copied) = ran.stdout.split_once("copied to ").unwrap();
+    let id = copied.lines().next().unwrap().to_owned();
+    let resume = ["run", "--no-journal", "--resume", &id];
+    let ran = ran
+        .again(resume)
+        .script("turns: [{text: second}]")
+        .stdin("/tree\ngo on\n")
+        .run();
+    assert_eq!(ran.stdout, "● 1 user: remember\nsecond\n", "{}", ran.stderr);
+    let ran = test().args(["--no-session"]).run();
+    assert!(ran.stdout.contains("copied to -32004"), "{}", ran.stdout);
+}

@@ -107,6 +107,7 @@ fn protocol(programs: &ExtensionPrograms, system: &'static str) -> ExtensionProt
         system_version: programs.system_version,
         workspace_variable: programs.workspace_variable,
         update_method: programs.update_method,
+        copy_method: programs.copy_method,
         events: (programs.events.names)(),
         questions: programs.user_interface.questions,
         capabilities: programs.user_interface.capabilities,

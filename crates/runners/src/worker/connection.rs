@@ -24,6 +24,7 @@ use super::pipe::BufferedPipe;
 use super::progress::{ProgressListeners, UPDATES, Updates};
 use super::protocol::MAX_LINE;
 use super::questions::OpenQuestions;
+use super::refusal::Refusal;
 use super::stderr::Stderr;
 use super::wire::Wire;
 
@@ -112,6 +113,23 @@ impl Shared {
             self.given_up().remove(&id);
         }
         was_pending
+    }
+
+    /// Returns why a request that only running tools may make is refused to its parent.
+    fn refusal_of(&self, method: &str, parent: &Value) -> Option<Refusal> {
+        if self.wire.of_tools != Some(method) {
+            return None;
+        }
+        let is_running = parent
+            .as_u64()
+            .is_some_and(|id| self.pending.is_pending(&id));
+        if !is_running {
+            return Some(Refusal::Invalid(format!(
+                "`parentId` is {parent}, expected the id of a tool call that is not answered yet"
+            )));
+        }
+        let is_tool = self.progress.is_of_tool(parent);
+        (!is_tool).then(|| Refusal::Unavailable(format!("only a tool can request `{method}`")))
     }
 
     /// Kills the worker if it keeps working on a call that was given up. Otherwise the work would
@@ -542,6 +560,9 @@ fn receive_request(
         // Handled without a task, so that updates keep their order and none is delivered after the answer.
         let updated = shared.progress.update(&parent, params);
         let answer = host::message(id, updated.map(|()| json!({})));
+        tokio::spawn(reply(answer, shared, stdin, place));
+    } else if let Some(refusal) = shared.refusal_of(&method, &parent) {
+        let answer = host::message(id, Err(refusal));
         tokio::spawn(reply(answer, shared, stdin, place));
     } else {
         tokio::spawn(serve((id, method, params), parent, shared, stdin, place));

@@ -39,6 +39,8 @@ pub struct ExtensionProtocol {
     pub workspace_variable: &'static str,
     /// The request by which a tool reports its output so far.
     pub update_method: &'static str,
+    /// The request by which a tool copies the conversation up to its own call.
+    pub copy_method: &'static str,
     /// The events that an extension may subscribe to.
     pub events: Vec<&'static str>,
     /// The requests that ask the user something.
@@ -51,7 +53,7 @@ pub struct ExtensionProtocol {
     /// Translates the host's answer to a request; `None` if there is no user.
     pub answer: fn(&str, &Value, Option<&Value>) -> Value,
     /// Answers a request for something that this program does not have; `None` if the method is unknown.
-    pub refuse: fn(&str) -> Option<Result<Value, &'static str>>,
+    pub refuse: fn(&str) -> Option<Value>,
 }
 
 /// Translates a request, given by its method and parameters, to a request of the host.
@@ -282,12 +284,11 @@ struct ExtensionHost {
 impl ExtensionHost {
     async fn serve(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
         let protocol = &self.protocol;
+        if method == protocol.copy_method {
+            return self.copy_session().await;
+        }
         let Some(request) = (protocol.host_request)(method, params) else {
-            return match (protocol.refuse)(method) {
-                Some(Ok(answer)) => Ok(answer),
-                Some(Err(reason)) => Err(Refusal::Unavailable(reason.to_owned())),
-                None => Err(Refusal::NoMethod),
-            };
+            return (protocol.refuse)(method).ok_or(Refusal::NoMethod);
         };
         let (own_method, own_params) = request.map_err(Refusal::Invalid)?;
         if !self.inner.has_ui() {
@@ -295,6 +296,19 @@ impl ExtensionHost {
         }
         let answer = self.inner.answer(own_method, &own_params).await?;
         Ok((protocol.answer)(method, params, Some(&answer)))
+    }
+}
+
+impl ExtensionHost {
+    /// Copies the conversation to a new session. Returns its id in the form that extensions expect.
+    async fn copy_session(&self) -> Result<Value, Refusal> {
+        let copied = self.inner.answer("session/copy", &json!({})).await;
+        if copied == Err(Refusal::NoMethod) {
+            let reason = "there is no session to copy".to_owned();
+            return Err(Refusal::Unavailable(reason));
+        }
+        let copied = copied?;
+        Ok(json!({ "conversationId": copied.get("session") }))
     }
 }
 
@@ -533,7 +547,12 @@ const KEYS: [&str; 3] = ["tools", "commands", "subscriptions"];
 
 impl Peer for Registering {
     fn wire(&self) -> Wire {
-        Wire::extension(self.protocol.update_method, self.protocol.questions)
+        let protocol = &self.protocol;
+        Wire::extension(
+            protocol.update_method,
+            protocol.questions,
+            protocol.copy_method,
+        )
     }
 
     async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
@@ -589,7 +608,7 @@ impl Registering {
                 "tools": true,
                 "toolUpdates": true,
                 "commands": true,
-                "conversations": { "fork": false },
+                "conversations": { "fork": true },
                 "ui": (self.protocol.capabilities)(self.has_user),
                 "events": self.protocol.events,
             },

@@ -89,6 +89,7 @@ impl Host for NoHost {
             // An empty object means: the user did not answer, or nothing is known.
             "ui/notify" | "ui/show" | "ui/confirm" | "ui/select" | "ui/input" | "ui/editor"
             | "ui/editor_text" | "ui/dismiss" | "session/read" => Ok(json!({})),
+            "session/copy" => Err(Refusal::NoMethod),
             _ if method.starts_with("session/") || method.starts_with("model/") => {
                 Err(Refusal::no_session(method))
             }

@@ -39,6 +39,11 @@ impl ProgressListeners {
         self.calls().remove(&call);
     }
 
+    /// Returns whether a call is the call of a tool, because only these have listeners.
+    pub(super) fn is_of_tool(&self, call: &Value) -> bool {
+        self.of(call).is_some()
+    }
+
     fn of(&self, call: &Value) -> Option<Updates> {
         self.calls().get(&call.as_u64()?).cloned()
     }

@@ -16,6 +16,8 @@ pub(super) struct Wire {
     pub(super) update: Option<&'static str>,
     /// The requests that ask the user something or call a model: while one is open, its call does not time out.
     pub(super) questions: &'static [&'static str],
+    /// The request that only tools may make, while they run.
+    pub(super) of_tools: Option<&'static str>,
     /// The request to end. Without it, a process that is no longer needed is killed.
     pub(super) end: Option<&'static str>,
     /// How long the process may keep working on a cancelled call. `None` means without limit.
@@ -38,6 +40,7 @@ impl Wire {
             "ui/select",
             MODEL_CALL,
         ],
+        of_tools: None,
         end: Some("shutdown"),
         max_overrun: Some(Duration::from_secs(2)),
         may_leave_out_result: false,
@@ -45,16 +48,19 @@ impl Wire {
 
     /// Returns the protocol of extensions. An extension may keep working on a cancelled call, so
     /// that one slow call does not end the others. `update` is the request by which a tool reports
-    /// its progress, and `questions` are the requests that ask the user something.
+    /// its progress, `questions` are the requests that ask the user something, and `of_tools` is the
+    /// request that only tools may make.
     pub(super) const fn extension(
         update: &'static str,
         questions: &'static [&'static str],
+        of_tools: &'static str,
     ) -> Self {
         Self {
             framing: Framing::ContentLength,
             cancel: "$/cancelRequest",
             update: Some(update),
             questions,
+            of_tools: Some(of_tools),
             end: None,
             max_overrun: None,
             may_leave_out_result: true,

@@ -64,6 +64,7 @@ pub(crate) fn protocol() -> ExtensionProtocol {
         system_version: programs.system_version,
         workspace_variable: programs.workspace_variable,
         update_method: programs.update_method,
+        copy_method: programs.copy_method,
         events: (programs.events.names)(),
         questions: programs.user_interface.questions,
         capabilities: programs.user_interface.capabilities,
@@ -696,6 +697,56 @@ for method, number, params in calls():
         outcome.decision().reason(),
         Some("unavailable -32602 -32004 -32601")
     );
+}
+
+/// A host with a session that can be copied.
+#[derive(Debug)]
+struct Copies;
+
+impl Host for Copies {
+    fn is_strict(&self) -> bool {
+        false
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        _params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let answer = match method {
+            "session/copy" => Ok(json!({ "session": "s2" })),
+            _ => Err(Refusal::NoMethod),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+#[tokio::test]
+async fn a_running_tool_copies_the_conversation() {
+    let peer = "
+for method, number, params in calls():
+    said = []
+    for place, parent in enumerate([number, None, 99]):
+        send({'id': place + 1, 'method': 'kodelet.conversation.fork', 'parentId': parent, 'params': {}})
+        answer = hear()
+        said.append(answer['result']['conversationId'] if 'result' in answer else answer['error']['code'])
+    say(number, {'content': ' '.join(map(str, said))})
+";
+    let (input, context, never) = (
+        JsonObject::new(),
+        JsonObject::new(),
+        CancellationToken::new(),
+    );
+    let within = Duration::from_secs(30);
+    for (host, expected) in [
+        (Arc::new(Copies) as Arc<dyn Host>, "s2 -32602 -32602"),
+        (Arc::new(NoHost), "-32004 -32602 -32602"),
+    ] {
+        let bench = Bench::new();
+        let extension = bench.hosted("peer", peer, host);
+        let output = extension.run_tool(("fork", &input), &context, None, within, &never);
+        assert_eq!(output.await.unwrap().content, expected);
+    }
 }
 
 /// A user who answers, and who thinks about a confirmation first.

@@ -80,10 +80,6 @@ impl Session {
     ///
     /// Fails if the entry does not exist.
     pub fn fork(&self, id: SessionId, leaf: Option<&EntryId>) -> Result<Self, UnknownEntry> {
-        let mut fork = Self {
-            forked_from: Some(self.id.clone()),
-            ..Self::new(id)
-        };
         let mut path = Vec::new();
         let mut next = leaf;
         while let Some(id) = next {
@@ -91,12 +87,26 @@ impl Session {
             path.push(entry.clone());
             next = entry.parent_id.as_ref();
         }
-        for entry in path.into_iter().rev() {
+        let mut fork = Self::of_entries(id, &self.id, path.into_iter().rev());
+        fork.answer_open_calls();
+        Ok(fork)
+    }
+
+    /// Creates a session from the entries of a branch of another session.
+    pub(crate) fn of_entries(
+        id: SessionId,
+        forked_from: &SessionId,
+        entries: impl Iterator<Item = SessionEntry>,
+    ) -> Self {
+        let mut fork = Self {
+            forked_from: Some(forked_from.clone()),
+            ..Self::new(id)
+        };
+        for entry in entries {
             fork.last_number = number(&entry.id).unwrap_or(fork.last_number);
             fork.grow(entry);
         }
-        fork.answer_open_calls();
-        Ok(fork)
+        fork
     }
 
     /// Adds a result to each tool call whose own result is on another branch. Models refuse a call without a result.

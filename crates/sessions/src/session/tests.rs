@@ -269,3 +269,22 @@ fn entries_are_taken_as_they_were_made_and_no_others() {
     }
     assert_eq!(read, session);
 }
+
+#[test]
+fn a_copy_ends_before_an_answer_whose_calls_are_open() {
+    let call = |id: &str| ToolCall::new(id, "", Value::Null);
+    let mut session = Session::new("s".into());
+    let view = session.share();
+    let copied = || texts(&Session::copy_of(&view, "copy".into()));
+    session.push(Message::user("one"));
+    assert_eq!(copied(), ["one"]);
+    session.push(Message::assistant("two").with_tool_calls(vec![call("a"), call("b")]));
+    assert_eq!(copied(), ["one"]);
+    session.push(Message::tool("a".into(), "done", false));
+    assert_eq!(copied(), ["one"]);
+    session.push(Message::tool("b".into(), "done", false));
+    assert_eq!(copied(), ["one", "two", "done", "done"]);
+    let copy = Session::copy_of(&view, "copy".into());
+    assert_eq!(copy.forked_from(), Some(&"s".into()));
+    assert_eq!(copy.id(), &"copy".into());
+}

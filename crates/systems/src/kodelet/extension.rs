@@ -31,11 +31,8 @@ pub use self::event::{EVENTS, ExtensionEvent};
 
 use serde_json::Value;
 
-/// Answers requests that Tenterhook does not support: the terminal has no surfaces to draw on, and
-/// conversations cannot be forked. Returns `None` for any other method.
-pub(super) fn refuse(method: &str) -> Option<Result<Value, &'static str>> {
-    if method == "kodelet.conversation.fork" {
-        return Some(Err("conversations cannot be forked here"));
-    }
-    ui::unsupported(method).map(Ok)
+/// Answers requests that Tenterhook does not support: the terminal has no surfaces to draw on. Returns `None` for any
+/// other method.
+pub(super) fn refuse(method: &str) -> Option<Value> {
+    ui::unsupported(method)
 }

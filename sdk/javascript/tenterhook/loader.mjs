@@ -46,7 +46,7 @@ let texts;
 async function ourSource(name) {
   texts ??= ask('source/modules', {}).then(({ modules }) => modules);
   const modules = await texts;
-  if (!Object.hasOwn(modules, name)) throw new Error(`there is no module \`${name}\``);
+  if (!Object.hasOwn(modules, name)) throw new Error(`\`${name}\` is not a module of Tenterhook`);
   return modules[name];
 }
 

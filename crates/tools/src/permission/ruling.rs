@@ -13,7 +13,7 @@ pub enum Ruling {
     DenyUnread {
         /// The rule.
         rule: String,
-        /// What cannot be told, and what to write instead.
+        /// What the line hides, and what to write instead.
         reason: String,
     },
     /// A rule requires the user's approval.

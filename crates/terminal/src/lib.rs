@@ -16,6 +16,7 @@ pub mod interrupt;
 pub mod line_source;
 pub mod local_time;
 pub mod output;
+pub mod rpc;
 pub mod session_tree;
 mod stdin_lines;
 pub mod test_report;

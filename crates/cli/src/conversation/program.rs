@@ -10,17 +10,16 @@ use tenterhook_jsonrpc::notification;
 
 use super::format::Format;
 use super::record::SessionReport;
-use super::rpc::caller::Caller;
-use super::rpc::client::Client;
 use tenterhook_terminal::Terminal;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::json_lines::{self, JsonLines, JsonLinesWriter};
+use tenterhook_terminal::rpc::{RpcCaller, RpcClient};
 
 /// The program that uses the agent, if there is one. With a person, all fields are `None`.
 pub(crate) struct Program {
     output: Option<Output>,
-    client: Option<Arc<Client>>,
-    caller: Option<Caller>,
+    client: Option<Arc<RpcClient>>,
+    caller: Option<RpcCaller>,
 }
 
 /// The JSON lines that are written to stdout.
@@ -60,11 +59,11 @@ impl Program {
         let (feed, writer) = json_lines::start(interrupts);
         let following = feed.follow(engine, form);
         let client = (format == Format::Rpc)
-            .then(|| Arc::new(Client::new(feed.clone(), Arc::clone(terminal))));
+            .then(|| Arc::new(RpcClient::new(feed.clone(), Arc::clone(terminal))));
         Self {
             caller: client
                 .as_ref()
-                .map(|client| Caller::listen(Arc::clone(client))),
+                .map(|client| RpcCaller::listen(Arc::clone(client))),
             client,
             output: Some(Output {
                 feed,
@@ -83,7 +82,7 @@ impl Program {
     }
 
     /// Takes the caller of methods. Returns `None` if no program calls methods, and on every later call.
-    pub(super) fn take_caller(&mut self) -> Option<Caller> {
+    pub(super) fn take_caller(&mut self) -> Option<RpcCaller> {
         self.caller.take()
     }
 

@@ -8,8 +8,7 @@ use tenterhook_agent::CancellationToken;
 use tenterhook_agent::extension::{CommandEnd, CommandFailure, ForeignCommand};
 use tenterhook_engine::SessionId;
 
-use super::line::command_name;
-use super::slash_command;
+use super::slash_command::{self, command_name};
 
 /// The maximum number of commands that run while the agent works.
 pub(super) const MAX_RUNNING: usize = 8;

@@ -4,8 +4,8 @@ use tenterhook_agent::Frontend as _;
 use tenterhook_engine::event::SessionEndReason;
 
 use super::format::Format;
-use super::line::command_name;
 use super::record::ConversationRecord;
+use super::slash_command::command_name;
 use super::state::Conversation;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;

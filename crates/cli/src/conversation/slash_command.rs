@@ -124,6 +124,15 @@ impl SlashCommand {
     }
 }
 
+/// Returns the name of the command that a line starts with. A line that starts with a path is not a command.
+pub(super) fn command_name(line: &str) -> Option<&str> {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    let name = word.strip_prefix('/')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ['-', '_', ':'].contains(&c);
+    (name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name))
+        .then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -146,5 +155,20 @@ mod tests {
         }
         let ways: Vec<String> = find("tree").unwrap().ways().collect();
         assert_eq!(ways, ["/tree", "/tree ENTRY [summary [INSTRUCTIONS]]"]);
+    }
+
+    #[test]
+    fn a_word_after_a_slash_is_a_command_and_a_path_is_none() {
+        for (line, expected) in [
+            ("/compct", Some("compct")),
+            ("/help me", Some("help")),
+            ("/my_plan:a-2", Some("my_plan:a-2")),
+            ("/etc/hosts is what?", None),
+            ("/", None),
+            ("/ is a slash", None),
+            ("what is /tmp", None),
+        ] {
+            assert_eq!(command_name(line), expected, "{line}");
+        }
     }
 }

@@ -16,12 +16,11 @@ use tenterhook_engine::event::{InputSource, QueueKind};
 use super::super::record::ConversationRecord;
 use super::super::running_commands::{CommandRun, ExtensionCommands};
 use super::super::state::Conversation;
-use super::caller::Caller;
-use super::client::Client;
 use super::method::{self, ConcurrentRequest, Method, Scheduling};
 use tenterhook_jsonrpc::{RpcError, RpcRequest};
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::rpc::{RpcCaller, RpcClient};
 
 /// The maximum number of concurrent requests that may be waiting for their answers.
 const MAX_CONCURRENT: usize = 16;
@@ -31,7 +30,7 @@ type PendingReply = BoxFuture<'static, (Value, Result<Value, RpcError>)>;
 
 /// The requests that are answered while another one changes the conversation. They may outlast that request.
 struct ConcurrentRequests {
-    client: Arc<Client>,
+    client: Arc<RpcClient>,
     handle: AgentHandle,
     commands: ExtensionCommands,
     /// Cancels the commands of extensions.
@@ -52,7 +51,7 @@ impl Conversation<'_> {
     /// Handles requests until the program ends the session or goes away.
     pub(in crate::conversation) async fn serve(
         &mut self,
-        mut caller: Caller,
+        mut caller: RpcCaller,
         record: &mut ConversationRecord,
     ) {
         let mut concurrent = ConcurrentRequests {
@@ -118,7 +117,7 @@ impl Conversation<'_> {
     async fn handle_request(
         &mut self,
         request: RpcRequest,
-        caller: &mut Caller,
+        caller: &mut RpcCaller,
         concurrent: &mut ConcurrentRequests,
     ) {
         let method = match Method::read(&request) {
@@ -153,7 +152,7 @@ impl Conversation<'_> {
         &mut self,
         method: Method,
         id: Option<Value>,
-        caller: &mut Caller,
+        caller: &mut RpcCaller,
         concurrent: &mut ConcurrentRequests,
     ) {
         let client = Arc::clone(&caller.client);
@@ -179,7 +178,7 @@ impl Conversation<'_> {
 async fn attend<T>(
     mut work: Pin<Box<impl Future<Output = T>>>,
     interrupts: &Interrupts,
-    caller: &mut Caller,
+    caller: &mut RpcCaller,
     concurrent: &mut ConcurrentRequests,
 ) -> T {
     let client = Arc::clone(&caller.client);

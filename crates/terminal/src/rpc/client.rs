@@ -1,5 +1,6 @@
 //! The client as the agent's frontend. The agent sends requests to ask it questions.
 
+use std::fmt;
 use std::future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +15,8 @@ use tenterhook_agent::{CancellationToken, Frontend};
 use tenterhook_engine::event::NotificationLevel;
 use tenterhook_jsonrpc::{PendingCalls, RpcError, notification, request, result, wait_for_answer};
 
-use tenterhook_terminal::Terminal;
-use tenterhook_terminal::output::json_lines::JsonLines;
+use crate::frontend::Terminal;
+use crate::output::json_lines::JsonLines;
 
 /// A client's answer: a result, or the text of an error.
 type Answer = Result<Value, String>;
@@ -24,7 +25,7 @@ type Answer = Result<Value, String>;
 const MAX_QUESTIONS: usize = 1 << 10;
 
 /// The program at the other end of stdin and stdout.
-pub(in crate::conversation) struct Client {
+pub struct RpcClient {
     feed: JsonLines,
     /// Shows messages that no event contains.
     terminal: Arc<Terminal>,
@@ -33,9 +34,17 @@ pub(in crate::conversation) struct Client {
     closed: CancellationToken,
 }
 
+impl fmt::Debug for RpcClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RpcClient")
+            .field("is_closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
 /// A question that is not answered yet. Dropping it tells the client that the answer is no longer needed.
 struct Pending<'a> {
-    client: &'a Client,
+    client: &'a RpcClient,
     id: String,
 }
 
@@ -48,8 +57,9 @@ impl Drop for Pending<'_> {
     }
 }
 
-impl Client {
-    pub(in crate::conversation) fn new(feed: JsonLines, terminal: Arc<Terminal>) -> Self {
+impl RpcClient {
+    /// Connects a program that reads `feed`.
+    pub fn new(feed: JsonLines, terminal: Arc<Terminal>) -> Self {
         Self {
             feed,
             terminal,
@@ -60,17 +70,17 @@ impl Client {
     }
 
     /// Sends a message.
-    pub(super) async fn send(&self, message: &Value) {
+    pub async fn send(&self, message: &Value) {
         self.feed.send(message).await;
     }
 
     /// Answers a request.
-    pub(super) async fn reply(&self, id: &Value, value: &Value) {
+    pub async fn reply(&self, id: &Value, value: &Value) {
         self.send(&result(id, value)).await;
     }
 
     /// Answers a request with its result or error.
-    pub(super) async fn reply_with(&self, id: &Value, done: Result<Value, RpcError>) {
+    pub async fn reply_with(&self, id: &Value, done: Result<Value, RpcError>) {
         match done {
             Ok(value) => self.reply(id, &value).await,
             Err(error) => self.send(&error.about(id).to_message()).await,
@@ -91,12 +101,13 @@ impl Client {
     }
 
     /// Records that the client is gone, so that no question waits for it.
-    pub(super) fn close(&self) {
+    pub fn close(&self) {
         self.closed.cancel();
         self.asked.close();
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    /// Returns whether the client is gone.
+    pub fn is_closed(&self) -> bool {
         self.closed.is_cancelled()
     }
 
@@ -166,7 +177,7 @@ fn approval(answer: Option<Answer>) -> Result<Approval, String> {
     })
 }
 
-impl Frontend for Client {
+impl Frontend for RpcClient {
     fn hook_notice(&self, event: &'static str, text: &str) {
         self.terminal.hook_notice(event, text);
     }

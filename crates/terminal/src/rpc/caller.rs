@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tenterhook_jsonrpc::{FrameReader, Framing, Incoming, RpcError, RpcRequest};
 use tokio::sync::mpsc;
 
-use super::client::Client;
+use super::client::RpcClient;
 
 /// The longest message, in bytes.
 const MAX_MESSAGE: usize = 8 << 20;
@@ -22,14 +22,16 @@ const CHUNK: usize = 16 << 10;
 type Read = Result<Bytes, RpcError>;
 
 /// The program that calls methods.
-pub(in crate::conversation) struct Caller {
-    pub(super) client: Arc<Client>,
+#[derive(Debug)]
+pub struct RpcCaller {
+    /// The same program, which answers questions.
+    pub client: Arc<RpcClient>,
     messages: mpsc::Receiver<Read>,
 }
 
-impl Caller {
+impl RpcCaller {
     /// Starts to read stdin.
-    pub(in crate::conversation) fn listen(client: Arc<Client>) -> Self {
+    pub fn listen(client: Arc<RpcClient>) -> Self {
         let (sender, messages) = mpsc::channel(READ_AHEAD);
         let failed = sender.clone();
         let thread = std::thread::Builder::new().spawn(move || read(&sender));
@@ -42,7 +44,7 @@ impl Caller {
 
     /// Returns the next request, or `None` at the end of stdin. Answers to the agent's questions are delivered to the
     /// client.
-    pub(super) async fn next(&mut self) -> Option<Result<RpcRequest, RpcError>> {
+    pub async fn next(&mut self) -> Option<Result<RpcRequest, RpcError>> {
         loop {
             let message = self.messages.recv().await?;
             match message.and_then(|line| Incoming::parse(&line)) {

@@ -37,6 +37,7 @@ fn working() -> Test {
         .script(WORKS)
 }
 
+// P31
 #[test]
 fn a_program_runs_commands_of_extensions_while_the_agent_works() {
     let mut client = Client::start(working());

@@ -3,16 +3,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tenterhook_protocol::{AnyEvent, Envelope, Event, JsonObject, RewriteError};
 
 use crate::event_ref::EventRef;
-
-/// The rewrite of a message's text, and the kind of its parts with text.
-const TEXT: &str = "text";
-
-/// The rewrite of a message's parts.
-const PARTS: &str = "parts";
 
 /// The changes that an answer can make to an event.
 pub(crate) trait Change {
@@ -146,29 +139,11 @@ impl Change for AnyVersions {
     }
 }
 
-/// Changes every field of `rewrite`. New parts of a message also decide its text, so that hooks that read only the text
-/// see what the parts say.
+/// Changes every field of `rewrite`, and then the fields that follow from them.
 fn apply(event: &mut dyn AnyEvent, rewrite: &JsonObject) -> Result<(), RewriteError> {
     rewrite
         .iter()
         .try_for_each(|(field, value)| event.rewrite(field, value.clone()))?;
-    let has_text = || {
-        event
-            .info()
-            .rewrites
-            .iter()
-            .any(|rewrite| rewrite.field == TEXT)
-    };
-    match rewrite.get(PARTS) {
-        Some(Value::Array(parts)) if has_text() => event.rewrite(TEXT, text_of(parts).into()),
-        _ => Ok(()),
-    }
-}
-
-/// Returns the text of the parts of a message: its text parts, joined by line ends.
-fn text_of(parts: &[Value]) -> String {
-    let is_text = |part: &&Value| part.get("kind").and_then(Value::as_str) == Some(TEXT);
-    let texts = parts.iter().filter(is_text);
-    let texts: Vec<&str> = texts.filter_map(|part| part.get(TEXT)?.as_str()).collect();
-    texts.join("\n")
+    event.update_derived_fields(rewrite);
+    Ok(())
 }

@@ -301,6 +301,10 @@ pub trait AnyEvent: Any + Send + Sync + fmt::Debug + private::Sealed {
     /// unchanged.
     fn rewrite(&mut self, field: &str, value: Value) -> Result<(), RewriteError>;
 
+    /// Updates the fields that follow from other fields, after hooks changed the fields named in
+    /// `changed`. Does nothing if none of them decides another field.
+    fn update_derived_fields(&mut self, _changed: &JsonObject) {}
+
     /// Replaces every field that holds a result with `notice`, in the form that fits the field's
     /// type. Does nothing if the event carries no result.
     fn withhold(&mut self, _notice: &str) {}
@@ -401,6 +405,9 @@ pub(crate) fn merge(slot: &mut JsonObject, field: &str, value: Value) -> Result<
 ///
 /// `field: Type` is a required field: `new` takes it. `field (with_field): Type` is an optional
 /// field. `= 1` after it sets a default other than the default of its type.
+///
+/// `derives { text = text_of(parts) }` sets `text` after hooks have changed `parts`, even if the
+/// same answer also changed `text`.
 macro_rules! event {
     (
         $(#[$meta:meta])*
@@ -414,6 +421,7 @@ macro_rules! event {
         $( rewrites {
             $( $mode:ident $setter:ident => $($path:ident).+ ),* $(,)?
         } )?
+        $( derives { $derived:ident = $derive:ident($source:ident) } )?
         $( collects {
             $( $(#[$cmeta:meta])* $adder:ident, $getter:ident (Vec<$ctype:ty>) ),* $(,)?
         } )?
@@ -525,6 +533,12 @@ macro_rules! event {
                     }
                 }
             }
+
+            $( fn update_derived_fields(&mut self, changed: &$crate::JsonObject) {
+                if changed.contains_key(stringify!($source)) {
+                    self.$derived = $derive(&self.$source);
+                }
+            } )?
 
             $(
                 fn withhold(&mut self, notice: &str) {

@@ -27,6 +27,14 @@ pub struct MessagePart {
     pub metadata: JsonObject,
 }
 
+/// Returns the text of a message: its text parts, joined by line ends. Hooks that read only the text see what the parts
+/// say.
+fn text_of(parts: &[MessagePart]) -> String {
+    let texts = parts.iter().filter(|part| part.kind == "text");
+    let texts: Vec<&str> = texts.filter_map(|part| part.text.as_deref()).collect();
+    texts.join("\n")
+}
+
 wire_enum! {
     /// Why a gateway stops.
     pub enum GatewayStopReason {
@@ -189,6 +197,7 @@ event! {
         replace replace_text => text,
         replace replace_parts => parts,
     }
+    derives { text = text_of(parts) }
 }
 
 event! {
@@ -222,6 +231,7 @@ event! {
         replace replace_text => text,
         replace replace_parts => parts,
     }
+    derives { text = text_of(parts) }
 }
 
 event! {

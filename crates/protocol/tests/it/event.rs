@@ -73,6 +73,28 @@ fn what_a_host_adds_to_an_event_survives_read_back_and_no_hook_rewrites_it() {
 }
 
 #[test]
+fn new_parts_of_a_message_decide_its_text() {
+    let parts = json!([
+        {"kind": "text", "text": "hello"},
+        {"kind": "audio", "text": "not a text part", "data": "a.wav"},
+        {"kind": "text", "text": "again"},
+    ]);
+    let events: [Box<dyn AnyEvent>; 2] = [
+        Box::new(event::MessageReceive::new("web").with_text("before")),
+        Box::new(event::MessageDeliver::new("web").with_text("before")),
+    ];
+    for mut message in events {
+        let text = json!({"text": "other"});
+        message.update_derived_fields(text.as_object().unwrap());
+        assert_eq!(message.payload().unwrap()["text"], "before");
+        let changed = json!({"parts": parts, "text": "other"});
+        message.rewrite("parts", parts.clone()).unwrap();
+        message.update_derived_fields(changed.as_object().unwrap());
+        assert_eq!(message.payload().unwrap()["text"], "hello\nagain");
+    }
+}
+
+#[test]
 fn payloads_refuse_unknown_and_missing_fields() {
     let name = EventName::Known(EventKind::PreToolUse);
     let missing =

@@ -21,8 +21,8 @@ use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::SenderRole;
 
 pub use self::record::{
-    ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState, OutboxRecord,
-    OutboxState, Recorded, StoreError,
+    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState,
+    OutboxRecord, OutboxState, QueueDepth, Recorded, StoreError,
 };
 
 use self::file::StoreFile;
@@ -170,6 +170,11 @@ impl Store {
     /// Returns all frames that are `Queued` or `Sending`, by chat, in order.
     pub async fn unsent(&self) -> Result<Vec<(ChatRef, Vec<OutboxRecord>)>, StoreError> {
         self.read(queries::unsent).await
+    }
+
+    /// Returns how much waits in each chat in which something waits.
+    pub async fn queues(&self) -> Result<Vec<ChatQueues>, StoreError> {
+        self.read(queries::queues).await
     }
 
     /// Returns durable frames of a chat with a larger number than `after`.

@@ -8,7 +8,7 @@ use tenterhook_protocol::event::SenderRole;
 use super::record::{
     ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, OutboxState, Recorded, StoreError,
 };
-use super::tables::{ChatRecord, Failure, Tables, chat_key, decode, encode};
+use super::tables::{ChatRecord, Failure, OutboxEntry, Tables, chat_key, decode, encode};
 use crate::chat::{ChatRef, SessionKey};
 use crate::frame::{ChatFrame, Frame};
 use crate::message::IncomingMessage;
@@ -148,7 +148,10 @@ impl Tables<'_> {
             encoded.push((seq, encode(&frame)?));
             stored.push(frame);
         }
-        let queued = encode(&OutboxState::Queued)?;
+        let queued = encode(&OutboxEntry {
+            state: OutboxState::Queued,
+            at: Some(self.now),
+        })?;
         // Nothing is refused from here on.
         for (seq, bytes) in &encoded {
             self.frames.insert((key.as_str(), *seq), bytes.as_slice())?;
@@ -216,10 +219,17 @@ impl Tables<'_> {
         let place = (key.as_str(), seq);
         if matches!(state, OutboxState::Sent(_) | OutboxState::Failed(_)) {
             self.outbox.remove(place)?;
-        } else if self.outbox.get(place)?.is_some() {
-            let bytes = encode(state)?;
-            self.outbox.insert(place, bytes.as_slice())?;
+            return Ok(());
         }
+        let Some(stored) = self.outbox.get(place)?.map(|entry| entry.value().to_vec()) else {
+            return Ok(());
+        };
+        let entry: OutboxEntry = decode(&stored, &format!("frame {seq} of chat {key}"))?;
+        let entry = OutboxEntry {
+            state: state.clone(),
+            ..entry
+        };
+        self.outbox.insert(place, encode(&entry)?.as_slice())?;
         Ok(())
     }
 

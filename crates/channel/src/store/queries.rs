@@ -1,12 +1,20 @@
 //! Queries of the store. Each has a snapshot of its own, so writers do not wait for it.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use redb::{ReadTransaction, ReadableTable as _};
+use serde::Deserialize;
 use serde_json::Value;
 use tenterhook_protocol::SessionId;
 
-use super::record::{ChatSummary, DocumentKind, FramePage, InboxRecord, OutboxRecord, StoreError};
+use super::record::{
+    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxRecord, OutboxRecord, QueueDepth,
+    StoreError,
+};
 use super::tables::{
-    CHATS, ChatRecord, DOCUMENTS, FRAMES, Failure, INBOX, OUTBOX, SEEN, SESSIONS, chat_key, decode,
+    CHATS, ChatRecord, DOCUMENTS, FRAMES, Failure, INBOX, OUTBOX, OutboxEntry, SEEN, SESSIONS,
+    chat_key, decode,
 };
 use crate::chat::{ChannelId, ChatRef, SessionKey};
 use crate::frame::ChatFrame;
@@ -53,13 +61,58 @@ pub(super) fn unsent(
         let frame = frames.get((key, seq))?.ok_or_else(|| missing(&what))?;
         let record = OutboxRecord {
             frame: decode(frame.value(), &what)?,
-            state: decode(state.value(), &what)?,
+            state: decode::<OutboxEntry>(state.value(), &what)?.state,
         };
         if let Some((_, records)) = unsent.last_mut() {
             records.push(record);
         }
     }
     Ok(unsent)
+}
+
+/// The parts of a stored message that a queue counts.
+#[derive(Deserialize)]
+struct WaitingMessage {
+    message: WaitingSince,
+}
+
+#[derive(Deserialize)]
+struct WaitingSince {
+    chat: ChatRef,
+    at: Timestamp,
+}
+
+/// Returns how much waits in each chat in which something waits.
+pub(super) fn queues(snapshot: &ReadTransaction) -> Result<Vec<ChatQueues>, Failure> {
+    let mut queues: BTreeMap<String, ChatQueues> = BTreeMap::new();
+    let of_chat = |chat: ChatRef| ChatQueues {
+        chat,
+        inbox: QueueDepth::default(),
+        outbox: QueueDepth::default(),
+    };
+    for entry in snapshot.open_table(INBOX)?.iter()? {
+        let (id, bytes) = entry?;
+        let what = format!("message {} of the inbox", id.value());
+        let WaitingMessage { message } = decode(bytes.value(), &what)?;
+        let key = chat_key(&message.chat)?;
+        let queue = queues.entry(key).or_insert_with(|| of_chat(message.chat));
+        queue.inbox.count(Some(message.at.as_millisecond()));
+    }
+    let chats = snapshot.open_table(CHATS)?;
+    for entry in snapshot.open_table(OUTBOX)?.iter()? {
+        let (place, bytes) = entry?;
+        let (key, seq) = place.value();
+        let entry: OutboxEntry = decode(bytes.value(), &format!("frame {seq} of chat {key}"))?;
+        if !queues.contains_key(key) {
+            let bytes = chats.get(key)?.ok_or_else(|| missing(key))?;
+            let chat: ChatRecord = decode(bytes.value(), &format!("chat {key}"))?;
+            queues.insert(key.to_owned(), of_chat(chat.summary.chat));
+        }
+        if let Some(queue) = queues.get_mut(key) {
+            queue.outbox.count(entry.at);
+        }
+    }
+    Ok(queues.into_values().collect())
 }
 
 fn missing(what: &str) -> StoreError {

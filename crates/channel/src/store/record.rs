@@ -86,6 +86,47 @@ pub struct OutboxRecord {
     pub state: OutboxState,
 }
 
+/// How many messages or frames wait, and since when.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct QueueDepth {
+    /// How many there are.
+    pub waiting: u64,
+    /// When the oldest one was stored: milliseconds since 1970. `None` if nothing waits, or if an earlier version
+    /// stored it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<i64>,
+}
+
+impl QueueDepth {
+    /// Counts one more, which was stored at this time.
+    pub(super) fn count(&mut self, at: Option<i64>) {
+        self.add(Self {
+            waiting: 1,
+            oldest: at,
+        });
+    }
+
+    /// Adds what waits elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.waiting += other.waiting;
+        self.oldest = match (self.oldest, other.oldest) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+    }
+}
+
+/// What waits in a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatQueues {
+    /// The chat.
+    pub chat: ChatRef,
+    /// Messages that are not settled.
+    pub inbox: QueueDepth,
+    /// Frames that have not left.
+    pub outbox: QueueDepth,
+}
+
 /// A chat that the store knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatSummary {

@@ -4,7 +4,7 @@ use redb::{ReadableTable as _, Table, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::record::{ChatSummary, StoreError};
+use super::record::{ChatSummary, OutboxState, StoreError};
 use crate::chat::ChatRef;
 
 /// Messages that are not settled, by their number.
@@ -127,6 +127,33 @@ pub(super) struct ChatRecord {
     pub(super) oldest: u64,
 }
 
+/// A frame that has not left, as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(from = "StoredOutboxEntry")]
+pub(super) struct OutboxEntry {
+    pub(super) state: OutboxState,
+    /// When it was stored: milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<i64>,
+}
+
+/// The forms of [`OutboxEntry`]: earlier versions stored the state alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredOutboxEntry {
+    Entry { state: OutboxState, at: Option<i64> },
+    State(OutboxState),
+}
+
+impl From<StoredOutboxEntry> for OutboxEntry {
+    fn from(stored: StoredOutboxEntry) -> Self {
+        match stored {
+            StoredOutboxEntry::Entry { state, at } => Self { state, at },
+            StoredOutboxEntry::State(state) => Self { state, at: None },
+        }
+    }
+}
+
 /// Why a change or a query failed.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -199,4 +226,21 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T,
             "cannot read {what} in the store `gateway.redb`: {error}; was it written by a newer version?"
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_of_the_outbox_that_an_earlier_version_wrote_is_read() {
+        let old: OutboxEntry = decode(br#""sending""#, "a frame").unwrap();
+        assert_eq!((old.state, old.at), (OutboxState::Sending, None));
+        let entry = OutboxEntry {
+            state: OutboxState::Queued,
+            at: Some(1),
+        };
+        let read: OutboxEntry = decode(&encode(&entry).unwrap(), "a frame").unwrap();
+        assert_eq!((read.state, read.at), (OutboxState::Queued, Some(1)));
+    }
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 use tenterhook_channel::channel::Receipt;
@@ -18,7 +19,7 @@ use tenterhook_channel::chat::{ChannelId, ChatRef, Sender, SessionKey};
 use tenterhook_channel::frame::{Frame, TurnStatus};
 use tenterhook_channel::message::{IncomingMessage, IncomingPart};
 use tenterhook_channel::store::{
-    DocumentKind, InboxId, InboxState, OutboxState, Recorded, Store, StoreError,
+    DocumentKind, InboxId, InboxState, OutboxState, QueueDepth, Recorded, Store, StoreError,
 };
 use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::SenderRole;
@@ -268,6 +269,42 @@ async fn a_frame_waits_until_it_was_sent_or_failed() {
     assert_eq!(records[0].frame.frame, said("2"));
     store.mark(&place, 2, sent).await.unwrap();
     assert_eq!(unsent(&store).await, []);
+}
+
+#[tokio::test]
+async fn the_queues_say_how_much_waits_in_each_chat_and_since_when() {
+    let store = Store::in_memory().unwrap();
+    assert_eq!(store.queues().await.unwrap(), []);
+    let first = accept_fresh(&store, "1").await;
+    accept_fresh(&store, "2").await;
+    let began = Timestamp::now().as_millisecond();
+    append(&store, &chat("b"), vec![said("1"), said("2"), said("3")]).await;
+    let sent = OutboxState::Sent(Receipt::default());
+    store.mark(&chat("b"), 1, sent).await.unwrap();
+    store
+        .mark(&chat("b"), 2, OutboxState::Sending)
+        .await
+        .unwrap();
+    let waiting = store.queues().await.unwrap();
+    let [received, answered] = waiting.as_slice() else {
+        panic!("{waiting:?}");
+    };
+    let at = message("1").at.as_millisecond();
+    assert_eq!(received.chat, chat("a"));
+    assert_eq!(
+        (received.inbox.waiting, received.inbox.oldest),
+        (2, Some(at))
+    );
+    assert_eq!(received.outbox, QueueDepth::default());
+    assert_eq!(answered.chat, chat("b"));
+    assert_eq!(answered.outbox.waiting, 2);
+    // The store counts whole milliseconds.
+    assert!(answered.outbox.oldest.unwrap() >= began);
+    store
+        .settle(vec![first], InboxState::Answered)
+        .await
+        .unwrap();
+    assert_eq!(store.queues().await.unwrap()[0].inbox.waiting, 1);
 }
 
 #[tokio::test]

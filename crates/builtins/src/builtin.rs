@@ -24,6 +24,7 @@ mod redact_secrets;
 mod row;
 mod safer_shell;
 mod shell_call;
+mod shown_answer;
 mod snapshot;
 #[cfg(feature = "http")]
 mod stt;
@@ -254,6 +255,7 @@ impl AsyncHandler for BuiltinHandler {
         Box::pin(async move {
             let placed = self.placed(call);
             let effect = self.run.run(placed.as_ref().unwrap_or(call)).await?;
+            call.exchange.fill(|| shown_answer::of_effect(&effect));
             Ok((!effect.is_empty()).then(|| Box::new(effect)))
         })
     }

@@ -29,6 +29,7 @@ use crate::observer::HookVerdict;
 use crate::phase::Phase;
 use crate::plan::{Hook, InlineCall, Plan};
 use crate::policy::{OnError, Policy, failure_effect, may_rewrite_result, withheld_notice};
+use crate::run_notes::RunNotes;
 use crate::shared::Shared;
 use crate::span::warn_of_failure;
 use crate::task::OwnedTask;
@@ -155,6 +156,7 @@ impl Conditions<'_> {
             }),
             cancel: self.cancel.clone(),
             exchange: exchange_slot(self.shared),
+            notes: RunNotes::new(self.with_records),
         }
     }
 }
@@ -232,7 +234,7 @@ impl PlanRun<'_> {
         let watch = HookWatch::start(self.conditions.shared, hook, &call);
         let run = run_step(hook, &call, self.conditions.with_records);
         let (answer, timing) = within(watch.as_ref(), run).await;
-        self.settle((hook, phase), answer, timing, watch)
+        self.settle((hook, phase), answer, &timing, watch)
     }
 
     /// Handles a hook after the end of the series: it only observes, or it is skipped.
@@ -272,7 +274,7 @@ impl PlanRun<'_> {
             join_all(started).await
         };
         for (hook, (answer, timing)) in steps.into_iter().zip(answers) {
-            self.settle((hook, hook.spec.phase), answer, timing, None);
+            self.settle((hook, hook.spec.phase), answer, &timing, None);
         }
     }
 
@@ -281,7 +283,7 @@ impl PlanRun<'_> {
         &mut self,
         (hook, phase): (&Hook, Phase),
         answer: Answer,
-        timing: Timing,
+        timing: &Timing,
         watch: Option<HookWatch<'_>>,
     ) -> bool {
         let event = &mut *self.event;
@@ -314,12 +316,18 @@ impl PlanRun<'_> {
             effect: "none",
             ..Summary::default()
         };
-        let record = self.record((hook, hook.spec.phase), summary, Timing::default());
+        let record = self.record((hook, hook.spec.phase), summary, &Timing::default());
         self.runs.push(record);
     }
 
-    fn record(&self, (hook, phase): (&Hook, Phase), summary: Summary, timing: Timing) -> RunRecord {
+    fn record(
+        &self,
+        (hook, phase): (&Hook, Phase),
+        summary: Summary,
+        timing: &Timing,
+    ) -> RunRecord {
         let since = |began: Instant| began.saturating_duration_since(self.conditions.began);
+        let noted = timing.notes.take();
         RunRecord {
             v: FORMAT_VERSION,
             event_id: self.event.newest().envelope().event_id(),
@@ -336,16 +344,19 @@ impl PlanRun<'_> {
             phase: Some(phase.as_str().to_owned()),
             started_ms: timing.began.map(|began| milliseconds(since(began))),
             duration_ms: milliseconds(timing.took),
+            steps: noted.steps,
+            problems: noted.problems,
         }
     }
 }
 
-/// When a hook ran.
-#[derive(Debug, Clone, Copy, Default)]
+/// When a hook ran, and what its handler noted.
+#[derive(Debug, Default)]
 struct Timing {
     /// When it started, if times are recorded and it ran.
     began: Option<Instant>,
     took: Duration,
+    notes: RunNotes,
 }
 
 /// Returns a duration in milliseconds, for a record.
@@ -482,7 +493,8 @@ async fn run_step(hook: &Hook, call: &Call, timed: bool) -> (Answer, Timing) {
         Handler::Async(handler) => run_bounded(&**handler, call).await,
     };
     let took = began.map_or(Duration::ZERO, |began| began.elapsed());
-    (answer, Timing { began, took })
+    let notes = call.notes.clone();
+    (answer, Timing { began, took, notes })
 }
 
 /// Runs `work` and returns its answer, or a timeout if it blocked the thread beyond the deadline.

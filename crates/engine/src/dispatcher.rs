@@ -23,7 +23,7 @@ use crate::sink::JournalSink;
 use crate::span::Span;
 use crate::tools::{ToolInputError, ToolNames};
 use crate::versions::{AnyVersions, TypedVersions, Versions};
-use crate::watch::{is_watched, report_event_end};
+use crate::watch::{is_watched, report_event_end, requests_details};
 
 /// Sends the events of one session through an engine's hooks. Clones share the session's sequence.
 ///
@@ -154,6 +154,14 @@ impl Dispatcher {
     /// may differ from the event that was sent.
     pub fn may_change(&self, kind: EventKind) -> bool {
         self.shared.is_hooked(kind) && self.shared.registry.load().may_change(kind)
+    }
+
+    /// Writes a record that belongs to no dispatch to the engine's journal. `build` is only called if
+    /// there is a journal. Does not wait; if the journal has no room, the record is lost.
+    pub fn record(&self, build: impl FnOnce() -> JournalRecord) {
+        if let Some(journal) = &self.shared.journal {
+            journal.record_at_once(build());
+        }
     }
 
     /// Sends an event. `build` is only called if the event has hooks.
@@ -297,6 +305,12 @@ impl Dispatcher {
             // written.
             first.envelope().timestamp();
         }
+        let left_out = if requests_details(&self.shared) {
+            let registry = self.shared.registry.load();
+            registry.left_out(first.event(), plan, &self.lineage)
+        } else {
+            Vec::new()
+        };
         let is_session_end = first.info().kind == EventKind::SessionEnd;
         let mut unfinished = Unfinished {
             journal: self.shared.journal.as_deref(),
@@ -320,7 +334,7 @@ impl Dispatcher {
             let word = decision_word(versions.newest().info(), &finished.outcome);
             span.end(word, began.elapsed());
         }
-        report_event_end(&self.shared, versions.newest());
+        report_event_end(&self.shared, versions.newest(), &left_out);
         if let Some(journal) = unfinished.journal.take() {
             journal
                 .record(records(&finished, versions.newest(), began))

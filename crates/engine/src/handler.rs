@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::HandlerError;
 use crate::event_ref::EventRef;
 use crate::raw_exchange::ExchangeSlot;
+use crate::run_notes::RunNotes;
 
 pub(crate) use function::{
     AsyncFunction, Function, Subscriber, TypedFunction, closure, panic_text,
@@ -29,6 +30,8 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Takes what the hook receives and returns, if an observer requests it.
     pub exchange: ExchangeSlot,
+    /// Takes what the handler notes for the journal, if there is one.
+    pub notes: RunNotes,
 }
 
 /// What a handler answers. `None` means that it has no opinion.

@@ -8,6 +8,7 @@ use tenterhook_protocol::{HookId, ToolUseId};
 
 use crate::event_ref::EventRef;
 use crate::hook::Source;
+use crate::matcher::Matcher;
 use crate::phase::Phase;
 use crate::raw_exchange::RawExchange;
 
@@ -54,12 +55,14 @@ pub trait HookObserver: Send + Sync + fmt::Debug {
     /// A hook has ended after `took`. The default does nothing.
     fn hook_ended(&self, _run: &HookRun<'_>, _took: Duration, _verdict: HookVerdict<'_>) {}
 
-    /// All hooks of an event have ended. `event` includes all of their rewrites. It is not called if
-    /// the host dropped the dispatch. The default does nothing.
-    fn event_ended(&self, _event: &EventRef) {}
+    /// All hooks of an event have ended. `event` includes all of their rewrites, and `left_out` are
+    /// the hooks of the event that did not take part. It is not called if the host dropped the
+    /// dispatch. The default does nothing.
+    fn event_ended(&self, _event: &EventRef, _left_out: &[LeftOutHook<'_>]) {}
 
-    /// Returns whether [`HookRun::exchange`] is needed. The default is `false`.
-    fn requests_exchanges(&self) -> bool {
+    /// Returns whether [`HookRun::exchange`] and the hooks that did not take part are needed. The
+    /// default is `false`.
+    fn requests_details(&self) -> bool {
         false
     }
 }
@@ -76,6 +79,8 @@ pub struct HookRun<'a> {
     pub handler: &'static str,
     /// Where the hook is defined.
     pub source: &'a Source,
+    /// The matcher that selected the hook.
+    pub matcher: &'a Matcher,
     /// When the hook runs within the dispatch.
     pub phase: Phase,
     /// The event, including the rewrites of earlier hooks. Its envelope contains the session, the
@@ -93,6 +98,41 @@ impl<'a> HookRun<'a> {
     pub fn tool_use_id(&self) -> Option<&'a ToolUseId> {
         let id = self.event.event().tool_use_id();
         id.filter(|id| !id.as_str().is_empty())
+    }
+}
+
+/// A hook of an event that did not take part in one dispatch, as a [`HookObserver`] sees it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct LeftOutHook<'a> {
+    /// The hook.
+    pub hook: &'a HookId,
+    /// Its matcher.
+    pub matcher: &'a Matcher,
+    /// Why it did not take part.
+    pub reason: LeftOutReason,
+}
+
+/// Why a hook did not take part in a dispatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeftOutReason {
+    /// Its matcher does not match the event.
+    Matcher,
+    /// It is for another agent, session or workspace.
+    Scope,
+    /// A hook with the same definition took part.
+    Duplicate,
+}
+
+impl LeftOutReason {
+    /// Returns the reason in one word: `matcher`, `scope` or `duplicate`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Matcher => "matcher",
+            Self::Scope => "scope",
+            Self::Duplicate => "duplicate",
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::foreign_call::ForeignCall;
 use crate::hook::{HookSpec, NO_TIMEOUT, Scope, Source};
 use crate::lineage::Lineage;
 use crate::matcher::MatcherIndex;
+use crate::observer::LeftOutReason;
 use crate::phase::Phase;
 use crate::plan::{Hook, Plan, sort};
 use crate::policy::Policy;
@@ -242,6 +243,33 @@ impl Registry {
         Some(slot.plan(event, foreign)).filter(|plan| !plan.steps.is_empty())
     }
 
+    /// Returns the hooks of `event` that do not take part in a dispatch with this plan, and why.
+    pub(crate) fn left_out(
+        &self,
+        event: &dyn AnyEvent,
+        plan: &Plan,
+        lineage: &Lineage,
+    ) -> Vec<(Arc<Hook>, LeftOutReason)> {
+        let slot = self.slots.get(event.info().kind.index());
+        let hooks = slot.map_or(&[][..], |slot| &slot.hooks);
+        let reason = |hook: &Arc<Hook>| {
+            if !hook.is_within(event.info(), lineage) {
+                Some(LeftOutReason::Scope)
+            } else if plan.steps.iter().any(|step| Arc::ptr_eq(step, hook)) {
+                None
+            } else if hook.spec.definition.is_some() && hook.matches(event) {
+                Some(LeftOutReason::Duplicate)
+            } else {
+                Some(LeftOutReason::Matcher)
+            }
+        };
+        hooks
+            .iter()
+            .filter(|hook| hook.is_for(event.name()))
+            .filter_map(|hook| Some((Arc::clone(hook), reason(hook)?)))
+            .collect()
+    }
+
     /// Returns the number of hooks of `event`, whatever they match.
     pub(crate) fn handler_count(&self, event: &EventName) -> usize {
         self.slots.get(event.kind().index()).map_or(0, |slot| {
@@ -362,6 +390,19 @@ impl Hook {
                     .as_ref()
                     .is_none_or(|agent| *agent == origin.agent.name)
         })
+    }
+}
+
+impl Hook {
+    /// Returns whether the matcher matches the event, under one of the names that its tool has in the hook's system.
+    fn matches(&self, event: &dyn AnyEvent) -> bool {
+        let matcher = &self.spec.matcher;
+        match event.tool_call() {
+            Some((tool, _)) => names(tool, &self.spec, None)
+                .into_iter()
+                .any(|name| matcher.matches(Some(name))),
+            None => matcher.matches(event.subject()),
+        }
     }
 }
 

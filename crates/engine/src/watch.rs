@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::event_ref::EventRef;
 use crate::handler::Call;
-use crate::observer::{HookObserver, HookRun, HookVerdict};
+use crate::observer::{HookObserver, HookRun, HookVerdict, LeftOutHook, LeftOutReason};
 use crate::phase::Phase;
 use crate::plan::Hook;
 use crate::raw_exchange::ExchangeSlot;
@@ -96,6 +96,7 @@ impl<'a> HookWatch<'a> {
             hook: &self.hook.spec.id,
             handler: self.hook.spec.handling.kind(),
             source: &self.hook.spec.source,
+            matcher: &self.hook.spec.matcher,
             phase: self.hook.spec.phase,
             event: &self.event,
             rewritten,
@@ -110,17 +111,37 @@ fn report_to(observer: &dyn HookObserver, call: impl FnOnce(&dyn HookObserver)) 
     let _caught = std::panic::catch_unwind(AssertUnwindSafe(|| call(observer)));
 }
 
+/// Returns whether an observer requests what hooks exchange, and which hooks do not take part.
+pub(crate) fn requests_details(shared: &Shared) -> bool {
+    let observer = shared.observer.as_deref();
+    observer.is_some_and(HookObserver::requests_details)
+}
+
 /// Reports that all hooks of an event have ended, if the engine has an observer.
-pub(crate) fn report_event_end(shared: &Shared, event: &EventRef) {
-    if let Some(observer) = &shared.observer {
-        report_to(&**observer, |observer| observer.event_ended(event));
-    }
+pub(crate) fn report_event_end(
+    shared: &Shared,
+    event: &EventRef,
+    left_out: &[(Arc<Hook>, LeftOutReason)],
+) {
+    let Some(observer) = &shared.observer else {
+        return;
+    };
+    let left_out: Vec<LeftOutHook<'_>> = left_out
+        .iter()
+        .map(|(hook, reason)| LeftOutHook {
+            hook: &hook.spec.id,
+            matcher: &hook.spec.matcher,
+            reason: *reason,
+        })
+        .collect();
+    report_to(&**observer, |observer| {
+        observer.event_ended(event, &left_out);
+    });
 }
 
 /// Returns the slot for what the hook of a call receives and returns.
 pub(crate) fn exchange_slot(shared: &Shared) -> ExchangeSlot {
-    let observer = shared.observer.as_deref();
-    if observer.is_some_and(HookObserver::requests_exchanges) {
+    if requests_details(shared) {
         ExchangeSlot::requested()
     } else {
         ExchangeSlot::default()

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenterhook_engine::{EventRef, HookObserver, HookRun, HookVerdict};
+use tenterhook_engine::{EventRef, HookObserver, HookRun, HookVerdict, LeftOutHook};
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::script_output::without_secrets;
@@ -34,14 +34,14 @@ impl HookObserver for HookLog {
         }
     }
 
-    fn event_ended(&self, event: &EventRef) {
+    fn event_ended(&self, event: &EventRef, left_out: &[LeftOutHook<'_>]) {
         for observer in &self.observers {
-            observer.event_ended(event);
+            observer.event_ended(event, left_out);
         }
     }
 
-    fn requests_exchanges(&self) -> bool {
+    fn requests_details(&self) -> bool {
         let mut observers = self.observers.iter();
-        observers.any(|observer| observer.requests_exchanges())
+        observers.any(|observer| observer.requests_details())
     }
 }

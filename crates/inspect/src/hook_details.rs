@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
-use tenterhook_engine::{EventRef, HookObserver, HookRun, HookVerdict, RawExchange};
+use tenterhook_engine::{EventRef, HookObserver, HookRun, HookVerdict, LeftOutHook, RawExchange};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use self::kept::{DetailLimits, KeptDetails, StepDetails};
+use self::kept::{DetailLimits, KeptDetails, LeftOutDetails, StepDetails};
 
 mod kept;
 mod payload;
@@ -45,7 +45,7 @@ pub struct HookDetails {
 
 enum DetailMessage {
     Step(Box<CapturedStep>),
-    Ended(EventRef, OwnedSemaphorePermit),
+    Ended(EventRef, LeftOutDetails, OwnedSemaphorePermit),
     Find(String, oneshot::Sender<Option<Box<RawValue>>>),
 }
 
@@ -143,11 +143,14 @@ impl HookObserver for HookDetails {
         });
     }
 
-    fn event_ended(&self, event: &EventRef) {
-        self.send(EVENT_SIZE, |room| DetailMessage::Ended(event.clone(), room));
+    fn event_ended(&self, event: &EventRef, left_out: &[LeftOutHook<'_>]) {
+        self.send(EVENT_SIZE, |room| {
+            let left_out = LeftOutDetails::of(left_out);
+            DetailMessage::Ended(event.clone(), left_out, room)
+        });
     }
 
-    fn requests_exchanges(&self) -> bool {
+    fn requests_details(&self) -> bool {
         true
     }
 }
@@ -168,7 +171,7 @@ fn keep(mut messages: mpsc::Receiver<DetailMessage>) {
                 let step = step.complete(rewritten.as_ref(), exchange.as_ref());
                 kept.add(&event, began, step);
             }
-            DetailMessage::Ended(event, _room) => kept.end(&event),
+            DetailMessage::Ended(event, left_out, _room) => kept.end(&event, left_out.complete()),
             DetailMessage::Find(id, reply) => drop(reply.send(kept.find(&id))),
         }
     }
@@ -179,10 +182,12 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::future::{BoxFuture, ready};
+    use serde_json::json;
     use tenterhook_engine::event::PreToolUse;
+    use tenterhook_engine::journal::JournalRecord;
     use tenterhook_engine::{
-        Answer, AsyncHandler, Call, Engine, EventKind, Handler, HookId, HookSpec, Matcher, Origin,
-        Phase, Source, native_policy,
+        Answer, AsyncHandler, Call, Engine, EventKind, Handler, HookId, HookSpec, Matcher,
+        MemoryJournal, Origin, Phase, Source, native_policy,
     };
 
     use super::*;
@@ -225,6 +230,37 @@ mod tests {
             tools: None,
             definition: None,
         }
+    }
+
+    #[tokio::test]
+    async fn the_details_name_the_matcher_that_hit_and_the_hooks_that_did_not_match() {
+        let details = Arc::new(HookDetails::start().unwrap());
+        let journal = Arc::new(MemoryJournal::new());
+        let engine = Engine::builder()
+            .observer(details.clone())
+            .journal(journal.clone())
+            .build();
+        for (name, matcher) in [("guard", "shell|task"), ("reader", "read_file")] {
+            engine.register(HookSpec {
+                id: HookId::new(name),
+                matcher: Matcher::parse(matcher).unwrap(),
+                ..chatty()
+            });
+        }
+        let dispatcher = engine.dispatcher(Origin::default());
+        let outcome = dispatcher.dispatch(PreToolUse::new("shell")).await;
+        assert!(outcome.decision().is_proceed());
+        let Some(JournalRecord::Dispatch(dispatch)) = journal.take().pop() else {
+            panic!("no dispatch was recorded");
+        };
+        let shown = details.find(&dispatch.event_id.to_string()).await.unwrap();
+        let shown = serde_json::to_value(shown).unwrap();
+        assert_eq!(shown["steps"][0]["matcher"], "shell|task");
+        let left_out = json!({
+            "hooks": [{ "hook": "reader", "matcher": "read_file", "reason": "matcher" }],
+            "more": 0,
+        });
+        assert_eq!(shown["left_out"], left_out);
     }
 
     #[tokio::test]

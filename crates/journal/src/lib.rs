@@ -173,7 +173,7 @@ impl JournalSink for FileJournal {
 
     fn record_at_once(&self, record: JournalRecord) {
         let lost = if matches!(record, JournalRecord::ModelCall(_)) {
-            "a model call of a script was not recorded"
+            "a model call was not recorded"
         } else {
             "a line that a hook printed was not recorded"
         };

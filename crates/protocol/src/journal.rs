@@ -4,6 +4,8 @@
 //! [`DispatchRecord`]. Readers ignore keys that they do not know. [`FORMAT_VERSION`] increases when
 //! a key changes its meaning.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +50,7 @@ pub enum JournalRecord {
     Source(SourceRecord),
     /// A line that a hook printed.
     Output(OutputRecord),
-    /// A model call of a script.
+    /// A model call of an agent or a script.
     ModelCall(ModelCallRecord),
     /// An event of a coding agent that was not answered as the hooks wanted.
     Host(HostRecord),
@@ -96,6 +98,33 @@ pub struct RunRecord {
     pub started_ms: Option<f64>,
     /// The duration of the run, in milliseconds.
     pub duration_ms: f64,
+    /// How long parts of the run took, if the handler measures them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<RunStep>,
+    /// What went wrong although the handler answered, for example that one of several recordings
+    /// was not understood.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// A part of a run that its handler measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunStep {
+    /// What was done, for example `transcription`.
+    pub name: String,
+    /// The duration of the part, in milliseconds.
+    pub duration_ms: f64,
+}
+
+impl RunStep {
+    /// Creates the record of a part that took this time.
+    pub fn new(name: impl Into<String>, took: Duration) -> Self {
+        Self {
+            name: name.into(),
+            duration_ms: (took.as_secs_f64() * 1e6).round() / 1e3,
+        }
+    }
 }
 
 /// The result of a whole dispatch.
@@ -245,7 +274,7 @@ impl HostRecord {
     }
 }
 
-/// A model call that a script made through its host.
+/// A model call: of an agent, or of a script through its host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelCallRecord {
@@ -256,6 +285,12 @@ pub struct ModelCallRecord {
     pub timestamp: Timestamp,
     /// The model, as `provider/model`.
     pub model: String,
+    /// The id of the session whose agent made the call. Absent for calls of scripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The name of the agent that made the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The tokens that the call used, if the service reported them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -276,6 +311,8 @@ impl ModelCallRecord {
             v: FORMAT_VERSION,
             timestamp: Timestamp::now(),
             model: model.into(),
+            session_id: None,
+            agent: None,
             usage: None,
             cost: None,
             error: None,

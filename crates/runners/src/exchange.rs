@@ -1,4 +1,4 @@
-//! What observers see of the answers of workers and web services.
+//! What observers see of the answers of workers, web services and models.
 
 use tenterhook_engine::RawExchange;
 

@@ -17,7 +17,7 @@
 
 #[cfg(feature = "command")]
 mod command;
-#[cfg(any(feature = "http", all(unix, feature = "workers")))]
+#[cfg(any(feature = "http", feature = "model", all(unix, feature = "workers")))]
 mod exchange;
 #[cfg(feature = "http")]
 pub mod http;

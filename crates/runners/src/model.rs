@@ -21,6 +21,7 @@ use tenterhook_protocol::AnyEffect;
 use tenterhook_protocol::capability::Capability;
 use thiserror::Error;
 
+use crate::exchange;
 use crate::template::{MissingKey, Template, TemplateError, TemplateScope};
 
 pub use self::decision::{DecisionError, ModelDecision};
@@ -245,10 +246,13 @@ impl ModelHandler {
             schema: self.shape.schema(),
             reply_limit: REPLY_LIMIT,
         };
+        let input_bytes = question.system.len() + question.prompt.len();
         let reply = client
             .ask(question)
             .await
             .map_err(|error| failed(format!("model `{}`: {error}", self.model)))?;
+        call.exchange
+            .fill(|| exchange::of_answer(input_bytes, reply.as_bytes()));
         if reply.len() > REPLY_LIMIT {
             return Err(failed(format!(
                 "the reply of model `{}` is longer than {} KiB",

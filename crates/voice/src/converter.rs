@@ -11,6 +11,7 @@ use crate::container::AudioContainer::{self, Flac, Mp3, OggOpus, OggVorbis, Wav}
 use crate::engine_settings::AudioConversion;
 use crate::error::VoiceError;
 use crate::program::{ProgramRun, WorkFolder, is_installed};
+use crate::step::{TimedWork, VoiceStep};
 
 /// One thing that a program can do.
 struct Converter {
@@ -164,13 +165,26 @@ pub(crate) struct ConversionRun<'a> {
     /// The maximum length of what is written, if the program can limit it.
     pub(crate) max: Duration,
     pub(crate) max_output: usize,
-    pub(crate) deadline: Instant,
 }
 
 impl ConversionRun<'_> {
     /// Converts a file, and returns the new one. Temporary files are removed in any case.
-    pub(crate) async fn run(&self, bytes: &[u8]) -> Result<Vec<u8>, VoiceError> {
+    pub(crate) async fn run(
+        &self,
+        bytes: &[u8],
+        work: TimedWork<'_>,
+    ) -> Result<Vec<u8>, VoiceError> {
         let argv = find_converter(self.conversion, self.from, self.to)?;
+        let converted = self.convert(&argv, bytes, work.deadline);
+        work.step(VoiceStep::Conversion, converted).await
+    }
+
+    async fn convert(
+        &self,
+        argv: &[String],
+        bytes: &[u8],
+        deadline: Instant,
+    ) -> Result<Vec<u8>, VoiceError> {
         let folder = WorkFolder::create()?;
         let input = folder
             .write(&format!("input.{}", self.from.extension()), bytes)
@@ -184,12 +198,12 @@ impl ConversionRun<'_> {
             ("seconds", self.max.as_secs().saturating_add(1).to_string()),
         ];
         let run = ProgramRun {
-            argv: &argv,
+            argv,
             values: &values,
             stdin: &[],
             folder: &folder,
             max_output: self.max_output,
-            deadline: self.deadline,
+            deadline,
             what: "the converted audio",
         };
         run.run().await?;
@@ -198,7 +212,7 @@ impl ConversionRun<'_> {
             return Ok(converted);
         }
         Err(VoiceError::Program {
-            program: crate::program::program_name(&argv),
+            program: crate::program::program_name(argv),
             problem: format!("did not write {}", self.to.name()),
         })
     }

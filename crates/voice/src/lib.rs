@@ -38,6 +38,7 @@ mod setting_reader;
 mod settings;
 mod speech;
 mod spoken_text;
+mod step;
 mod wav;
 
 pub use check::VoiceFinding;
@@ -52,4 +53,5 @@ pub use settings::{
 };
 pub use speech::{Speech, SpeechToText, TextToSpeech};
 pub use spoken_text::{is_spoken_whole, spoken_text};
+pub use step::{OnVoiceStep, VoiceStep};
 pub use wav::Wav;

@@ -16,6 +16,7 @@ use crate::program::check_installed;
 use crate::service::ServiceClient;
 use crate::settings::{SttSettings, TtsSettings};
 use crate::spoken_text::{cut_at_sentence, spoken_text};
+use crate::step::{OnVoiceStep, TimedWork, VoiceStep};
 use crate::wav::Wav;
 
 /// The maximum size of a transcript in bytes.
@@ -79,8 +80,23 @@ impl SpeechToText {
         recording: &[u8],
         timeout: Duration,
     ) -> Result<String, VoiceError> {
+        self.transcribe_timed(recording, timeout, &|_, _| {}).await
+    }
+
+    /// Does the same as [`transcribe`](Self::transcribe), and reports how long its parts took.
+    ///
+    /// # Errors
+    ///
+    /// As `transcribe`.
+    pub async fn transcribe_timed(
+        &self,
+        recording: &[u8],
+        timeout: Duration,
+        on_step: &OnVoiceStep<'_>,
+    ) -> Result<String, VoiceError> {
         within(timeout, async |deadline| {
-            let text = self.text_of(recording, deadline).await?;
+            let work = TimedWork { deadline, on_step };
+            let text = self.text_of(recording, work).await?;
             clean_transcript(&text).ok_or(VoiceError::Empty {
                 what: "the transcript",
             })
@@ -88,7 +104,7 @@ impl SpeechToText {
         .await
     }
 
-    async fn text_of(&self, recording: &[u8], deadline: Instant) -> Result<String, VoiceError> {
+    async fn text_of(&self, recording: &[u8], work: TimedWork<'_>) -> Result<String, VoiceError> {
         if recording.len() > MAX_RECORDING_BYTES {
             let what = "the recording".to_owned();
             return Err(VoiceError::TooLarge {
@@ -103,13 +119,15 @@ impl SpeechToText {
         let language = self.settings.language.as_deref();
         match &self.engine {
             ReadyEngine::Service(service) => {
-                let sent = self.measured(recording, container, deadline).await?;
+                let sent = self.measured(recording, container, work).await?;
                 let container = AudioContainer::of_bytes(&sent).ok_or(VoiceError::UnknownFormat)?;
-                service.transcribe(&sent, container, language).await
+                let text = service.transcribe(&sent, container, language);
+                work.step(VoiceStep::Transcription, text).await
             }
             ReadyEngine::Program(program) => {
-                let wav = self.wav(recording, container, deadline).await?;
-                command_engine::transcribe(program, language, &wav, deadline).await
+                let wav = self.wav(recording, container, work).await?;
+                let text = command_engine::transcribe(program, language, &wav, work.deadline);
+                work.step(VoiceStep::Transcription, text).await
             }
         }
     }
@@ -120,7 +138,7 @@ impl SpeechToText {
         &self,
         recording: &'a [u8],
         container: AudioContainer,
-        deadline: Instant,
+        work: TimedWork<'_>,
     ) -> Result<Cow<'a, [u8]>, VoiceError> {
         if container == AudioContainer::Wav
             && let Some(true_wav) = Wav::read(recording)?.with_true_header()
@@ -133,7 +151,7 @@ impl SpeechToText {
             self.check_duration(length)?;
             return Ok(Cow::Borrowed(recording));
         }
-        let wav = self.wav(recording, container, deadline).await?;
+        let wav = self.wav(recording, container, work).await?;
         if wav.len() > MAX_RECORDING_BYTES {
             return Err(VoiceError::TooLarge {
                 what: "the recording, as WAV,".to_owned(),
@@ -148,7 +166,7 @@ impl SpeechToText {
         &self,
         recording: &[u8],
         container: AudioContainer,
-        deadline: Instant,
+        work: TimedWork<'_>,
     ) -> Result<Vec<u8>, VoiceError> {
         if container == AudioContainer::Wav
             && let Some(ready) = Wav::read(recording)?.for_engine()
@@ -161,9 +179,8 @@ impl SpeechToText {
             to: AudioContainer::Wav,
             max: self.settings.max,
             max_output: wav_bytes(self.settings.max),
-            deadline,
         };
-        let converted = conversion.run(recording).await?;
+        let converted = conversion.run(recording, work).await?;
         let wav = Wav::read(&converted)?;
         self.check_length(&wav)?;
         wav.for_engine().ok_or_else(|| VoiceError::Damaged {
@@ -234,6 +251,22 @@ impl TextToSpeech {
         formats: &[String],
         timeout: Duration,
     ) -> Result<Option<Speech>, VoiceError> {
+        self.speak_timed(markdown, formats, timeout, &|_, _| {})
+            .await
+    }
+
+    /// Does the same as [`speak`](Self::speak), and reports how long its parts took.
+    ///
+    /// # Errors
+    ///
+    /// As `speak`.
+    pub async fn speak_timed(
+        &self,
+        markdown: &str,
+        formats: &[String],
+        timeout: Duration,
+        on_step: &OnVoiceStep<'_>,
+    ) -> Result<Option<Speech>, VoiceError> {
         let max_chars = match &self.engine {
             ReadyEngine::Service(_) => self.settings.max_chars.min(MAX_SERVICE_CHARS),
             ReadyEngine::Program(_) => self.settings.max_chars,
@@ -248,7 +281,8 @@ impl TextToSpeech {
             .filter_map(|format| AudioContainer::of_media_type(format))
             .collect();
         let speech = within(timeout, async |deadline| {
-            self.audio(text, formats, &wanted, deadline).await
+            let work = TimedWork { deadline, on_step };
+            self.audio(text, formats, &wanted, work).await
         });
         speech.await.map(Some)
     }
@@ -258,12 +292,16 @@ impl TextToSpeech {
         text: &str,
         formats: &[String],
         wanted: &[AudioContainer],
-        deadline: Instant,
+        work: TimedWork<'_>,
     ) -> Result<Speech, VoiceError> {
         let bytes = match &self.engine {
-            ReadyEngine::Service(service) => service.speak(text, &self.settings, wanted).await?,
+            ReadyEngine::Service(service) => {
+                let audio = service.speak(text, &self.settings, wanted);
+                work.step(VoiceStep::Speech, audio).await?
+            }
             ReadyEngine::Program(program) => {
-                command_engine::speak(program, &self.settings, text, deadline).await?
+                let audio = command_engine::speak(program, &self.settings, text, work.deadline);
+                work.step(VoiceStep::Speech, audio).await?
             }
         };
         let container = AudioContainer::of_bytes(&bytes).ok_or(VoiceError::UnknownFormat)?;
@@ -289,9 +327,8 @@ impl TextToSpeech {
                 to: *to,
                 max: Duration::from_hours(1),
                 max_output: MAX_SPEECH_BYTES,
-                deadline,
             };
-            match conversion.run(&bytes).await {
+            match conversion.run(&bytes, work).await {
                 Ok(bytes) => {
                     return Ok(Speech {
                         bytes,

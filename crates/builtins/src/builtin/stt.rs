@@ -10,12 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
-use tenterhook_engine::{Call, HandlerError};
+use tenterhook_engine::{Call, HandlerError, RunNotes};
 use tenterhook_protocol::event::{MessagePart, MessageReceive};
 use tenterhook_protocol::{AnyEffect, Effect, EventKind};
 use tenterhook_voice::{
     AudioContainer, MAX_RECORDING_BYTES, OnUnheard, SpeechToText, SttSettings, VoiceError,
-    VoiceMode, Wav,
+    VoiceMode, VoiceStep, Wav,
 };
 
 use super::row::{Builtin, EventRunner};
@@ -86,10 +86,12 @@ impl Stt {
         let recordings = recordings.filter(|(_, part)| part.kind == "audio");
         // Collected first, because the compiler cannot infer the lifetimes in a stream of closures.
         let hearing: Vec<BoxFuture<'_, Heard>> = recordings
-            .map(|(index, part)| self.hear(index, part, time).boxed())
+            .map(|(index, part)| self.hear(index, part, time, &call.notes).boxed())
             .collect();
         let heard: Vec<Heard> = stream::iter(hearing).buffered(AT_ONCE).collect().await;
         for error in heard.iter().filter_map(|heard| heard.text.as_ref().err()) {
+            call.notes
+                .add_problem(|| format!("not transcribed: {error}"));
             if let Some(on_failure) = &self.on_failure {
                 on_failure(error);
             }
@@ -99,13 +101,19 @@ impl Stt {
             .unwrap_or_default()
     }
 
-    async fn hear(&self, index: usize, part: &MessagePart, time: MessageTime) -> Heard {
+    async fn hear(
+        &self,
+        index: usize,
+        part: &MessagePart,
+        time: MessageTime,
+        notes: &RunNotes,
+    ) -> Heard {
         let declared = part.metadata.get("duration_ms").and_then(Value::as_u64);
         let mut length = declared.map(Duration::from_millis);
         let text = match content(part).await {
             Ok(recording) => {
                 length = length.or_else(|| length_of(&recording));
-                self.transcribe(&recording, length, time).await
+                self.transcribe(&recording, length, time, notes).await
             }
             Err(error) => Err(error),
         };
@@ -121,13 +129,16 @@ impl Stt {
         recording: &[u8],
         length: Option<Duration>,
         time: MessageTime,
+        notes: &RunNotes,
     ) -> Result<String, VoiceError> {
         let limit = self.engine.settings().max;
         if length.is_some_and(|length| length > limit) {
             return Err(VoiceError::TooLong { limit });
         }
         let left = time.deadline.saturating_duration_since(Instant::now());
-        match self.engine.transcribe(recording, left).await {
+        let on_step = |step: VoiceStep, took| notes.add_step(step.as_str(), took);
+        let transcript = self.engine.transcribe_timed(recording, left, &on_step);
+        match transcript.await {
             Err(VoiceError::TimedOut { .. }) => Err(VoiceError::TimedOut {
                 after: time.timeout,
             }),

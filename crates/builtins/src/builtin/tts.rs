@@ -7,7 +7,7 @@ use serde_json::json;
 use tenterhook_engine::{Call, HandlerError};
 use tenterhook_protocol::event::{MessagePart, MessageSend};
 use tenterhook_protocol::{AnyEffect, Effect, EventKind, JsonObject};
-use tenterhook_voice::{Speech, TextToSpeech, TtsSettings, VoiceError, VoiceMode};
+use tenterhook_voice::{Speech, TextToSpeech, TtsSettings, VoiceError, VoiceMode, VoiceStep};
 
 use super::row::{Builtin, EventRunner};
 use super::voice_arguments::{OnVoiceFailure, read_arguments, time_left};
@@ -60,7 +60,9 @@ impl Tts {
     async fn send(&self, event: &MessageSend, call: &Call) -> Result<AnyEffect, HandlerError> {
         let timeout = time_left(self.engine.settings().timeout, call.timeout);
         let (text, formats) = (&event.response_text, &event.audio_formats);
-        let speech = match self.engine.speak(text, formats, timeout).await {
+        let on_step = |step: VoiceStep, took| call.notes.add_step(step.as_str(), took);
+        let spoken = self.engine.speak_timed(text, formats, timeout, &on_step);
+        let speech = match spoken.await {
             Ok(Some(speech)) => speech,
             Ok(None) => return Ok(AnyEffect::default()),
             Err(error) => {
@@ -104,6 +106,8 @@ fn part(speech: &Speech) -> MessagePart {
     let name = format!("answer.{}", speech.container.extension());
     metadata.insert("name".to_owned(), json!(name));
     metadata.insert("size".to_owned(), json!(speech.bytes.len()));
+    // Audio without it does not replace a text that is held back.
+    metadata.insert("spoken_answer".to_owned(), json!(true));
     if let Some(duration) = speech.duration {
         let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         metadata.insert("duration_ms".to_owned(), json!(millis));

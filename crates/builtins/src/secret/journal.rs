@@ -30,6 +30,7 @@ fn redact(record: &mut JournalRecord) {
     match record {
         JournalRecord::Run(run) => {
             texts.extend(run.cause.iter_mut().chain(&mut run.reason));
+            texts.extend(&mut run.problems);
             texts.push(&mut run.source);
             hooks.push(&mut run.hook);
         }
@@ -46,7 +47,9 @@ fn redact(record: &mut JournalRecord) {
         }
         JournalRecord::Source(source) => texts.push(&mut source.path),
         JournalRecord::Output(output) => texts.push(&mut output.line),
-        JournalRecord::ModelCall(call) => texts.extend(&mut call.error),
+        JournalRecord::ModelCall(call) => {
+            texts.extend(call.error.iter_mut().chain(&mut call.agent));
+        }
         JournalRecord::Host(host) => {
             texts.extend(host.downgrades.iter_mut().chain(&mut host.problem));
         }

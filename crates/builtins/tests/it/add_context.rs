@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tenterhook_builtins::builtin::{BuiltinConfig, builtin};
-use tenterhook_engine::{AsyncHandler, Call, EventRef, ExchangeSlot};
+use tenterhook_engine::{AsyncHandler, Call, EventRef, ExchangeSlot, RunNotes};
 use tenterhook_runners::Services;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,7 @@ async fn context(handler: &dyn AsyncHandler, event: EventRef) -> Result<Vec<Stri
         timeout: Duration::from_secs(5),
         cancel: CancellationToken::new(),
         exchange: ExchangeSlot::default(),
+        notes: RunNotes::default(),
     };
     let answer = handler
         .handle(&call)

@@ -12,9 +12,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenterhook_builtins::builtin::{BuiltinConfig, builtin};
 use tenterhook_builtins::{OnVoiceFailure, stt_hook, tts_hook};
-use tenterhook_engine::{Effect, Engine, HookSpec, OnError, Phase};
-use tenterhook_protocol::Decision;
+use tenterhook_engine::{
+    Effect, Engine, HookObserver, HookRun, HookSpec, HookVerdict, MemoryJournal, OnError, Phase,
+    RawExchange,
+};
 use tenterhook_protocol::event::{MessagePart, MessageReceive, MessageSend};
+use tenterhook_protocol::journal::{JournalRecord, RunRecord};
+use tenterhook_protocol::{Decision, Event};
 use tenterhook_runners::Services;
 use tenterhook_voice::{SttSettings, TtsSettings, VoiceSetting};
 
@@ -322,6 +326,84 @@ async fn a_recording_that_is_not_understood_is_told_without_a_path() {
     );
 }
 
+/// Sends an event to a hook, and returns what the journal says about the run.
+async fn recorded<E: Event>(hook: HookSpec, event: E) -> RunRecord {
+    let journal = Arc::new(MemoryJournal::new());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    engine.register(hook);
+    drop(engine.dispatcher(origin()).dispatch(event).await);
+    let records = journal.take().into_iter();
+    let mut runs = records.filter_map(|record| {
+        let JournalRecord::Run(run) = record else {
+            return None;
+        };
+        Some(run)
+    });
+    runs.next().unwrap()
+}
+
+fn step_names(run: &RunRecord) -> Vec<&str> {
+    run.steps.iter().map(|step| step.name.as_str()).collect()
+}
+
+// G88
+#[tokio::test]
+async fn the_journal_has_the_failures_of_voice_and_the_time_of_its_engines() {
+    let recordings = Recordings::new();
+    let parts = vec![
+        recordings.said("a.wav", "hello"),
+        recordings.said("b.wav", "HANG"),
+        recordings.part("c.wav", b"not audio"),
+    ];
+    let hook = stt(&Causes::default(), &["timeout=1s"]);
+    let run = recorded(hook, message(parts)).await;
+    assert_eq!(
+        run.problems,
+        [
+            "not transcribed: no result within 1s",
+            "not transcribed: the file is not audio of a known format; expected WAV, Ogg, MP3, M4A, WebM or FLAC",
+        ]
+    );
+    // The engine that hangs is cut off, and its time counts.
+    assert_eq!(step_names(&run), ["transcription", "transcription"]);
+    assert!(run.steps.iter().any(|step| step.duration_ms >= 900.0));
+    let script = speaks(recordings.0.path());
+    let hook = tts(&Causes::default(), &script, &["enabled=true"]);
+    let run = recorded(hook, answer("Yes.")).await;
+    assert_eq!(step_names(&run), ["speech"]);
+    assert_eq!(run.problems.len(), 0);
+}
+
+/// Keeps the raw answer of the last run.
+#[derive(Debug, Default)]
+struct RawAnswers(Mutex<Option<RawExchange>>);
+
+impl HookObserver for RawAnswers {
+    fn hook_ended(&self, run: &HookRun<'_>, _took: Duration, _verdict: HookVerdict<'_>) {
+        *self.0.lock().unwrap() = run.exchange.cloned();
+    }
+
+    fn requests_details(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn an_observer_sees_the_answer_of_a_builtin_without_audio() {
+    let recordings = Recordings::new();
+    let answers = Arc::new(RawAnswers::default());
+    let engine = Engine::builder().observer(answers.clone()).build();
+    let script = speaks(recordings.0.path());
+    engine.register(tts(&Causes::default(), &script, &["enabled=true"]));
+    drop(engine.dispatcher(origin()).dispatch(answer("Yes.")).await);
+    let shown = answers.0.lock().unwrap().take().unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let part = &shown["collect"]["parts"][0];
+    assert_eq!(part["metadata"]["spoken_answer"], true);
+    let data = part["data"].as_str().unwrap();
+    assert!(data.starts_with('[') && data.ends_with(" bytes]"), "{data}");
+}
+
 // G88
 #[tokio::test]
 async fn the_timeout_is_for_the_whole_message_and_the_length_that_a_channel_declares_counts() {
@@ -478,7 +560,12 @@ async fn a_spoken_answer_is_a_part_with_the_media_type_of_its_bytes() {
         let told = metadata.as_object_mut().unwrap().remove("notice");
         assert_eq!(
             metadata,
-            json!({"name": "answer.wav", "size": 32_044, "duration_ms": 1000})
+            json!({
+                "name": "answer.wav",
+                "size": 32_044,
+                "duration_ms": 1000,
+                "spoken_answer": true,
+            })
         );
         let notice = notices.first().map(|notice| json!(notice));
         assert_eq!(told, notice, "{wanted:?}");

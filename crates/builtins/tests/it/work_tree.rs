@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tenterhook_builtins::builtin::{BuiltinConfig, builtin};
 use tenterhook_engine::{
-    AnyEvent, AsyncHandler, Call, Envelope, EventRef, ExchangeSlot, HandlerError, Origin,
+    AnyEvent, AsyncHandler, Call, Envelope, EventRef, ExchangeSlot, HandlerError, Origin, RunNotes,
 };
 use tenterhook_process::CancellationToken;
 use tenterhook_runners::Services;
@@ -109,5 +109,6 @@ pub(crate) fn call(event: impl AnyEvent + 'static, dir: &Path) -> Call {
         timeout: std::time::Duration::from_mins(1),
         cancel: CancellationToken::new(),
         exchange: ExchangeSlot::default(),
+        notes: RunNotes::default(),
     }
 }

@@ -1,12 +1,17 @@
 //! What the journal records about a dispatch.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use tenterhook_engine::event::PreToolUse;
-use tenterhook_engine::journal::{DispatchRecord, FORMAT_VERSION, JournalRecord, RunStatus};
+use tenterhook_engine::journal::{
+    DispatchRecord, FORMAT_VERSION, JournalRecord, RunStatus, RunStep,
+};
 use tenterhook_engine::{
-    AnyEffect, Decision, Effect, Engine, EventKind, MemoryJournal, Origin, Permission,
+    Answer, AnyEffect, AsyncHandler, Call, Decision, Effect, Engine, EventKind, Handler,
+    MemoryJournal, Origin, Permission,
 };
 
 use crate::dispatching::answering;
@@ -127,4 +132,46 @@ async fn a_hook_that_rewrites_what_the_host_added_has_failed_and_denies() {
         .await;
     assert!(matches!(outcome.decision(), Decision::Stop { .. }));
     assert!(outcome.rewritten().is_none());
+}
+
+/// A handler that measures a part of its work, and answers although something went wrong.
+#[derive(Debug)]
+struct Noting;
+
+impl AsyncHandler for Noting {
+    fn kind(&self) -> &'static str {
+        "noting"
+    }
+
+    fn describe(&self) -> String {
+        "noting".to_owned()
+    }
+
+    fn handle<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+        call.notes
+            .add_step("transcription", Duration::from_millis(420));
+        call.notes
+            .add_problem(|| "one of two was not understood".to_owned());
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+#[tokio::test]
+async fn what_a_handler_notes_is_in_the_record_of_its_run() {
+    let journal = Arc::new(MemoryJournal::new());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    let handler = Handler::Async(Arc::new(Noting));
+    engine.register(spec(EventKind::PreToolUse, "noting", handler));
+    let hooks = engine.dispatcher(Origin::default());
+    drop(hooks.dispatch(shell_call("ls")).await);
+    let records = journal.take();
+    let [JournalRecord::Run(run), _] = &records[..] else {
+        panic!("{records:?}")
+    };
+    assert_eq!(
+        run.steps,
+        [RunStep::new("transcription", Duration::from_millis(420))]
+    );
+    assert_eq!(run.problems, ["one of two was not understood"]);
+    assert_eq!(run.status, RunStatus::Completed);
 }

@@ -9,8 +9,8 @@ use tenterhook_engine::event::{PreToolUse, ToolGuard, TurnStart};
 use tenterhook_engine::journal::JournalRecord;
 use tenterhook_engine::{
     Answer, AnyEffect, AsyncHandler, Call, Decision, Effect, Engine, EventKind, EventRef, Handler,
-    HandlerError, HookObserver, HookRun, HookVerdict, MemoryJournal, Origin, Permission, Phase,
-    RawExchange,
+    HandlerError, HookObserver, HookRun, HookSpec, HookVerdict, LeftOutHook, Matcher,
+    MemoryJournal, Origin, Permission, Phase, RawExchange,
 };
 
 use crate::{Slow, shell_call, spec, verdict};
@@ -293,11 +293,11 @@ impl HookObserver for Panicking {
         panic!("a broken screen");
     }
 
-    fn event_ended(&self, _event: &EventRef) {
+    fn event_ended(&self, _event: &EventRef, _left_out: &[LeftOutHook<'_>]) {
         panic!("a broken screen");
     }
 
-    fn requests_exchanges(&self) -> bool {
+    fn requests_details(&self) -> bool {
         true
     }
 }
@@ -389,12 +389,12 @@ impl HookObserver for Payloads {
         self.lines.lock().push(line);
     }
 
-    fn event_ended(&self, event: &EventRef) {
+    fn event_ended(&self, event: &EventRef, _left_out: &[LeftOutHook<'_>]) {
         let line = format!("end {}", command_of(event));
         self.lines.lock().push(line);
     }
 
-    fn requests_exchanges(&self) -> bool {
+    fn requests_details(&self) -> bool {
         true
     }
 }
@@ -434,6 +434,64 @@ async fn an_observer_sees_each_version_of_an_event_and_what_hooks_exchanged() {
         r#"end "two""#,
     ];
     assert_eq!(*payloads.lines.lock(), expected);
+}
+
+/// Records which matcher selected a hook, and which hooks did not take part.
+#[derive(Debug, Default)]
+struct Selection {
+    lines: Mutex<Vec<String>>,
+}
+
+impl HookObserver for Selection {
+    fn hook_ended(&self, run: &HookRun<'_>, _took: Duration, _verdict: HookVerdict<'_>) {
+        let line = format!("{} ran on {}", run.hook, run.matcher);
+        self.lines.lock().push(line);
+    }
+
+    fn event_ended(&self, _event: &EventRef, left_out: &[LeftOutHook<'_>]) {
+        let lines = left_out
+            .iter()
+            .map(|left| format!("{} {} {}", left.hook, left.matcher, left.reason.as_str()));
+        self.lines.lock().extend(lines);
+    }
+
+    fn requests_details(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn an_observer_learns_which_matcher_selected_a_hook_and_why_others_were_left_out() {
+    let selection = Arc::new(Selection::default());
+    let observer = Arc::clone(&selection) as Arc<dyn HookObserver>;
+    let engine = Engine::builder().observer(observer).build();
+    let add = |name: &str, matcher: &str, change: &dyn Fn(&mut HookSpec)| {
+        let mut hook = spec(
+            EventKind::PreToolUse,
+            name,
+            slow(1, Ok(AnyEffect::default())),
+        );
+        hook.matcher = Matcher::parse(matcher).unwrap();
+        change(&mut hook);
+        engine.register(hook);
+    };
+    let defined = |hook: &mut HookSpec| hook.definition = Some("same".to_owned());
+    add("guard", "shell|task", &defined);
+    add("copy", "shell", &defined);
+    add("reader", "read_file", &|_| ());
+    add("other agent", "*", &|hook| {
+        hook.agent = Some("planner".to_owned());
+    });
+    let hooks = engine.dispatcher(Origin::default());
+    let outcome = hooks.dispatch(shell_call("ls")).await;
+    assert!(outcome.decision().is_proceed());
+    let expected = [
+        "guard ran on shell|task",
+        "copy shell duplicate",
+        "reader read_file matcher",
+        "other agent * scope",
+    ];
+    assert_eq!(*selection.lines.lock(), expected);
 }
 
 /// A handler whose exchange must not be built.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use tenterhook_engine::{EventRef, HookRun, RawExchange};
+use tenterhook_engine::{EventRef, HookRun, LeftOutHook, RawExchange};
 
 use super::payload;
 
@@ -15,6 +15,12 @@ const STEP_SIZE: usize = 200;
 
 /// The maximum number of steps of one dispatch that are kept.
 const MAX_STEPS: usize = 1000;
+
+/// The maximum number of hooks that did not take part in a dispatch and are kept.
+const MAX_LEFT_OUT: usize = 200;
+
+/// The size of one of them without its texts, in bytes. It is an estimate.
+const LEFT_OUT_SIZE: usize = 80;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +42,8 @@ impl DetailLimits {
 #[derive(Debug, Serialize)]
 pub(super) struct StepDetails {
     hook: String,
+    /// The matcher that selected the hook, or `*`.
+    matcher: String,
     phase: &'static str,
     started_ms: f64,
     took_ms: f64,
@@ -65,6 +73,7 @@ impl StepDetails {
     ) -> Self {
         Self {
             hook: run.hook.as_str().to_owned(),
+            matcher: run.matcher.to_string(),
             phase: run.phase.as_str(),
             started_ms: 0.0,
             took_ms: milliseconds(took),
@@ -83,6 +92,7 @@ impl StepDetails {
     ) -> Self {
         Self {
             hook: payload::of_text(&self.hook),
+            matcher: payload::of_text(&self.matcher),
             reason: self.reason.as_deref().map(payload::of_text),
             raw: exchange.map(RawAnswer::of),
             after: rewritten.and_then(payload::of_event),
@@ -95,7 +105,7 @@ impl StepDetails {
         let raw = raw.map_or(0, |raw| raw.stdout.len() + raw.stderr.len());
         let after = self.after.as_ref().map_or(0, |after| after.get().len());
         let reason = self.reason.as_ref().map_or(0, String::len);
-        STEP_SIZE + self.hook.len() + reason + raw + after
+        STEP_SIZE + self.hook.len() + self.matcher.len() + reason + raw + after
     }
 }
 
@@ -113,11 +123,58 @@ impl RawAnswer {
     }
 }
 
+/// The hooks of an event that did not take part in a dispatch.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct LeftOutDetails {
+    hooks: Vec<HookDetail>,
+    /// The number of further ones, which are not listed.
+    more: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct HookDetail {
+    hook: String,
+    matcher: String,
+    /// `matcher`, `scope` or `duplicate`.
+    reason: &'static str,
+}
+
+impl LeftOutDetails {
+    /// Copies the names of the first hooks.
+    pub(super) fn of(left_out: &[LeftOutHook<'_>]) -> Self {
+        let hooks = left_out.iter().take(MAX_LEFT_OUT).map(|left| HookDetail {
+            hook: left.hook.as_str().to_owned(),
+            matcher: left.matcher.to_string(),
+            reason: left.reason.as_str(),
+        });
+        Self {
+            hooks: hooks.collect(),
+            more: left_out.len().saturating_sub(MAX_LEFT_OUT),
+        }
+    }
+
+    /// Removes secrets.
+    pub(super) fn complete(mut self) -> Self {
+        for hook in &mut self.hooks {
+            hook.hook = payload::of_text(&hook.hook);
+            hook.matcher = payload::of_text(&hook.matcher);
+        }
+        self
+    }
+
+    fn size(&self) -> usize {
+        let sizes = self.hooks.iter();
+        let sizes = sizes.map(|hook| LEFT_OUT_SIZE + hook.hook.len() + hook.matcher.len());
+        sizes.sum()
+    }
+}
+
 #[derive(Debug)]
 struct DispatchDetails {
     event: String,
     original: Option<Box<RawValue>>,
     last: Option<Box<RawValue>>,
+    left_out: LeftOutDetails,
     steps: Vec<(Instant, StepDetails)>,
     bytes: usize,
 }
@@ -130,6 +187,7 @@ struct ShownDetails<'a> {
     original: Option<&'a RawValue>,
     steps: Vec<&'a StepDetails>,
     r#final: Option<&'a RawValue>,
+    left_out: &'a LeftOutDetails,
     /// A command line that sends the event again. `None` if its payload is not kept.
     fire: Option<String>,
 }
@@ -170,6 +228,7 @@ impl KeptDetails {
                 event: event.event().name().to_owned(),
                 original,
                 last: None,
+                left_out: LeftOutDetails::default(),
                 steps: Vec::new(),
                 bytes,
             };
@@ -188,17 +247,18 @@ impl KeptDetails {
         self.make_room();
     }
 
-    /// Notes the payload after all runs.
-    pub(super) fn end(&mut self, event: &EventRef) {
+    /// Notes the payload after all runs, and which hooks did not take part.
+    pub(super) fn end(&mut self, event: &EventRef, left_out: LeftOutDetails) {
         let id = event.envelope().event_id().to_string();
         let Some(details) = self.by_id.get_mut(&id) else {
             return;
         };
         let last = payload::of_event(event);
-        let size = last.as_ref().map_or(0, |payload| payload.get().len());
+        let size = last.as_ref().map_or(0, |payload| payload.get().len()) + left_out.size();
         details.bytes += size;
         self.bytes += size;
         details.last = last;
+        details.left_out = left_out;
         self.make_room();
     }
 
@@ -233,6 +293,7 @@ impl KeptDetails {
             original,
             steps: details.steps.iter().map(|(_, step)| step).collect(),
             r#final: details.last.as_deref(),
+            left_out: &details.left_out,
             fire: original
                 .filter(|payload| !payload::is_note(payload))
                 .map(|payload| fire_line(&details.event, payload)),
@@ -280,6 +341,7 @@ mod tests {
     fn step() -> StepDetails {
         StepDetails {
             hook: "guard".to_owned(),
+            matcher: "*".to_owned(),
             phase: "main",
             started_ms: 0.0,
             took_ms: 1.0,
@@ -304,7 +366,7 @@ mod tests {
         let events = [event("a"), event("b"), event("c")];
         for event in &events {
             kept.add(event, Instant::now(), step());
-            kept.end(event);
+            kept.end(event, LeftOutDetails::default());
         }
         let kept_now = events.each_ref().map(|event| is_kept(&mut kept, event));
         assert_eq!(kept_now, [false, true, true]);

@@ -8,7 +8,8 @@ use futures_util::future::{BoxFuture, FutureExt as _, pending, ready};
 use proptest::proptest;
 use serde_json::{Value, json};
 use tenterhook_engine::{
-    Dispatched, Engine, EventName, Handler, HookSpec, Matcher, Origin, Permission, Phase, Source,
+    Dispatched, Engine, EventName, Handler, HookObserver, HookRun, HookSpec, HookVerdict, Matcher,
+    Origin, Permission, Phase, RawExchange, Source,
 };
 use tenterhook_protocol::parse_event;
 use tenterhook_runners::model::{
@@ -90,6 +91,11 @@ pub(crate) fn make(
 /// Makes an engine with one hook.
 fn engine(event: &str, handler: ModelHandler, timeout: Duration) -> Engine {
     let engine = Engine::new();
+    add(&engine, event, handler, timeout);
+    engine
+}
+
+fn add(engine: &Engine, event: &str, handler: ModelHandler, timeout: Duration) {
     let name: EventName = event.parse().unwrap();
     let spec = HookSpec {
         id: "judge".into(),
@@ -108,7 +114,6 @@ fn engine(event: &str, handler: ModelHandler, timeout: Duration) -> Engine {
         event: Some(name),
     };
     std::mem::forget(engine.register(spec));
-    engine
 }
 
 async fn dispatch(engine: &Engine, event: &str, payload: Value) -> Dispatched {
@@ -133,6 +138,39 @@ async fn judged(reply: &str) -> Dispatched {
     );
     let engine = engine("pre_tool_use", handler.unwrap(), Duration::from_secs(5));
     dispatch(&engine, "pre_tool_use", call()).await
+}
+
+/// Keeps the raw answer of the last run.
+#[derive(Debug, Default)]
+struct RawReply(Mutex<Option<RawExchange>>);
+
+impl HookObserver for RawReply {
+    fn hook_ended(&self, run: &HookRun<'_>, _took: Duration, _verdict: HookVerdict<'_>) {
+        *self.0.lock().unwrap() = run.exchange.cloned();
+    }
+
+    fn requests_details(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn an_observer_sees_a_reply_that_is_not_a_decision() {
+    let replies = Arc::new(RawReply::default());
+    let client = Some(Client::new(["Certainly! Allow."]));
+    let handler = make("{{ .ToolName }}", Shape::Decision, "pre_tool_use", client);
+    let engine = Engine::builder().observer(replies.clone()).build();
+    add(
+        &engine,
+        "pre_tool_use",
+        handler.unwrap(),
+        Duration::from_secs(5),
+    );
+    let outcome = dispatch(&engine, "pre_tool_use", call()).await.outcome;
+    assert_eq!(outcome.failures.len(), 1);
+    let raw = replies.0.lock().unwrap().take().unwrap();
+    assert_eq!(*raw.stdout, *b"Certainly! Allow.");
+    assert!(raw.input_bytes > "shell".len());
 }
 
 // D-91, D-92

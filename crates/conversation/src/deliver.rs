@@ -4,10 +4,13 @@ use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::event::{DeliveryKind, MessageDeliver, MessagePart, MessageSend};
 use tenterhook_protocol::{Decision, EventKind};
 
-use crate::message_parts::{fold, is_text, joined_text, media_part, notice_of, text_part};
+use crate::message_parts::{
+    fold, is_text, joined_text, media_part, notice_of, speaks_answer, text_part,
+};
 use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::media_folder::MediaFolder;
+use tenterhook_channel::message::MediaKind;
 use tenterhook_channel::outlet::SavedMedia;
 
 /// What is delivered instead of an answer that hooks withhold.
@@ -76,6 +79,17 @@ pub(crate) struct Answered {
     pub(crate) audio_formats: Vec<String>,
 }
 
+/// What hooks of `message_send` add to an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Extras {
+    /// The parts, in order.
+    pub(crate) contents: Vec<Content>,
+    /// Descriptions of parts that cannot be used.
+    pub(crate) problems: Vec<String>,
+    /// Whether one of the parts is the answer as audio. Other audio does not replace the text of an answer.
+    pub(crate) speaks_answer: bool,
+}
+
 /// Delivers under the hooks of one session.
 #[derive(Debug, Clone)]
 pub struct Delivery {
@@ -135,13 +149,8 @@ impl Delivery {
         }
     }
 
-    /// Sends `message_send`, and returns what its hooks add, in order. A part that cannot be used is described in the
-    /// second list.
-    pub(crate) async fn extras(
-        &self,
-        to: &Recipient,
-        answered: Answered,
-    ) -> (Vec<Content>, Vec<String>) {
+    /// Sends `message_send`, and returns what its hooks add.
+    pub(crate) async fn extras(&self, to: &Recipient, answered: Answered) -> Extras {
         let build = || {
             MessageSend::new(to.chat.channel.as_str())
                 .with_chat_id(to.chat.chat.as_str())
@@ -155,7 +164,7 @@ impl Delivery {
                 .with_audio_formats(answered.audio_formats)
         };
         let outcome = self.dispatcher.dispatch_with(build).await;
-        let (mut extras, mut problems) = (Vec::new(), Vec::new());
+        let mut extras = Extras::default();
         for part in outcome.parts() {
             match self
                 .content_of(std::slice::from_ref(&part), Vec::new(), &to.chat)
@@ -166,12 +175,15 @@ impl Delivery {
                         content.text = notice.to_owned();
                     }
                     let content = self.deliver(to, DeliveryKind::Extra, content).await;
-                    extras.push(content);
+                    let is_audio = |saved: &SavedMedia| saved.media.kind == MediaKind::Audio;
+                    extras.speaks_answer |=
+                        speaks_answer(&part) && content.media.iter().any(is_audio);
+                    extras.contents.push(content);
                 }
-                Err(problem) => problems.push(problem),
+                Err(problem) => extras.problems.push(problem),
             }
         }
-        (extras, problems)
+        extras
     }
 
     /// Reads parts that hooks returned. Files must be ones of `known`, or importable.

@@ -47,6 +47,12 @@ pub(crate) fn notice_of(part: &MessagePart) -> Option<&str> {
     notice.filter(|notice| !notice.trim().is_empty())
 }
 
+/// Returns whether a part that a hook adds to an answer is the answer as audio: `spoken_answer` in its metadata is
+/// `true`. The built-in `tts` writes it.
+pub(crate) fn speaks_answer(part: &MessagePart) -> bool {
+    part.metadata.get("spoken_answer") == Some(&Value::Bool(true))
+}
+
 /// Returns the text of a message: its text parts, joined by line ends.
 pub(crate) fn joined_text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().filter(|part| is_text(part));

@@ -1,7 +1,6 @@
 //! Answers that are spoken instead of written.
 
 use tenterhook_channel::frame::Frame;
-use tenterhook_channel::message::MediaKind;
 use tenterhook_channel::settings::Settings;
 use tenterhook_voice::{SpokenAnswer, VoiceMode, is_spoken_whole};
 
@@ -29,17 +28,11 @@ pub(crate) fn is_replaceable(settings: &Settings, answer: &str) -> bool {
     tts.is_some_and(|tts| is_spoken_whole(answer, tts.max_chars))
 }
 
-/// Removes the text of an answer if `extras` contain a recording.
-pub(crate) fn replace_text(answer: &mut [Frame], extras: &[Frame]) {
-    let is_recording = |frame: &Frame| {
-        let media = frame.media();
-        media.is_some_and(|media| media.kind == MediaKind::Audio)
-    };
-    if extras.iter().any(is_recording) {
-        for frame in answer {
-            if let Frame::End { text, .. } = frame {
-                text.clear();
-            }
+/// Removes the text of an answer that is spoken.
+pub(crate) fn remove_text(answer: &mut [Frame]) {
+    for frame in answer {
+        if let Frame::End { text, .. } = frame {
+            text.clear();
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::conversation_parts::ConversationParts;
 use crate::deliver::{Answered, Delivery, Recipient};
 use crate::gateway_events::{GatewayFailure, report_failure};
 use crate::receive::NOT_CHECKED;
-use crate::spoken_answer::{is_replaceable, is_voice_only, replace_text};
+use crate::spoken_answer::{is_replaceable, is_voice_only, remove_text};
 use crate::turn_control::{Cancellation, Pending, TurnControl};
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
@@ -299,9 +299,9 @@ impl Turn {
                     }
                     let answer = view.answer();
                     let is_replaceable = is_replaceable(&self.parts.settings.current(), &answer);
-                    let extras = self.extras(view, &to, answer, false).await;
-                    if is_replaceable {
-                        replace_text(&mut frames, &extras);
+                    let (extras, speaks_answer) = self.extras(view, &to, answer, false).await;
+                    if is_replaceable && speaks_answer {
+                        remove_text(&mut frames);
                     }
                     frames.extend(extras);
                 }
@@ -321,7 +321,7 @@ impl Turn {
             }
             TurnEnd::Failed(failure) => {
                 let text = self.show_failure(view, &to, failure).await;
-                let extras = self.extras(view, &to, text, true).await;
+                let (extras, _) = self.extras(view, &to, text, true).await;
                 (TurnStatus::Failed, InboxState::Failed, extras)
             }
         };
@@ -356,14 +356,14 @@ impl Turn {
         text
     }
 
-    /// Sends `message_send`. Returns the frames of what its hooks add.
+    /// Sends `message_send`. Returns the frames of what its hooks add, and whether one of them is the answer as audio.
     async fn extras(
         &self,
         view: &TurnView,
         to: &Recipient,
         response: String,
         is_error: bool,
-    ) -> Vec<Frame> {
+    ) -> (Vec<Frame>, bool) {
         let inputs: Vec<&str> = self
             .messages
             .iter()
@@ -379,15 +379,14 @@ impl Turn {
             tts_enabled: self.tts_enabled(),
             audio_formats: formats.iter().map(|format| (*format).to_owned()).collect(),
         };
-        let (contents, problems) = view.delivery.extras(to, answered).await;
-        for problem in problems {
+        let extras = view.delivery.extras(to, answered).await;
+        for problem in extras.problems {
             self.report(view, "part", problem).await;
         }
         let turn = Some(view.turn.as_str());
-        contents
-            .into_iter()
-            .flat_map(|content| content.into_frames(turn, None))
-            .collect()
+        let contents = extras.contents.into_iter();
+        let frames = contents.flat_map(|content| content.into_frames(turn, None));
+        (frames.collect(), extras.speaks_answer)
     }
 
     async fn report(&self, view: &TurnView, code: &str, error: String) {

@@ -229,6 +229,14 @@ fn spoken_settings(text: &str) -> Settings {
     Settings::read(&mut Report::new(source)).unwrap()
 }
 
+fn audio_part() -> MessagePart {
+    MessagePart {
+        kind: "audio".to_owned(),
+        data: Some(STANDARD.encode(WAV)),
+        ..MessagePart::default()
+    }
+}
+
 /// Adds a hook that speaks answers to voice messages, or fails.
 fn speak_answers(stage: &Stage, fails: bool) {
     stage.engine.on(move |event: &MessageSend| {
@@ -237,11 +245,11 @@ fn speak_answers(stage: &Stage, fails: bool) {
         }
         let mut effect = Effect::<MessageSend>::none();
         if event.is_voice {
-            effect = effect.part(MessagePart {
-                kind: "audio".to_owned(),
-                data: Some(STANDARD.encode(WAV)),
-                ..MessagePart::default()
-            });
+            let mut answer = audio_part();
+            answer
+                .metadata
+                .insert("spoken_answer".to_owned(), json!(true));
+            effect = effect.part(answer);
         }
         Ok(effect)
     });
@@ -285,6 +293,26 @@ async fn a_spoken_answer_takes_the_place_of_the_text_only_if_there_is_audio() {
         let is_held_back = text == "voice_only" && is_spoken;
         assert_eq!(stage.streamed().is_empty(), is_held_back);
     }
+}
+
+// G90
+#[tokio::test]
+async fn other_audio_does_not_take_the_place_of_an_answer_that_could_not_be_spoken() {
+    let options = Options {
+        settings: spoken_settings("voice_only"),
+        ..Options::default()
+    };
+    let stage = Stage::with(HELLO, options);
+    add_recording(&stage).await;
+    speak_answers(&stage, true);
+    stage
+        .engine
+        .on(|_: &MessageSend| Effect::<MessageSend>::none().part(audio_part()));
+    speak(&stage).await;
+    stage.log.until("done Completed", 1).await;
+    let mut lines = stage.lines();
+    lines.retain(|line| line.starts_with("end") || line.starts_with("message"));
+    assert_eq!(lines, ["end final Stop: hello", "message  [audio.wav]"]);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@
 //!
 //! A message whose stream breaks has a `message_start` but no `message_end`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -17,6 +17,7 @@ use tenterhook_protocol::event::{
     MessageStart, MessageUpdate, NotificationLevel, ProviderRequest, ProviderResponse, RetryEnd,
     RetryStart,
 };
+use tenterhook_protocol::journal::{JournalRecord, ModelCallRecord};
 use tenterhook_protocol::{EventId, Message, Outcome, Role, ToolCall, Usage};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -93,7 +94,41 @@ impl Part {
 }
 
 impl ModelCall<'_> {
+    /// Calls the model. The journal gets a record of the call, so that the cost of a session can be seen.
     pub(crate) async fn ask(&self, request: &ModelRequest) -> Result<ModelAnswer, ModelCallError> {
+        let began = Instant::now();
+        let answered = self.ask_with_retries(request).await;
+        if !matches!(answered, Err(ModelCallError::Cancelled)) {
+            let record = || JournalRecord::ModelCall(self.journal_record(&answered, began));
+            self.hooks.dispatcher().record(record);
+        }
+        answered
+    }
+
+    fn journal_record(
+        &self,
+        answered: &Result<ModelAnswer, ModelCallError>,
+        began: Instant,
+    ) -> ModelCallRecord {
+        let took = began.elapsed().as_secs_f64() * 1000.0;
+        let usage = answered.as_ref().ok().and_then(|answer| answer.usage);
+        ModelCallRecord {
+            session_id: Some(self.hooks.session().clone()),
+            agent: Some(self.agent.to_owned()),
+            usage,
+            cost: self.selected.cost(usage.as_ref()),
+            error: match answered {
+                Err(ModelCallError::Failed(error)) => Some(error.to_string()),
+                Ok(_) | Err(ModelCallError::Cancelled) => None,
+            },
+            ..ModelCallRecord::now(self.selected.id(), took)
+        }
+    }
+
+    async fn ask_with_retries(
+        &self,
+        request: &ModelRequest,
+    ) -> Result<ModelAnswer, ModelCallError> {
         let retries = self.state.config.retry.attempts.saturating_sub(1);
         let mut retry = 0;
         loop {

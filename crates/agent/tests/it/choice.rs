@@ -7,6 +7,8 @@ use tenterhook_agent::{
     Agent, AgentConfig, CancellationToken, Models, SessionStore, ThinkingLevel,
 };
 use tenterhook_engine::event::{BeforeLlmCall, ModelSelect, SessionEndReason, ThinkingLevelSelect};
+use tenterhook_engine::journal::{JournalRecord, ModelCallRecord};
+use tenterhook_engine::{Engine, MemoryJournal};
 use tenterhook_providers::{Provider, Scripted};
 use tenterhook_sessions::entry_kind::{MODEL_CHANGE, THINKING_LEVEL_CHANGE};
 
@@ -275,6 +277,37 @@ async fn a_cost_is_told_where_the_price_is_known() {
             .collect();
         assert_eq!(costs, [Some(expected).filter(|cost| !cost.is_null())]);
     }
+}
+
+#[tokio::test]
+async fn the_journal_has_the_tokens_and_the_cost_of_each_model_call_of_a_session() {
+    let journal = Arc::new(MemoryJournal::new());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    let script = "price: {input: 2, output: 4}\n\
+        turns: [{text: hi, usage: {input_tokens: 1000, output_tokens: 500}}]";
+    let config = Stage::silent().config(script);
+    let mut agent = config.build(engine).unwrap();
+    agent.prompt("go", &CancellationToken::new()).await;
+    // The script has no more turns, so this call fails.
+    agent.prompt("again", &CancellationToken::new()).await;
+    let calls: Vec<ModelCallRecord> = journal
+        .take()
+        .into_iter()
+        .map(|record| {
+            let JournalRecord::ModelCall(call) = record else {
+                panic!("{record:?}");
+            };
+            call
+        })
+        .collect();
+    let [answered, failed] = &calls[..] else {
+        panic!("{calls:?}")
+    };
+    assert_eq!(answered.cost, Some(0.004));
+    assert_eq!(answered.usage.unwrap().input_tokens, 1000);
+    assert_eq!(answered.session_id.as_ref(), Some(agent.session().id()));
+    assert_eq!(answered.agent.as_deref(), Some("root"));
+    assert!(failed.error.is_some() && failed.usage.is_none());
 }
 
 #[test]

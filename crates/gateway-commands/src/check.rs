@@ -23,7 +23,7 @@ pub(super) async fn check(
     let read = settings::read(&args.settings, &args.agent)?;
     let file = args.settings.file.as_deref();
     let places = (args.sessions, file);
-    let (profile, _) = ChatProfile::load(args.agent, places, &read, None, interrupts).await?;
+    let profile = ChatProfile::load(args.agent, places, &read, None, interrupts).await?;
     profile.check_tools(&read)?;
     check_secrets(&read)?;
     for finding in voice::findings(&read) {

@@ -360,7 +360,7 @@ async fn check_profile(
     let places = (args.sessions, file);
     let loading = ChatProfile::load(args.agent, places, used, None, interrupts);
     let profile = match loading.await {
-        Ok((profile, _)) => profile,
+        Ok(profile) => profile,
         Err(error) => {
             let next = "`tenterhook check` shows every problem";
             return findings.failure("hooks", &error, next);

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use tenterhook_agent::frontend::NonInteractive;
 use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Toolbox};
 use tenterhook_channel::settings::Settings;
@@ -18,10 +17,11 @@ use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, PrintingHost, SessionExtensions};
+use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::session_store::{self, SessionDirArgs};
-use tenterhook_setup::{agent, hook_list, hooks, models, protected, resources, rules};
+use tenterhook_setup::{agent, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_tools::ShellTool;
 
@@ -57,14 +57,15 @@ struct Parts {
 }
 
 impl ChatProfile {
-    /// Loads the hooks. Also returns the list of them, for the inspector. A source that cannot be loaded is an error, unless the call is lenient.
+    /// Loads the hooks, and shows them in the inspector. A source that cannot be loaded is an error, unless the call is
+    /// lenient.
     pub(super) async fn load(
         args: AgentArgs,
         (sessions, file): (SessionDirArgs, Option<&Path>),
         settings: &Settings,
         inspector: Option<&LiveInspector>,
         interrupts: &Interrupts,
-    ) -> Result<(Self, Value), CliError> {
+    ) -> Result<Self, CliError> {
         let providers = models::providers(&args.hooks.config)?;
         let (services, clients) = hooks::services_with(&providers);
         let host = PrintingHost {
@@ -82,7 +83,7 @@ impl ChatProfile {
             (!sinks.is_empty()).then(|| journal::without_secrets(Arc::new(FanOutSink { sinks })));
         let observers = inspector.and_then(LiveInspector::observer);
         let observers: Vec<_> = observers.into_iter().collect();
-        let listed = hook_list::listed(&hooks, args.hooks.strict);
+        let listing = HookListing::new(&hooks);
         output.record_in(sink.clone());
         let protected = protected::files(&args, &hooks.loaded, &hooks.found)?;
         let protected = match file {
@@ -110,7 +111,10 @@ impl ChatProfile {
             _extensions: hooks.extras,
             args,
         }));
-        Ok((profile, listed))
+        if let Some(inspector) = inspector {
+            inspector.follow_hooks(listing, profile.0.engine.clone());
+        }
+        Ok(profile)
     }
 
     /// Returns the journal, if one is written.

@@ -40,7 +40,7 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
     let collected = LiveInspector::start(read.inspect.has_payloads)?;
     let places = (args.sessions, file);
     let agent = args.agent.clone();
-    let (profile, hooks) =
+    let profile =
         ChatProfile::load(args.agent, places, &read, Some(&collected), interrupts).await?;
     profile.check_tools(&read)?;
     profile.try_out()?;
@@ -60,7 +60,7 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
         observer: Arc::new(log),
         stdio: args.stdio,
         own_channels: BTreeMap::new(),
-        inspector: Some(collected.inspector(InspectedSource::Gateway, hooks)),
+        inspector: Some(collected.inspector(InspectedSource::Gateway)),
         reader: Some(reader),
     };
     let ended = serve(config, &read, stop, interrupts).await;

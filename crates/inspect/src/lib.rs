@@ -33,6 +33,7 @@
 
 mod export;
 mod hook_details;
+mod hook_list;
 mod inspected_gateway;
 mod inspector;
 mod journal_files;
@@ -44,6 +45,7 @@ mod routes;
 
 pub use self::export::{export_html, export_jsonl};
 pub use self::hook_details::HookDetails;
+pub use self::hook_list::HookList;
 pub use self::inspected_gateway::{InspectedGateway, InspectorDecision, InspectorUser};
 pub use self::inspector::{InspectedSource, Inspector};
 pub use self::journal_files::{JournalFileError, read_journals};

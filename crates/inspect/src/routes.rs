@@ -66,9 +66,11 @@ async fn source(State(inspector): State<Arc<Inspector>>) -> Json<Value> {
 
 /// `GET /v1/inspect/hooks`: the hooks in force.
 async fn hooks(State(inspector): State<Arc<Inspector>>) -> Result<Json<Value>, RouteError> {
-    let missing = "the hooks of a journal in a file are not known";
-    let hooks = inspector.hooks().cloned();
-    hooks.map(Json).ok_or(RouteError::not_found(missing))
+    let missing = || RouteError::not_found("the hooks of a journal in a file are not known");
+    let list = Arc::clone(inspector.hooks());
+    // Many hooks take long to describe.
+    let described = tokio::task::spawn_blocking(move || list.current()).await;
+    described.ok().flatten().map(Json).ok_or_else(missing)
 }
 
 /// `GET /v1/inspect/dispatches/{event_id}`: the payloads and raw answers of a dispatch.

@@ -1,7 +1,7 @@
 //! The list of hooks as JSON, for `tenterhook list --json` and for the inspector.
 
 use serde_json::{Value, json};
-use tenterhook_engine::{Layer, RegisteredHook};
+use tenterhook_engine::{Engine, Layer, RegisteredHook};
 use tenterhook_trust::{DivergedHook, ProjectHook};
 
 use crate::approval;
@@ -9,19 +9,59 @@ use crate::hooks::{self, Hooks};
 
 /// Returns the hooks in force, and what is known about sources that are not.
 pub fn listed(hooks: &Hooks, is_strict: bool) -> Value {
-    let diverged = &hooks.loaded.diverged;
-    let registered = hooks::engine(&hooks.loaded, is_strict, None).hooks();
-    let in_force = registered.iter().map(|hook| with_trust(hook, diverged));
-    let in_force: Vec<Value> = in_force.collect();
+    HookListing::new(hooks).of(&hooks::engine(&hooks.loaded, is_strict, None))
+}
+
+/// What is known about the sources of hooks, for lists of the hooks of an engine.
+#[derive(Debug, Clone)]
+pub struct HookListing {
+    diverged: Vec<DivergedHook>,
+    /// The keys about sources whose hooks are not in force.
+    sources: Value,
+}
+
+impl HookListing {
+    /// Notes what was found out when the hooks were loaded.
+    pub fn new(hooks: &Hooks) -> Self {
+        Self {
+            diverged: hooks.loaded.diverged.clone(),
+            sources: sources(hooks),
+        }
+    }
+
+    /// Creates the list of a program that loads no hooks from files.
+    pub fn without_sources() -> Self {
+        Self {
+            diverged: Vec::new(),
+            sources: json!({}),
+        }
+    }
+
+    /// Returns the hooks that are in force in an engine now.
+    pub fn of(&self, engine: &Engine) -> Value {
+        let registered = engine.hooks();
+        let in_force = registered.iter();
+        let in_force: Vec<Value> = in_force
+            .map(|hook| with_trust(hook, &self.diverged))
+            .collect();
+        let mut listed = json!({ "hooks": in_force });
+        if let (Some(listed), Value::Object(sources)) = (listed.as_object_mut(), &self.sources) {
+            listed.extend(sources.clone());
+        }
+        listed
+    }
+}
+
+/// Describes the sources whose hooks are not in force.
+fn sources(hooks: &Hooks) -> Value {
     let withheld = hooks.loaded.project_hooks.iter();
     let withheld: Vec<Value> = withheld
         .filter(|project_hook| project_hook.is_withheld())
         .map(withheld_json)
         .collect();
     json!({
-        "hooks": in_force,
         "withheld": withheld,
-        "diverged": diverged,
+        "diverged": hooks.loaded.diverged,
         "broken": hooks.broken,
         "untrusted": hooks.untrusted,
         "disabled": hooks.disabled_paths(),

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use tenterhook_engine::{HookObserver, JournalSink};
-use tenterhook_inspect::{HookDetails, InspectedSource, Inspector, LiveJournal};
+use tenterhook_engine::{Engine, HookObserver, JournalSink};
+use tenterhook_inspect::{HookDetails, HookList, InspectedSource, Inspector, LiveJournal};
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::hook_list::HookListing;
 
 /// The records and payloads that an engine gives to its inspector.
 #[derive(Debug)]
 pub struct LiveInspector {
     journal: Arc<LiveJournal>,
     details: Option<Arc<HookDetails>>,
+    hooks: Arc<HookList>,
 }
 
 impl LiveInspector {
@@ -30,6 +31,7 @@ impl LiveInspector {
         Ok(Self {
             journal: Arc::default(),
             details: details.map(Arc::new),
+            hooks: Arc::default(),
         })
     }
 
@@ -43,8 +45,14 @@ impl LiveInspector {
         self.details.clone().map(|details| details as _)
     }
 
-    /// Returns what the page shows. `hooks` is the list of the hooks in force.
-    pub fn inspector(&self, source: InspectedSource, hooks: Value) -> Inspector {
+    /// Shows the hooks of `engine` from now on, also those that a reload adds.
+    pub fn follow_hooks(&self, listing: HookListing, engine: Engine) {
+        self.hooks.follow(move || listing.of(&engine));
+    }
+
+    /// Returns what the page shows.
+    pub fn inspector(&self, source: InspectedSource) -> Inspector {
+        let hooks = Arc::clone(&self.hooks);
         let inspector = Inspector::new(source, Arc::clone(self.journal.log())).with_hooks(hooks);
         match &self.details {
             Some(details) => inspector.with_details(Arc::clone(details)),

@@ -7,7 +7,6 @@ mod recipe;
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use tenterhook_agent::{Agent, AgentConfig, AgentRestrictions, ContextSwaps};
 use tenterhook_discovery::{FollowedSources, FoundFile, Loaded, Recipe};
 use tenterhook_engine::{Engine, HookSpec, JournalSink, Scope};
@@ -24,7 +23,7 @@ use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, SessionExtensions};
-use tenterhook_setup::hook_list;
+use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::hooks;
 use tenterhook_setup::hooks::Hooks;
 use tenterhook_setup::journal::{self, FanOutSink};
@@ -55,7 +54,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         followed,
         extras,
         found,
-        listed,
+        listing,
     } = RunHooks::load(&args, services, interrupts).await?;
     let protected = protected::files(options, &loaded, &found)?;
     extras.check_flags(&args.flags)?;
@@ -68,9 +67,9 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let history = data_dir().map(|data| data.join("history"));
     let terminal = Arc::new(Terminal::new(shown(format), history, interrupts).main_agent(name));
     let has_shell = args.work.shell_lines || (args.prompt.is_none() && stdin().is_terminal());
-    let inspection = RunInspection::start(args.inspect, listed, file.as_ref()).await?;
+    let inspection = RunInspection::start(args.inspect, file.as_ref()).await?;
     let sinks = sinks(&args, &loaded, file.as_ref(), &terminal);
-    let engine = engine(&args, &loaded, sinks, &inspection);
+    let engine = engine(&args, &loaded, sinks, (&inspection, listing));
     let scope = engine.scope(Scope::Global);
     let program = Program::of(format, &engine, &terminal, interrupts);
     let config = agent::config(options, &loaded, program.frontend(&terminal))?;
@@ -125,8 +124,8 @@ struct RunHooks {
     followed: Option<FollowedSources>,
     extras: SessionExtensions,
     found: Vec<FoundFile>,
-    /// The list of the hooks, for the inspector.
-    listed: Value,
+    /// What the inspector shows about the sources of the hooks.
+    listing: HookListing,
 }
 
 impl RunHooks {
@@ -141,17 +140,12 @@ impl RunHooks {
                 followed: None,
                 extras: SessionExtensions::default(),
                 found: Vec::new(),
-                listed: json!({ "hooks": [] }),
+                listing: HookListing::without_sources(),
             });
         }
         let hooks = load_hooks(args, services, interrupts).await?;
-        let listed = if args.inspect {
-            hook_list::listed(&hooks, args.agent.hooks.strict)
-        } else {
-            Value::Null
-        };
         Ok(Self {
-            listed,
+            listing: HookListing::new(&hooks),
             loaded: hooks.loaded,
             followed: Some(hooks.followed),
             extras: hooks.extras,
@@ -225,14 +219,16 @@ fn engine(
     args: &RunArgs,
     loaded: &Loaded,
     sinks: Vec<Arc<dyn JournalSink>>,
-    inspection: &RunInspection,
+    (inspection, listing): (&RunInspection, HookListing),
 ) -> Engine {
     let sink = sink(sinks.into_iter().chain(inspection.journal()));
     let is_strict = args.agent.hooks.strict;
-    match inspection.observer() {
+    let engine = match inspection.observer() {
         Some(observer) => hooks::observed_engine(loaded, is_strict, sink, observer),
         None => hooks::engine(loaded, is_strict, sink),
-    }
+    };
+    inspection.follow_hooks(listing, &engine);
+    engine
 }
 
 fn sink(sinks: impl Iterator<Item = Arc<dyn JournalSink>>) -> Option<Arc<dyn JournalSink>> {

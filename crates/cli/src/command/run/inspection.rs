@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tenterhook_agent::CancellationToken;
-use tenterhook_engine::{HookObserver, JournalSink};
+use tenterhook_engine::{Engine, HookObserver, JournalSink};
 use tenterhook_inspect::InspectedSource;
 use tenterhook_journal::FileJournal;
 use tenterhook_setup::error::CliError;
+use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
@@ -29,11 +29,10 @@ struct ServedInspection {
 }
 
 impl RunInspection {
-    /// Serves the page and prints its link on stderr, if the inspector `is_requested`. `hooks` is the list of the hooks
-    /// in force, and `journal` the file that also gets the records.
+    /// Serves the page and prints its link on stderr, if the inspector `is_requested`. `journal` is the file that also
+    /// gets the records.
     pub(super) async fn start(
         is_requested: bool,
-        hooks: Value,
         journal: Option<&Arc<FileJournal>>,
     ) -> Result<Self, CliError> {
         if !is_requested {
@@ -42,7 +41,7 @@ impl RunInspection {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let page = InspectorPage::bind(address, "tenterhook run --inspect").await?;
         let collected = LiveInspector::start(true)?;
-        let inspector = Arc::new(collected.inspector(InspectedSource::Run, hooks));
+        let inspector = Arc::new(collected.inspector(InspectedSource::Run));
         output::note(format_args!(
             "Open {} in a browser to inspect this run. The link works once.",
             page.link()?
@@ -60,6 +59,13 @@ impl RunInspection {
     /// Returns the journal of the engine.
     pub(super) fn journal(&self) -> Option<Arc<dyn JournalSink>> {
         self.0.as_ref().map(|served| served.collected.journal())
+    }
+
+    /// Shows the hooks of the engine, also those that `/reload` adds.
+    pub(super) fn follow_hooks(&self, listing: HookListing, engine: &Engine) {
+        if let Some(served) = &self.0 {
+            served.collected.follow_hooks(listing, engine.clone());
+        }
     }
 
     /// Returns the observer of the engine.

@@ -25,6 +25,7 @@ const PRESS_INTERVAL = 100;
 /** How long a press may delay drawing. An element that is replaced while it is pressed gets no click. */
 const MAX_PRESS = 1000;
 const GATEWAY_INTERVAL = 10_000;
+const HOOKS_INTERVAL = 5000;
 const TICK = 1000;
 /** On narrow windows, the panel about an event covers the list. */
 const narrow = matchMedia('(max-width: 1100px)');
@@ -78,6 +79,7 @@ function show(changes, isNewEntry = true) {
     filter = changes.filter;
     isFilterChanged = true;
   }
+  if (changes.view === 'hooks' && view !== 'hooks' && description.live) loadHooks();
   if (changes.view) view = changes.view;
   if (changes.open !== undefined) open = changes.open;
   viewDrawnAt = 0;
@@ -333,6 +335,15 @@ function changeStatus(status) {
   plan();
 }
 
+/** Loads the hooks in force, which a reload can change. */
+async function loadHooks() {
+  const hooks = await fetchJson('/hooks').catch(() => hooksInForce);
+  if (JSON.stringify(hooks) === JSON.stringify(hooksInForce)) return;
+  hooksInForce = hooks;
+  if (view === 'hooks') viewDrawnAt = 0;
+  plan();
+}
+
 async function loadGateway() {
   try {
     gateway = await fetchJson('/gateway');
@@ -376,9 +387,8 @@ async function start() {
   openFromAddress();
   if (!description.live) return;
   source.follow({ onrecords: receive, ongap: noteGap, onrestart: noteRestart, onstatus: changeStatus });
-  hooksInForce = await fetchJson('/hooks').catch(() => null);
-  viewDrawnAt = 0;
-  plan();
+  loadHooks();
+  setInterval(() => document.hidden || view !== 'hooks' || loadHooks(), HOOKS_INTERVAL);
   if (description.kind === 'gateway') {
     loadGateway();
     setInterval(() => document.hidden || loadGateway(), GATEWAY_INTERVAL);

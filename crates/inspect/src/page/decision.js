@@ -14,7 +14,7 @@ const quoted = (names) => names.map((name) => `\`${name}\``).join(', ');
 /** Returns sentences about a dispatch, each with a `tone`: `danger`, `warn` or `plain`. */
 export function explainDecision(row) {
   if (row.kind !== 'dispatch') return [];
-  return [...failures(row), ...winner(row), ...skips(row), ...rewrites(row)];
+  return [...failures(row), ...problems(row), ...winner(row), ...skips(row), ...rewrites(row)];
 }
 
 function winner({ runs, reason, outcome }) {
@@ -46,6 +46,11 @@ function failures({ runs, failures: listed, isStopped }) {
     const effect = isStopped ? 'The operation was stopped.' : 'Its answer was not used.';
     return { tone: 'warn', text: `\`${hook}\` failed: ${cause}. ${effect}` };
   });
+}
+
+/** What went wrong in hooks that answered anyway. */
+function problems({ runs }) {
+  return runs.flatMap(({ hook, problems: own }) => own.map((text) => ({ tone: 'warn', text: `\`${hook}\`: ${text}.` })));
 }
 
 function skips({ runs }) {

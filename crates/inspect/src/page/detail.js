@@ -2,7 +2,7 @@
 
 import { explainDecision } from './decision.js';
 import { button, copyButton, element, emptyState } from './element.js';
-import { ago, clock, duration, fullTime } from './format.js';
+import { ago, clock, count, duration, fullTime, money, plural } from './format.js';
 import { rewriteSteps } from './rewrite.js';
 import { factList } from './run.js';
 import { outcomeChip } from './timeline.js';
@@ -55,6 +55,7 @@ export class DetailPanel {
         sentences(row),
         row.runs.length > 0 && waterfall(row, detail),
         row.kind === 'dispatch' && row.runs.length === 0 && emptyState('No runs were recorded for this event.'),
+        detail && leftOut(detail),
         detail && rewriteSteps(detail),
         absence && element('p', { class: 'remark' }, absence),
         this.#facts(row),
@@ -117,12 +118,46 @@ export class DetailPanel {
       ['Hooks', row.kind === 'dispatch' ? `${row.ran} ran, ${row.skipped} skipped, ${row.failed} failed` : null],
       ['Reason', row.reason],
       ['Replaced', row.downgrades?.join('; ')],
-      ['Cost', row.cost == null ? null : `$${row.cost}`],
+      ['Tokens', row.tokens && `${count(row.tokens.input)} in, ${count(row.tokens.output)} out`],
+      ['Cost', row.cost == null ? null : money(row.cost)],
       ...Object.entries(row.extra ?? {}).map(([key, value]) => [`extra.${key}`, valueOf(value)]),
       ...Object.entries(row.originExtra ?? {}).map(([key, value]) => [`origin.${key}`, valueOf(value)]),
     ];
     return element('section', {}, element('h3', {}, 'Facts'), factList(facts));
   }
+}
+
+const WHY_LEFT_OUT = {
+  matcher: 'its matcher does not match',
+  scope: 'for another agent, session or workspace',
+  duplicate: 'the same hook ran already',
+};
+
+/** Lists the hooks of the event that did not take part, and why. */
+function leftOut({ left_out: { hooks = [], more = 0 } = {} }) {
+  return (
+    hooks.length > 0 &&
+    element(
+      'details',
+      { class: 'payload left-out' },
+      element('summary', {}, `${plural(hooks.length + more, 'other hook')} of this event did not run`),
+      element(
+        'ul',
+        {},
+        hooks.map(({ hook, matcher, reason }) =>
+          element(
+            'li',
+            {},
+            element('b', {}, hook),
+            ' ',
+            element('code', {}, matcher),
+            element('span', { class: 'soft' }, ` ${WHY_LEFT_OUT[reason] ?? reason}`),
+          ),
+        ),
+        more > 0 && element('li', { class: 'soft' }, `${plural(more, 'further hook')}`),
+      ),
+    )
+  );
 }
 
 const valueOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value));

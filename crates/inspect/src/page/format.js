@@ -87,3 +87,9 @@ export function localTime(at) {
   const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(pad).join(':');
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}T${time}`;
 }
+
+/** Writes an amount of US dollars. Small amounts keep three digits. */
+export function money(dollars) {
+  if (dollars === 0) return '$0';
+  return dollars < 0.1 ? `$${Number(dollars.toPrecision(3))}` : `$${dollars.toFixed(2)}`;
+}

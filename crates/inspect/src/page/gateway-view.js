@@ -29,7 +29,10 @@ export function gatewayView(state, { ondecide, problem }) {
       {},
       element('h2', {}, 'Channels'),
       channels.length > 0
-        ? table(['Channel', 'Kind', 'State', 'Since', 'Last message', 'Problem'], channels.map(channelLine))
+        ? table(
+            ['Channel', 'Kind', 'State', 'Since', 'Last message', 'Inbox', 'Outbox', 'Problem'],
+            channels.map(channelLine),
+          )
         : element('p', { class: 'soft' }, 'No channel is configured.'),
     ),
     element(
@@ -37,7 +40,7 @@ export function gatewayView(state, { ondecide, problem }) {
       {},
       element('h2', {}, 'Chats'),
       chats.length > 0
-        ? table(['Chat', 'Channel', 'Messages', 'Last message'], chats.map(chatLine))
+        ? table(['Chat', 'Channel', 'Messages', 'Last message', 'Inbox', 'Outbox'], chats.map(chatLine))
         : element('p', { class: 'soft' }, 'No one has written yet.'),
     ),
   );
@@ -51,6 +54,8 @@ function numbers(gateway, channels, chats) {
     ['Channels', `${channels.filter(({ state }) => GOOD.has(state)).length} of ${count(channels.length)} up`],
     ['Chats', count(chats.length)],
     ['Sessions', gateway.conversations == null ? '–' : count(gateway.conversations)],
+    ['Inbox', depth(gateway.inbox)],
+    ['Outbox', depth(gateway.outbox)],
     ...messages.map(([name, value]) => [`Messages ${name.replaceAll('_', ' ')}`, count(value)]),
   ];
 }
@@ -65,6 +70,14 @@ function time(value) {
   if (value == null) return '–';
   const at = toTime(value);
   return Number.isNaN(at) ? String(value) : element('time', { title: fullTime(at) }, ago(at, Date.now()));
+}
+
+/** Draws how much waits, and since when. */
+function depth(queue) {
+  if (!queue) return '–';
+  if (queue.waiting === 0) return '0';
+  const since = queue.oldest == null ? null : [', oldest ', time(queue.oldest)];
+  return element('span', { class: 'depth' }, count(queue.waiting), since);
 }
 
 const table = (heads, lines) =>
@@ -94,18 +107,30 @@ const cells = (...values) =>
     values.map((value) => element('td', {}, value ?? '–')),
   );
 
-function channelLine({ id, kind, state, since, last_message: lastMessage, error }) {
+function channelLine({ id, kind, state, since, last_message: lastMessage, inbox, outbox, error }) {
   const tone = GOOD.has(state) ? 'allow' : BAD.has(state) ? 'deny' : 'ask';
-  return cells(id, kind, element('span', { class: `chip ${tone}` }, state), time(since), time(lastMessage), error);
+  return cells(
+    id,
+    kind,
+    element('span', { class: `chip ${tone}` }, state),
+    time(since),
+    time(lastMessage),
+    depth(inbox),
+    depth(outbox),
+    error,
+  );
 }
 
-function chatLine({ chat, title, last_seq: lastSeq, at }) {
+function chatLine({ chat, title, last_seq: lastSeq, at, inbox, outbox }) {
   const { channel = '', chat: id = chat, thread } = typeof chat === 'object' ? chat : {};
   return cells(
     title || [id, thread].filter(Boolean).join(' / '),
     channel,
     lastSeq == null ? null : count(lastSeq),
     time(at),
+    // Chats in which nothing waits have no queues.
+    inbox ? depth(inbox) : '0',
+    outbox ? depth(outbox) : '0',
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { element, emptyState, shape } from './element.js';
 import { count, duration, percent, plural } from './format.js';
-import { BUCKETS, eventStats, histogram, hookStats, turnShare } from './stats.js';
+import { BUCKETS, eventStats, histogram, hookStats, stepStats, turnShare } from './stats.js';
 
 /** The most charts of a kind. */
 const MAX_CHARTS = 24;
@@ -14,6 +14,7 @@ export function latencyView(rows, { onhook, onevent }) {
   const hooks = hookStats(rows)
     .filter(({ runs }) => runs > 0)
     .sort((a, b) => b.total - a.total);
+  const steps = stepStats(rows).sort((a, b) => b.total - a.total);
   const events = eventStats(rows).sort((a, b) => b.total - a.total);
   if (events.length === 0) return emptyState('No durations', 'No event that is shown reached a hook.');
   return element(
@@ -25,6 +26,11 @@ export function latencyView(rows, { onhook, onevent }) {
       'Events',
       events.map((entry) => ({ ...entry, name: entry.event, note: plural(entry.count, 'time'), open: onevent })),
     ),
+    steps.length > 0 &&
+      charts(
+        'Steps of hooks',
+        steps.map((entry) => ({ ...entry, note: `${entry.hook} · ${plural(entry.count, 'time')}`, open: () => onhook(entry.hook) })),
+      ),
     charts(
       'Hooks',
       hooks.map((entry) => ({

@@ -1,7 +1,7 @@
 // Sessions as trees with bars over time.
 
 import { element, emptyState, shape } from './element.js';
-import { ago, clock, count, day, duration, fullTime, percent, plural, shorten } from './format.js';
+import { ago, clock, count, day, duration, fullTime, money, percent, plural, shorten } from './format.js';
 import { listSessions, sessionTree } from './sessions.js';
 import { outcomeChip } from './timeline.js';
 
@@ -79,6 +79,9 @@ function summary(session) {
     ['Events', count(session.events)],
     ['Tool calls', count(session.calls.size)],
     ['Agents', [...session.agents].join(', ') || '–'],
+    ['Model calls', count(session.modelCalls)],
+    ['Tokens', session.input + session.output > 0 ? `${count(session.input)} in, ${count(session.output)} out` : '–'],
+    ['Cost', costOf(session)],
     ['In hooks', `${duration(session.hookTime)} (${percent(session.hookTime, length)})`],
   ];
   return element(
@@ -91,6 +94,12 @@ function summary(session) {
       facts.map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, value))),
     ),
   );
+}
+
+/** Returns what the model calls of a session cost, as far as it is known. */
+function costOf({ cost, unpriced }) {
+  if (cost === null) return unpriced > 0 ? 'unknown' : '–';
+  return unpriced > 0 ? `${money(cost)} and ${plural(unpriced, 'call')} of unknown cost` : money(cost);
 }
 
 /** Draws a tree with bars over the time of its root. */

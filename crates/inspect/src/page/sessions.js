@@ -2,6 +2,7 @@
 // order of the events, the ids of tool calls and the names of agents.
 
 import { TURN_START } from './stats.js';
+import { MODEL_CALL } from './store.js';
 
 /** Events that begin a turn if the journal has no `turn_start`. */
 const PROMPTS = new Set(['user_prompt_submit', 'message_receive']);
@@ -32,6 +33,12 @@ function newSession(row) {
     letThrough: 0,
     rewritten: 0,
     hookTime: 0,
+    modelCalls: 0,
+    input: 0,
+    output: 0,
+    /** In US dollars. It is `null` if no price is known, and too low if `unpriced` calls have no known price. */
+    cost: null,
+    unpriced: 0,
   };
 }
 
@@ -45,7 +52,16 @@ function addToSession(entry, row) {
   if (row.failed > 0) entry.failed += 1;
   if (row.letThrough) entry.letThrough += 1;
   if (row.isRewritten) entry.rewritten += 1;
-  entry.hookTime += row.duration;
+  if (row.event === MODEL_CALL) addModelCall(entry, row);
+  else entry.hookTime += row.duration;
+}
+
+function addModelCall(entry, { tokens, cost }) {
+  entry.modelCalls += 1;
+  entry.input += tokens?.input ?? 0;
+  entry.output += tokens?.output ?? 0;
+  if (cost === null) entry.unpriced += 1;
+  else entry.cost = (entry.cost ?? 0) + cost;
 }
 
 /** A node of a tree. `kind` is `session`, `turn`, `agent`, `call` or `event`; an event has its `row`. */

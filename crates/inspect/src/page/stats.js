@@ -82,6 +82,23 @@ function addRun(entry, run, row) {
   entry.lastErrorAt = row.at;
 }
 
+/** Returns one entry for each kind of step that hooks measure within their runs, such as the engines of voice. */
+export function stepStats(rows) {
+  const steps = new Map();
+  for (const row of rows) {
+    for (const run of row.runs) {
+      for (const { name, duration_ms: took } of run.steps) {
+        const key = hookKey(name, run.hook);
+        let entry = steps.get(key);
+        if (!entry) steps.set(key, (entry = { name, hook: run.hook, count: 0, durations: [] }));
+        entry.count += 1;
+        entry.durations.push(took);
+      }
+    }
+  }
+  return [...steps.values()].map((entry) => ({ ...entry, ...summary(entry.durations) }));
+}
+
 /** Joins what ran with the hooks in force (`list --json`), so that hooks that never ran are there too. */
 export function withPlannedHooks(stats, list) {
   const used = new Set();

@@ -33,6 +33,9 @@ const NONE = OUTCOMES.indexOf('none');
 const REWRITE = OUTCOMES.indexOf('rewrite');
 const NO_RUNS = [];
 
+/** The event of rows that are model calls. */
+export const MODEL_CALL = 'model_call';
+
 /** The most rows and the most dispatches without an end that are kept. */
 const MAX_ROWS = 250_000;
 const MAX_OPEN = 10_000;
@@ -134,6 +137,8 @@ export class Store {
       duration: record.duration_ms ?? 0,
       phase: record.phase ? this.#share(record.phase) : null,
       started: record.started_ms ?? null,
+      steps: record.steps ?? NO_RUNS,
+      problems: record.problems ?? NO_RUNS,
     };
   }
 
@@ -210,9 +215,16 @@ export class Store {
   }
 
   #modelCallRow(record) {
-    const { input_tokens: input, output_tokens: output } = record.usage ?? {};
-    const tokens = input === undefined ? null : `${input} tokens in, ${output ?? 0} out`;
-    const row = this.#row(record, { event: 'model_call', subject: record.model, reason: record.error ?? tokens });
+    const { input_tokens: input, output_tokens: output = 0 } = record.usage ?? {};
+    const tokens = input === undefined ? null : `${input} tokens in, ${output} out`;
+    const row = this.#row(record, {
+      event: MODEL_CALL,
+      subject: record.model,
+      agent: record.agent,
+      session: record.session_id,
+      reason: record.error ?? tokens,
+    });
+    row.tokens = input === undefined ? null : { input, output };
     row.failed = record.error ? 1 : 0;
     row.statusMask = record.error ? 1 << FAILED : 0;
     row.cost = record.cost ?? null;
@@ -255,6 +267,8 @@ export class Store {
       isRewritten: false,
       isStopped: false,
       toolUse: null,
+      tokens: null,
+      cost: null,
       text: null,
     };
   }

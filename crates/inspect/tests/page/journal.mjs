@@ -23,6 +23,7 @@ const HOOKS = {
     ['audit', 'observe', '~/.config/tenterhook/hooks.yaml:9', 'http'],
   ],
   user_prompt_submit: [['redact-secrets', 'transform', '~/.config/tenterhook/hooks.yaml:14', 'builtin']],
+  message_receive: [['stt', 'transform', 'gateway.yaml', 'builtin']],
   turn_start: [['git-branch', 'main', '.tenterhook/hooks.yaml:33', 'command']],
   turn_end: [['notify', 'observe', '~/.config/tenterhook/hooks.yaml:21', 'command']],
 };

@@ -141,6 +141,55 @@ const WITH_SAMPLE = {
     await shown(page, '#detail .tools', 'Copy as tenterhook fire');
   },
 
+  async 'the matcher of a run and the hooks that did not match are shown'(page, { fixture, rewrite }) {
+    await page.open(`${fixture.url}?open=${rewrite}`);
+    await shown(page, '#detail .left-out', '1 other hook of this event did not run');
+    await page.run(() => {
+      for (const node of document.querySelectorAll('#detail details')) node.open = true;
+    });
+    await shown(page, '#detail .left-out li', 'format-json write_file its matcher does not match');
+    assert.ok((await texts(page, '#detail .run-body dd')).includes('shell|task'));
+  },
+
+  async 'a voice message that was not understood is named, and the time of its engines is shown'(page, { fixture }) {
+    await page.open(`${fixture.url}?event=message_receive`);
+    await loaded(page);
+    await press(page, 'j');
+    await page.press(KEYS.enter);
+    await shown(page, '#detail .decision', 'stt: not transcribed: no result within 30s.');
+    await page.run(() => {
+      for (const node of document.querySelectorAll('#detail details')) node.open = true;
+    });
+    await shown(page, '#detail .run-body', 'of which transcription');
+    await press(page, '5');
+    await page.until('the chart', () =>
+      [...document.querySelectorAll('#other figcaption')].some((node) => node.innerText.includes('conversion')),
+    );
+    assert.ok((await texts(page, '#other h2')).includes('Steps of hooks'));
+    await press(page, 'c');
+    await press(page, '1');
+  },
+
+  async 'a session shows the tokens and the cost of its model calls'(page, { fixture }) {
+    await page.open(`${fixture.url}?view=sessions&session=voice-session`);
+    await shown(page, '#other .tree-head', 'voice-session');
+    const facts = (await texts(page, '#other .tree-head .numbers'))[0].replace(/\s+/g, ' ');
+    assert.match(facts, /Model calls 2 Tokens 2,500 in, 100 out Cost \$0\.0053/i);
+  },
+
+  async 'the list of hooks follows a reload'(page, { fixture }) {
+    await page.open(`${fixture.url}?view=hooks`);
+    await shown(page, '#other .hooks', 'no-secrets');
+    const before = fixture.hooks;
+    const [first] = before.hooks;
+    fixture.hooks = { ...before, hooks: [...before.hooks, { ...first, id: 'added-by-a-reload' }] };
+    await press(page, '1');
+    await press(page, '3');
+    await shown(page, '#other .hooks', 'added-by-a-reload');
+    fixture.hooks = before;
+    await press(page, '1');
+  },
+
   // I5
   async 'HTML in names, reasons, answers and payloads is text'(page, { fixture, html }) {
     await page.open(`${fixture.url}?open=${html}`);
@@ -244,6 +293,13 @@ const WITH_SAMPLE = {
     await press(page, '4');
     await shown(page, '.card', 'git push origin main');
     await shown(page, '.numbers', 'http://127.0.0.1:7878');
+    const lines = await texts(page, '#other tbody tr');
+    for (const [name, depth] of [
+      ['up', '3, oldest'],
+      ['Fix the flaky test', '2, oldest'],
+    ]) {
+      assert.ok(lines.some((line) => line.includes(name) && line.includes(depth)), `${name}: ${lines}`);
+    }
     await page.click('.card .primary');
     await page.until('the decision', () => !document.querySelector('#other').innerText.includes('git push'));
     assert.deepEqual(fixture.decisions, [['approvals', 'n-1', 'approve']]);

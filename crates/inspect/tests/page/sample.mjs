@@ -58,6 +58,7 @@ function addRewrite(journal, details) {
     steps: [
       {
         hook: 'pin-versions',
+        matcher: 'shell|task',
         started_ms: 0.3,
         wait_ms: 0.2,
         took_ms: 12.5,
@@ -77,6 +78,7 @@ function addRewrite(journal, details) {
         after: afterB,
       },
     ],
+    left_out: { hooks: [{ hook: 'format-json', matcher: 'write_file', reason: 'matcher' }], more: 0 },
     fire: "tenterhook fire tool_input_transform --tool shell --arg cmd='npm install left-pad'",
   });
   return id;
@@ -121,15 +123,39 @@ function addHtml(journal, details) {
   return id;
 }
 
+/** Adds a session with a voice message of which a part was not understood, and two model calls. */
+function addVoice(journal) {
+  journal.dispatch(
+    'message_receive',
+    { subject: 'web', session_id: 'voice-session', rewritten: ['parts'] },
+    {
+      stt: {
+        effect: 'rewrite',
+        duration_ms: 1540,
+        steps: [
+          { name: 'conversion', duration_ms: 120 },
+          { name: 'transcription', duration_ms: 1400 },
+        ],
+        problems: ['not transcribed: no result within 30s'],
+      },
+    },
+  );
+  const call = { record: 'model_call', model: 'acme/large', session_id: 'voice-session', agent: 'root' };
+  journal.add({ ...call, usage: { input_tokens: 1200, output_tokens: 80 }, cost: 0.0042, duration_ms: 900 });
+  journal.add({ ...call, usage: { input_tokens: 1300, output_tokens: 20 }, cost: 0.0011, duration_ms: 700 });
+}
+
 function gatewayState(at) {
   const ago = (seconds) => new Date(at - seconds * 1000).toISOString();
   return {
     address: 'http://127.0.0.1:7878',
     started: ago(9000),
     conversations: 3,
+    inbox: { waiting: 3, oldest: at - 90_000 },
+    outbox: { waiting: 0 },
     messages: { recorded: 214, duplicate: 2, refused: 1, failed: 0 },
     channels: [
-      { id: 'web', kind: 'web', state: 'up', since: ago(9000), last_message: ago(42) },
+      { id: 'web', kind: 'web', state: 'up', since: ago(9000), last_message: ago(42), inbox: { waiting: 3, oldest: at - 90_000 }, outbox: { waiting: 0 } },
       {
         id: 'telegram',
         kind: 'telegram',
@@ -147,7 +173,7 @@ function gatewayState(at) {
       },
     ],
     chats: [
-      { chat: { channel: 'web', chat: 'ada/1' }, title: 'Fix the flaky test', last_seq: 48, at: at - 42_000 },
+      { chat: { channel: 'web', chat: 'ada/1' }, title: 'Fix the flaky test', last_seq: 48, at: at - 42_000, inbox: { waiting: 2, oldest: at - 90_000 }, outbox: { waiting: 0 } },
       { chat: { channel: 'telegram', chat: '4711' }, title: 'Deploy notes', last_seq: 7, at: at - 3_700_000 },
     ],
     approvals: [
@@ -213,6 +239,7 @@ export function sampleGateway(count = 4000, options = {}) {
     problem: 'the daemon did not answer',
   });
   journal.add({ record: 'output', worker: 'python', line: 'WARNING:root:10 calls' });
+  addVoice(journal);
   journal.turn('session-1');
   const fixture = new Fixture({ records: journal.records, ...options });
   const newest = Math.max(...journal.records.map(({ timestamp }) => Date.parse(timestamp ?? 0)));

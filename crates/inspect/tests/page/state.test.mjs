@@ -6,7 +6,7 @@ import test from 'node:test';
 import { explainDecision } from '../../src/page/decision.js';
 import { changedFields, changedPart, lineDiff, versions } from '../../src/page/diff.js';
 import { facetValues, newFilter, parseQuery, Query, SAVED_VIEWS, writeQuery } from '../../src/page/filter.js';
-import { ago, duration, shorten } from '../../src/page/format.js';
+import { ago, duration, money, shorten } from '../../src/page/format.js';
 import { LineSplitter, MessageBuilder, parseRecord } from '../../src/page/lines.js';
 import { listSessions, sessionTree } from '../../src/page/sessions.js';
 import {
@@ -15,6 +15,7 @@ import {
   histogram,
   hookStats,
   percentile,
+  stepStats,
   turnShare,
   withPlannedHooks,
 } from '../../src/page/stats.js';
@@ -33,6 +34,23 @@ function oneDispatch(fields, changes) {
   journal.dispatch('pre_tool_use', { subject: 'shell', tool_use_id: 'call_1', ...fields }, changes);
   return storeOf(journal.records);
 }
+
+test('voice and model calls are in the numbers of hooks and sessions', () => {
+  const journal = new Journal();
+  const steps = [{ name: 'transcription', duration_ms: 400 }];
+  const problems = ['not transcribed: no result within 1s'];
+  journal.dispatch('message_receive', { session_id: 's' }, { stt: { steps, problems } });
+  const call = { record: 'model_call', model: 'acme/large', session_id: 's' };
+  journal.add({ ...call, usage: { input_tokens: 10, output_tokens: 5 }, cost: 0.25 });
+  journal.add({ ...call, error: 'busy' });
+  const { rows } = storeOf(journal.records);
+  const [{ name, hook, count, p50 }] = stepStats(rows);
+  assert.deepEqual([name, hook, count, p50], ['transcription', 'stt', 1, 400]);
+  assert.deepEqual(explainDecision(rows[0])[0], { tone: 'warn', text: `\`stt\`: ${problems[0]}.` });
+  const [{ modelCalls, input, output, cost, unpriced }] = listSessions(rows);
+  assert.deepEqual([modelCalls, input, output, cost, unpriced], [2, 10, 5, 0.25, 1]);
+  assert.deepEqual([money(0), money(0.00123456), money(12.345)], ['$0', '$0.00123', '$12.35']);
+});
 
 test('lines are found in chunks of any size', () => {
   const text = '{"record":"run"}\n\nüäö\nlast';

@@ -32,9 +32,11 @@ fn watched() -> Vec<Value> {
 }
 
 fn short(records: &[Value]) -> Vec<Value> {
-    let of_turn = records
-        .iter()
-        .filter(|record| record["event"].as_str().unwrap().starts_with("turn_"));
+    let is_of_turn = |record: &&Value| {
+        let event = record["event"].as_str();
+        event.is_some_and(|event| event.starts_with("turn_"))
+    };
+    let of_turn = records.iter().filter(is_of_turn);
     of_turn
         .map(|record| json!([record["record"], record["event"], record["hook"]]))
         .collect()

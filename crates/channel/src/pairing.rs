@@ -38,6 +38,9 @@ pub struct PairingRequest {
     pub code: Option<String>,
     /// When it expires.
     pub expires: Timestamp,
+    /// Who has denied it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
 }
 
 /// A sender whom the owner has admitted.
@@ -51,6 +54,9 @@ pub struct PairedSender {
     pub role: SenderRole,
     /// Since when.
     pub since: Timestamp,
+    /// Who has admitted the sender. `None` if an earlier version has stored it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
 }
 
 /// The pairings of a channel.
@@ -177,7 +183,7 @@ impl Pairings {
         Ok(code)
     }
 
-    /// Admits the sender who was given a code.
+    /// Admits the sender who was given a code. `by` is who decides, for people who ask later.
     ///
     /// # Errors
     ///
@@ -187,15 +193,18 @@ impl Pairings {
         channel: &ChannelId,
         code: &str,
         role: SenderRole,
+        by: &str,
     ) -> Result<PairedSender, PairingError> {
-        self.approve_at(channel, code, role, Timestamp::now()).await
+        let decision = (role, by);
+        self.approve_at(channel, code, decision, Timestamp::now())
+            .await
     }
 
     async fn approve_at(
         &self,
         channel: &ChannelId,
         code: &str,
-        role: SenderRole,
+        (role, by): (SenderRole, &str),
         now: Timestamp,
     ) -> Result<PairedSender, PairingError> {
         let _changing = self.changing.lock().await;
@@ -213,13 +222,14 @@ impl Pairings {
             name: request.name,
             role,
             since: now,
+            decided_by: Some(clean_label(by)),
         };
         pairings.admitted.push(admitted.clone());
         self.write(channel, &pairings).await?;
         Ok(admitted)
     }
 
-    /// Denies the request with a code. Its sender gets no other code in this hour.
+    /// Denies the request with a code. Its sender gets no other code in this hour. `by` is who decides.
     ///
     /// # Errors
     ///
@@ -228,11 +238,13 @@ impl Pairings {
         &self,
         channel: &ChannelId,
         code: &str,
+        by: &str,
     ) -> Result<PairingRequest, PairingError> {
         let _changing = self.changing.lock().await;
         let mut pairings = self.read(channel).await?;
         let mut request = self.take_request(channel, &mut pairings, code, Timestamp::now())?;
         request.code = None;
+        request.decided_by = Some(clean_label(by));
         pairings.requests.push(request.clone());
         self.write(channel, &pairings).await?;
         Ok(request)
@@ -359,6 +371,7 @@ impl ChannelPairings {
             name: sender.name.as_deref().map(clean_label),
             code: Some(code.clone()),
             expires: now.saturating_add(LIFETIME).ok()?,
+            decided_by: None,
         });
         Some(code)
     }
@@ -465,7 +478,7 @@ mod tests {
             .unwrap();
         assert!(
             pairings
-                .approve_at(&tg(), &old, Member, at(60))
+                .approve_at(&tg(), &old, (Member, "ann"), at(60))
                 .await
                 .is_err()
         );
@@ -474,8 +487,8 @@ mod tests {
             .await
             .unwrap()
             .unwrap();
-        pairings.deny(&tg(), &code).await.unwrap();
-        assert!(pairings.approve(&tg(), &code, Member).await.is_err());
+        pairings.deny(&tg(), &code, "ann").await.unwrap();
+        assert!(pairings.approve(&tg(), &code, Member, "ann").await.is_err());
         assert_eq!(
             pairings.request(&tg(), &sender("2")).await,
             Ok(None),

@@ -66,6 +66,14 @@ async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Returns who decided about a sender, if it is known.
+fn decider(decided: &Value) -> String {
+    match text(decided, "decided_by") {
+        by if by.is_empty() => String::new(),
+        by => format!(" by {by}"),
+    }
+}
+
 /// Returns the rows of a channel: who asks, then who was admitted.
 fn rows_of(channel: &Value) -> Vec<Vec<Cell>> {
     let row = |sender: &Value, state: String, time: String| {
@@ -79,7 +87,7 @@ fn rows_of(channel: &Value) -> Vec<Vec<Cell>> {
     };
     let requests = entries(channel, "requests").map(|request| {
         let state = match text(request, "code") {
-            code if code.is_empty() => "denied".to_owned(),
+            code if code.is_empty() => format!("denied{}", decider(request)),
             code => format!("asks with the code {code}"),
         };
         row(
@@ -90,7 +98,8 @@ fn rows_of(channel: &Value) -> Vec<Vec<Cell>> {
     });
     let admitted = entries(channel, "admitted").map(|sender| {
         let since = format!("since {}", text(sender, "since"));
-        row(sender, text(sender, "role"), since)
+        let role = format!("{}{}", text(sender, "role"), decider(sender));
+        row(sender, role, since)
     });
     requests.chain(admitted).collect()
 }

@@ -3,8 +3,8 @@
 //! | method | parameters | result |
 //! |---|---|---|
 //! | `pair.list` | | for each channel: `channel`, and `requests` and `admitted`, or `error` |
-//! | `pair.approve` | `channel`, `code`, `role` | the sender |
-//! | `pair.deny` | `channel`, `code` | the request |
+//! | `pair.approve` | `channel`, `code`, `role`; `by` | the sender |
+//! | `pair.deny` | `channel`, `code`; `by` | the request |
 //! | `pair.revoke` | `channel`, `sender` | the sender |
 //! | `token.create` | `name`, `user`, `scopes`, `expires` | `token`, `secret` |
 //! | `token.list` | | the tokens |
@@ -30,6 +30,8 @@ struct Approve {
     channel: ChannelId,
     code: String,
     role: SenderRole,
+    #[serde(default = "command_line")]
+    by: String,
 }
 
 #[derive(Deserialize)]
@@ -37,6 +39,13 @@ struct Approve {
 struct Deny {
     channel: ChannelId,
     code: String,
+    #[serde(default = "command_line")]
+    by: String,
+}
+
+/// Returns who decides if a request does not say it. Only the owner of the machine's account can use the control socket.
+fn command_line() -> String {
+    "the command line".to_owned()
 }
 
 #[derive(Deserialize)]
@@ -132,14 +141,15 @@ async fn approve(params: &Value, pairings: &Pairings) -> Result<Value, String> {
         channel,
         code,
         role,
+        by,
     } = read(params)?;
-    let approved = pairings.approve(&channel, &code, role).await;
+    let approved = pairings.approve(&channel, &code, role, &by).await;
     approved.map(|sender| json!(sender)).map_err(described)
 }
 
 async fn deny(params: &Value, pairings: &Pairings) -> Result<Value, String> {
-    let Deny { channel, code } = read(params)?;
-    let denied = pairings.deny(&channel, &code).await;
+    let Deny { channel, code, by } = read(params)?;
+    let denied = pairings.deny(&channel, &code, &by).await;
     denied.map(|request| json!(request)).map_err(described)
 }
 
@@ -229,7 +239,16 @@ mod tests {
         let approve = json!({"channel": "tg", "code": code, "role": "member"});
         let approved = call("pair.approve", approve.clone()).await.unwrap();
         assert_eq!(approved["sender"], "42");
+        assert_eq!(approved["decided_by"], "the command line");
         assert!(call("pair.approve", approve).await.is_err());
+        let stranger = Sender {
+            id: "43".to_owned(),
+            ..sender
+        };
+        let code = pairings.request(&channel, &stranger).await.unwrap();
+        let deny = json!({"channel": "tg", "code": code, "by": "ann (inspector, laptop)"});
+        let denied = call("pair.deny", deny).await.unwrap();
+        assert_eq!(denied["decided_by"], "ann (inspector, laptop)");
         let revoke = json!({"channel": "tg", "sender": "42"});
         let revoked = call("pair.revoke", revoke.clone()).await.unwrap();
         assert_eq!(revoked["role"], "member");

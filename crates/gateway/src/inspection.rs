@@ -53,15 +53,20 @@ impl GatewayView {
         channel: &str,
         code: &str,
         decision: InspectorDecision,
+        user: &InspectorUser,
     ) -> Result<(), String> {
         let running = self.0.upgrade().ok_or(STOPPED)?;
+        let by = decider(user);
         let (method, params) = match decision {
             // Who may be an owner is decided with `tenterhook gateway pair`.
             InspectorDecision::Approve => (
                 "pair.approve",
-                json!({ "channel": channel, "code": code, "role": "member" }),
+                json!({ "channel": channel, "code": code, "role": "member", "by": by }),
             ),
-            InspectorDecision::Deny => ("pair.deny", json!({ "channel": channel, "code": code })),
+            InspectorDecision::Deny => (
+                "pair.deny",
+                json!({ "channel": channel, "code": code, "by": by }),
+            ),
         };
         let done = administer(method, &params, &running.tokens, &running.pairings).await;
         done.unwrap_or_else(|| Err(format!("unknown method `{method}`")))
@@ -170,8 +175,9 @@ impl InspectedGateway for GatewayView {
         channel: &'a str,
         code: &'a str,
         decision: InspectorDecision,
+        user: &'a InspectorUser,
     ) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(self.pair(channel, code, decision))
+        Box::pin(self.pair(channel, code, decision, user))
     }
 }
 

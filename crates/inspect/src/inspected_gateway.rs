@@ -16,8 +16,8 @@ pub enum InspectorDecision {
     Deny,
 }
 
-/// Who decides. The server that checks clients adds it as an extension to each request that decides. Without it, a
-/// request whether a tool call may run fails.
+/// Who decides. The server that checks clients adds it as an extension to each request that decides. Without it, the
+/// request fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InspectorUser {
     /// The user of the token.
@@ -39,11 +39,12 @@ pub trait InspectedGateway: Send + Sync + fmt::Debug {
         user: &'a InspectorUser,
     ) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Decides whether a sender is admitted to a channel.
+    /// Decides for `user` whether a sender is admitted to a channel.
     fn decide_pairing<'a>(
         &'a self,
         channel: &'a str,
         code: &'a str,
         decision: InspectorDecision,
+        user: &'a InspectorUser,
     ) -> BoxFuture<'a, Result<(), String>>;
 }

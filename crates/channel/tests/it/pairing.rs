@@ -35,7 +35,7 @@ async fn an_approved_sender_is_admitted_also_after_a_restart() {
     assert_eq!(pairings.request(&tg(), &sender("1")).await, Ok(None));
     assert_eq!(pairings.role(&tg(), "1").await, Ok(None));
     let other = ChannelId::new("other").unwrap();
-    let wrong_channel = pairings.approve(&other, &code, Member).await;
+    let wrong_channel = pairings.approve(&other, &code, Member, "ann").await;
     assert_eq!(
         wrong_channel,
         Err(PairingError::UnknownCode {
@@ -43,10 +43,13 @@ async fn an_approved_sender_is_admitted_also_after_a_restart() {
         })
     );
     let typed = code.to_ascii_lowercase();
-    let admitted = pairings.approve(&tg(), &typed, Member).await.unwrap();
+    let admitted = pairings
+        .approve(&tg(), &typed, Member, "ann")
+        .await
+        .unwrap();
     assert_eq!((admitted.sender.as_str(), admitted.role), ("1", Member));
     assert!(
-        pairings.approve(&tg(), &code, Owner).await.is_err(),
+        pairings.approve(&tg(), &code, Owner, "ann").await.is_err(),
         "one use"
     );
     drop(pairings);
@@ -78,11 +81,11 @@ async fn wrong_codes_lock_the_channel_and_no_other() {
         .unwrap()
         .unwrap();
     for _ in 0..5 {
-        let wrong = pairings.approve(&tg(), "UUUUUUUU", Member).await;
+        let wrong = pairings.approve(&tg(), "UUUUUUUU", Member, "ann").await;
         assert_eq!(wrong, Err(PairingError::UnknownCode { channel: tg() }));
     }
     assert!(matches!(
-        pairings.approve(&tg(), &code, Member).await,
+        pairings.approve(&tg(), &code, Member, "ann").await,
         Err(PairingError::Locked { .. })
     ));
     let other = ChannelId::new("other").unwrap();
@@ -91,7 +94,7 @@ async fn wrong_codes_lock_the_channel_and_no_other() {
         .await
         .unwrap()
         .unwrap();
-    assert!(pairings.approve(&other, &code, Member).await.is_ok());
+    assert!(pairings.approve(&other, &code, Member, "ann").await.is_ok());
 }
 
 #[tokio::test]
@@ -110,7 +113,7 @@ async fn a_broken_document_is_an_error_and_is_not_replaced() {
         pairings.request(&tg(), &sender("1")).await.unwrap_err()
     ));
     assert!(is_broken(pairings.revoke(&tg(), "1").await.unwrap_err()));
-    let approved = pairings.approve(&tg(), "ABCDEFGH", Member).await;
+    let approved = pairings.approve(&tg(), "ABCDEFGH", Member, "ann").await;
     assert!(is_broken(approved.unwrap_err()));
     assert!(pairings.list().await.unwrap()[0].1.is_err());
     let document = store.document(DocumentKind::Pairing, "tg").await.unwrap();

@@ -544,6 +544,8 @@ fn a_stranger_is_paired_once_and_stays_admitted() {
     assert!(wrong.starts_with("error: "), "{wrong}");
     let approved = beside(&running, &format!("pair approve tg {code}"));
     assert!(approved.starts_with("Admitted `42` as "), "{approved}");
+    let listed = beside(&running, "pair list");
+    assert!(listed.contains(" by the command line"), "{listed}");
     let again = beside(&running, &format!("pair approve tg {code}"));
     assert!(again.starts_with("error: "), "{again}");
     let before = telegram.texts(42).len();

@@ -45,11 +45,12 @@ pub(super) async fn approval(
 /// `POST /v1/inspect/pairings/{channel}/{code}`: decides whether a sender is admitted.
 pub(super) async fn pairing(
     State(inspector): State<Arc<Inspector>>,
+    Extension(user): Extension<InspectorUser>,
     Path((channel, code)): Path<(String, String)>,
     Json(body): Json<DecisionBody>,
 ) -> Result<StatusCode, RouteError> {
     let gateway = gateway(&inspector)?;
-    let decided = gateway.decide_pairing(&channel, &code, body.decision);
+    let decided = gateway.decide_pairing(&channel, &code, body.decision, &user);
     done(decided.await)
 }
 
@@ -102,6 +103,7 @@ mod tests {
             _channel: &'a str,
             _code: &'a str,
             _decision: InspectorDecision,
+            _user: &'a InspectorUser,
         ) -> BoxFuture<'a, Result<(), String>> {
             Box::pin(ready(Ok(())))
         }

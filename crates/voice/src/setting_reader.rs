@@ -42,6 +42,7 @@ impl VoiceSetting {
                 key: None,
                 message: format!("`{argument}` is not a setting"),
                 expected: Some("`KEY=VALUE`, such as `engine=command`".to_owned()),
+                suggestion: None,
             });
         };
         let value = if value.starts_with('[') {
@@ -53,6 +54,7 @@ impl VoiceSetting {
                     expected: Some(
                         "a list of texts such as `[\"my-program\", \"{input}\"]`".to_owned(),
                     ),
+                    suggestion: None,
                 })?
         } else {
             VoiceSettingValue::Text(value.to_owned())
@@ -66,7 +68,7 @@ impl VoiceSetting {
 
 /// What is wrong with a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{message}{}", .expected.as_ref().map(|expected| format!("; expected {expected}")).unwrap_or_default())]
+#[error("{message}{}{}", shown("; expected ", .expected.as_deref(), ""), shown("; did you mean `", .suggestion.as_deref(), "`?"))]
 pub struct VoiceSettingProblem {
     /// The key that it is about. `None` if something is missing.
     pub key: Option<String>,
@@ -74,6 +76,14 @@ pub struct VoiceSettingProblem {
     pub message: String,
     /// What is allowed.
     pub expected: Option<String>,
+    /// The value that was probably meant.
+    pub suggestion: Option<String>,
+}
+
+/// Returns a text with what stands around it, or nothing.
+fn shown(before: &str, text: Option<&str>, after: &str) -> String {
+    text.map(|text| format!("{before}{text}{after}"))
+        .unwrap_or_default()
 }
 
 /// The ranges of settings.
@@ -156,6 +166,7 @@ impl<'a> SettingReader<'a> {
             key: key.map(str::to_owned),
             message,
             expected: Some(expected.to_owned()),
+            suggestion: None,
         });
     }
 
@@ -195,14 +206,27 @@ impl<'a> SettingReader<'a> {
         value
     }
 
+    /// Reads one of several words. Suggests a similar one if it is another word.
+    fn one_word<'b>(&mut self, key: &str, words: &[&'b str]) -> Option<&'b str> {
+        let text = self.text(key)?;
+        let word = words.iter().copied().find(|word| *word == text);
+        if word.is_none() {
+            self.problems.push(VoiceSettingProblem {
+                key: Some(key.to_owned()),
+                message: format!("`{key}` is `{text}`"),
+                expected: Some(one_of(words)),
+                suggestion: nearest(text, words).map(str::to_owned),
+            });
+        }
+        word
+    }
+
     /// Reads one of several words, or returns the default.
     pub(crate) fn choice<T: Copy + Default>(&mut self, key: &str, choices: &[(&str, T)]) -> T {
         let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-        let read = self.parsed(key, &one_of(&words), |text| {
-            let choice = choices.iter().find(|(word, _)| *word == text);
-            choice.map(|(_, value)| *value)
-        });
-        read.unwrap_or_default()
+        let word = self.one_word(key, &words);
+        let choice = choices.iter().find(|(known, _)| Some(*known) == word);
+        choice.map(|(_, value)| *value).unwrap_or_default()
     }
 
     /// Reads a word for an engine, such as a language or a voice. It never looks like an option of a program.
@@ -301,13 +325,10 @@ impl<'a> SettingReader<'a> {
     /// Reads the engine and the settings that belong to it. After a problem, the result is of no use.
     pub(crate) fn engine(&mut self, direction: &Direction) -> VoiceEngine {
         let words = ["openai", "command"];
-        let expected = one_of(&words);
         if self.value("engine").is_none() {
-            self.report(None, "`engine` is missing".to_owned(), &expected);
+            self.report(None, "`engine` is missing".to_owned(), &one_of(&words));
         }
-        let engine = self.parsed("engine", &expected, |text| {
-            words.into_iter().find(|word| *word == text)
-        });
+        let engine = self.one_word("engine", &words);
         let foreign = ENGINE_KEYS.iter().filter(|(of, _)| Some(*of) != engine);
         for key in foreign.flat_map(|(_, keys)| *keys).copied() {
             if let (Some(engine), Some(_)) = (engine, self.value(key)) {
@@ -391,9 +412,8 @@ impl<'a> SettingReader<'a> {
 
     fn preset(&mut self, direction: &Direction) -> Option<&'static Preset> {
         let names: Vec<&str> = direction.presets.iter().map(|preset| preset.name).collect();
-        self.parsed("preset", &one_of(&names), |text| {
-            direction.presets.iter().find(|preset| preset.name == text)
-        })
+        let name = self.one_word("preset", &names)?;
+        direction.presets.iter().find(|preset| preset.name == name)
     }
 
     /// Reads the path of a file. Relative paths begin in the folder, and `~` is the home folder.
@@ -442,14 +462,20 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
+/// Returns the word that was probably meant: one that begins like it, or a similar one.
+fn nearest<'a>(word: &str, words: &[&'a str]) -> Option<&'a str> {
+    let begins = |known: &&&str| word.len() > 2 && known.starts_with(word);
+    if let Some(known) = words.iter().find(begins) {
+        return Some(known);
+    }
+    let distances = words
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(word, known), *known));
+    let (distance, nearest) = distances.min()?;
+    (distance <= 2).then_some(nearest)
+}
+
 /// Returns the key that was probably meant, or else all keys.
 fn nearest_or_all(key: &str, keys: &[&str]) -> String {
-    let nearest = keys
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(key, known), *known))
-        .min();
-    match nearest {
-        Some((distance, known)) if distance <= 2 => format!("`{known}`"),
-        _ => one_of(keys),
-    }
+    nearest(key, keys).map_or_else(|| one_of(keys), |known| format!("`{known}`"))
 }

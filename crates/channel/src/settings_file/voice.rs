@@ -92,6 +92,7 @@ fn add(report: &mut Report, fields: &Fields<'_>, keys: &[&str], problem: VoiceSe
         (None, None) => fields.span,
     };
     let nearest = unknown.and_then(|entry| report.nearest(&entry.key, keys.iter().copied()));
+    let nearest = nearest.map(str::to_owned).or(problem.suggestion);
     let expected = match unknown {
         Some(_) => Some(one_of(keys.iter().copied())),
         None => problem.expected,

@@ -70,7 +70,7 @@ fn all_problems_of_speech_are_reported_at_once_with_positions() {
             (2, "`engine` is `whisper`", None),
             (3, "unknown setting `time_out`", Some("timeout")),
             (4, "`timeout` is `1d`", None),
-            (7, "`preset` is `espeak`", None),
+            (7, "`preset` is `espeak`", Some("espeak-ng")),
             (8, "`convert` does not contain `{input}`", None),
             (8, "`convert` does not contain `{output}`", None),
             (8, "`convert` does not begin with a program", None),

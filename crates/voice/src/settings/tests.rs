@@ -86,6 +86,22 @@ fn paths_begin_in_the_folder_of_the_file() {
 }
 
 #[test]
+fn a_misspelt_word_gets_a_suggestion() {
+    for (setting, expected) in [
+        (
+            "engine=comand",
+            "`engine` is `comand`; expected one of `openai`, `command`; did you mean `command`?",
+        ),
+        (
+            "engine=something",
+            "`engine` is `something`; expected one of `openai`, `command`",
+        ),
+    ] {
+        assert_eq!(stt(&[setting]).unwrap_err(), [expected]);
+    }
+}
+
+#[test]
 fn every_problem_is_reported_with_what_is_allowed() {
     let problems = stt(&[
         "engin=x",

@@ -127,8 +127,11 @@ fn journals(args: &InspectArgs) -> Result<Vec<PathBuf>, CliError> {
 fn unreadable(error: &JournalFileError) -> CliError {
     let folder = "name the files, as in `tenterhook inspect FOLDER/*.jsonl`";
     let error_of = CliError::of(Exit::Failed, error);
+    let is_missing = |source: &std::io::Error| source.kind() == std::io::ErrorKind::NotFound;
     match error {
         JournalFileError::NotAFile { .. } => error_of.hint(folder),
+        JournalFileError::Unreadable { source, .. } if is_missing(source) => error_of
+            .hint("check the name, or run `tenterhook inspect` without one to see today's journal"),
         JournalFileError::Unreadable { .. } | _ => error_of,
     }
 }

@@ -182,7 +182,8 @@ fn what_is_not_a_journal_is_refused() {
         .status();
     assert!(made.unwrap().success());
     let mut ran = test.args(["inspect", "missing.jsonl"]).run();
-    let table: [(&[&str], &str, i32); 6] = [
+    let table: [(&[&str], &str, i32); 7] = [
+        (&["missing.jsonl"], "hint: check the name, or run", 1),
         (
             &["missing.jsonl"],
             "cannot read the journal `missing.jsonl`",

@@ -170,67 +170,6 @@ mod tests {
     }
 
     #[test]
-    fn no_text_can_become_html_or_code() {
-        let ways = [
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacentHTML",
-            "document.write",
-            "DOMParser",
-            "setHTML",
-            "createContextualFragment",
-            "eval(",
-            "new Function",
-            "srcdoc",
-            "javascript:",
-        ];
-        for (name, text) in own_files() {
-            for way in ways {
-                assert!(!text.contains(way), "{name}: {way}");
-            }
-        }
-    }
-
-    /// The policy under which the page is sent forbids these, so they would silently do nothing.
-    #[test]
-    fn the_page_has_no_inline_script_style_or_handler() {
-        for (name, text) in own_files() {
-            if !Path::new(name)
-                .extension()
-                .is_some_and(|it| it == "html" || it == "svg")
-            {
-                continue;
-            }
-            assert!(
-                !text.contains(" style=") && !text.contains("<style"),
-                "{name}"
-            );
-            for attribute in text.split_whitespace().filter(|word| word.contains('=')) {
-                assert!(!attribute.starts_with("on"), "{name}: {attribute}");
-            }
-            for script in text.split("<script").skip(1) {
-                let (tag, rest) = script.split_once('>').unwrap();
-                assert!(
-                    tag.contains("src=") && rest.starts_with("</script>"),
-                    "{name}: {tag}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn the_page_loads_nothing_from_other_servers() {
-        for (name, text) in own_files() {
-            for address in ["https://", "http://"]
-                .iter()
-                .flat_map(|scheme| quoted_after(text, scheme))
-            {
-                assert!(address.starts_with("www.w3.org/"), "{name}: {address}");
-            }
-        }
-    }
-
-    #[test]
     fn the_files_are_small() {
         let size_of = |name: &str| asset(&format!("/{name}")).unwrap().bytes.len();
         let own: usize = own_files().iter().map(|(name, _)| size_of(name)).sum();

@@ -17,6 +17,7 @@ mod http_server;
 mod http_socket;
 mod http_tls;
 mod inspect;
+mod pages;
 mod socket;
 mod stdio;
 mod webhook;

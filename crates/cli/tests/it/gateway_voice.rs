@@ -2,7 +2,6 @@
 //! runs.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use base64::Engine as _;
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::fake_telegram::{FakeTelegram, SentMessage, TOKEN_VARIABLE};
 use crate::gateway_hooks::{SETTINGS, gateway, of_type, pipe_messages, prompts, with_operator};
+use crate::speech_server::{KEY_VARIABLE, SpeechServer, run};
 use crate::stage::{Test, eventually};
 
 const STDIO: &str = "--listen off --stdio --session-dir sessions";
@@ -366,6 +366,72 @@ fn an_answer_is_not_spoken_again_after_a_crash() {
     assert_eq!(running.finish().status, 0);
 }
 
+/// A program with the options of `whisper-cli`. It understands `Turn on the lights.` in each WAV file.
+const WHISPER_CLI: &str = r#"#!/bin/sh
+language=en
+while [ $# -gt 0 ]; do
+  case $1 in
+    -nt|--no-timestamps) is_plain=1 ;;
+    -np|--no-prints) is_quiet=1 ;;
+    -m|--model) model=$2; shift ;;
+    -l|--language) language=$2; shift ;;
+    -f|--file) file=$2; shift ;;
+    *) echo "error: unknown argument: $1" >&2; exit 1 ;;
+  esac
+  shift
+done
+[ -f "$model" ] || { echo "error: failed to initialize whisper context" >&2; exit 3; }
+[ "$(head -c 4 "$file")" = RIFF ] || { echo "error: failed to read audio file" >&2; exit 10; }
+[ -n "$is_quiet" ] || echo "whisper_init_from_file_with_params_no_state: loading model"
+echo
+[ -n "$is_plain" ] || printf '[00:00:00.000 --> 00:00:02.000]  '
+echo " Turn on the lights. ($language)"
+"#;
+
+/// A program with the options of `piper`. It reads lines from standard input and speaks silence.
+const PIPER: &str = r#"#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in
+    -m|--model) model=$2; shift ;;
+    -f|--output-file|--output_file) file=$2; shift ;;
+    --length-scale|--length_scale) scale=$2; shift ;;
+    *) echo "unexpected text: $1" >&2; exit 1 ;;
+  esac
+  shift
+done
+[ -f "$model" ] || { echo "Unable to find voice: $model" >&2; exit 1; }
+{ echo "$scale"; cat; echo; } >> "$WORK/spoken"
+cp "$WORK/silence.wav" "$file"
+"#;
+
+// G96
+#[test]
+fn the_presets_run_whisper_cli_and_piper_with_their_documented_options() {
+    let settings = "stt: { engine: command, preset: whisper-cli, model: base.bin, language: de }\n\
+                    tts: { engine: command, preset: piper, model: amy.onnx, speed: 2 }\n";
+    let call = gateway(STDIO)
+        .file(SETTINGS, settings)
+        .file("../config/base.bin", "model")
+        .file("../config/amy.onnx", "voice")
+        .executable("programs/whisper-cli", WHISPER_CLI)
+        .executable(
+            "programs/piper",
+            // The environment of engines has only common variables.
+            "#!/bin/sh\nWORK=${0%/programs/piper} exec \"${0%/*}/piper-with-folder\" \"$@\"\n",
+        )
+        .executable("programs/piper-with-folder", PIPER);
+    let work = call.work();
+    fs::write(work.join("silence.wav"), silence(1)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let programs = format!("{}:{path}", work.join("programs").display());
+    let (frames, ran) = pipe_messages(call.variable("PATH", &programs), &[spoken()]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(prompts(&ran), ["\"Turn on the lights. (de)\""]);
+    assert_eq!(ran.file("spoken"), "0.500\nHello from the agent.\n");
+    let media = &of_type(&frames, "message")[0]["media"];
+    assert_eq!(media["kind"], "audio");
+}
+
 /// Returns whether programs are installed. If not, reports the test as skipped.
 #[expect(clippy::print_stdout, reason = "`.ci/voice` counts these lines")]
 fn are_installed(programs: &[&str]) -> bool {
@@ -380,20 +446,6 @@ fn are_installed(programs: &[&str]) -> bool {
         println!("skipped: no {}", missing.join(", "));
     }
     missing.is_empty()
-}
-
-fn run(folder: &Path, argv: &[&str]) -> Vec<u8> {
-    let ran = Command::new(argv[0])
-        .args(&argv[1..])
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    assert!(
-        ran.status.success(),
-        "{argv:?}: {}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
-    ran.stdout
 }
 
 const GRAMMAR: &str = "#JSGF V1.0;\ngrammar home;\npublic <command> = turn on the lights in the kitchen | please open the door;\n";
@@ -476,4 +528,47 @@ fn a_real_voice_note_is_understood_and_answered_with_one() {
     let wav = fs::read(folder.join("answer.wav")).unwrap();
     assert!(wav.len() > 16_000, "{} bytes", wav.len());
     assert!(wav[44..].iter().any(|byte| *byte != 0));
+}
+
+// G96
+#[test]
+#[ignore = "needs installed programs; `.ci/voice` runs it"]
+fn a_service_with_the_interface_of_openai_hears_and_speaks() {
+    if !are_installed(&["espeak-ng", "pocketsphinx_continuous", "ffmpeg"]) {
+        return;
+    }
+    let server = SpeechServer::start(GRAMMAR);
+    let service = format!(
+        "engine: openai, base_url: '{}', key_env: {}",
+        server.url, KEY_VARIABLE.0
+    );
+    let settings = format!("stt: {{ {service} }}\ntts: {{ {service} }}\n");
+    let folder = tempfile::tempdir().unwrap();
+    let words = "turn on the lights in the kitchen";
+    let arguments = [
+        "espeak-ng",
+        "-v",
+        "en-us",
+        "-s",
+        "140",
+        "-w",
+        "speech.wav",
+        words,
+    ];
+    run(folder.path(), &arguments);
+    let speech = fs::read(folder.path().join("speech.wav")).unwrap();
+    let message = json!({"parts": [
+        {"media_type": "audio/wav", "data": STANDARD.encode(speech), "name": "voice.wav"},
+    ]});
+    let call = gateway(STDIO)
+        .file(SETTINGS, &settings)
+        .variable(KEY_VARIABLE.0, KEY_VARIABLE.1);
+    let (frames, ran) = pipe_messages(call, &[message]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(prompts(&ran), [format!("\"{words}\"")]);
+    assert_eq!(server.log(), ["audio.wav", "Hello from the agent."]);
+    let media = &of_type(&frames, "message")[0]["media"];
+    assert_eq!(media["kind"], "audio");
+    assert!(media["size"].as_u64().unwrap() > 1000, "{media}");
+    assert!(!ran.stderr.contains(KEY_VARIABLE.1), "{}", ran.stderr);
 }

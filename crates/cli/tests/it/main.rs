@@ -90,6 +90,7 @@ mod shim_faults;
 mod shim_stage;
 mod snapshot;
 mod source;
+mod speech_server;
 mod stage;
 mod stored;
 mod terminal;

@@ -2,7 +2,8 @@
 //! runs.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -530,6 +531,24 @@ fn a_real_voice_note_is_understood_and_answered_with_one() {
     assert!(wav[44..].iter().any(|byte| *byte != 0));
 }
 
+/// Returns a message with a recording in which `espeak-ng` speaks.
+fn spoken_by_program(words: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let speak = [
+        "espeak-ng",
+        "-v",
+        "en-us",
+        "-s",
+        "140",
+        "-w",
+        "speech.wav",
+        words,
+    ];
+    run(folder.path(), &speak);
+    let speech = fs::read(folder.path().join("speech.wav")).unwrap();
+    json!({"parts": [{"media_type": "audio/wav", "data": STANDARD.encode(speech), "name": "voice.wav"}]})
+}
+
 // G96
 #[test]
 #[ignore = "needs installed programs; `.ci/voice` runs it"]
@@ -543,23 +562,8 @@ fn a_service_with_the_interface_of_openai_hears_and_speaks() {
         server.url, KEY_VARIABLE.0
     );
     let settings = format!("stt: {{ {service} }}\ntts: {{ {service} }}\n");
-    let folder = tempfile::tempdir().unwrap();
     let words = "turn on the lights in the kitchen";
-    let arguments = [
-        "espeak-ng",
-        "-v",
-        "en-us",
-        "-s",
-        "140",
-        "-w",
-        "speech.wav",
-        words,
-    ];
-    run(folder.path(), &arguments);
-    let speech = fs::read(folder.path().join("speech.wav")).unwrap();
-    let message = json!({"parts": [
-        {"media_type": "audio/wav", "data": STANDARD.encode(speech), "name": "voice.wav"},
-    ]});
+    let message = spoken_by_program(words);
     let call = gateway(STDIO)
         .file(SETTINGS, &settings)
         .variable(KEY_VARIABLE.0, KEY_VARIABLE.1);
@@ -571,4 +575,64 @@ fn a_service_with_the_interface_of_openai_hears_and_speaks() {
     assert_eq!(media["kind"], "audio");
     assert!(media["size"].as_u64().unwrap() > 1000, "{media}");
     assert!(!ran.stderr.contains(KEY_VARIABLE.1), "{}", ran.stderr);
+}
+
+/// The variable that names a Python with the packages that the server of Whisper needs.
+const WHISPER_PYTHON: &str = "WHISPER_PYTHON";
+
+/// A transcription server with Whisper. It ends when its standard input is closed.
+struct WhisperServer {
+    child: Child,
+    url: String,
+}
+
+impl WhisperServer {
+    /// Starts the server. Returns `None` if the variable is not set, and reports the test as skipped.
+    #[expect(clippy::print_stdout, reason = "`.ci/voice` counts these lines")]
+    fn start() -> Option<Self> {
+        let Some(python) = std::env::var_os(WHISPER_PYTHON) else {
+            println!("skipped: no {WHISPER_PYTHON}");
+            return None;
+        };
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/whisper/server.py");
+        let mut child = Command::new(python)
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut url).unwrap();
+        let url = url.trim().to_owned();
+        Some(Self { child, url })
+    }
+}
+
+impl Drop for WhisperServer {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        drop(self.child.wait());
+    }
+}
+
+// G96
+#[test]
+#[ignore = "needs installed programs; `.ci/voice` runs it"]
+fn a_whisper_server_understands_what_is_said() {
+    if !are_installed(&["espeak-ng"]) {
+        return;
+    }
+    let Some(server) = WhisperServer::start() else {
+        return;
+    };
+    let url = &server.url;
+    let settings = format!("stt: {{ engine: openai, base_url: '{url}', language: en }}\n");
+    let words = "turn on the lights in the kitchen";
+    let call = gateway(STDIO).file(SETTINGS, &settings);
+    let (_, ran) = pipe_messages(call, &[spoken_by_program(words)]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let heard = prompts(&ran).concat().to_lowercase();
+    let heard = heard.replace(|c: char| !c.is_alphabetic() && c != ' ', "");
+    assert_eq!(heard, words);
 }

@@ -300,6 +300,14 @@ fn a_run_is_inspected_while_it_works() {
     assert_eq!(raw["exit"], "exit status 0");
     assert_eq!(steps[2]["raw"]["exit"], "exit status 7");
     assert_eq!(steps[2]["verdict"], "failed");
+    assert_eq!(steps[0]["matcher"], "*");
+    assert_eq!(details["left_out"], json!({"hooks": [], "more": 0}));
+    let calls = eventually(|| {
+        let mut calls = browser.records();
+        calls.retain(|record| record["record"] == "model_call");
+        (!calls.is_empty()).then_some(calls)
+    });
+    assert_eq!(calls[0]["session_id"], dispatch["session_id"]);
     assert!(
         details["fire"]
             .as_str()
@@ -322,6 +330,26 @@ fn a_run_is_inspected_while_it_works() {
         .again(["inspect", "a.jsonl", "--export", "all.jsonl"])
         .run();
     assert_eq!(again.status, 0, "{}", again.stderr);
+}
+
+#[test]
+fn the_list_of_hooks_follows_a_reload() {
+    let (running, mut stdin, browser) = inspected_run();
+    let count = || {
+        let listed = browser.json("/v1/inspect/hooks");
+        listed["hooks"].as_array().unwrap().len()
+    };
+    assert_eq!(count(), 3);
+    let folder = running.path("config/hooks");
+    std::fs::create_dir_all(&folder).unwrap();
+    let added = "from tenterhook import on\n@on('turn_start')\ndef added(event):\n    pass\n";
+    std::fs::write(folder.join("added.py"), added).unwrap();
+    writeln!(stdin, "/reload").unwrap();
+    stdin.flush().unwrap();
+    eventually(|| (count() == 4).then_some(()));
+    drop(stdin);
+    let ran = running.finish();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
 }
 
 #[test]
@@ -394,6 +422,10 @@ fn a_gateway_has_an_inspector() {
     assert_eq!(browser.json("/v1/inspect/hooks")["hooks"][0]["id"], "first");
     let state = browser.json("/v1/inspect/gateway");
     assert_eq!(state["channels"][1]["id"], "http");
+    for part in [&state, &state["channels"][1]] {
+        assert!(part["inbox"]["waiting"].is_number(), "{state:#}");
+        assert!(part["outbox"]["waiting"].is_number(), "{state:#}");
+    }
     assert_eq!(state["approvals"], json!([]));
     assert!(
         state["chats"].is_array() && state["pairings"].is_array(),

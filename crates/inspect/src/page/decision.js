@@ -50,7 +50,9 @@ function failures({ runs, failures: listed, isStopped }) {
 
 /** What went wrong in hooks that answered anyway. */
 function problems({ runs }) {
-  return runs.flatMap(({ hook, problems: own }) => own.map((text) => ({ tone: 'warn', text: `\`${hook}\`: ${text}.` })));
+  return runs.flatMap(({ hook, problems: own }) =>
+    own.map((text) => ({ tone: 'warn', text: `\`${hook}\`: ${text}.` })),
+  );
 }
 
 function skips({ runs }) {

@@ -91,7 +91,7 @@ export function writeQuery({ filter, view, open }) {
 function textOf(row) {
   if (row.text !== null) return row.text;
   const parts = [row.event, row.subject, row.agent, row.session, row.toolUse, row.reason, row.key];
-  for (const run of row.runs) parts.push(run.hook, run.source, run.cause, run.reason);
+  for (const run of row.runs) parts.push(run.hook, run.source, run.cause, run.reason, ...run.problems);
   for (const failure of row.failures) parts.push(failure.cause);
   row.text = parts.filter(Boolean).join('\n').toLowerCase();
   return row.text;

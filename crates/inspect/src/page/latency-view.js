@@ -29,7 +29,11 @@ export function latencyView(rows, { onhook, onevent }) {
     steps.length > 0 &&
       charts(
         'Steps of hooks',
-        steps.map((entry) => ({ ...entry, note: `${entry.hook} · ${plural(entry.count, 'time')}`, open: () => onhook(entry.hook) })),
+        steps.map((entry) => ({
+          ...entry,
+          note: `${entry.hook} · ${plural(entry.count, 'time')}`,
+          open: () => onhook(entry.hook),
+        })),
       ),
     charts(
       'Hooks',

@@ -76,6 +76,10 @@ function addRun(entry, run, row) {
   entry.lastRun = Math.max(entry.lastRun ?? 0, row.at);
   entry.durations.push(run.duration);
   if (run.letThrough) entry.letThrough += 1;
+  if (run.problems.length > 0) {
+    entry.lastError = run.problems.at(-1);
+    entry.lastErrorAt = row.at;
+  }
   if (!isFailure(run.status)) return;
   entry.failures += 1;
   entry.lastError = run.cause ?? run.status;

@@ -224,6 +224,8 @@ export class Store {
       session: record.session_id,
       reason: record.error ?? tokens,
     });
+    // The record has the time at which the call ended.
+    row.at = Math.max(0, row.at - row.duration);
     row.tokens = input === undefined ? null : { input, output };
     row.failed = record.error ? 1 : 0;
     row.statusMask = record.error ? 1 << FAILED : 0;

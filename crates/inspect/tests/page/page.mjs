@@ -298,7 +298,10 @@ const WITH_SAMPLE = {
       ['up', '3, oldest'],
       ['Fix the flaky test', '2, oldest'],
     ]) {
-      assert.ok(lines.some((line) => line.includes(name) && line.includes(depth)), `${name}: ${lines}`);
+      assert.ok(
+        lines.some((line) => line.includes(name) && line.includes(depth)),
+        `${name}: ${lines}`,
+      );
     }
     await page.click('.card .primary');
     await page.until('the decision', () => !document.querySelector('#other').innerText.includes('git push'));

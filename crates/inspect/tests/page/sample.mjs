@@ -155,7 +155,15 @@ function gatewayState(at) {
     outbox: { waiting: 0 },
     messages: { recorded: 214, duplicate: 2, refused: 1, failed: 0 },
     channels: [
-      { id: 'web', kind: 'web', state: 'up', since: ago(9000), last_message: ago(42), inbox: { waiting: 3, oldest: at - 90_000 }, outbox: { waiting: 0 } },
+      {
+        id: 'web',
+        kind: 'web',
+        state: 'up',
+        since: ago(9000),
+        last_message: ago(42),
+        inbox: { waiting: 3, oldest: at - 90_000 },
+        outbox: { waiting: 0 },
+      },
       {
         id: 'telegram',
         kind: 'telegram',
@@ -173,7 +181,14 @@ function gatewayState(at) {
       },
     ],
     chats: [
-      { chat: { channel: 'web', chat: 'ada/1' }, title: 'Fix the flaky test', last_seq: 48, at: at - 42_000, inbox: { waiting: 2, oldest: at - 90_000 }, outbox: { waiting: 0 } },
+      {
+        chat: { channel: 'web', chat: 'ada/1' },
+        title: 'Fix the flaky test',
+        last_seq: 48,
+        at: at - 42_000,
+        inbox: { waiting: 2, oldest: at - 90_000 },
+        outbox: { waiting: 0 },
+      },
       { chat: { channel: 'telegram', chat: '4711' }, title: 'Deploy notes', last_seq: 7, at: at - 3_700_000 },
     ],
     approvals: [

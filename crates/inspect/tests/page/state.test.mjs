@@ -43,12 +43,18 @@ test('voice and model calls are in the numbers of hooks and sessions', () => {
   const call = { record: 'model_call', model: 'acme/large', session_id: 's' };
   journal.add({ ...call, usage: { input_tokens: 10, output_tokens: 5 }, cost: 0.25 });
   journal.add({ ...call, error: 'busy' });
-  const { rows } = storeOf(journal.records);
+  journal.add({ ...call, duration_ms: 500 });
+  const store = storeOf(journal.records);
+  const { rows } = store;
+  assert.equal(new Query(newFilter({ q: 'not transcribed' }), store).run(rows).rows.length, 1);
+  assert.equal(hookStats(rows)[0].lastError, problems[0]);
+  const [ended, began] = [journal.records.at(-1).timestamp, rows.at(-1).at];
+  assert.equal(Date.parse(ended) - began, 500, 'a model call begins before its record is written');
   const [{ name, hook, count, p50 }] = stepStats(rows);
   assert.deepEqual([name, hook, count, p50], ['transcription', 'stt', 1, 400]);
   assert.deepEqual(explainDecision(rows[0])[0], { tone: 'warn', text: `\`stt\`: ${problems[0]}.` });
   const [{ modelCalls, input, output, cost, unpriced }] = listSessions(rows);
-  assert.deepEqual([modelCalls, input, output, cost, unpriced], [2, 10, 5, 0.25, 1]);
+  assert.deepEqual([modelCalls, input, output, cost, unpriced], [3, 10, 5, 0.25, 2]);
   assert.deepEqual([money(0), money(0.00123456), money(12.345)], ['$0', '$0.00123', '$12.35']);
 });
 

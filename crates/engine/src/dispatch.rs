@@ -156,7 +156,10 @@ impl Conditions<'_> {
             }),
             cancel: self.cancel.clone(),
             exchange: exchange_slot(self.shared),
-            notes: RunNotes::new(self.with_records),
+            // Functions do not see their call.
+            notes: RunNotes::new(
+                self.with_records && matches!(hook.spec.handling, Handler::Async(_)),
+            ),
         }
     }
 }

@@ -520,8 +520,10 @@ fn the_rules_for_command_lines_do_what_the_reference_says() {
                 Ruling::Deny(_) | Ruling::DenyUnread { .. } => "denied",
                 Ruling::Ask(_) => "asked",
                 Ruling::Allow => "allowed",
-                _ if kind == "allow" => "not allowed",
-                _ => "not denied",
+                Ruling::Granted | Ruling::Harmless | Ruling::Unruled => match kind.as_str() {
+                    "allow" => "not allowed",
+                    _ => "not denied",
+                },
             };
             assert_eq!(word, result, "{rule}: {cmd}");
             checked.push(result.clone());

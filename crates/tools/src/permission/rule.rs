@@ -30,10 +30,11 @@ use crate::glob::Glob;
 /// Paths are compared after links are followed. So an allow rule for a folder that is itself a link matches nothing;
 /// write the link's target instead.
 ///
-/// Rules read a command line; they do not run it. They cannot see arguments in variables or built at run time, the commands that a script, an alias, a makefile or an interpreter's own code runs (`python3 -c`), or options
-/// that a program takes before its subcommand (`git -C . push`). A folder that a rule names can still be searched from
-/// the folder above it, and links are followed as they are at the time of the check. Where that matters, use a
-/// `tool_guard` hook or a sandbox, and allow calls instead of denying them.
+/// Rules read a command line; they do not run it. They cannot see arguments in variables or built at run time, the
+/// commands that a script, an alias, a makefile or an interpreter's own code runs (`python3 -c`), or options that a
+/// program takes before its subcommand (`git -C . push`). A folder that a rule names can still be searched from the
+/// folder above it, and links are followed as they are at the time of the check. Where that matters, use a `tool_guard`
+/// hook or a sandbox, and allow calls instead of denying them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     pub(super) tool: Glob,

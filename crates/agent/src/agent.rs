@@ -11,7 +11,7 @@ use tenterhook_engine::{Dispatcher, Engine};
 use tenterhook_protocol::event::{
     DiscoverReason, ModelSelectSource, SessionEndReason, SessionSource,
 };
-use tenterhook_protocol::{EntryId, SessionId};
+use tenterhook_protocol::{EntryId, JsonObject, Role, SessionId};
 use tenterhook_providers::{ModelId, ThinkingLevel};
 use tenterhook_resources::Resources;
 use tenterhook_sessions::{Session, UnknownEntry};
@@ -178,6 +178,25 @@ impl Agent {
     /// Adds to the session what scripts have added since its last entry.
     pub fn add_script_entries(&mut self) {
         self.active.agent.session.add_notes();
+    }
+
+    /// Removes the newest message from the conversation if it is a prompt, no model has answered it, and `is_own`
+    /// accepts its [`extra`](tenterhook_protocol::Message::extra). Returns whether it was removed.
+    ///
+    /// Use it before you repeat a prompt whose run could not begin.
+    pub fn take_back_prompt(&mut self, is_own: impl Fn(&JsonObject) -> bool) -> bool {
+        let session = &mut self.active.agent.session;
+        let newest = session.entries().iter().rev().find_map(|entry| {
+            let message = entry.message.as_ref()?;
+            Some((entry.id.clone(), message))
+        });
+        let prompt = newest
+            .filter(|(_, message)| message.role == Role::User && is_own(&message.extra))
+            .map(|(id, _)| id);
+        if let Some(id) = &prompt {
+            session.take_back(std::slice::from_ref(id));
+        }
+        prompt.is_some()
     }
 
     /// Returns the directory that the agent works in.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::{self, BoxFuture};
 use parking_lot::Mutex;
+use tenterhook_agent::CancellationToken;
 use tenterhook_agent::frontend::{
     Approval, ApprovalRequest, Denial, Frontend, HookFailure, ScriptDisplay, ScriptQuestion,
 };
@@ -28,6 +29,9 @@ const MAX_RESULT_CHARS: usize = 300;
 
 /// The maximum number of ended calls that wait to be stored. The oldest are dropped.
 const MAX_CALLS: usize = 100;
+
+/// The maximum number of frames that wait until the turn begins. Later ones are dropped.
+const MAX_EARLY: usize = 100;
 
 /// The frontend of one agent. It shows the turn that runs, if one does.
 #[derive(Default)]
@@ -54,6 +58,10 @@ pub(crate) struct TurnView {
     pub(crate) delivery: Delivery,
     /// Whether the last answer is held back until it is known whether it is spoken.
     pub(crate) is_voice_only: bool,
+    /// Cancelled once it is known whether the beginning of the turn is stored.
+    pub(crate) start: CancellationToken,
+    /// What is shown once the turn begins. `None` afterwards.
+    pub(crate) early: Mutex<Option<Vec<Frame>>>,
     pub(crate) shown: Mutex<Shown>,
     /// The gate events that stopped something because a hook failed.
     pub(crate) failed_gates: Mutex<BTreeSet<&'static str>>,
@@ -128,9 +136,25 @@ impl TurnView {
         });
     }
 
-    /// Shows a frame that is not durable.
+    /// Shows a frame that is not durable. Until the turn begins, it waits.
     pub(crate) fn live(&self, frame: &Frame) {
-        self.parts.outlet.live(&self.to.chat, frame);
+        match &mut *self.early.lock() {
+            Some(early) if early.len() < MAX_EARLY => early.push(frame.clone()),
+            Some(_) => {}
+            None => self.parts.outlet.live(&self.to.chat, frame),
+        }
+    }
+
+    /// Shows that the turn begins, and what has waited for that.
+    pub(crate) fn show_start(&self) {
+        let start = Frame::Start {
+            turn: self.turn.clone(),
+            in_reply_to: self.to.in_reply_to.clone(),
+        };
+        let mut early = self.early.lock();
+        for frame in std::iter::once(start).chain(early.take().into_iter().flatten()) {
+            self.parts.outlet.live(&self.to.chat, &frame);
+        }
     }
 
     /// Stores and shows durable frames, after the calls that have ended since the last ones.
@@ -320,7 +344,8 @@ impl Frontend for ChatFrontend {
         Box::pin(async move {
             if let Some(turn) = self.turn().filter(|turn| turn.agent == agent) {
                 turn.end_message(EndReason::Stop, false).await;
-                self.store_session(&turn).await;
+                // Both share one wait for the disk.
+                tokio::join!(turn.start.cancelled(), self.store_session(&turn));
             }
         })
     }

@@ -1,11 +1,16 @@
 //! One turn: a run of the agent that answers one or more messages of a chat.
 //!
 //! ```text
-//! running → said… → start → the agent, with its frames → end
+//! running, said…  → start ┐
+//! the agent's own records ┴→ the model and the tools, with their frames → end
 //!   completed: message_send → parts → done
 //!   failed:    error → gateway_error → message_send → parts → done
 //!   cancelled: end → message_cancel → done
 //! ```
+//!
+//! The beginning of the turn is stored while the agent stores the messages. The agent waits for it before it asks the
+//! model, so nothing that a turn does is older than the record that it runs. If hooks see the messages first, the turn
+//! waits before it calls the agent, because hooks have effects too.
 //!
 //! The state of the messages changes in the transaction that stores `done`.
 
@@ -13,11 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tenterhook_agent::{Agent, Prompt, RunEnd, RunReport};
+use tenterhook_agent::{Agent, CancellationToken, Prompt, RunEnd, RunReport};
 use tenterhook_protocol::event::{
     DeliveryKind, InputSource, MessageCancel, MessageCancelReason, MessageSend, SenderRole,
 };
-use tenterhook_protocol::{JsonObject, Usage};
+use tenterhook_protocol::{EventKind, Usage};
 
 use crate::agent_slot::{AgentSlot, AgentView};
 use crate::chat_frontend::{Shown, TurnView};
@@ -25,11 +30,23 @@ use crate::conversation_parts::ConversationParts;
 use crate::deliver::{Answered, Delivery, Recipient};
 use crate::gateway_events::{GatewayFailure, report_failure};
 use crate::receive::NOT_CHECKED;
-use crate::spoken_answer::{is_replaceable, is_voice_only, remove_text};
-use crate::turn_control::{Cancellation, Pending, TurnControl};
+use crate::spoken_answer::{is_replaceable, is_voice_only, replace_text};
+use crate::turn_control::{Cancellation, Pending, TurnControl, is_of_record};
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
 use tenterhook_channel::store::InboxState;
+
+/// The events between the beginning of a run and its first question to the model.
+const BEFORE_MODEL: [EventKind; 8] = [
+    EventKind::SessionStart,
+    EventKind::ResourcesDiscover,
+    EventKind::UserInput,
+    EventKind::MessageStart,
+    EventKind::MessageEnd,
+    EventKind::UserPromptSubmit,
+    EventKind::BeforeAgentStart,
+    EventKind::AgentStart,
+];
 
 /// A turn of one session key.
 pub(crate) struct Turn {
@@ -94,38 +111,78 @@ impl Turn {
         let Some(Ok(_permit)) = permit.await else {
             return TurnResult::Ended(self.messages);
         };
-        if let Err(error) = self.record_start().await {
-            self.report_unstarted(error.to_string()).await;
-            return TurnResult::NotStored(self.messages);
-        }
-        self.control.start();
         let access = parts.access(&self.control.chat, self.control.role);
-        TurnResult::Ended(match self.slot.take(&access, self.control.role).await {
+        let ended = match self.slot.take(&access, self.control.role).await {
             Ok((agent, opened)) => self.run_agent(agent, opened).await,
-            Err(cause) => {
-                let view = self.view(None);
-                Self::begin(&view);
-                let text = "The agent cannot be started.";
-                let failure = TurnFailure::private("not_started", text, cause, &view);
-                self.finish(&view, TurnEnd::Failed(failure), None).await;
-                Vec::new()
+            Err(cause) => self.fail_to_open(cause).await,
+        };
+        match ended {
+            Ok(unheard) => TurnResult::Ended(unheard),
+            Err(error) => {
+                self.report_unstarted(error.to_string()).await;
+                TurnResult::NotStored(self.messages)
             }
-        })
+        }
     }
 
-    async fn run_agent(&mut self, mut agent: Agent, opened: AgentView) -> Vec<Pending> {
+    async fn fail_to_open(&mut self, cause: String) -> Result<Vec<Pending>, PublishError> {
+        let view = self.view(None);
+        self.start(&view).await?;
+        let text = "The agent cannot be started.";
+        let failure = TurnFailure::private("not_started", text, cause, &view);
+        self.finish(&view, TurnEnd::Failed(failure), None).await;
+        Ok(Vec::new())
+    }
+
+    /// Runs the agent. Returns the messages that it did not hear.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the beginning of the turn cannot be stored. Then the model was not asked.
+    async fn run_agent(
+        &mut self,
+        mut agent: Agent,
+        opened: AgentView,
+    ) -> Result<Vec<Pending>, PublishError> {
         let handle = opened.handle.clone();
         let view = Arc::new(self.view(Some(opened)));
-        Self::begin(&view);
+        self.take_back_unanswered(&mut agent);
         self.slot.frontend.show(Some(Arc::clone(&view)));
-        let (report, is_timeout) = self.prompt(&mut agent).await;
+        let has_hooks = BEFORE_MODEL
+            .iter()
+            .any(|kind| agent.dispatcher().may_change(*kind));
+        let waits = self.is_tried_again || has_hooks;
+        let (started, run) = if waits {
+            match self.start(&view).await {
+                Ok(()) => (Ok(()), Some(self.prompt(&mut agent).await)),
+                Err(error) => (Err(error), None),
+            }
+        } else {
+            let (started, run) = tokio::join!(self.start(&view), self.prompt(&mut agent));
+            (started, Some(run))
+        };
         let (heard, unheard) = self.control.close(&handle).await;
         self.slot.frontend.show(None);
         self.slot.put_back(agent).await;
+        started?;
+        for message in &mut self.messages {
+            message.is_said = true;
+        }
         self.messages.extend(heard);
-        let end = self.end_of(&view, &report.end, is_timeout);
-        self.finish(&view, end, Some(report.usage)).await;
-        unheard
+        if let Some((report, is_timeout)) = run {
+            let end = self.end_of(&view, &report.end, is_timeout);
+            self.finish(&view, end, Some(report.usage)).await;
+        }
+        Ok(unheard)
+    }
+
+    /// Removes the first message from the session if an earlier attempt added it and could not store that the turn runs,
+    /// or ended before it could. Otherwise, the agent would read it twice.
+    fn take_back_unanswered(&self, agent: &mut Agent) {
+        let first = self.messages.first().map(|message| &message.record);
+        if let Some(record) = first.filter(|record| record.state == InboxState::Received) {
+            agent.take_back_prompt(|extra| is_of_record(extra, record));
+        }
     }
 
     /// Runs the agent. Returns its report, and whether it was stopped because it took too long.
@@ -143,7 +200,11 @@ impl Turn {
             text: texts.join("\n\n"),
             images: images.collect(),
             source: InputSource::Channel,
-            extra: JsonObject::new(),
+            extra: self
+                .messages
+                .first()
+                .map(Pending::extra)
+                .unwrap_or_default(),
         };
         let cancel = self.control.token();
         let timeout = self.parts.settings.current().turns.timeout;
@@ -179,6 +240,8 @@ impl Turn {
                 || self.tts_enabled(),
                 self.is_voice(),
             ),
+            start: CancellationToken::new(),
+            early: Mutex::new(Some(Vec::new())),
             shown: Mutex::new(Shown::default()),
             failed_gates: Mutex::default(),
         }
@@ -215,25 +278,23 @@ impl Turn {
         }
     }
 
-    /// Stores that the turn of the messages runs, and shows them. Both share one wait for the disk.
-    async fn record_start(&mut self) -> Result<(), PublishError> {
+    /// Stores that the turn of the messages runs, and shows them and that it begins. The messages and the state share one
+    /// wait for the disk. If that fails, the agent's run is ended.
+    async fn start(&self, view: &TurnView) -> Result<(), PublishError> {
         let unsaid = self.messages.iter().filter(|message| !message.is_said);
         let said = unsaid.map(Pending::said).collect();
         let settled = self.settled(InboxState::Running);
         let outlet = &self.parts.outlet;
-        outlet.publish(&self.control.chat, said, settled).await?;
-        for message in &mut self.messages {
-            message.is_said = true;
+        let stored = outlet.publish(&self.control.chat, said, settled).await;
+        if stored.is_ok() {
+            self.control.start();
+            view.show_start();
+        } else {
+            // Before the run may continue, so that it ends without asking the model.
+            self.control.token().cancel();
         }
-        Ok(())
-    }
-
-    /// Shows that the turn begins.
-    fn begin(view: &TurnView) {
-        view.live(&Frame::Start {
-            turn: view.turn.clone(),
-            in_reply_to: view.to.in_reply_to.clone(),
-        });
+        view.start.cancel();
+        stored
     }
 
     fn settled(&self, state: InboxState) -> Settled {

@@ -15,7 +15,7 @@ use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::frame::{Frame, QueuedHow};
 use tenterhook_channel::store::InboxRecord;
 
-/// The key of a queued message's `extra` that holds its number in the inbox.
+/// The key of a message's `extra` that holds its number in the inbox.
 const INBOX_ID: &str = "inbox_id";
 
 /// A message that waits for a turn, or that a turn answers.
@@ -47,15 +47,24 @@ impl Pending {
         }
     }
 
+    /// Returns what the session keeps about the message in addition to its text.
+    pub(crate) fn extra(&self) -> JsonObject {
+        JsonObject::from_iter([(INBOX_ID.to_owned(), json!(self.record.id.0))])
+    }
+
     fn prompt(&self) -> Prompt {
-        let id = json!(self.record.id.0);
         Prompt {
             text: self.heard.prompt.clone(),
             images: self.heard.images.clone(),
             source: InputSource::Channel,
-            extra: JsonObject::from_iter([(INBOX_ID.to_owned(), id)]),
+            extra: self.extra(),
         }
     }
+}
+
+/// Returns whether the `extra` of a message in a session is that of a message of the inbox.
+pub(crate) fn is_of_record(extra: &JsonObject, record: &InboxRecord) -> bool {
+    extra.get(INBOX_ID) == Some(&json!(record.id.0))
 }
 
 /// Why a turn was cancelled, and by whom.

@@ -33,8 +33,14 @@ impl Run<'_> {
     /// Answers from the cache, without a turn. Returns `None` if the cache has no answer for this conversation.
     pub(super) async fn replay(&mut self) -> Option<Result<AfterTurn, RunInterrupt>> {
         let cache = self.agent.state.config.responses.as_ref()?;
+        let messages = self.agent.session.messages();
+        let text = cache.find(&self.agent.identity.name, &messages).await?;
+        self.agent.store_before_model_call().await;
         let agent = &self.agent.identity.name;
-        let text = cache.find(agent, &self.agent.session.messages()).await?;
+        self.hooks.frontend().turn_starting(agent).await;
+        if let Err(interrupt) = self.check_cancelled() {
+            return Some(Err(interrupt));
+        }
         self.hooks.frontend().text_delta(agent, &text);
         let message = self.hooks.finish_message(Message::assistant(text)).await;
         self.agent.session.push(message.clone());

@@ -228,6 +228,44 @@ async fn a_message_whose_turn_cannot_be_stored_is_tried_again_and_not_overtaken(
     assert_eq!(order, ["said one", "start m1", "said two", "start m2"]);
     let notices = lines.iter().filter(|line| line.starts_with("notice"));
     assert_eq!(notices.count(), 1, "{lines:#?}");
+    assert_eq!(stage.heard(0), ["one"]);
+    assert_eq!(stage.heard(1), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn the_model_is_asked_after_the_turn_is_stored() {
+    let stage = Stage::new(SAY);
+    let publishing = stage.outlet.publishing.lock().await;
+    stage.say("one").await;
+    // Without hooks, the agent stores the message meanwhile.
+    stage.log.until("publish", 1).await;
+    stage.until_stored("one").await;
+    assert!(stage.requests.lock().is_empty(), "the model was asked");
+    drop(publishing);
+    stage.log.until("done Completed", 1).await;
+    let lines = stage.lines();
+    let order: Vec<&str> = lines.iter().map(String::as_str).take(5).collect();
+    let expected = ["event message_receive", "publish", "said one", "start m1"];
+    assert_eq!(order, [&expected[..], &["model"]].concat());
+}
+
+#[tokio::test]
+async fn a_message_whose_turn_was_not_stored_before_a_crash_is_heard_once() {
+    let stage = Stage::new(SAY);
+    stage.outlet.failures.store(u32::MAX, Ordering::Release);
+    stage.say("one").await;
+    stage.log.until("event gateway_error", 1).await;
+    stage.stop(Duration::ZERO).await;
+    stage.outlet.failures.store(0, Ordering::Release);
+    stage.restart();
+    let unsettled = stage.parts.store.unsettled().await.unwrap();
+    assert_eq!(unsettled.len(), 1);
+    for record in unsettled {
+        assert_eq!(record.state, InboxState::Received);
+        stage.conversation().offer(record).unwrap();
+    }
+    stage.log.until("done Completed", 1).await;
+    assert_eq!(stage.heard(0), ["one"]);
 }
 
 #[tokio::test]

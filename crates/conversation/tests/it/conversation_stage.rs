@@ -173,6 +173,8 @@ pub(crate) struct TestOutlet {
     pub(crate) is_mute: AtomicBool,
     /// How often frames cannot be stored.
     pub(crate) failures: AtomicU32,
+    /// Held while frames are stored.
+    pub(crate) publishing: tokio::sync::Mutex<()>,
     store: Store,
 }
 
@@ -219,6 +221,10 @@ impl Outlet for TestOutlet {
             return Box::pin(future::ready(Err(PublishError { cause })));
         }
         Box::pin(async move {
+            if self.publishing.try_lock().is_err() {
+                self.log.add("publish".to_owned());
+            }
+            let _turn = self.publishing.lock().await;
             let stored = self
                 .store
                 .append(chat, frames, (settled.ids, settled.state));
@@ -385,6 +391,7 @@ impl Stage {
             has_bug: AtomicBool::new(false),
             is_mute: AtomicBool::new(false),
             failures: AtomicU32::new(0),
+            publishing: tokio::sync::Mutex::default(),
             store: store.clone(),
         });
         let shown = Arc::clone(&outlet) as Arc<dyn Outlet>;
@@ -562,6 +569,23 @@ impl Stage {
         let messages = requests[call].messages.iter();
         let of_user = messages.filter(|message| message.role == tenterhook_protocol::Role::User);
         of_user.map(|message| message.content.clone()).collect()
+    }
+
+    /// Waits until a session is stored that contains a text.
+    pub(crate) async fn until_stored(&self, text: &str) {
+        let folder = SessionStore::of_project(&self.dir.path().join("state"), &self.cwd());
+        let folder = folder.folder().to_owned();
+        let has_text = || {
+            let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            let mut contents = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+            contents.any(|content| content.contains(text))
+        };
+        let waiting = async {
+            while !has_text() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap();
     }
 
     /// Waits until the conversation is idle.

@@ -141,11 +141,16 @@ pub struct PublicAddress {
 pub struct InspectSettings {
     /// Whether it keeps the payloads of events and the answers of hooks in memory.
     pub has_payloads: bool,
+    /// The loopback address of a server for the inspector alone, if no channel needs a server. `None` for no such server.
+    pub listen: Option<SocketAddr>,
 }
 
 impl Default for InspectSettings {
     fn default() -> Self {
-        Self { has_payloads: true }
+        Self {
+            has_payloads: true,
+            listen: None,
+        }
     }
 }
 

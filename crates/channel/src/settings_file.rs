@@ -95,7 +95,7 @@ fn read_settings(report: &mut Report, root: &Node) -> Option<Settings> {
             .choice(report, "on_restart", &RESTART_MODES)
             .unwrap_or(default.on_restart),
         approvals_to: read_approvals(report, &fields, &names, &channels),
-        inspect: read_inspect(report, &fields),
+        inspect: read_inspect(report, &fields, listen),
         links: read_links(report, &fields, &names),
         stt: read_stt(report, &fields),
         tts: read_tts(report, &fields),
@@ -174,8 +174,15 @@ fn read_turns(report: &mut Report, fields: &Fields<'_>) -> TurnLimits {
     }
 }
 
-fn read_inspect(report: &mut Report, fields: &Fields<'_>) -> InspectSettings {
+fn read_inspect(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    listen: Option<SocketAddr>,
+) -> InspectSettings {
     let default = InspectSettings::default();
+    // Without channels that need it, the server is for this machine only.
+    let own = listen.filter(|address| address.ip().is_loopback());
+    let own = own.filter(|_| fields.entry("inspect").is_some());
     let fields = fields.entry("inspect").and_then(|entry| {
         Fields::read(
             report,
@@ -185,9 +192,16 @@ fn read_inspect(report: &mut Report, fields: &Fields<'_>) -> InspectSettings {
             Empty::Wrong,
         )
     });
-    let payloads = fields.and_then(|fields| fields.boolean(report, "payloads"));
+    let Some(fields) = fields else {
+        return default;
+    };
+    let payloads = fields.boolean(report, "payloads");
     InspectSettings {
         has_payloads: payloads.unwrap_or(default.has_payloads),
+        listen: match fields.entry("listen") {
+            Some(entry) => read_listen(report, &entry.value, false),
+            None => own,
+        },
     }
 }
 

@@ -95,12 +95,17 @@ pub(super) fn with_listen(
         None => {}
         Some(Listen::Off) => {
             settings.listen = None;
+            settings.inspect.listen = None;
             for channel in &mut settings.channels {
                 channel.is_enabled &= !channel.kind.needs_server();
             }
         }
         Some(Listen::At(address)) if address.ip().is_loopback() || settings.is_public => {
             settings.listen = Some(address);
+            if address.ip().is_loopback() {
+                let inspector = &mut settings.inspect.listen;
+                *inspector = inspector.map(|_| address);
+            }
         }
         Some(Listen::At(address)) => {
             let message = format!("other machines can reach `{address}`");

@@ -220,7 +220,7 @@ impl Gateway {
         };
         let assembled = Assembled::of(&settings, &context).map_err(StartError::Settings)?;
         let tls = read_tls(&settings, &assembled).await?;
-        let listener = bind(&settings, &assembled).await?;
+        let listener = bind(&settings, &assembled, inspector.is_some()).await?;
         let control = ControlSocket::bind(&folder.join(CONTROL_SOCKET)).await;
         let control = control.map_err(|error| StartError::State(describe(&error)))?;
         Ok(Self::connect_parts(Opened {
@@ -300,6 +300,7 @@ impl Gateway {
             delivery,
             channels,
             address,
+            serves_channels: assembled.needs_server(),
             stdio: assembled.stdio.clone(),
             started: Timestamp::now(),
             stop: CancellationToken::new(),
@@ -332,7 +333,7 @@ impl Gateway {
 
     /// Returns whether the server speaks TLS.
     pub fn has_tls(&self) -> bool {
-        self.running.settings.current().tls.is_some()
+        self.running.has_tls()
     }
 
     /// Returns an address that logs a browser in as `user`, once and within a minute. `None` without a page.
@@ -415,18 +416,24 @@ async fn read_tls(
         .map_err(|error| StartError::Settings(error.to_string()))
 }
 
-/// Binds the server's address, if a channel needs the server.
 /// Lets the inspector show and decide about the gateway.
 fn inspected(inspector: Inspector, running: &Arc<Running>) -> Arc<Inspector> {
     let view = GatewayView(Arc::downgrade(running));
     Arc::new(inspector.with_gateway(Arc::new(view)))
 }
 
+/// Binds the server's address, if a channel or the inspector alone needs the server.
 async fn bind(
     settings: &Settings,
     assembled: &Assembled,
+    has_inspector: bool,
 ) -> Result<Option<TcpListener>, StartError> {
-    let Some(address) = settings.listen.filter(|_| assembled.needs_server()) else {
+    let address = if assembled.needs_server() {
+        settings.listen
+    } else {
+        settings.inspect.listen.filter(|_| has_inspector)
+    };
+    let Some(address) = address else {
         return Ok(None);
     };
     match TcpListener::bind(address).await {

@@ -114,6 +114,8 @@ pub(crate) struct Running {
     pub(crate) delivery: Delivery,
     pub(crate) channels: ChannelTable,
     pub(crate) address: Option<SocketAddr>,
+    /// Whether the server is for channels. Otherwise, it has the inspector only.
+    pub(crate) serves_channels: bool,
     pub(crate) stdio: Option<Arc<StdioChannel>>,
     pub(crate) started: Timestamp,
     /// Ends the gateway in order.
@@ -172,7 +174,7 @@ impl Running {
             .collect();
         let mut status = json!({
             "address": self.address,
-            "tls": self.settings.current().tls.is_some(),
+            "tls": self.has_tls(),
             "started": self.started,
             "channels": channels,
             "messages": self.intake.counts.to_json(),
@@ -184,11 +186,19 @@ impl Running {
         status
     }
 
+    /// Returns whether the server speaks TLS.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.serves_channels && self.settings.current().tls.is_some()
+    }
+
     /// Returns the address of a page that logs a browser in, once and within a minute.
     pub(crate) fn login_url(&self, user: &str, page: LinkedPage) -> Result<String, String> {
-        let address = self
-            .address
-            .ok_or("the gateway has no page: no channel of kind `web` is enabled")?;
+        if page == LinkedPage::Chats && !self.serves_channels {
+            return Err("the gateway has no page: no channel of kind `web` is enabled".to_owned());
+        }
+        let address = self.address.ok_or(
+            "the gateway has no server: no channel needs one, and its settings have no `inspect`",
+        )?;
         let code = self
             .logins
             .code(user, page.scopes().to_vec())
@@ -200,7 +210,7 @@ impl Running {
         };
         let page = page.path();
         let settings = self.settings.current();
-        if settings.tls.is_none() {
+        if !self.has_tls() {
             return Ok(format!("http://{host}/{page}#code={code}"));
         }
         // A certificate is for a name, and rarely for a loopback address.

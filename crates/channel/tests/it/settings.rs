@@ -183,6 +183,7 @@ channels:
         }),
         inspect: InspectSettings {
             has_payloads: false,
+            listen: None,
         },
         links: vec![Link {
             name: "me".to_owned(),

@@ -496,3 +496,24 @@ fn a_mistake_in_the_settings_of_the_inspector_has_a_suggestion() {
         "{stderr}"
     );
 }
+
+#[test]
+fn a_gateway_whose_channels_need_no_server_has_one_for_the_inspector() {
+    let channels =
+        "channels: { web: { enabled: false }, notes: { kind: command, argv: [sleep, '60'] } }\n";
+    let (running, address) = gateway(&format!("{channels}inspect: {{ listen: 127.0.0.1:0 }}\n"));
+    let browser = Browser::open(&output_of(&running, "gateway open --inspect"));
+    assert_eq!(browser.address, address);
+    let state = browser.json("/v1/inspect/gateway");
+    assert_eq!(state["channels"][0]["id"], "notes");
+    for (path, status) in [("/inspect/", 200), ("/", 404), ("/v1/chats", 403)] {
+        assert_eq!(browser.ask("GET", path, "").0, status, "{path}");
+    }
+    let strange = "GET /inspect/ HTTP/1.1\r\nhost: evil.example";
+    assert_eq!(send(&address, strange, "").0, 421);
+    let refused = running.beside(["gateway", "open"]);
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("no channel of kind `web`"), "{stderr}");
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}

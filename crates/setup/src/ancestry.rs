@@ -6,9 +6,9 @@ use std::io::ErrorKind;
 #[cfg(unix)]
 use std::path::{Path, PathBuf};
 
-use tenterhook_tools::has_tenterhook_ancestor;
 #[cfg(unix)]
 use tenterhook_tools::{ProcessId, inherited_values, is_below};
+use tenterhook_tools::{TenterhookAncestry, tenterhook_ancestry};
 
 #[cfg(unix)]
 use tenterhook_shim::place::DaemonPlace;
@@ -23,15 +23,29 @@ const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
 /// Returns an error if a program that Tenterhook runs started this one. `action` names what only the user may do,
 /// such as `disable hooks`.
 pub fn require_user(action: &str) -> Result<(), CliError> {
-    let who = if has_tenterhook_ancestor() {
-        "a program that Tenterhook runs"
-    } else if is_below_host()? {
-        "a program that a coding agent runs"
-    } else {
-        return Ok(());
+    let (who, hint) = match tenterhook_ancestry() {
+        TenterhookAncestry::Yes => ("a program that Tenterhook runs", OWN_TERMINAL.to_owned()),
+        TenterhookAncestry::Possible(id) => ("a program that Tenterhook runs", beside(id)),
+        TenterhookAncestry::No if is_below_host()? => (
+            "a program that a coding agent runs",
+            OWN_TERMINAL.to_owned(),
+        ),
+        TenterhookAncestry::No => return Ok(()),
     };
     let message = format!("{who} cannot {action}");
-    Err(CliError::new(Exit::Usage, message).hint("run this command in your own terminal"))
+    Err(CliError::new(Exit::Usage, message).hint(hint))
+}
+
+/// What to do instead, for people.
+const OWN_TERMINAL: &str = "run this command in your own terminal";
+
+/// Returns what to do if a job of a service manager runs next to Tenterhook: its processes look like those that programs of
+/// the agent leave behind.
+fn beside(process: u32) -> String {
+    format!(
+        "{OWN_TERMINAL}; a job without a terminal cannot be told from a program of the Tenterhook that runs as \
+         process {process}, so it has to run while that one is stopped"
+    )
 }
 
 /// Returns whether a coding agent that calls Tenterhook's daemon started this process.

@@ -27,17 +27,30 @@ const MAX_ANCESTORS: usize = 1_024;
 /// The names of programs that adopt processes whose parent has ended.
 const ADOPTERS: [&str; 3] = ["systemd", "init", "launchd"];
 
+/// Whether a program that Tenterhook runs started a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TenterhookAncestry {
+    /// No such program did.
+    No,
+    /// One did.
+    Yes,
+    /// A program of the Tenterhook with this process id may have started it and cut it off from its ancestors. The same
+    /// is true of each program without a terminal that a service manager has started later than Tenterhook.
+    Possible(u32),
+}
+
 /// Returns whether a program that Tenterhook runs started this one.
 ///
-/// On Linux, the answer is also `true` if this process cannot be looked at. On other systems, only the variable counts.
-pub fn has_tenterhook_ancestor() -> bool {
+/// On Linux, the answer is also `Yes` if this process cannot be looked at. On other systems, only the variable counts.
+pub fn tenterhook_ancestry() -> TenterhookAncestry {
     if std::env::var_os(AGENT_VARIABLE).is_some() {
-        return true;
+        return TenterhookAncestry::Yes;
     }
-    let Some(own) = Process::read("self") else {
-        return cfg!(target_os = "linux");
-    };
-    is_below_tenterhook(&own)
+    match Process::read("self") {
+        Some(own) => ancestry_of(&own),
+        None if cfg!(target_os = "linux") => TenterhookAncestry::Yes,
+        None => TenterhookAncestry::No,
+    }
 }
 
 /// Returns whether a program that Tenterhook runs started another process, such as the other end of a socket. The
@@ -52,7 +65,7 @@ pub fn is_run_by_tenterhook(process: u32) -> bool {
     let Some(other) = Process::read(&process.to_string()) else {
         return true;
     };
-    has_agent_variable(process) || is_below_tenterhook(&other)
+    has_agent_variable(process) || ancestry_of(&other) != TenterhookAncestry::No
 }
 
 /// A running process. Its id alone may later belong to another process.
@@ -160,28 +173,36 @@ fn has_agent_variable(process: u32) -> bool {
         .is_ok_and(|all| all.split(|byte| *byte == 0).any(has_prefix))
 }
 
-fn is_below_tenterhook(process: &Process) -> bool {
+fn ancestry_of(process: &Process) -> TenterhookAncestry {
     let program = TenterhookProgram::own();
     let above = std::iter::successors(process.parent(), Process::parent);
     let ancestors: Vec<Process> = above.take(MAX_ANCESTORS).collect();
-    ancestors
-        .iter()
-        .any(|ancestor| program.is_run_by(ancestor.id))
-        || is_cut_off(process, &ancestors, &program)
+    let mut ids = ancestors.iter().map(|ancestor| ancestor.id);
+    if ids.any(|id| program.is_run_by(id)) {
+        return TenterhookAncestry::Yes;
+    }
+    match older_tenterhook(process, &ancestors, &program) {
+        Some(id) => TenterhookAncestry::Possible(id),
+        None => TenterhookAncestry::No,
+    }
 }
 
-/// Returns whether a running Tenterhook may have started a process that then cut itself off.
-fn is_cut_off(own: &Process, ancestors: &[Process], program: &TenterhookProgram) -> bool {
+/// Returns the id of a running Tenterhook that may have started a process that then cut itself off.
+fn older_tenterhook(
+    own: &Process,
+    ancestors: &[Process],
+    program: &TenterhookProgram,
+) -> Option<u32> {
     // A process that was put into a container from outside has a parent that is not visible here.
     let top = ancestors.last().unwrap_or(own);
     if own.has_terminal || top.id != 1 {
-        return false;
+        return None;
     }
     let is_adopter = |process: &&Process| process.id == 1 || process.is_adopter;
     let chain = ancestors.iter().filter(|process| !is_adopter(process));
     let oldest = chain.chain([own]).map(|process| process.start).min();
     let is_older = |process: &Process| oldest.is_some_and(|oldest| process.start <= oldest);
-    all_processes().any(|id| {
+    all_processes().find(|&id| {
         id != own.id
             && program.is_run_by(id)
             && Process::read(&id.to_string()).is_some_and(|process| is_older(&process))

@@ -40,7 +40,8 @@ mod write_file;
 #[cfg(unix)]
 pub use crate::ancestry::inherited_values;
 pub use crate::ancestry::{
-    ProcessId, ancestor_running, has_tenterhook_ancestor, is_below, is_run_by_tenterhook,
+    ProcessId, TenterhookAncestry, ancestor_running, is_below, is_run_by_tenterhook,
+    tenterhook_ancestry,
 };
 pub use crate::argument_schema::{ArgumentSchema, SchemaProblem};
 pub use crate::background_agent::{

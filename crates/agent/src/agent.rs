@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 use crate::active_session::ActiveSession;
 use crate::compaction::{CompactionError, CompactionReport};
 use crate::config::{AgentConfig, BuildError, DEFAULT_NAME, fresh_session};
+#[cfg(unix)]
+use crate::extension::ScriptHost;
 use crate::handle::AgentHandle;
 use crate::models::{SelectError, SelectedModel};
 use crate::run_report::{Prompt, RunReport};
@@ -175,6 +177,12 @@ impl Agent {
         self.active.agent.hooks.dispatcher()
     }
 
+    /// Stores what scripts have added to the session since its last entry.
+    pub async fn save_script_entries(&mut self) {
+        self.add_script_entries();
+        self.active.agent.save().await;
+    }
+
     /// Adds to the session what scripts have added since its last entry.
     pub fn add_script_entries(&mut self) {
         self.active.agent.session.add_notes();
@@ -208,6 +216,12 @@ impl Agent {
     /// messages.
     pub fn context_tokens(&self) -> u64 {
         self.active.agent.context_tokens()
+    }
+
+    /// Returns the host through which scripts reach the agent, if it has one.
+    #[cfg(unix)]
+    pub fn scripts(&self) -> Option<&Arc<ScriptHost>> {
+        self.config.scripts.as_ref()
     }
 
     /// Returns a handle for sending messages to the agent while it works.

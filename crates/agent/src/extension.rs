@@ -3,6 +3,7 @@
 mod additions;
 mod host;
 mod replacement;
+mod session_hosts;
 mod session_request;
 
 use std::fmt;
@@ -14,8 +15,8 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook_protocol::{JsonObject, SessionId, ToolResult};
 use tenterhook_runners::worker::{
-    CommandOutput, ExtensionCommand, ExtensionInForce, ExtensionTool, Invocation, Rendered,
-    ScriptCommand, ScriptServer, ScriptTool, ToolSnapshots, ToolUpdates, WorkerError,
+    CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Rendered, ScriptCommand,
+    ScriptServer, ScriptTool, ScriptToolCall, ToolSnapshots, ToolUpdates, WorkerError,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,7 @@ pub use self::additions::ScriptAdditions;
 pub(crate) use self::host::ScriptedAgent;
 pub use self::host::{ReplacedTool, ScriptHost, Spelling};
 pub use self::replacement::add_script_tool;
+pub use self::session_hosts::SessionHosts;
 pub(crate) use self::session_request::SessionRequestParams;
 pub use self::session_request::{PendingRequest, SessionRequest};
 pub use tenterhook_tools::SchemaProblem;
@@ -102,7 +104,11 @@ impl ForeignTool {
             Server::Script(script) => script
                 .run_tool(
                     &self.name,
-                    (context.call.as_str(), &Value::Object(input)),
+                    ScriptToolCall {
+                        session: Some(context.session.as_str()),
+                        id: context.call.as_str(),
+                        input: &Value::Object(input),
+                    },
                     updates(&context.progress),
                     self.timeout,
                     cancel,
@@ -323,7 +329,8 @@ impl ForeignCommand {
         let told = |error: WorkerError| failure(error.to_string());
         match &self.server {
             Server::Script(script) => {
-                let run = script.run_command(name, args, self.timeout, cancel);
+                let session = session.as_str();
+                let run = script.run_command((name, args), session, self.timeout, cancel);
                 run.await.map_err(told)?;
                 Ok(CommandEnd::Done)
             }

@@ -194,6 +194,13 @@ impl Assignment {
         origin.session_id = id.clone();
         let frontend = Arc::clone(self.hooks.frontend());
         let hooks = Hooks::new(self.hooks.dispatcher().child(origin), frontend);
+        #[cfg(unix)]
+        let _known = self
+            .state
+            .config
+            .scripts
+            .as_ref()
+            .map(|host| host.begin_subagent(&id));
         let mut agent = AgentSession::new(
             Arc::clone(&self.state),
             self.identity.clone(),

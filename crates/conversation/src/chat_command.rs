@@ -3,12 +3,14 @@
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
+use tenterhook_agent::extension::ForeignCommand;
 use tenterhook_protocol::event::SenderRole;
 
+use tenterhook_channel::labels::clean_label;
 use tenterhook_channel::settings::BusyMode;
 
-/// What `/help` answers.
-pub(crate) const HELP: &str = "\
+/// What `/help` answers without extensions.
+const HELP: &str = "\
 /new begins a new conversation
 /stop stops the current answer
 /status shows what the agent does
@@ -30,6 +32,39 @@ pub(crate) enum ChatCommand {
     Help,
     Status,
     Busy(BusyMode),
+}
+
+/// Returns what `/help` answers, with the commands that extensions add for owners.
+pub(crate) fn help(role: SenderRole, commands: &[ForeignCommand]) -> String {
+    let mut help = HELP.to_owned();
+    let commands = commands.iter().filter(|_| role == SenderRole::Owner);
+    for command in commands {
+        let description = clean_label(&command.description);
+        help.push_str(format!("\n{command} {description}").trim_end());
+    }
+    help
+}
+
+/// Returns the command of an extension with which a message begins, unless the gateway has a command of that name.
+///
+/// # Errors
+///
+/// Explains to the sender why the message is refused.
+pub(crate) fn of_extension<'a>(
+    text: &str,
+    role: SenderRole,
+    commands: &'a [ForeignCommand],
+) -> Result<Option<&'a ForeignCommand>, String> {
+    let Some(line) = text.trim().strip_prefix('/') else {
+        return Ok(None);
+    };
+    let name = line.split(char::is_whitespace).next().unwrap_or_default();
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
+    let is_named = |command: &&ForeignCommand| command.names.iter().any(|own| own == name);
+    match commands.iter().find(is_named) {
+        Some(_) if role != SenderRole::Owner => Err(format!("Only owners can use `/{name}`.")),
+        found => Ok(found),
+    }
 }
 
 /// Reads a message. Returns `Ok(None)` for a message that is not a command.

@@ -82,6 +82,8 @@ pub(crate) struct Shown {
     arguments: BTreeMap<ToolUseId, JsonObject>,
     /// The calls that have ended and are not stored yet.
     calls: Vec<Frame>,
+    /// Whether the chat has seen a text.
+    has_text: bool,
 }
 
 impl ChatFrontend {
@@ -263,10 +265,26 @@ impl TurnView {
             shown.partial.clear();
             shown.answer.clone_from(&content.text);
             shown.held = Some(content);
+            shown.has_text = true;
         }
         if has_calls {
             self.end_message(EndReason::Tools, false).await;
         }
+    }
+
+    /// Returns whether the chat has seen a text of this turn, or will see one.
+    pub(crate) fn has_shown(&self) -> bool {
+        self.shown.lock().has_text
+    }
+
+    /// Delivers the output of a command, which is the last text of the turn unless the agent runs.
+    pub(crate) async fn deliver_output(&self, text: String) {
+        let kind = DeliveryKind::Command;
+        let content = self.delivery.deliver(&self.to, kind, text.into()).await;
+        let mut shown = self.shown.lock();
+        shown.answer.clone_from(&content.text);
+        shown.held = Some(content);
+        shown.has_text = true;
     }
 
     /// Publishes the message that is held back, if there is one.
@@ -465,10 +483,14 @@ impl Frontend for ChatFrontend {
     }
 
     fn display<'a>(&'a self, display: &'a ScriptDisplay) -> BoxFuture<'a, ()> {
+        // Errors can name private paths.
+        let is_shown = |turn: &TurnView, level: NotificationLevel| {
+            !turn.delivery.is_gated() && (level != NotificationLevel::Error || turn.shows_causes())
+        };
         if let ScriptDisplay::Notice { level, message } = display
-            && *level != NotificationLevel::Error
-            && let Some(turn) = self.turn().filter(|turn| !turn.delivery.is_gated())
+            && let Some(turn) = self.turn().filter(|turn| is_shown(turn, *level))
         {
+            turn.shown.lock().has_text = true;
             let text = message.clone();
             turn.live(&Frame::Notice { text });
         }

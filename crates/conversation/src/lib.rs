@@ -36,3 +36,4 @@ mod send_tool;
 mod spoken_answer;
 mod turn;
 mod turn_control;
+mod turn_work;

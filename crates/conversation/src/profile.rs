@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use tenterhook_agent::extension::ForeignCommand;
 use tenterhook_agent::{Agent, Frontend};
 use tenterhook_engine::Engine;
 use tenterhook_protocol::SessionId;
@@ -17,6 +18,11 @@ pub trait Profile: Send + Sync {
 
     /// Returns the directory in which agents work. Hooks of the gateway's own events run there too.
     fn folder(&self) -> &Path;
+
+    /// Returns the commands that extensions add to chats. There are none by default.
+    fn commands(&self) -> &[ForeignCommand] {
+        &[]
+    }
 
     /// Opens an agent for a chat.
     ///

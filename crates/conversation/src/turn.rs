@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tenterhook_agent::extension::{CommandFailure, ForeignCommand};
 use tenterhook_agent::{Agent, CancellationToken, Prompt, RunEnd, RunReport};
 use tenterhook_protocol::event::{
     DeliveryKind, InputSource, MessageCancel, MessageCancelReason, MessageSend, SenderRole,
@@ -32,6 +33,7 @@ use crate::gateway_events::{GatewayFailure, report_failure};
 use crate::receive::NOT_CHECKED;
 use crate::spoken_answer::{is_replaceable, is_voice_only, replace_text};
 use crate::turn_control::{Cancellation, Pending, TurnControl, is_of_record};
+use crate::turn_work::TurnWork;
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
 use tenterhook_channel::store::InboxState;
@@ -54,6 +56,8 @@ pub(crate) struct Turn {
     pub(crate) slot: Arc<AgentSlot>,
     pub(crate) control: Arc<TurnControl>,
     pub(crate) messages: Vec<Pending>,
+    /// The command of an extension with which the message begins.
+    pub(crate) command: Option<ForeignCommand>,
     /// Whether an earlier attempt could not be stored.
     pub(crate) is_tried_again: bool,
 }
@@ -151,14 +155,14 @@ impl Turn {
         let has_hooks = BEFORE_MODEL
             .iter()
             .any(|kind| agent.dispatcher().may_change(*kind));
-        let waits = self.is_tried_again || has_hooks;
+        let waits = self.is_tried_again || has_hooks || self.command.is_some();
         let (started, run) = if waits {
             match self.start(&view).await {
-                Ok(()) => (Ok(()), Some(self.prompt(&mut agent).await)),
+                Ok(()) => (Ok(()), Some(self.work(&view, &mut agent).await)),
                 Err(error) => (Err(error), None),
             }
         } else {
-            let (started, run) = tokio::join!(self.start(&view), self.prompt(&mut agent));
+            let (started, run) = tokio::join!(self.start(&view), self.work(&view, &mut agent));
             (started, Some(run))
         };
         let (heard, unheard) = self.control.close(&handle).await;
@@ -169,9 +173,15 @@ impl Turn {
             message.is_said = true;
         }
         self.messages.extend(heard);
-        if let Some((report, is_timeout)) = run {
-            let end = self.end_of(&view, &report.end, is_timeout);
-            self.finish(&view, end, Some(report.usage)).await;
+        if let Some((done, is_timeout)) = run {
+            let (end, usage) = match done {
+                Ok(report) => (
+                    self.end_of(&view, &report.end, is_timeout),
+                    Some(report.usage),
+                ),
+                Err(failure) => (self.end_of_command(&view, &failure, is_timeout), None),
+            };
+            self.finish(&view, end, usage).await;
         }
         Ok(unheard)
     }
@@ -185,8 +195,8 @@ impl Turn {
         }
     }
 
-    /// Runs the agent. Returns its report, and whether it was stopped because it took too long.
-    async fn prompt(&self, agent: &mut Agent) -> (RunReport, bool) {
+    /// Returns the prompt of the messages.
+    fn prompt(&self) -> Prompt {
         let texts: Vec<&str> = self
             .messages
             .iter()
@@ -196,7 +206,7 @@ impl Turn {
             .messages
             .iter()
             .flat_map(|message| message.heard.images.clone());
-        let prompt = Prompt {
+        Prompt {
             text: texts.join("\n\n"),
             images: images.collect(),
             source: InputSource::Channel,
@@ -205,10 +215,26 @@ impl Turn {
                 .first()
                 .map(Pending::extra)
                 .unwrap_or_default(),
-        };
+        }
+    }
+
+    /// Does the work of the turn. Returns its result, and whether it was stopped because it took too long.
+    async fn work(
+        &self,
+        view: &TurnView,
+        agent: &mut Agent,
+    ) -> (Result<RunReport, CommandFailure>, bool) {
         let cancel = self.control.token();
         let timeout = self.parts.settings.current().turns.timeout;
-        let mut run = Box::pin(agent.prompt(prompt, cancel));
+        let line = self.messages.first();
+        let line = line.map_or("", |message| message.heard.text.trim());
+        let work = TurnWork {
+            command: self.command.as_ref().map(|command| (command, line)),
+            prompt: self.prompt(),
+            view,
+            cancel,
+        };
+        let mut run = Box::pin(work.run(agent));
         // The run must not be dropped, because then the events that close it would not fire.
         tokio::select! {
             report = &mut run => (report, false),
@@ -303,6 +329,20 @@ impl Turn {
             ids: ids.collect(),
             state,
         }
+    }
+
+    fn end_of_command(
+        &self,
+        view: &TurnView,
+        failure: &CommandFailure,
+        is_timeout: bool,
+    ) -> TurnEnd {
+        if self.control.token().is_cancelled() {
+            return self.end_of(view, &RunEnd::Cancelled, is_timeout);
+        }
+        let text = "The command failed.";
+        let cause = failure.to_string();
+        TurnEnd::Failed(TurnFailure::private("command", text, cause, view))
     }
 
     fn end_of(&self, view: &TurnView, end: &RunEnd, is_timeout: bool) -> TurnEnd {

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tenterhook_agent::extension::{ForeignCommand, ScriptHost, SessionHosts};
 use tenterhook_agent::frontend::NonInteractive;
-use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Toolbox};
+use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Session, Toolbox};
 use tenterhook_channel::settings::Settings;
 use tenterhook_conversation::profile::{OpenRequest, Profile, ToolAccess};
 use tenterhook_discovery::Loaded;
@@ -13,17 +15,18 @@ use tenterhook_engine::{Engine, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
 use tenterhook_journal::FileJournal;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
+use tenterhook_runners::worker::Worker;
 use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::extensions::{self, PrintingHost, SessionExtensions};
-use tenterhook_setup::hook_list::HookListing;
+use tenterhook_setup::extensions::{self, SessionExtensions};
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::session_store::{self, SessionDirArgs};
 use tenterhook_setup::{agent, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_tools::ShellTool;
+use tokio::runtime::Handle;
 
 use crate::access;
 use crate::client::state_folder;
@@ -52,8 +55,32 @@ struct Parts {
     clients: Arc<ModelClients>,
     extension_providers: Arc<ExtensionProviders>,
     journal: Option<Arc<FileJournal>>,
-    /// Keeps the scripts and extensions loaded.
-    _extensions: SessionExtensions,
+    /// The scripts and extensions, which all chats share.
+    extensions: SessionExtensions,
+    commands: Vec<ForeignCommand>,
+    /// Passes the requests of scripts to the chats that they belong to.
+    hosts: Arc<SessionHosts>,
+}
+
+/// The session of a chat that is open. Dropping it lets scripts forget the state that they have for it.
+#[derive(Debug)]
+struct OpenSession {
+    id: SessionId,
+    workers: Vec<Worker>,
+}
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        // Without a runtime, the workers end as well.
+        if let Ok(runtime) = Handle::try_current() {
+            let (id, workers) = (self.id.clone(), std::mem::take(&mut self.workers));
+            runtime.spawn(async move {
+                for worker in workers {
+                    worker.end_session(id.as_str()).await;
+                }
+            });
+        }
+    }
 }
 
 impl ChatProfile {
@@ -68,10 +95,8 @@ impl ChatProfile {
     ) -> Result<Self, CliError> {
         let providers = models::providers(&args.hooks.config)?;
         let (services, clients) = hooks::services_with(&providers);
-        let host = PrintingHost {
-            is_strict: args.hooks.strict,
-        };
-        let (output, services) = extensions::recorded(Arc::new(host), services);
+        let hosts = Arc::new(SessionHosts::new(args.hooks.strict));
+        let (output, services) = extensions::recorded(Arc::clone(&hosts) as _, services);
         let load = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts);
         let mut hooks = load.await?;
         hooks.loaded.specs.extend(voice::hooks(settings)?);
@@ -108,7 +133,9 @@ impl ChatProfile {
             clients,
             journal,
             loaded: hooks.loaded,
-            _extensions: hooks.extras,
+            commands: hooks.extras.commands(),
+            extensions: hooks.extras,
+            hosts,
             args,
         }));
         if let Some(inspector) = inspector {
@@ -174,6 +201,10 @@ impl Profile for ChatProfile {
         &self.0.folder
     }
 
+    fn commands(&self) -> &[ForeignCommand] {
+        &self.0.commands
+    }
+
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
         Box::pin(async move {
             let opened = self.open_agent(request).await;
@@ -204,23 +235,43 @@ impl Parts {
 
     /// Builds the agent of a chat with a new or a stored session.
     fn build(&self, config: AgentConfig, session: Option<SessionId>) -> Result<Agent, CliError> {
-        let config = match (session, &config.sessions) {
+        let session = match (session, &config.sessions) {
             (Some(id), Some(sessions)) => {
                 let opened = sessions.open(&id);
                 let opened = opened.map_err(|error| session_store::refusal(&error))?;
                 warn_of(opened.unfinished_line.as_ref());
-                AgentConfig {
-                    session: Some(opened.session),
-                    ..config
-                }
+                opened.session
             }
-            _ => config,
+            _ => Session::new(SessionId::generate()),
+        };
+        let config = AgentConfig {
+            scripts: self.open_session(session.id()),
+            session: Some(session),
+            ..config
         };
         let config = self.with_model(config)?;
         // `try_out` has checked the permission rules once for all chats.
         config
             .build(self.engine.clone())
             .map_err(|error| CliError::of(Exit::Config, &error))
+    }
+
+    /// Lets scripts reach the agent of a session. `None` if there are no scripts.
+    fn open_session(&self, session: &SessionId) -> Option<Arc<ScriptHost>> {
+        let scripts = &self.extensions.scripts;
+        if scripts.is_empty() && self.extensions.extensions.is_empty() {
+            return None;
+        }
+        let workers = scripts.iter().map(|script| script.worker.clone());
+        let open = OpenSession {
+            id: session.clone(),
+            workers: workers.collect(),
+        };
+        let host = extensions::host(true, &[]).strict(self.args.hooks.strict);
+        let host = Arc::new(host.keep(Arc::new(open)));
+        host.list_commands(&self.commands);
+        self.hosts.open(session, &host);
+        Some(host)
     }
 
     fn with_model(&self, config: AgentConfig) -> Result<AgentConfig, CliError> {

@@ -65,6 +65,8 @@ pub use script::{
     ScriptModel, ScriptModelEnd, ScriptModelPart, ScriptProvider, ScriptTool, ToolAnswer,
 };
 pub use script_loads::ScriptLoads;
-pub use script_server::{Rendered, ScriptAddition, ScriptInForce, ScriptServer, ToolUpdates};
+pub use script_server::{
+    Rendered, ScriptAddition, ScriptInForce, ScriptServer, ScriptToolCall, ToolUpdates,
+};
 pub use scripts::{Lease, ModelUpdates, Worker};
 pub use version::ScriptVersion;

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { isPlain, named, readOut } from 'tenterhook/answer';
 import * as models from 'tenterhook/models';
 import { footerOf, rendered, watchAlerts } from 'tenterhook/render';
-import { displayOf, interfaceOf } from 'tenterhook/ui';
+import { displayOf, forgetDisplay, interfaceOf } from 'tenterhook/ui';
 
 /** Fields of an event that a handler may change in place. */
 const MUTABLE = {
@@ -25,38 +25,92 @@ const CANCELLABLE = new Set(['session_before_compact', 'session_before_tree']);
 /** The maximum output of a program that an extension runs, in bytes. */
 const OUTPUT = 16 << 20;
 
-const listeners = new Map();
-/** The event bus that extensions of one worker share. */
-const events = {
-  on(channel, listener) {
-    if (!listeners.has(channel)) listeners.set(channel, new Set());
-    listeners.get(channel).add(listener);
-    return () => listeners.get(channel).delete(listener);
-  },
-  emit(channel, data) {
-    for (const listener of listeners.get(channel) ?? []) {
-      try {
-        listener(data);
-      } catch (error) {
-        console.error(error);
+/** Creates an event bus. */
+function eventBus() {
+  const listeners = new Map();
+  return {
+    on(channel, listener) {
+      if (!listeners.has(channel)) listeners.set(channel, new Set());
+      listeners.get(channel).add(listener);
+      return () => listeners.get(channel).delete(listener);
+    },
+    emit(channel, data) {
+      for (const listener of listeners.get(channel) ?? []) {
+        try {
+          listener(data);
+        } catch (error) {
+          console.error(error);
+        }
       }
-    }
-  },
-};
+    },
+  };
+}
+
+/** The event buses that the extensions of one worker share, by session. */
+const buses = new Map();
+function eventsOf({ session }) {
+  if (!buses.has(session)) buses.set(session, eventBus());
+  return buses.get(session);
+}
 
 const FLAGS = { boolean: 'boolean', string: 'string' };
 
 /** Loads an extension by calling its factory, and stores what it registers. */
 export async function loadExtension(factory, host, flags, isLate) {
-  const extension = {
-    host, flags, isLate, isLoaded: false, hooks: [], tools: new Map(), commands: new Map(), declared: new Map(), warnings: [],
-    renderers: new Map(), sends: new Set(), lastSend: undefined, providers: new Map(),
-  };
   watchAlerts((code, text) => displayOf(host).alert(code, text));
   models.attach(host);
+  return begin(factory, host, flags, isLate);
+}
+
+async function begin(factory, host, flags, isLate) {
+  const extension = {
+    factory, sessions: new Map(), host, flags, isLate, isLoaded: false, hooks: [], tools: new Map(), commands: new Map(), declared: new Map(), warnings: [],
+    renderers: new Map(), sends: new Set(), lastSend: undefined, providers: new Map(),
+  };
   await factory(api(extension));
   extension.isLoaded = true;
+  const { hooks, tools, commands } = extension;
+  const named = hooks.map(({ name, event }) => [name, event]);
+  extension.registered = JSON.stringify([named, [...tools.keys()], [...commands.keys()]]);
   return extension;
+}
+
+/**
+ * Returns an extension as one of several sessions has it, or a promise of it. Sessions share the code, but not the
+ * state: the factory is called for each. Requests to the host name the session.
+ */
+export function inSession(extension, session) {
+  const { sessions } = extension;
+  if (session === undefined) return extension;
+  if (!sessions.has(session)) {
+    const beginning = beginIn(extension, session);
+    sessions.set(session, beginning);
+    beginning.then(
+      (own) => sessions.get(session) === beginning && sessions.set(session, own),
+      () => sessions.get(session) === beginning && sessions.delete(session),
+    );
+  }
+  return sessions.get(session);
+}
+
+async function beginIn(extension, session) {
+  const { factory, flags, isLate } = extension;
+  const host = Object.create(extension.host);
+  host.session = session;
+  for (const name of ['ask', 'askNow']) {
+    host[name] = (method, params) => extension.host[name](method, { ...params, session });
+  }
+  const own = await begin(factory, host, flags, isLate);
+  // The host calls hooks by their positions.
+  if (own.registered !== extension.registered) throw new Error('the extension registers something else for each session');
+  return own;
+}
+
+/** Forgets the state of a session that is over. */
+export function endSession(extension, session) {
+  extension.sessions.delete(session);
+  buses.delete(session);
+  forgetDisplay(session);
 }
 
 /** Describes what an extension registered. */
@@ -213,7 +267,7 @@ function api(extension) {
     getThinkingLevel: () => read('thinking_level'),
     setThinkingLevel: (level) => set('thinking_level', level),
     exec,
-    events,
+    events: eventsOf(host),
   };
 }
 
@@ -226,18 +280,21 @@ function commandOf(shortcut) {
 
 /** What extensions have set and the host has not confirmed yet. Getters return it, as if it were set at once. */
 const unconfirmed = new Map();
+const slotOf = ({ session = '' }, key) => `${session} ${key}`;
 
 /** Reads a value of the session synchronously. */
 function readNow(host, key) {
-  return unconfirmed.has(key) ? unconfirmed.get(key) : host.askNow('session/read', { what: [key] })[key];
+  const slot = slotOf(host, key);
+  return unconfirmed.has(slot) ? unconfirmed.get(slot) : host.askNow('session/read', { what: [key] })[key];
 }
 
 /** Sets a value of the session. Hooks receive an event for it, so the host cannot confirm it while the extension waits. */
 function setLater(host, key, value) {
   const isReadable = ['name', 'thinking_level'].includes(key);
-  if (isReadable) unconfirmed.set(key, value);
+  const slot = slotOf(host, key);
+  if (isReadable) unconfirmed.set(slot, value);
   return host.ask('session/set', { [key]: value }).finally(() => {
-    if (unconfirmed.get(key) === value) unconfirmed.delete(key);
+    if (unconfirmed.get(slot) === value) unconfirmed.delete(slot);
   });
 }
 

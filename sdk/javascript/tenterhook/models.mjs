@@ -64,6 +64,8 @@ let calls;
 export function trackCalls() {
   calls ??= new AsyncLocalStorage();
 }
+/** Returns the host of the session that the current code belongs to. */
+const hostNow = () => calls?.getStore()?.host ?? host;
 /** Runs code that belongs to a call of the host. */
 export const within = (call, work) => (calls ? calls.run(call, work) : work());
 
@@ -94,11 +96,11 @@ export function modelOf(model) {
 /** Returns a model of pi under the host's name for its service. */
 export const ownModel = (model) => (model?.provider ? { ...model, provider: ownName(model.provider) } : model);
 
-export const allModels = () => (host?.askNow('session/read', { what: ['models'] }).models ?? []).map(modelOf);
+export const allModels = () => (hostNow()?.askNow('session/read', { what: ['models'] }).models ?? []).map(modelOf);
 
 export function findModel(provider, id) {
   try {
-    return modelOf(host?.askNow('session/model', ownModel({ provider, id })));
+    return modelOf(hostNow()?.askNow('session/model', ownModel({ provider, id })));
   } catch {
     // Only a session knows models.
     return undefined;
@@ -424,6 +426,7 @@ export async function callModel(model, context, options = {}, api = model?.api) 
 
 async function ask(model, context, options, api) {
   if (!model?.id) throw new TypeError('no model was given; `getModel` and `find` return undefined for an unknown model');
+  const host = hostNow();
   if (!host) throw new Error('models can only be called by an extension');
   const call = calls?.getStore();
   const signals = [options.signal, call?.isOver ? undefined : call?.signal].filter(Boolean);

@@ -66,7 +66,8 @@ let footer;
 export function setFooter(host, factory, screen, theme) {
   footer?.component?.dispose?.();
   footer = undefined;
-  if (typeof factory !== 'function') return [];
+  // A footer belongs to a terminal, which has one session.
+  if (typeof factory !== 'function' || host.session !== undefined) return [];
   footer = { script: host.script, component: factory(screen, theme, FOOTER_DATA) };
   if (linesOf(footer.component) === undefined) footer = undefined;
   else host.ask('script/register', { script: host.script }).catch(console.error);

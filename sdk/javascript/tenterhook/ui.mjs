@@ -163,9 +163,13 @@ class Display {
   }
 }
 
-/** The display of the worker, which its extensions share. */
-let display;
-export const displayOf = (host) => (display ??= new Display(host));
+/** The displays of the worker, which its extensions share, by session. */
+const displays = new Map();
+export function displayOf(host) {
+  if (!displays.has(host.session)) displays.set(host.session, new Display(host));
+  return displays.get(host.session);
+}
+export const forgetDisplay = (session) => displays.delete(session);
 
 /** Asks the user. Returns undefined if there is no answer, also after `timeout` and when `signal` is aborted. */
 async function ask(host, call, what, params, { timeout, signal } = {}) {
@@ -221,7 +225,8 @@ export function interfaceOf(host, call) {
     },
     notify: (message, level) => shown.notify(String(message), level ?? 'info'),
     setStatus(key, text) {
-      if (textOrNone(text) === undefined) statuses.delete(String(key));
+      // Only a terminal has a footer, and it has one session.
+      if (host.session !== undefined || textOrNone(text) === undefined) statuses.delete(String(key));
       else statuses.set(String(key), String(text));
       shown.show(`status ${key}`, { kind: 'status', key: String(key), text: textOrNone(text) });
     },

@@ -410,11 +410,21 @@ const lasts = new Map();
 /** The unfinished calls of each such event. */
 const turns = new Map();
 
+/** Calls a function with a script's extension as a session has it. `call` belongs to that session from now on. */
+function inSession(script, session, call, work) {
+  const begin = (extension) => {
+    call.host = extension.host;
+    return work(extension);
+  };
+  const own = extensions.inSession(script.extension, session);
+  return typeof own.then === 'function' ? own.then(begin) : begin(own);
+}
+
 /** Calls a handler of an extension after the handlers of the same event that were called before it. */
 function inTurn(extension, hook, event, call) {
   const start = () => {
     if (call.isCancelled) throw new Error('cancelled');
-    return extensions.callHandler(extension, hook, event, call);
+    return extensions.callHandler(extension, extension.hooks[hook], event, call);
   };
   const key = event.turn;
   delete event.turn;
@@ -444,12 +454,15 @@ function inTurn(extension, hook, event, call) {
   return run();
 }
 
-function handle(id, { script: number, hook, event }) {
+function handle(id, { script: number, hook, event, session }) {
   const script = scripts.get(number);
   const found = script?.hooks[hook];
   if (!found) return failed(id, 'unknown hook');
   if (script.problem) return failed(id, script.problem);
-  if (script.extension) return answer(id, script, (call) => inTurn(script.extension, found, event, call));
+  if (script.extension) {
+    const handling = (call) => (extension) => inTurn(extension, hook, event, call);
+    return answer(id, script, (call) => inSession(script, session, call, handling(call)));
+  }
   answer(id, script, (call) => {
     const effect = current.run(script, found.handler, event, call);
     return typeof effect?.then === 'function' ? effect.then(judged) : judged(effect);
@@ -469,7 +482,10 @@ const WORK = {
 function run(id, method, params) {
   const script = scripts.get(params.script);
   if (!script?.extension) return failed(id, `script ${params.script} is not an extension, so it has no \`${method}\``);
-  answer(id, script, (call) => extensions[WORK[method]](script.extension, params, call));
+  answer(id, script, (call) => {
+    const work = (extension) => extensions[WORK[method]](extension, params, call);
+    return inSession(script, params.session, call, work);
+  });
 }
 
 async function other(id, method, params) {
@@ -507,11 +523,17 @@ function cancel(id) {
   call.settled?.();
 }
 
+/** Forgets the state that extensions have for a session. */
+function endSession(session) {
+  for (const { extension } of scripts.values()) if (extension) extensions.endSession(extension, session);
+}
+
 function takeLine(line) {
   const message = JSON.parse(line);
   const { id, method, params } = message;
   if (method === 'event/handle') handle(id, params);
   else if (method === '$/cancel') cancel(params.id);
+  else if (method === '$/session_end') endSession(params.session);
   else if (method === undefined) answeredByHost(message);
   else if (id !== undefined) other(id, method, params ?? {});
 }

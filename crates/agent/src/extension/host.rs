@@ -2,7 +2,7 @@
 //!
 //! What scripts can read and change is in [`script_view`](crate::script_view).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
-use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::SessionEntry;
+use tenterhook_protocol::{JsonObject, SessionId};
 use tenterhook_runners::worker::{Host, NoHost, Refusal, ScriptAddition, ScriptServer};
 use tokio::sync::Notify;
 
@@ -99,6 +99,24 @@ pub struct ScriptHost {
     idle: Notify,
     /// Whether a script has requested the end of the program.
     is_over: AtomicBool,
+    /// The sessions of the subagents that work for the agent.
+    subagents: Mutex<BTreeSet<String>>,
+    /// What is dropped with the host.
+    #[expect(dead_code, reason = "it is only held")]
+    kept: Option<Arc<dyn fmt::Debug + Send + Sync>>,
+}
+
+/// The session of a subagent that works. Dropping it ends the session for scripts.
+#[derive(Debug)]
+pub(crate) struct SubagentSession {
+    host: Arc<ScriptHost>,
+    session: String,
+}
+
+impl Drop for SubagentSession {
+    fn drop(&mut self) {
+        self.host.subagents.lock().remove(&self.session);
+    }
 }
 
 impl ScriptHost {
@@ -117,7 +135,33 @@ impl ScriptHost {
             work: Notify::new(),
             idle: Notify::new(),
             is_over: AtomicBool::new(false),
+            subagents: Mutex::default(),
+            kept: None,
         }
+    }
+
+    /// Keeps a value until the host is dropped.
+    #[must_use]
+    pub fn keep(self, value: Arc<dyn fmt::Debug + Send + Sync>) -> Self {
+        Self {
+            kept: Some(value),
+            ..self
+        }
+    }
+
+    /// Lets scripts know the session of a subagent that works for the agent.
+    pub(crate) fn begin_subagent(self: &Arc<Self>, session: &SessionId) -> SubagentSession {
+        let session = session.to_string();
+        self.subagents.lock().insert(session.clone());
+        SubagentSession {
+            host: Arc::clone(self),
+            session,
+        }
+    }
+
+    /// Returns whether a session is that of a subagent that works for the agent.
+    pub(crate) fn has_subagent(&self, session: &str) -> bool {
+        self.subagents.lock().contains(session)
     }
 
     /// Makes the gates of a script deny if the script failed when the session started.
@@ -272,11 +316,16 @@ impl Host for ScriptHost {
         }
     }
 
-    fn add(&self, script: Arc<dyn ScriptServer>, addition: ScriptAddition) -> Result<(), Refusal> {
+    fn add(
+        &self,
+        script: Arc<dyn ScriptServer>,
+        addition: ScriptAddition,
+        session: Option<&str>,
+    ) -> Result<(), Refusal> {
         let agent = self.agent().clone();
         match agent {
             Some(agent) => agent.add(self, script, addition),
-            None => NoHost.add(script, addition),
+            None => NoHost.add(script, addition, session),
         }
     }
 

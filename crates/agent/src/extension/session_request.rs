@@ -55,6 +55,11 @@ impl PendingRequest {
         self.answer(Ok(json!({ "cancelled": false })));
     }
 
+    /// Refuses the request. A script that waits for it gets the reason.
+    pub fn refuse(self, reason: &str) {
+        self.answer(Err(reason.to_owned()));
+    }
+
     pub(crate) fn answer(self, answer: Result<Value, String>) {
         if let Some(serving) = &self.serving {
             serving.store(true, Ordering::Release);

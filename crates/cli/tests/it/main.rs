@@ -13,6 +13,7 @@ mod below;
 mod builtins;
 mod burst;
 mod call;
+mod chat_client;
 mod check;
 mod client;
 mod conformance;
@@ -37,6 +38,7 @@ mod gateway;
 #[cfg(unix)]
 mod gateway_crash;
 #[cfg(unix)]
+mod gateway_extensions;
 mod gateway_extra;
 #[cfg(unix)]
 mod gateway_hooks;

@@ -23,7 +23,7 @@ use super::step::{
 };
 use super::stored_busy;
 use crate::agent_slot::AgentSlot;
-use crate::chat_command::{ChatCommand, HELP, parse};
+use crate::chat_command::{ChatCommand, help, of_extension, parse};
 use crate::conversation_parts::ConversationParts;
 use crate::places::Places;
 use crate::reply::Reply;
@@ -227,6 +227,19 @@ impl Actor {
             Ok(Some(command)) => return self.run_command(command, message).await,
             Err(problem) => return self.answer(message, Answer::Refuse("refused", problem)),
         }
+        let (text, role) = (&message.heard.text, message.record.role);
+        match of_extension(text, role, self.parts.profile.commands()) {
+            Ok(None) => {}
+            Ok(Some(command)) => {
+                let command = command.clone();
+                if self.is_busy() {
+                    let queued = queued(&message, QueuedHow::FollowUp, self.backlog.len() + 1);
+                    self.parts.outlet.live(message.chat(), &queued);
+                }
+                return self.backlog.push(Work::Command(message, command));
+            }
+            Err(problem) => return self.answer(message, Answer::Refuse("refused", problem)),
+        }
         if !self.is_busy() {
             self.backlog.push(Work::Turn(message));
             return;
@@ -306,7 +319,7 @@ impl Actor {
                 };
                 text.to_owned()
             }
-            ChatCommand::Help => HELP.to_owned(),
+            ChatCommand::Help => help(record.role, self.parts.profile.commands()),
             ChatCommand::Status => self.status(message.chat()).await,
             ChatCommand::Busy(mode) => {
                 self.busy = (Some(mode), true);
@@ -347,7 +360,7 @@ impl Actor {
             return;
         }
         let (parts, slot) = (Arc::clone(&self.parts), Arc::clone(&self.slot));
-        let messages = match self.backlog.next() {
+        let (messages, command) = match self.backlog.next() {
             None => return,
             Some(Work::NewSession(message)) => {
                 let records = vec![message.record.clone()];
@@ -359,7 +372,8 @@ impl Actor {
                 });
                 return;
             }
-            Some(Work::Turn(first)) => self.backlog.collect_with(first),
+            Some(Work::Command(message, command)) => (vec![message], Some(command)),
+            Some(Work::Turn(first)) => (self.backlog.collect_with(first), None),
         };
         let Some(control) = TurnControl::new(&messages).map(Arc::new) else {
             return;
@@ -371,6 +385,7 @@ impl Actor {
             slot,
             control: Arc::clone(&control),
             messages,
+            command,
             is_tried_again: self.pause.is_some(),
         };
         self.job = Some(Job {

@@ -661,7 +661,7 @@ async fn a_command_runs_the_code_of_the_version_in_force() {
     let command = Arc::clone(&session.scripts[0].in_force);
     let run = async || {
         let never = CancellationToken::new();
-        let ran = command.run_command("count", "", Duration::from_secs(20), &never);
+        let ran = command.run_command(("count", ""), "s", Duration::from_secs(20), &never);
         ran.await.unwrap();
         fs::read_to_string(&log).unwrap()
     };

@@ -333,6 +333,14 @@ impl Connection {
         self.ended.cancelled().await;
     }
 
+    /// Sends the notification that a session is over.
+    pub(super) fn end_session(&self, session: &str) {
+        let message = notification("$/session_end", &json!({ "session": session })).to_string();
+        let frame = self.shared.wire.framing.frame(&[&[message.as_bytes()]]);
+        // If there is no room, the worker keeps the state until it ends.
+        let _told = self.stdin.send_now(&frame);
+    }
+
     /// Sends the notification that a call was cancelled.
     pub(super) fn cancel(&self, id: u64) {
         let Wire {

@@ -81,6 +81,12 @@ impl WorkerHandler {
         self.lease.as_ref().filter(|_| is_gate)?.refusal()
     }
 
+    /// Returns the session whose state of the script the event belongs to. `None` if there is only one state.
+    fn script_session(&self, call: &Call) -> Option<String> {
+        let session = &call.event.envelope().origin.session_id;
+        self.lease.as_ref()?.session(session.as_str())
+    }
+
     async fn run(&self, call: &Call) -> Answer {
         if !self.dialect.has_event(&call.event) {
             return Ok(None);
@@ -94,14 +100,17 @@ impl WorkerHandler {
                 if let Some(problem) = self.refusal(call) {
                     return Err(HandlerError::Other { problem });
                 }
+                let session = self.script_session(call);
+                let session = session.as_deref();
                 let answer = worker
-                    .handle(*place, &event, call.timeout, &call.cancel)
+                    .handle_in(session, *place, &event, call.timeout, &call.cancel)
                     .await;
                 if let Some(lease) = &self.lease
                     && call.event.info().kind == EventKind::SessionStart
                 {
                     let failure = answer.as_ref().err().map(ToString::to_string);
-                    lease.record_start(place.1, &self.text, failure).await;
+                    let start = (place.1, session);
+                    lease.record_start(start, &self.text, failure).await;
                 }
                 answer
             }

@@ -35,6 +35,12 @@ pub trait Host: Send + Sync + fmt::Debug {
         JsonObject::new()
     }
 
+    /// Returns the session whose state of a script is used for a call of `session`. `None` means that a script has only
+    /// one state, which is the default. A subagent uses the state of the session that started it.
+    fn script_session(&self, _session: &str) -> Option<String> {
+        None
+    }
+
     /// Returns the answer to a question whose call has ended, so that no one needs the answer any more. The default
     /// is an empty object.
     fn unanswered(&self, _method: &str, _params: &Value) -> Value {
@@ -46,8 +52,8 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// worker ends.
     fn on_output(&self, _worker: &str, _line: &str) {}
 
-    /// Adds something that a script registers after it was loaded. The default ignores it, because without a session
-    /// nothing uses it.
+    /// Adds something that a script registers after it was loaded, for `session` if scripts have a state for each
+    /// session. The default ignores it, because without a session nothing uses it.
     ///
     /// # Errors
     /// Fails if it cannot be added. The script receives the error.
@@ -55,6 +61,7 @@ pub trait Host: Send + Sync + fmt::Debug {
         &self,
         _script: Arc<dyn ScriptServer>,
         _addition: ScriptAddition,
+        _session: Option<&str>,
     ) -> Result<(), Refusal> {
         Ok(())
     }

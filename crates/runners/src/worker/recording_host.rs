@@ -106,6 +106,10 @@ impl Host for RecordingHost {
         self.inner.is_strict()
     }
 
+    fn script_session(&self, session: &str) -> Option<String> {
+        self.inner.script_session(session)
+    }
+
     fn unanswered(&self, method: &str, params: &Value) -> Value {
         self.inner.unanswered(method, params)
     }
@@ -119,8 +123,13 @@ impl Host for RecordingHost {
         self.inner.on_output(worker, line);
     }
 
-    fn add(&self, script: Arc<dyn ScriptServer>, addition: ScriptAddition) -> Result<(), Refusal> {
-        self.inner.add(script, addition)
+    fn add(
+        &self,
+        script: Arc<dyn ScriptServer>,
+        addition: ScriptAddition,
+        session: Option<&str>,
+    ) -> Result<(), Refusal> {
+        self.inner.add(script, addition, session)
     }
 
     fn answer<'a>(

@@ -12,33 +12,44 @@ use tenterhook_process::CancellationToken;
 use super::error::WorkerError;
 use super::script::{ScriptTool, ToolAnswer};
 
+/// A call of a script's tool.
+#[derive(Debug, Clone, Copy)]
+pub struct ScriptToolCall<'a> {
+    /// The session that makes the call. `None` outside of sessions.
+    pub session: Option<&'a str>,
+    /// The id of the call.
+    pub id: &'a str,
+    /// The arguments.
+    pub input: &'a Value,
+}
+
 /// Receives the output of a tool so far.
 pub type ToolUpdates = Arc<dyn Fn(ToolAnswer) + Send + Sync>;
 
 /// A script that is loaded in a worker. The script stays loaded while this exists.
 pub trait ScriptServer: Send + Sync + fmt::Debug {
-    /// Runs a tool of the script. The call is given by its id and the arguments as JSON. `updates` receives the tool's
-    /// output so far, in order and before the answer. It must not block.
+    /// Runs a tool of the script. `updates` receives the tool's output so far, in order and before the answer. It must
+    /// not block.
     ///
     /// # Errors
     /// Fails if there is no answer, if the answer is invalid, or if the tool failed.
     fn run_tool<'a>(
         &'a self,
         tool: &'a str,
-        call: (&'a str, &'a Value),
+        call: ScriptToolCall<'a>,
         updates: Option<ToolUpdates>,
         within: Duration,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolAnswer, WorkerError>>;
 
-    /// Runs a command of the script. `args` is the text after its name.
+    /// Runs a command of the script in a session. The command is given by its name and the text after it.
     ///
     /// # Errors
     /// Fails if there is no answer, or if the command failed.
     fn run_command<'a>(
         &'a self,
-        command: &'a str,
-        args: &'a str,
+        command: (&'a str, &'a str),
+        session: &'a str,
         within: Duration,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), WorkerError>>;
@@ -84,7 +95,7 @@ impl ScriptServer for ScriptInForce {
     fn run_tool<'a>(
         &'a self,
         tool: &'a str,
-        call: (&'a str, &'a Value),
+        call: ScriptToolCall<'a>,
         updates: Option<ToolUpdates>,
         within: Duration,
         cancel: &'a CancellationToken,
@@ -95,13 +106,13 @@ impl ScriptServer for ScriptInForce {
 
     fn run_command<'a>(
         &'a self,
-        command: &'a str,
-        args: &'a str,
+        command: (&'a str, &'a str),
+        session: &'a str,
         within: Duration,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), WorkerError>> {
         let server = self.server();
-        Box::pin(async move { server.run_command(command, args, within, cancel).await })
+        Box::pin(async move { server.run_command(command, session, within, cancel).await })
     }
 
     fn render<'a>(

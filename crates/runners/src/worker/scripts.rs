@@ -27,7 +27,7 @@ use super::script::{
     Registered, Script, ScriptCredentials, ScriptHook, ScriptModelEnd, ScriptModelPart, ScriptTool,
     ToolAnswer, result_for_script,
 };
-use super::script_server::{Rendered, ScriptAddition, ScriptServer, ToolUpdates};
+use super::script_server::{Rendered, ScriptAddition, ScriptServer, ScriptToolCall, ToolUpdates};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
 use super::wire::Wire;
@@ -65,6 +65,7 @@ struct ScriptDesk {
 struct RegisterParams {
     script: usize,
     tool: Option<ScriptTool>,
+    session: Option<String>,
 }
 
 impl ScriptDesk {
@@ -85,7 +86,11 @@ impl ScriptDesk {
 
     /// Adds what a script registers after it was loaded. This must not wait, because the script waits for it.
     fn register(&self, params: &Value) -> Result<Value, Refusal> {
-        let RegisterParams { script, tool } = Deserialize::deserialize(params)
+        let RegisterParams {
+            script,
+            tool,
+            session,
+        } = Deserialize::deserialize(params)
             .map_err(|error| Refusal::Invalid(format!("{error}")))?;
         let lease = self.leases.lock().get(&script).and_then(Weak::upgrade);
         let worker = self.worker.get().and_then(Weak::upgrade);
@@ -99,7 +104,8 @@ impl ScriptDesk {
             lease: Lease(lease),
         };
         let addition = tool.map_or(ScriptAddition::Footer, ScriptAddition::Tool);
-        self.host.add(Arc::new(server), addition)?;
+        self.host
+            .add(Arc::new(server), addition, session.as_deref())?;
         Ok(json!({}))
     }
 }
@@ -121,8 +127,17 @@ impl Host for ScriptDesk {
         self.host.on_output(worker, line);
     }
 
-    fn add(&self, script: Arc<dyn ScriptServer>, addition: ScriptAddition) -> Result<(), Refusal> {
-        self.host.add(script, addition)
+    fn script_session(&self, session: &str) -> Option<String> {
+        self.host.script_session(session)
+    }
+
+    fn add(
+        &self,
+        script: Arc<dyn ScriptServer>,
+        addition: ScriptAddition,
+        session: Option<&str>,
+    ) -> Result<(), Refusal> {
+        self.host.add(script, addition, session)
     }
 
     fn answer<'a>(
@@ -156,24 +171,35 @@ impl ScriptServer for LeasedScript {
     fn run_tool<'a>(
         &'a self,
         tool: &'a str,
-        call: (&'a str, &'a Value),
+        call: ScriptToolCall<'a>,
         updates: Option<ToolUpdates>,
         within: Duration,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolAnswer, WorkerError>> {
         let tool = (self.lease.number(), tool);
-        Box::pin(self.worker.run_tool(tool, call, updates, within, cancel))
+        let session = call.session.and_then(|session| self.lease.session(session));
+        Box::pin(async move {
+            let session = session.as_deref();
+            let call = ScriptToolCall { session, ..call };
+            let ran = self.worker.run_tool(tool, call, updates, within, cancel);
+            ran.await
+        })
     }
 
     fn run_command<'a>(
         &'a self,
-        command: &'a str,
-        args: &'a str,
+        (command, args): (&'a str, &'a str),
+        session: &'a str,
         within: Duration,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), WorkerError>> {
-        let command = (self.lease.number(), command);
-        Box::pin(self.worker.run_command(command, args, within, cancel))
+        let command = (self.lease.number(), command, args);
+        let session = self.lease.session(session);
+        Box::pin(async move {
+            let session = session.as_deref();
+            let ran = self.worker.run_command(command, session, within, cancel);
+            ran.await
+        })
     }
 
     fn render<'a>(
@@ -235,9 +261,19 @@ impl Lease {
         self.0.number
     }
 
+    /// Returns the session whose state of the script is used for a call of `session`. `None` if there is only one state.
+    pub(super) fn session(&self, session: &str) -> Option<String> {
+        self.0.host.script_session(session)
+    }
+
     /// Records how a hook of the script handled the start of the session. If it failed, the user is warned, because
     /// other hooks of the script may lack what it prepares.
-    pub(super) async fn record_start(&self, hook: usize, name: &str, failure: Option<String>) {
+    pub(super) async fn record_start(
+        &self,
+        (hook, session): (usize, Option<&str>),
+        name: &str,
+        failure: Option<String>,
+    ) {
         let Some(failure) = failure else {
             self.0.failed_starts.lock().remove(&hook);
             return;
@@ -245,7 +281,7 @@ impl Lease {
         let message =
             format!("`{name}` failed, so the other hooks of its script may not work: {failure}");
         self.0.failed_starts.lock().insert(hook, failure);
-        let notice = json!({ "message": message, "level": "error" });
+        let notice = json!({ "message": message, "level": "error", "session": session });
         // Without a user interface, the journal and the list of hooks still have the failure.
         let _shown = self.0.host.answer("ui/notify", &notice).await;
     }
@@ -406,38 +442,60 @@ impl Worker {
     /// Fails if there is no answer, or if the hook failed.
     pub async fn handle(
         &self,
+        hook: (usize, usize),
+        event: &[u8],
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        self.handle_in(None, hook, event, within, cancel).await
+    }
+
+    /// Does the same with the state that the script has for a session.
+    pub(super) async fn handle_in(
+        &self,
+        session: Option<&str>,
         (script, hook): (usize, usize),
         event: &[u8],
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let head = format!("{{\"script\":{script},\"hook\":{hook},\"event\":");
+        let session = session.map(|session| format!("\"session\":{},", Value::from(session)));
+        let session = session.unwrap_or_default();
+        let head = format!("{{\"script\":{script},\"hook\":{hook},{session}\"event\":");
         let params = [head.as_bytes(), event, b"}"];
         self.call("event/handle", script, &params, within, cancel)
             .await
     }
 
-    /// Runs a tool of a script. The tool is given by the number of its script and its name, and the
-    /// call by its id and the arguments as JSON. `updates` receives the tool's output so far, in
-    /// order and before the answer. It must not block.
+    /// Lets the scripts forget the state that they have for a session. Does nothing if the worker does not run.
+    pub async fn end_session(&self, session: &str) {
+        let running = self.inner.state().await.running();
+        if let Some(connection) = running {
+            connection.end_session(session);
+        }
+    }
+
+    /// Runs a tool of a script. The tool is given by the number of its script and its name. `updates` receives the
+    /// tool's output so far, in order and before the answer. It must not block.
     ///
     /// # Errors
     /// Fails if there is no answer, if the answer is invalid, or if the tool failed.
     pub async fn run_tool(
         &self,
         (script, tool): (usize, &str),
-        (call, input): (&str, &Value),
+        call: ScriptToolCall<'_>,
         updates: Option<ToolUpdates>,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<ToolAnswer, WorkerError> {
-        let params = json!({
+        let mut params = json!({
             "script": script,
             "tool": tool,
-            "tool_use_id": call,
-            "input": input,
+            "tool_use_id": call.id,
+            "input": call.input,
             "updates": updates.is_some(),
         });
+        add_session(&mut params, call.session);
         let params = params.to_string();
         let deadline = Instant::now() + within;
         let connection = self.reach(script, deadline, cancel).await?;
@@ -512,19 +570,20 @@ impl Worker {
         })
     }
 
-    /// Runs a command of a script. The command is given by the number of its script and its name.
-    /// `args` is the text after the name.
+    /// Runs a command of a script, with the state that the script has for a session, if it has one for each. The command
+    /// is given by the number of its script, its name and the text after the name.
     ///
     /// # Errors
     /// Fails if there is no answer, or if the command failed.
     pub async fn run_command(
         &self,
-        (script, command): (usize, &str),
-        args: &str,
+        (script, command, args): (usize, &str, &str),
+        session: Option<&str>,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<(), WorkerError> {
-        let params = json!({ "script": script, "command": command, "args": args });
+        let mut params = json!({ "script": script, "command": command, "args": args });
+        add_session(&mut params, session);
         let params = params.to_string();
         self.call("command/run", script, &[params.as_bytes()], within, cancel)
             .await
@@ -568,6 +627,13 @@ impl Worker {
     /// Returns the process id, if the worker runs.
     pub async fn pid(&self) -> Option<u32> {
         self.inner.pid().await
+    }
+}
+
+/// Adds the session to the parameters of a call, if there is one.
+fn add_session(params: &mut Value, session: Option<&str>) {
+    if let (Some(params), Some(session)) = (params.as_object_mut(), session) {
+        params.insert("session".to_owned(), session.into());
     }
 }
 

@@ -13,7 +13,7 @@ use tenterhook_engine::event::{
 };
 use tenterhook_engine::{ContentBlock, Image, JsonObject, Message, Role, ToolCall, ToolResult};
 use tenterhook_process::CancellationToken;
-use tenterhook_runners::worker::{Host, Refusal, WorkerError};
+use tenterhook_runners::worker::{Host, Refusal, ScriptToolCall, WorkerError};
 use tokio::sync::Semaphore;
 
 use crate::stage::Stage;
@@ -863,9 +863,14 @@ async fn tools_and_commands_of_an_extension_run() {
     let within = Duration::from_secs(20);
     let run = async |name: &str| {
         let input = json!({ "name": name });
+        let call = ScriptToolCall {
+            session: None,
+            id: "c1",
+            input: &input,
+        };
         stage
             .worker
-            .run_tool((number, "greet"), ("c1", &input), None, within, &never)
+            .run_tool((number, "greet"), call, None, within, &never)
             .await
     };
     let result = ToolResult::from(run("ada").await.unwrap());
@@ -877,7 +882,7 @@ async fn tools_and_commands_of_an_extension_run() {
     let command = async |args: &str| {
         stage
             .worker
-            .run_command((number, "hello"), args, within, &never)
+            .run_command((number, "hello", args), None, within, &never)
             .await
     };
     command("ada").await.unwrap();

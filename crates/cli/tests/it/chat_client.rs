@@ -1,0 +1,99 @@
+//! A client of the gateway's channel `http`.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::stage::{Running, Test};
+
+/// A client of the channel `http`, with a token of its own.
+pub(crate) struct ChatClient {
+    address: String,
+    token: String,
+}
+
+impl ChatClient {
+    /// Starts a gateway whose only channel is `http`, on a free port. Returns it with a client that may approve.
+    pub(crate) fn start(test: Test) -> (Running, Self) {
+        let mut running = test
+            .file("../config/gateway.yaml", "channels: { http: {} }")
+            .start();
+        let line = running.stdout().lines().next().unwrap().unwrap();
+        let address = line.strip_prefix("Listening on http://").unwrap();
+        let client = Self::with_scopes(&running, address, &["chat", "approve"]);
+        (running, client)
+    }
+
+    fn with_scopes(running: &Running, address: &str, scopes: &[&str]) -> Self {
+        let name = scopes.join("-");
+        let mut args = vec!["gateway", "token", "create", &name];
+        args.extend(scopes.iter().flat_map(|scope| ["--scope", scope]));
+        let created = running.beside(args);
+        Self {
+            address: address.to_owned(),
+            token: String::from_utf8(created.stdout).unwrap().trim().to_owned(),
+        }
+    }
+
+    /// Returns a client that may only write.
+    pub(crate) fn member(&self, running: &Running) -> Self {
+        Self::with_scopes(running, &self.address, &["chat"])
+    }
+
+    /// Sends a request, with lines of its head.
+    pub(crate) fn open(&self, request: &str, head: &str, body: &str) -> TcpStream {
+        let Self { address, token } = self;
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_mins(1)))
+            .unwrap();
+        write!(
+            stream,
+            "{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{head}\r\n\
+             authorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        stream
+    }
+
+    /// Returns the status and the rest of the answer, without waiting for a turn.
+    pub(crate) fn post(&self, path: &str, body: &str) -> (String, String) {
+        let mut answer = String::new();
+        let mut stream = self.open(&format!("POST {path}"), "prefer: respond-async", body);
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap_or_default().to_owned();
+        (status, answer)
+    }
+
+    /// Sends a message. Returns the frames of its answer as they arrive.
+    pub(crate) fn say(&self, chat: &str, text: &str) -> impl Iterator<Item = Value> + use<> {
+        let request = format!("POST /v1/chats/{chat}/messages");
+        let body = json!({ "text": text }).to_string();
+        let stream = self.open(&request, "accept: text/event-stream", &body);
+        frames(BufReader::new(stream))
+    }
+
+    /// Sends a message. Returns the texts of its answer: notices, errors and what the agent says.
+    pub(crate) fn ask(&self, chat: &str, text: &str) -> Vec<String> {
+        let is_shown = |frame: &Value| {
+            let kind = frame["type"].as_str().unwrap_or_default();
+            ["notice", "error", "end", "message"].contains(&kind)
+        };
+        let shown = self.say(chat, text).filter(is_shown);
+        shown
+            .map(|frame| frame["text"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+}
+
+/// Returns the frames of a stream of events.
+pub(crate) fn frames(stream: impl BufRead) -> impl Iterator<Item = Value> {
+    stream.lines().map_while(Result::ok).filter_map(|line| {
+        let frame: Value = serde_json::from_str(line.strip_prefix("data: ")?).ok()?;
+        frame.is_object().then_some(frame)
+    })
+}

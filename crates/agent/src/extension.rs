@@ -121,7 +121,7 @@ impl ForeignTool {
                     .get()
                     .run_tool(
                         (&self.name, &input),
-                        &session,
+                        (&session, Some(context.session.as_str())),
                         snapshots(&context.progress),
                         self.timeout,
                         cancel,
@@ -337,9 +337,9 @@ impl ForeignCommand {
             Server::Process(extension) => {
                 let (input, invocation) = invocation(line, used, args);
                 let context = session_context(session, cwd);
+                let context = (&context, Some(session.as_str()));
                 let given = (&input, &invocation);
-                let extension = extension.get();
-                let run = extension.run_command(name, given, &context, self.timeout, cancel);
+                let run = extension.run_command(name, given, context, self.timeout, cancel);
                 match run.await.map_err(told)? {
                     CommandOutput::Pass => Ok(CommandEnd::Passed),
                     CommandOutput::Respond { response } => Ok(CommandEnd::Respond(response)),

@@ -65,7 +65,7 @@ struct Parts {
 /// The session of a chat that is open. Dropping it lets scripts forget the state that they have for it.
 #[derive(Debug)]
 struct OpenSession {
-    id: SessionId,
+    state: String,
     workers: Vec<Worker>,
 }
 
@@ -73,10 +73,10 @@ impl Drop for OpenSession {
     fn drop(&mut self) {
         // Without a runtime, the workers end as well.
         if let Ok(runtime) = Handle::try_current() {
-            let (id, workers) = (self.id.clone(), std::mem::take(&mut self.workers));
+            let (state, workers) = (self.state.clone(), std::mem::take(&mut self.workers));
             runtime.spawn(async move {
                 for worker in workers {
-                    worker.end_session(id.as_str()).await;
+                    worker.end_session(&state).await;
                 }
             });
         }
@@ -263,14 +263,15 @@ impl Parts {
             return None;
         }
         let workers = scripts.iter().map(|script| script.worker.clone());
+        let state = self.hosts.new_state(session);
         let open = OpenSession {
-            id: session.clone(),
+            state: state.clone(),
             workers: workers.collect(),
         };
         let host = extensions::host(true, &[]).strict(self.args.hooks.strict);
         let host = Arc::new(host.keep(Arc::new(open)));
         host.list_commands(&self.commands);
-        self.hosts.open(session, &host);
+        self.hosts.open(session, state, &host);
         Some(host)
     }
 

@@ -493,7 +493,8 @@ async function other(id, method, params) {
     if (method === 'initialize') {
       host.hasUI = params.host?.ui === true;
       if (params.limits?.memory_bytes) watchMemory(params.limits.memory_bytes);
-      answered(id, { protocol_version: VERSION, worker: { name: 'node', version: process.versions.node } });
+      const worker = { name: 'node', version: process.versions.node };
+      answered(id, { protocol_version: VERSION, worker, sessions: true });
     } else if (method === 'script/load') {
       answered(id, await loadInTurn(id, params));
     } else if (method === 'script/unload') {

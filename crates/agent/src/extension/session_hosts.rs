@@ -1,6 +1,7 @@
 //! The host of scripts that several sessions share, for a program with many agents at a time.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
@@ -11,6 +12,9 @@ use tenterhook_runners::worker::{Host, NoHost, Refusal, ScriptAddition, ScriptSe
 
 use super::host::ScriptHost;
 
+/// Stands between a session and the number of a state.
+const BEFORE_NUMBER: char = '#';
+
 /// Passes the requests of scripts to the host of the session that they belong to.
 ///
 /// Scripts have a state of their own for each session, so the sessions do not see one another. A request that belongs
@@ -19,7 +23,16 @@ use super::host::ScriptHost;
 pub struct SessionHosts {
     is_strict: bool,
     /// By session.
-    open: Mutex<BTreeMap<String, Weak<ScriptHost>>>,
+    open: Mutex<BTreeMap<String, OpenHost>>,
+    states: AtomicU64,
+}
+
+/// The host of an open session.
+#[derive(Debug)]
+struct OpenHost {
+    /// The name of the state that scripts have for the session.
+    state: String,
+    host: Weak<ScriptHost>,
 }
 
 impl SessionHosts {
@@ -27,20 +40,31 @@ impl SessionHosts {
     pub fn new(is_strict: bool) -> Self {
         Self {
             is_strict,
-            open: Mutex::default(),
+            ..Self::default()
         }
     }
 
-    /// Opens a session. It is over when the host is dropped.
-    pub fn open(&self, session: &SessionId, host: &Arc<ScriptHost>) {
-        let mut open = self.open.lock();
-        open.retain(|_, host| host.strong_count() > 0);
-        open.insert(session.to_string(), Arc::downgrade(host));
+    /// Returns the name of a new state of scripts for a session. A session that is closed and opened again gets another
+    /// one, because scripts may forget the state of the closed one at any time.
+    pub fn new_state(&self, session: &SessionId) -> String {
+        let number = self.states.fetch_add(1, Ordering::Relaxed);
+        format!("{session}{BEFORE_NUMBER}{number}")
     }
 
-    /// Returns the host of an open session.
-    fn host(&self, session: &str) -> Option<Arc<ScriptHost>> {
-        self.open.lock().get(session)?.upgrade()
+    /// Opens a session with a state. It is over when the host is dropped.
+    pub fn open(&self, session: &SessionId, state: String, host: &Arc<ScriptHost>) {
+        let mut open = self.open.lock();
+        open.retain(|_, open| open.host.strong_count() > 0);
+        let host = Arc::downgrade(host);
+        open.insert(session.to_string(), OpenHost { state, host });
+    }
+
+    /// Returns the host of the session that has a state.
+    fn host(&self, state: &str) -> Option<Arc<ScriptHost>> {
+        let (session, _) = state.rsplit_once(BEFORE_NUMBER)?;
+        let open = self.open.lock();
+        let open = open.get(session).filter(|open| open.state == state)?;
+        open.host.upgrade()
     }
 
     fn host_of(&self, params: &Value) -> Option<Arc<ScriptHost>> {
@@ -64,15 +88,17 @@ impl Host for SessionHosts {
 
     fn script_session(&self, session: &str) -> Option<String> {
         let open = self.open.lock();
-        let is_open = |host: &Weak<ScriptHost>| host.strong_count() > 0;
-        if open.get(session).is_some_and(is_open) {
-            return Some(session.to_owned());
-        }
-        let parent = open.iter().find(|(_, host)| {
-            let host = host.upgrade();
-            host.is_some_and(|host| host.has_subagent(session))
+        let own = open
+            .get(session)
+            .filter(|open| open.host.strong_count() > 0);
+        let found = own.or_else(|| {
+            let mut all = open.values();
+            all.find(|open| {
+                let host = open.host.upgrade();
+                host.is_some_and(|host| host.has_subagent(session))
+            })
         });
-        parent.map(|(parent, _)| parent.clone())
+        found.map(|open| open.state.clone())
     }
 
     fn on_output(&self, _worker: &str, _line: &str) {
@@ -125,17 +151,38 @@ mod tests {
             SessionId::from("helper"),
         );
         let (first, second) = (host(), host());
-        hosts.open(&one, &first);
-        hosts.open(&two, &second);
+        let open = |session, host| hosts.open(session, hosts.new_state(session), host);
+        open(&one, &first);
+        open(&two, &second);
         let state = |session: &SessionId| hosts.script_session(session.as_str());
-        assert_eq!(state(&one).as_deref(), Some("one"));
+        let before = state(&two);
+        assert!(before.is_some() && state(&one).is_some() && before != state(&one));
         assert_eq!(state(&helper), None);
         let working = second.begin_subagent(&helper);
-        assert_eq!(state(&helper).as_deref(), Some("two"));
+        assert_eq!(state(&helper), before);
         drop(working);
         assert_eq!(state(&helper), None);
         drop(first);
         assert_eq!(state(&one), None);
-        assert_eq!(state(&two).as_deref(), Some("two"));
+        assert_eq!(state(&two), before);
+    }
+
+    #[test]
+    fn a_session_that_is_opened_again_has_another_state() {
+        let hosts = SessionHosts::new(false);
+        let session = SessionId::from("one#1");
+        let (first, second) = (host(), host());
+        let old = hosts.new_state(&session);
+        hosts.open(&session, old.clone(), &first);
+        assert!(hosts.host(&old).is_some());
+        let new = hosts.new_state(&session);
+        hosts.open(&session, new.clone(), &second);
+        assert!(hosts.host(&old).is_none());
+        assert!(
+            hosts
+                .host(&new)
+                .is_some_and(|found| Arc::ptr_eq(&found, &second))
+        );
+        assert_eq!(hosts.script_session(session.as_str()), Some(new));
     }
 }

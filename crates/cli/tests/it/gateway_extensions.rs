@@ -35,6 +35,46 @@ export default (pi) => {
 };
 "#;
 
+/// An extension of kodelet, whose process all chats share.
+const HELPER: &str = "#!/usr/bin/env python3
+import json, sys
+
+def hear():
+    head = sys.stdin.buffer.readline()
+    if not head:
+        sys.exit(0)
+    sys.stdin.buffer.readline()
+    return json.loads(sys.stdin.buffer.read(int(head.split(b':')[1])))
+
+def send(message):
+    body = json.dumps({'jsonrpc': '2.0', **message}).encode()
+    sys.stdout.buffer.write(b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body)
+    sys.stdout.buffer.flush()
+
+def ask(method, call, params):
+    send({'id': 1, 'parentId': call, 'method': 'kodelet.ui.' + method, 'params': params})
+    return hear()['result']
+
+while True:
+    message = hear()
+    params = message.get('params', {})
+    if message['method'] == 'extension.initialize':
+        result = {'name': 'helper', 'tools': [{'name': 'count', 'description': 'Counts'}],
+                  'commands': [{'name': 'hello', 'description': 'Greets'}, {'name': 'sure'}, {'name': 'more'}]}
+    elif message['method'] == 'extension.tool.execute':
+        result = {'content': 'count'}
+    elif params.get('name') == 'hello':
+        result = {'action': 'respond', 'response': 'hello ' + ' '.join(params['invocation']['args'])}
+    elif params.get('name') == 'sure':
+        answer = ask('confirm', message['id'], {'title': 'Delete', 'message': 'everything?'})
+        result = {'action': 'respond', 'response': json.dumps(answer.get('confirmed'))}
+    elif params.get('name') == 'more':
+        result = {'action': 'runAgent', 'prompt': 'count it'}
+    else:
+        continue
+    send({'id': message['id'], 'result': result})
+";
+
 const COUNTS: &str = "\
 turns:
   - tool_calls: [{name: count}]
@@ -89,10 +129,9 @@ fn a_command_answers_in_the_chat_that_called_it() {
     assert_eq!(running.finish().status, 0);
 }
 
-#[test]
-fn a_question_of_a_command_is_answered_in_the_owners_chat() {
-    let (running, client) = ChatClient::start(gateway(""));
-    let mut frames = client.say("a", "/sure");
+/// Sends a command that asks a question, answers it, and returns the text of the first frame of a type after that.
+fn say_yes(client: &ChatClient, command: &str, kind: &str) -> String {
+    let mut frames = client.say("a", command);
     let question = frames.find(|frame| frame["type"] == "question").unwrap();
     let path = format!(
         "/v1/chats/a/approvals/{}",
@@ -100,9 +139,31 @@ fn a_question_of_a_command_is_answered_in_the_owners_chat() {
     );
     let (status, answer) = client.post(&path, r#"{"text":"yes"}"#);
     assert!(status.starts_with('2'), "{answer}");
-    let notice = frames.find(|frame| frame["type"] == "notice").unwrap();
-    assert_eq!(notice["text"], "sure: true");
-    drop(frames);
+    let shown = frames.find(|frame| frame["type"] == kind).unwrap();
+    shown["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn extensions_of_kodelet_have_tools_commands_and_questions_in_chats() {
+    let test = Test::new()
+        .args("gateway run --no-journal --listen 127.0.0.1:0 --allow count".split(' '))
+        .script(COUNTS)
+        .executable(
+            "../home/.kodelet/extensions/helper/kodelet-extension-helper",
+            HELPER,
+        );
+    let (running, client) = ChatClient::start(test);
+    assert_eq!(client.ask("a", "/hello ada"), ["hello ada"]);
+    assert_eq!(client.ask("a", "/more"), ["Counted."]);
+    assert_eq!(say_yes(&client, "/sure", "end"), "true");
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn a_question_of_a_command_is_answered_in_the_owners_chat() {
+    let (running, client) = ChatClient::start(gateway(""));
+    assert_eq!(say_yes(&client, "/sure", "notice"), "sure: true");
     running.interrupt();
     assert_eq!(running.finish().status, 0);
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use super::error::WorkerError;
 use super::host::{self, Desk};
 use super::pipe::BufferedPipe;
-use super::progress::{ProgressListeners, UPDATES, Updates};
+use super::progress::{CallNotes, ProgressListeners, UPDATES};
 use super::protocol::MAX_LINE;
 use super::questions::OpenQuestions;
 use super::refusal::Refusal;
@@ -57,6 +57,9 @@ struct Shared {
     wire: Wire,
     pending: PendingCalls<u64, Reply>,
     progress: ProgressListeners,
+    /// The sessions of calls that are not over, by the ids of the calls.
+    sessions: Mutex<HashMap<u64, String>>,
+    separates_sessions: AtomicBool,
     /// Calls that were given up and have not been answered yet.
     given_up: Mutex<HashSet<u64>>,
     questions: OpenQuestions,
@@ -95,6 +98,11 @@ impl Shared {
         if self.questions.has_call(id) {
             self.call_over.notify_waiters();
         }
+    }
+
+    /// Returns the session of the call during which the process makes a request.
+    fn session_of(&self, parent: &Value) -> Option<String> {
+        self.sessions.lock().get(&parent.as_u64()?).cloned()
     }
 
     /// Gives up a call. Returns whether it was still unanswered.
@@ -205,6 +213,8 @@ impl Connection {
             wire,
             pending: PendingCalls::new(MAX_PENDING),
             progress: ProgressListeners::default(),
+            sessions: Mutex::default(),
+            separates_sessions: AtomicBool::new(false),
             given_up: Mutex::default(),
             questions: OpenQuestions::default(),
             call_over: Notify::new(),
@@ -283,21 +293,24 @@ impl Connection {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        self.call_with_progress((method, params), None, deadline, cancel)
+        self.call_with((method, params), CallNotes::default(), deadline, cancel)
             .await
     }
 
-    /// Makes a call that may report its progress.
-    pub(super) async fn call_with_progress(
+    /// Makes a call that may report its progress and belong to a session.
+    pub(super) async fn call_with(
         &self,
         (method, params): (&str, &[&[u8]]),
-        updates: Option<Updates>,
+        notes: CallNotes,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        if let Some(updates) = updates {
+        if let Some(updates) = notes.updates {
             self.shared.progress.add(id, updates);
+        }
+        if let Some(session) = notes.session {
+            self.shared.sessions.lock().insert(id, session);
         }
         let begun = self.shared.pending.begin(id);
         let waiting = Waiting {
@@ -331,6 +344,17 @@ impl Connection {
     /// Waits until the worker has ended.
     pub(super) async fn over(&self) {
         self.ended.cancelled().await;
+    }
+
+    /// Notes that the worker keeps a state for each session.
+    pub(super) fn separate_sessions(&self) {
+        let separates = &self.shared.separates_sessions;
+        separates.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the worker keeps a state for each session.
+    pub(super) fn separates_sessions(&self) -> bool {
+        self.shared.separates_sessions.load(Ordering::Relaxed)
     }
 
     /// Sends the notification that a session is over.
@@ -397,6 +421,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.connection.shared.progress.remove(self.id);
+        self.connection.shared.sessions.lock().remove(&self.id);
         let was_waiting = self.connection.shared.give_up(self.id);
         self.connection.shared.end_questions_of(self.id);
         if was_waiting && !self.connection.ended.is_cancelled() {
@@ -464,12 +489,15 @@ async fn read_messages(
 
 /// Answers a request of the worker.
 async fn serve(
-    (id, method, params): (u64, String, Value),
+    (id, method, mut params): (u64, String, Value),
     parent: Value,
     shared: Arc<Shared>,
     stdin: Arc<BufferedPipe>,
     place: OwnedSemaphorePermit,
 ) {
+    if let (Some(session), Some(params)) = (shared.session_of(&parent), params.as_object_mut()) {
+        params.insert("session".to_owned(), session.into());
+    }
     let is_question = shared.wire.questions.contains(&method.as_str());
     let question = is_question.then(|| shared.questions.open(&method, &params, &parent));
     let question = question.flatten();

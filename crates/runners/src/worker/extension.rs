@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::connection::Connection;
 use super::error::WorkerError;
 use super::host::Host;
-use super::progress::Updates;
+use super::progress::{CallNotes, Updates};
 use super::refusal::Refusal;
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
@@ -294,6 +294,10 @@ impl ExtensionHost {
         if !self.inner.has_ui() {
             return Ok((protocol.answer)(method, params, None));
         }
+        let mut own_params = own_params;
+        if let (Some(own), Some(session)) = (own_params.as_object_mut(), params.get("session")) {
+            own.insert("session".to_owned(), session.clone());
+        }
         let answer = self.inner.answer(own_method, &own_params).await?;
         Ok((protocol.answer)(method, params, Some(&answer)))
     }
@@ -319,6 +323,10 @@ impl Host for ExtensionHost {
 
     fn is_strict(&self) -> bool {
         self.inner.is_strict()
+    }
+
+    fn script_session(&self, session: &str) -> Option<String> {
+        self.inner.script_session(session)
     }
 
     fn unanswered(&self, method: &str, params: &Value) -> Value {
@@ -431,11 +439,32 @@ impl Extension {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let request = ("extension.event.handle", params);
-        self.call(request, None, within, cancel).await
+        self.handle_in(None, params, within, cancel).await
     }
 
-    /// Runs a tool. `context` describes the caller in the form of the dialect. `snapshots` receives
+    /// Does the same for an event of a session.
+    pub(super) async fn handle_in(
+        &self,
+        session: Option<&str>,
+        params: &[u8],
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
+        let request = ("extension.event.handle", params);
+        let notes = self.notes(session);
+        self.call(request, notes, within, cancel).await
+    }
+
+    /// Returns the notes of a call that belongs to a session.
+    fn notes(&self, session: Option<&str>) -> CallNotes {
+        let host = self.inner.host();
+        CallNotes {
+            updates: None,
+            session: session.and_then(|session| host.script_session(session)),
+        }
+    }
+
+    /// Runs a tool in a session. `context` describes the caller in the form of the dialect. `snapshots` receives
     /// the output so far.
     ///
     /// # Errors
@@ -444,7 +473,7 @@ impl Extension {
     pub async fn run_tool(
         &self,
         (name, input): (&str, &JsonObject),
-        context: &JsonObject,
+        (context, session): (&JsonObject, Option<&str>),
         snapshots: Option<ToolSnapshots>,
         within: Duration,
         cancel: &CancellationToken,
@@ -459,11 +488,15 @@ impl Extension {
             Ok(())
         });
         let request = ("extension.tool.execute", &*bytes(&params));
-        let answer = self.call(request, Some(updates), within, cancel).await?;
+        let notes = CallNotes {
+            updates: Some(updates),
+            ..self.notes(session)
+        };
+        let answer = self.call(request, notes, within, cancel).await?;
         read(&answer, "tool", name)
     }
 
-    /// Runs a command. `input` matches the command's schema, and `invocation` is the line that the
+    /// Runs a command in a session. `input` matches the command's schema, and `invocation` is the line that the
     /// user typed.
     ///
     /// # Errors
@@ -472,7 +505,7 @@ impl Extension {
         &self,
         name: &str,
         (input, invocation): (&JsonObject, &Invocation),
-        context: &JsonObject,
+        (context, session): (&JsonObject, Option<&str>),
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<CommandOutput, WorkerError> {
@@ -480,14 +513,15 @@ impl Extension {
             "name": name, "input": input, "invocation": invocation, "context": context,
         });
         let request = ("extension.command.execute", &*bytes(&params));
-        let answer = self.call(request, None, within, cancel).await?;
+        let notes = self.notes(session);
+        let answer = self.call(request, notes, within, cancel).await?;
         read(&answer, "command", name)
     }
 
     async fn call(
         &self,
         (method, params): (&str, &[u8]),
-        updates: Option<Updates>,
+        notes: CallNotes,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
@@ -495,7 +529,7 @@ impl Extension {
         let connection = self.inner.connected(deadline, cancel).await?;
         let request: (&str, &[&[u8]]) = (method, &[params]);
         self.inner
-            .call_with_progress(&connection, request, updates, deadline, cancel)
+            .call_with(&connection, request, notes, deadline, cancel)
             .await
     }
 

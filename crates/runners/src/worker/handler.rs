@@ -115,7 +115,11 @@ impl WorkerHandler {
                 answer
             }
             Server::Extension(extension) => {
-                extension.handle(&event, call.timeout, &call.cancel).await
+                let session = &call.event.envelope().origin.session_id;
+                let session = Some(session.as_str());
+                extension
+                    .handle_in(session, &event, call.timeout, &call.cancel)
+                    .await
             }
         };
         let answer = answer.map_err(|error| failure(&error, call))?;

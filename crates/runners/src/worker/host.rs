@@ -35,8 +35,8 @@ pub trait Host: Send + Sync + fmt::Debug {
         JsonObject::new()
     }
 
-    /// Returns the session whose state of a script is used for a call of `session`. `None` means that a script has only
-    /// one state, which is the default. A subagent uses the state of the session that started it.
+    /// Returns the name of the state of a script for calls of `session`. `None` means that a script has only one state,
+    /// which is the default. A subagent uses the state of the session that started it.
     fn script_session(&self, _session: &str) -> Option<String> {
         None
     }

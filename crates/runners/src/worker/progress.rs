@@ -13,6 +13,25 @@ use super::refusal::Refusal;
 /// from the worker. The error describes what is wrong with the update.
 pub(super) type Updates = Arc<dyn Fn(Value) -> Result<(), String> + Send + Sync>;
 
+/// What is known about a call in addition to its request.
+#[derive(Default)]
+pub(super) struct CallNotes {
+    /// Receives the output of the call so far.
+    pub(super) updates: Option<Updates>,
+    /// The session that the call belongs to. Requests that the process makes during the call belong to it too.
+    pub(super) session: Option<String>,
+}
+
+impl CallNotes {
+    /// Returns notes with a listener.
+    pub(super) fn listening(updates: Option<Updates>) -> Self {
+        Self {
+            updates,
+            session: None,
+        }
+    }
+}
+
 /// The notifications by which a worker reports the output of a call so far.
 pub(super) const UPDATES: [&str; 2] = ["tool/update", "provider/update"];
 

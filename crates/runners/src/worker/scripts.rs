@@ -20,7 +20,7 @@ use super::connection::Connection;
 use super::error::WorkerError;
 use super::host::{Host, NoHost};
 use super::load_request::request_load;
-use super::progress::Updates;
+use super::progress::{CallNotes, Updates};
 use super::protocol::{PROTOCOL_VERSION, hello};
 use super::refusal::Refusal;
 use super::script::{
@@ -459,18 +459,23 @@ impl Worker {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
+        let deadline = Instant::now() + within;
+        let connection = self.reach(script, deadline, cancel).await?;
+        let session = session.filter(|_| connection.separates_sessions());
         let session = session.map(|session| format!("\"session\":{},", Value::from(session)));
         let session = session.unwrap_or_default();
         let head = format!("{{\"script\":{script},\"hook\":{hook},{session}\"event\":");
         let params = [head.as_bytes(), event, b"}"];
-        self.call("event/handle", script, &params, within, cancel)
+        let request: (&str, &[&[u8]]) = ("event/handle", &params);
+        self.inner
+            .call(&connection, request, deadline, cancel)
             .await
     }
 
     /// Lets the scripts forget the state that they have for a session. Does nothing if the worker does not run.
     pub async fn end_session(&self, session: &str) {
         let running = self.inner.state().await.running();
-        if let Some(connection) = running {
+        if let Some(connection) = running.filter(|it| it.separates_sessions()) {
             connection.end_session(session);
         }
     }
@@ -488,6 +493,8 @@ impl Worker {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<ToolAnswer, WorkerError> {
+        let deadline = Instant::now() + within;
+        let connection = self.reach(script, deadline, cancel).await?;
         let mut params = json!({
             "script": script,
             "tool": tool,
@@ -495,10 +502,8 @@ impl Worker {
             "input": call.input,
             "updates": updates.is_some(),
         });
-        add_session(&mut params, call.session);
+        add_session(&mut params, call.session, &connection);
         let params = params.to_string();
-        let deadline = Instant::now() + within;
-        let connection = self.reach(script, deadline, cancel).await?;
         let updates = updates.map(|updates| -> Updates {
             Arc::new(move |partial| {
                 let partial = serde_json::from_value(partial);
@@ -507,10 +512,10 @@ impl Worker {
         });
         let answer = self
             .inner
-            .call_with_progress(
+            .call_with(
                 &connection,
                 ("tool/run", &[params.as_bytes()]),
-                updates,
+                CallNotes::listening(updates),
                 deadline,
                 cancel,
             )
@@ -563,7 +568,13 @@ impl Worker {
         let request: (&str, &[&[u8]]) = ("provider/stream", &[params.as_bytes()]);
         let answer = self
             .inner
-            .call_with_progress(&connection, request, Some(updates), deadline, cancel)
+            .call_with(
+                &connection,
+                request,
+                CallNotes::listening(Some(updates)),
+                deadline,
+                cancel,
+            )
             .await?;
         serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
             message: format!("invalid answer of a model: {error}"),
@@ -582,12 +593,14 @@ impl Worker {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<(), WorkerError> {
+        let deadline = Instant::now() + within;
+        let connection = self.reach(script, deadline, cancel).await?;
         let mut params = json!({ "script": script, "command": command, "args": args });
-        add_session(&mut params, session);
+        add_session(&mut params, session, &connection);
         let params = params.to_string();
-        self.call("command/run", script, &[params.as_bytes()], within, cancel)
-            .await
-            .map(drop)
+        let request: (&str, &[&[u8]]) = ("command/run", &[params.as_bytes()]);
+        let ran = self.inner.call(&connection, request, deadline, cancel);
+        ran.await.map(drop)
     }
 
     async fn call(
@@ -630,8 +643,9 @@ impl Worker {
     }
 }
 
-/// Adds the session to the parameters of a call, if there is one.
-fn add_session(params: &mut Value, session: Option<&str>) {
+/// Adds the session to the parameters of a call, if there is one and the worker keeps a state for each.
+fn add_session(params: &mut Value, session: Option<&str>, connection: &Connection) {
+    let session = session.filter(|_| connection.separates_sessions());
     if let (Some(params), Some(session)) = (params.as_object_mut(), session) {
         params.insert("session".to_owned(), session.into());
     }
@@ -651,6 +665,9 @@ impl Peer for Scripts {
                 "it speaks version {} of the protocol, expected {PROTOCOL_VERSION}",
                 hello.protocol_version
             ));
+        }
+        if hello.sessions {
+            connection.separate_sessions();
         }
         for number in 0..self.served.len() {
             self.load_known(connection, number).await;
@@ -766,4 +783,6 @@ impl Scripts {
 #[derive(Deserialize)]
 struct Hello {
     protocol_version: u32,
+    #[serde(default)]
+    sessions: bool,
 }

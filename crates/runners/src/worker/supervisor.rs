@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use super::connection::Connection;
 use super::error::WorkerError;
 use super::host::{Desk, Host};
-use super::progress::Updates;
+use super::progress::CallNotes;
 use super::wire::Wire;
 
 /// How long a worker may take to start, and to load one file.
@@ -80,6 +80,11 @@ impl<P: Peer> Supervisor<P> {
         }
     }
 
+    /// Returns the host that answers the requests of the process.
+    pub(super) fn host(&self) -> &dyn Host {
+        &*self.desk.host
+    }
+
     pub(super) async fn state(&self) -> MutexGuard<'_, State<P>> {
         self.state.lock().await
     }
@@ -126,22 +131,21 @@ impl<P: Peer> Supervisor<P> {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        self.call_with_progress(connection, request, None, deadline, cancel)
+        let notes = CallNotes::default();
+        self.call_with(connection, request, notes, deadline, cancel)
             .await
     }
 
-    /// Makes a call that may report its progress.
-    pub(super) async fn call_with_progress(
+    /// Makes a call that may report its progress and belong to a session.
+    pub(super) async fn call_with(
         &self,
         connection: &Connection,
         request: (&str, &[&[u8]]),
-        updates: Option<Updates>,
+        notes: CallNotes,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let answered = connection
-            .call_with_progress(request, updates, deadline, cancel)
-            .await;
+        let answered = connection.call_with(request, notes, deadline, cancel).await;
         match &answered {
             Err(WorkerError::TimedOut) => self.note_silence(connection),
             _ => self.unanswered.store(0, Ordering::Relaxed),

@@ -617,7 +617,7 @@ for method, number, params in calls():
     let input = object(&json!({ "city": "Ghent" }));
     let context = object(&json!({ "sessionId": "s1" }));
     let weather = extension
-        .run_tool(("weather", &input), &context, None, within, &never)
+        .run_tool(("weather", &input), (&context, None), None, within, &never)
         .await;
     let expected = ToolOutput {
         content: "dry".to_owned(),
@@ -631,7 +631,7 @@ for method, number, params in calls():
         json!({ "name": "weather", "input": input, "context": context })
     );
     let other = extension
-        .run_tool(("other", &input), &context, None, within, &never)
+        .run_tool(("other", &input), (&context, None), None, within, &never)
         .await;
     assert_eq!(other.unwrap().error, "no such tool");
     let invocation = Invocation {
@@ -657,12 +657,18 @@ for method, number, params in calls():
         ("any", CommandOutput::Pass),
     ] {
         let given = (&input, &invocation);
-        let answer = extension.run_command(name, given, &context, within, &never);
+        let answer = extension.run_command(name, given, (&context, None), within, &never);
         assert_eq!(answer.await, Ok(expected));
     }
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let given_up = extension.run_tool(("weather", &input), &context, None, within, &cancelled);
+    let given_up = extension.run_tool(
+        ("weather", &input),
+        (&context, None),
+        None,
+        within,
+        &cancelled,
+    );
     assert_eq!(given_up.await, Err(WorkerError::Cancelled));
 }
 
@@ -879,7 +885,7 @@ for method, number, params in calls():
             .then(|| -> ToolSnapshots { Arc::new(move |it| listener.lock().unwrap().push(it)) });
         let none = JsonObject::new();
         let output = extension
-            .run_tool(("weather", &none), &none, snapshots, within, &never)
+            .run_tool(("weather", &none), (&none, None), snapshots, within, &never)
             .await;
         assert_eq!(
             output.unwrap().content,

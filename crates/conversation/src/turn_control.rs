@@ -62,7 +62,7 @@ impl Pending {
     }
 }
 
-/// Returns whether the `extra` of a message in a session is that of a message of the inbox.
+/// Returns whether the `extra` of a message in a session names a message of the inbox.
 pub(crate) fn is_of_record(extra: &JsonObject, record: &InboxRecord) -> bool {
     extra.get(INBOX_ID) == Some(&json!(record.id.0))
 }

@@ -25,7 +25,7 @@ const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
 pub fn require_user(action: &str) -> Result<(), CliError> {
     let (who, hint) = match tenterhook_ancestry() {
         TenterhookAncestry::Yes => ("a program that Tenterhook runs", OWN_TERMINAL.to_owned()),
-        TenterhookAncestry::Possible(id) => ("a program that Tenterhook runs", beside(id)),
+        TenterhookAncestry::Possible(id) => ("a program that Tenterhook runs", hint_for_job(id)),
         TenterhookAncestry::No if is_below_host()? => (
             "a program that a coding agent runs",
             OWN_TERMINAL.to_owned(),
@@ -39,12 +39,12 @@ pub fn require_user(action: &str) -> Result<(), CliError> {
 /// What to do instead, for people.
 const OWN_TERMINAL: &str = "run this command in your own terminal";
 
-/// Returns what to do if a job of a service manager runs next to Tenterhook: its processes look like those that programs of
-/// the agent leave behind.
-fn beside(process: u32) -> String {
+/// Returns what to do if a job of a service manager runs while Tenterhook works: its processes look like those that
+/// programs of the agent leave behind.
+fn hint_for_job(process: u32) -> String {
     format!(
-        "{OWN_TERMINAL}; a job without a terminal cannot be told from a program of the Tenterhook that runs as \
-         process {process}, so it has to run while that one is stopped"
+        "{OWN_TERMINAL}; a job without a terminal looks like a program of the Tenterhook that runs as process \
+         {process}, so it has to run while that one is stopped"
     )
 }
 

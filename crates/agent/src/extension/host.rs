@@ -159,7 +159,7 @@ impl ScriptHost {
         }
     }
 
-    /// Returns whether a session is that of a subagent that works for the agent.
+    /// Returns whether a session belongs to a subagent that works for the agent.
     pub(crate) fn has_subagent(&self, session: &str) -> bool {
         self.subagents.lock().contains(session)
     }

@@ -39,8 +39,8 @@ fn store(ran: &Ran) -> [String; 2] {
     [read("trust/trust.json"), read("disabled.json")]
 }
 
-/// Lets the agent's shell try every way to change them, after running `before`.
-fn try_all(before: &str) {
+/// Lets the agent's shell try every way to change them, after running `before`. Returns the errors.
+fn try_all(before: &str) -> String {
     let ran = approved();
     let stored = store(&ran);
     let tries = [
@@ -84,6 +84,7 @@ fn try_all(before: &str) {
         "{before}: {said}"
     );
     assert_eq!(store(&ran), stored, "{before}");
+    said
 }
 
 #[test]
@@ -105,7 +106,11 @@ fn a_session_of_its_own_is_no_way_around() {
 
 #[test]
 fn a_process_that_is_nobodys_child_any_more_is_no_way_around() {
-    try_all("env -u TENTERHOOK_AGENT setsid sh -c \"sh try.sh > out 2>&1 &\"; : ");
+    let said = try_all("env -u TENTERHOOK_AGENT setsid sh -c \"sh try.sh > out 2>&1 &\"; : ");
+    assert!(
+        said.contains("has to run while that one is stopped"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -56,8 +56,6 @@ pub(crate) struct Turn {
     pub(crate) slot: Arc<AgentSlot>,
     pub(crate) control: Arc<TurnControl>,
     pub(crate) messages: Vec<Pending>,
-    /// The command of an extension with which the message begins.
-    pub(crate) command: Option<ForeignCommand>,
     /// Whether an earlier attempt could not be stored.
     pub(crate) is_tried_again: bool,
 }
@@ -155,7 +153,7 @@ impl Turn {
         let has_hooks = BEFORE_MODEL
             .iter()
             .any(|kind| agent.dispatcher().may_change(*kind));
-        let waits = self.is_tried_again || has_hooks || self.command.is_some();
+        let waits = self.is_tried_again || has_hooks || self.command().is_some();
         let (started, run) = if waits {
             match self.start(&view).await {
                 Ok(()) => (Ok(()), Some(self.work(&view, &mut agent).await)),
@@ -195,6 +193,12 @@ impl Turn {
         }
     }
 
+    /// Returns the command of an extension with which the message begins, and the message.
+    fn command(&self) -> Option<(&ForeignCommand, &str)> {
+        let first = self.messages.first()?;
+        Some((first.command.as_ref()?, first.heard.text.trim()))
+    }
+
     /// Returns the prompt of the messages.
     fn prompt(&self) -> Prompt {
         let texts: Vec<&str> = self
@@ -226,10 +230,8 @@ impl Turn {
     ) -> (Result<RunReport, CommandFailure>, bool) {
         let cancel = self.control.token();
         let timeout = self.parts.settings.current().turns.timeout;
-        let line = self.messages.first();
-        let line = line.map_or("", |message| message.heard.text.trim());
         let work = TurnWork {
-            command: self.command.as_ref().map(|command| (command, line)),
+            command: self.command(),
             prompt: self.prompt(),
             view,
             cancel,

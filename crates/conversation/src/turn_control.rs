@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::json;
+use tenterhook_agent::extension::ForeignCommand;
 use tenterhook_agent::{AgentHandle, CancellationToken, Prompt, SubmitOutcome};
 use tenterhook_protocol::event::{InputSource, MessageCancelReason, QueueKind, SenderRole};
 use tenterhook_protocol::{EventId, JsonObject};
@@ -27,6 +28,8 @@ pub(crate) struct Pending {
     pub(crate) how: Option<QueuedHow>,
     /// Whether the chat has seen it.
     pub(crate) is_said: bool,
+    /// The command of an extension with which it begins. Such a message has a turn of its own.
+    pub(crate) command: Option<ForeignCommand>,
     /// Its place in the mailbox, which becomes free when it is answered.
     #[expect(dead_code, reason = "it is only held")]
     pub(crate) place: Place,

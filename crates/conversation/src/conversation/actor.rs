@@ -231,12 +231,12 @@ impl Actor {
         match of_extension(text, role, self.parts.profile.commands()) {
             Ok(None) => {}
             Ok(Some(command)) => {
-                let command = command.clone();
+                message.command = Some(command.clone());
                 if self.is_busy() {
                     let queued = queued(&message, QueuedHow::FollowUp, self.backlog.len() + 1);
                     self.parts.outlet.live(message.chat(), &queued);
                 }
-                return self.backlog.push(Work::Command(message, command));
+                return self.backlog.push(Work::Turn(message));
             }
             Err(problem) => return self.answer(message, Answer::Refuse("refused", problem)),
         }
@@ -360,7 +360,7 @@ impl Actor {
             return;
         }
         let (parts, slot) = (Arc::clone(&self.parts), Arc::clone(&self.slot));
-        let (messages, command) = match self.backlog.next() {
+        let messages = match self.backlog.next() {
             None => return,
             Some(Work::NewSession(message)) => {
                 let records = vec![message.record.clone()];
@@ -372,8 +372,7 @@ impl Actor {
                 });
                 return;
             }
-            Some(Work::Command(message, command)) => (vec![message], Some(command)),
-            Some(Work::Turn(first)) => (self.backlog.collect_with(first), None),
+            Some(Work::Turn(first)) => self.backlog.collect_with(first),
         };
         let Some(control) = TurnControl::new(&messages).map(Arc::new) else {
             return;
@@ -385,7 +384,6 @@ impl Actor {
             slot,
             control: Arc::clone(&control),
             messages,
-            command,
             is_tried_again: self.pause.is_some(),
         };
         self.job = Some(Job {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use tenterhook_agent::extension::ForeignCommand;
 use tokio::time::Instant;
 
 use crate::turn_control::Pending;
@@ -20,8 +19,6 @@ const MAX_COLLECTED: usize = 20;
 pub(super) enum Work {
     /// A message for the agent.
     Turn(Pending),
-    /// A message that begins with a command of an extension.
-    Command(Pending, ForeignCommand),
     /// A request to begin a new session.
     NewSession(Pending),
 }
@@ -29,7 +26,7 @@ pub(super) enum Work {
 impl Work {
     fn message(&self) -> &Pending {
         match self {
-            Self::Turn(message) | Self::Command(message, _) | Self::NewSession(message) => message,
+            Self::Turn(message) | Self::NewSession(message) => message,
         }
     }
 
@@ -113,7 +110,7 @@ impl Backlog {
         self.work = kept;
         let removed = removed.into_iter();
         let message = |work| match work {
-            Work::Turn(message) | Work::Command(message, _) | Work::NewSession(message) => message,
+            Work::Turn(message) | Work::NewSession(message) => message,
         };
         removed.map(message).collect()
     }

@@ -110,6 +110,7 @@ async fn receive(
             heard,
             how: None,
             is_said,
+            command: None,
             place,
         }),
         None => StepEnd::Over,
@@ -160,6 +161,7 @@ pub(super) async fn open(
             },
             how: None,
             is_said: true,
+            command: None,
             place,
         }),
     }

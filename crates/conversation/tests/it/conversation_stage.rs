@@ -11,6 +11,7 @@ use futures_util::future::{self, BoxFuture};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use parking_lot::Mutex;
 use tempfile::TempDir;
+use tenterhook_agent::extension::ForeignCommand;
 use tenterhook_agent::{
     Agent, AgentConfig, AgentRestrictions, Permissions, RetryPolicy, Session, SessionStore,
 };
@@ -112,6 +113,7 @@ struct TestProfile {
     sessions: SessionStore,
     asks: bool,
     opened: Arc<Mutex<Vec<ToolAccess>>>,
+    commands: Vec<ForeignCommand>,
 }
 
 impl Profile for TestProfile {
@@ -121,6 +123,10 @@ impl Profile for TestProfile {
 
     fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    fn commands(&self) -> &[ForeignCommand] {
+        &self.commands
     }
 
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
@@ -348,6 +354,8 @@ pub(crate) struct Options {
     pub(crate) asks: bool,
     /// How many model calls are answered at once. The others wait.
     pub(crate) calls: usize,
+    /// The commands that extensions add.
+    pub(crate) commands: Vec<ForeignCommand>,
 }
 
 impl Default for Options {
@@ -356,6 +364,7 @@ impl Default for Options {
             settings: Settings::default(),
             asks: false,
             calls: 1000,
+            commands: Vec::new(),
         }
     }
 }
@@ -410,6 +419,7 @@ impl Stage {
             folder: cwd.clone(),
             asks: options.asks,
             opened: Arc::clone(&opened),
+            commands: options.commands,
         };
         let parts = Arc::new(ConversationParts {
             profile: Arc::new(profile),

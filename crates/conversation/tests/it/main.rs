@@ -11,6 +11,7 @@ mod attacks;
 mod busy;
 mod conversation;
 mod conversation_stage;
+mod extension_command;
 mod history;
 mod receive;
 mod voice;

@@ -1,0 +1,117 @@
+//! Commands of extensions in chats.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::{self, BoxFuture};
+use parking_lot::Mutex;
+use serde_json::json;
+use tenterhook_agent::CancellationToken;
+use tenterhook_agent::extension::ForeignCommand;
+use tenterhook_protocol::event::SenderRole;
+use tenterhook_runners::worker::{
+    Rendered, ScriptServer, ScriptToolCall, ToolAnswer, ToolUpdates, WorkerError,
+};
+
+use crate::conversation_stage::{Options, Stage};
+
+const SAY: &str = "turns: [{text: said, repeat: true}]";
+
+/// A script that notes the calls of its command.
+#[derive(Debug, Default)]
+struct NotingScript(Mutex<Vec<String>>);
+
+impl ScriptServer for NotingScript {
+    fn run_tool<'a>(
+        &'a self,
+        _: &'a str,
+        _: ScriptToolCall<'a>,
+        _: Option<ToolUpdates>,
+        _: Duration,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolAnswer, WorkerError>> {
+        Box::pin(future::pending())
+    }
+
+    fn run_command<'a>(
+        &'a self,
+        (command, args): (&'a str, &'a str),
+        _: &'a str,
+        _: Duration,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), WorkerError>> {
+        self.0.lock().push(format!("{command} {args}"));
+        Box::pin(future::ready(Ok(())))
+    }
+
+    fn render<'a>(
+        &'a self,
+        _: Rendered<'a>,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Vec<String>>, WorkerError>> {
+        Box::pin(future::ready(Ok(None)))
+    }
+}
+
+fn stage() -> (Stage, Arc<NotingScript>) {
+    let script = Arc::new(NotingScript::default());
+    let command = serde_json::from_value(json!({ "name": "note", "description": "" })).unwrap();
+    let server = Arc::clone(&script) as Arc<dyn ScriptServer>;
+    let options = Options {
+        commands: vec![ForeignCommand::of_script(server, command, Path::new("x"))],
+        ..Options::default()
+    };
+    (Stage::with(SAY, options), script)
+}
+
+#[tokio::test]
+async fn a_command_whose_turn_cannot_be_stored_runs_later_and_once() {
+    let (stage, script) = stage();
+    stage.outlet.failures.store(1, Ordering::Release);
+    stage.say("/note this").await;
+    stage.log.until("event gateway_error", 1).await;
+    assert!(script.0.lock().is_empty(), "it ran before it was stored");
+    stage.log.until("done Completed", 1).await;
+    stage.until_settled().await;
+    assert_eq!(*script.0.lock(), ["note this"]);
+    assert!(stage.requests.lock().is_empty(), "the model was asked");
+    let lines = stage.lines();
+    assert!(
+        lines.contains(&"end final Stop: Done.".to_owned()),
+        "{lines:#?}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_waits_for_the_turn_that_runs_and_is_never_heard_as_a_message() {
+    let (stage, script) = stage();
+    let held = stage.outlet.publishing.lock().await;
+    stage.say("hi").await;
+    stage.log.until("publish", 1).await;
+    stage.say("/note that").await;
+    stage.log.until("queued FollowUp", 1).await;
+    assert!(script.0.lock().is_empty());
+    drop(held);
+    stage.log.until("done Completed", 2).await;
+    stage.until_settled().await;
+    assert_eq!(*script.0.lock(), ["note that"]);
+    assert_eq!(stage.heard(0), ["hi"]);
+    assert_eq!(stage.requests.lock().len(), 1);
+}
+
+#[tokio::test]
+async fn members_and_guests_cannot_use_it() {
+    let (stage, script) = stage();
+    for (number, role) in [SenderRole::Member, SenderRole::Guest]
+        .into_iter()
+        .enumerate()
+    {
+        stage.say_as("bob", role, "/note it").await;
+        let refused = "error refused: Only owners can use `/note`.";
+        stage.log.until(refused, number + 1).await;
+    }
+    stage.until_settled().await;
+    assert!(script.0.lock().is_empty() && stage.requests.lock().is_empty());
+}

@@ -95,7 +95,8 @@ impl ChatProfile {
     ) -> Result<Self, CliError> {
         let providers = models::providers(&args.hooks.config)?;
         let (services, clients) = hooks::services_with(&providers);
-        let hosts = Arc::new(SessionHosts::new(args.hooks.strict));
+        let hosts = SessionHosts::new(args.hooks.strict, extensions::print_output);
+        let hosts = Arc::new(hosts);
         let (output, services) = extensions::recorded(Arc::clone(&hosts) as _, services);
         let load = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts);
         let mut hooks = load.await?;

@@ -30,6 +30,11 @@ const SPELLING: Spelling = Spelling {
     replaced_input: pi::replaced_input,
 };
 
+/// Prints a line that a script printed, with the name of its worker.
+pub fn print_output(worker: &str, line: &str) {
+    output::note(script_line(worker, line));
+}
+
 /// The host of scripts outside a session. It only shows what they print.
 #[derive(Debug, Default)]
 pub struct PrintingHost {
@@ -43,7 +48,7 @@ impl Host for PrintingHost {
     }
 
     fn on_output(&self, worker: &str, line: &str) {
-        output::note(script_line(worker, line));
+        print_output(worker, line);
     }
 
     fn answer<'a>(

@@ -19,9 +19,10 @@ const BEFORE_NUMBER: char = '#';
 ///
 /// Scripts have a state of their own for each session, so the sessions do not see one another. A request that belongs
 /// to no open session is answered as without one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SessionHosts {
     is_strict: bool,
+    show_output: fn(&str, &str),
     /// By session.
     open: Mutex<BTreeMap<String, OpenHost>>,
     states: AtomicU64,
@@ -37,10 +38,14 @@ struct OpenHost {
 
 impl SessionHosts {
     /// Creates it without sessions. Gates of a script deny with `is_strict` if the script failed when a session started.
-    pub fn new(is_strict: bool) -> Self {
+    /// `show_output` receives the lines that scripts print, with the name of the worker: they belong to no session that is
+    /// known.
+    pub fn new(is_strict: bool, show_output: fn(&str, &str)) -> Self {
         Self {
             is_strict,
-            ..Self::default()
+            show_output,
+            open: Mutex::default(),
+            states: AtomicU64::new(0),
         }
     }
 
@@ -101,8 +106,8 @@ impl Host for SessionHosts {
         found.map(|open| open.state.clone())
     }
 
-    fn on_output(&self, _worker: &str, _line: &str) {
-        // The line belongs to no session that is known. `RecordingHost` writes it to the journal.
+    fn on_output(&self, worker: &str, line: &str) {
+        (self.show_output)(worker, line);
     }
 
     fn add(
@@ -144,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_subagent_uses_the_state_of_its_session_while_both_work() {
-        let hosts = SessionHosts::new(false);
+        let hosts = SessionHosts::new(false, |_, _| {});
         let (one, two, helper) = (
             SessionId::from("one"),
             SessionId::from("two"),
@@ -169,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_session_that_is_opened_again_has_another_state() {
-        let hosts = SessionHosts::new(false);
+        let hosts = SessionHosts::new(false, |_, _| {});
         let session = SessionId::from("one#1");
         let (first, second) = (host(), host());
         let old = hosts.new_state(&session);

@@ -20,7 +20,7 @@ export default (pi) => {
     const stored = ctx.sessionManager.getBranch().filter((entry) => entry.customType === "count");
     ctx.ui.notify(`total ${count}, ${stored.length} stored, said '${args}'`);
   } });
-  pi.registerCommand("quiet", { handler: async () => { count += 10; } });
+  pi.registerCommand("quiet", { handler: async () => { count += 10; console.log("ten more"); } });
   pi.registerCommand("go", { handler: async () => { pi.sendUserMessage("count it"); } });
   pi.registerCommand("fail", { handler: async () => { throw new Error("no luck"); } });
   pi.registerCommand("sure", { handler: async (_args, ctx) => {
@@ -126,7 +126,9 @@ fn a_command_answers_in_the_chat_that_called_it() {
     assert!(drawn[0].starts_with("no: "), "{drawn:?}");
     assert_eq!(client.ask("a", "/total"), ["total 11, 1 stored, said ''"]);
     running.interrupt();
-    assert_eq!(running.finish().status, 0);
+    let ran = running.finish();
+    assert_eq!(ran.status, 0);
+    assert!(ran.stderr.contains("ten more"), "{}", ran.stderr);
 }
 
 /// Sends a command that asks a question, answers it, and returns the text of the first frame of a type after that.

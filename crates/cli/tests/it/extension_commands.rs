@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::stage::Test;
@@ -14,6 +14,7 @@ import * as fs from "node:fs";
 export default function (pi) {
   pi.on("input", (event) => fs.appendFileSync("inputs", `${event.text}\n`));
   pi.registerCommand("release", { handler: async (args, ctx) => fs.writeFileSync("go", `${args} ${ctx.isIdle()}`) });
+  pi.registerCommand("turn", { handler: async (args) => { pi.sendUserMessage(args, { deliverAs: "steer" }); } });
   pi.registerCommand("fail", { handler: async () => { throw new Error("no luck"); } });
   pi.registerCommand("anew", { handler: async (_args, ctx) => {
     fs.writeFileSync("waits", "");
@@ -37,6 +38,15 @@ fn working() -> Test {
         .script(WORKS)
 }
 
+/// Returns the answers to two requests, which may come in any order.
+fn answers(client: &mut Client, ids: [u64; 2]) -> [Value; 2] {
+    let is_answer = |it: &Value| it.get("method").is_none();
+    let is_one = |it: &Value| ids.iter().any(|id| it["id"] == *id);
+    let mut both = [(); 2].map(|()| client.until(|it| is_answer(it) && is_one(it)));
+    both.sort_by_key(|it| ids.iter().position(|id| it["id"] == *id));
+    both
+}
+
 // P31
 #[test]
 fn a_program_runs_commands_of_extensions_while_the_agent_works() {
@@ -58,14 +68,31 @@ fn a_program_runs_commands_of_extensions_while_the_agent_works() {
             "`/release` is a command of an extension, so it cannot wait; `prompt` runs it at once"
         );
     }
-    client.ask(4, "prompt", json!({"text": "/release it"}));
+    client.ask(4, "prompt", json!({"text": "/turn left"}));
     assert_eq!(client.answer_to(4)["result"], json!({"runs": []}));
-    assert_eq!(client.answer_to(1)["result"]["runs"][0]["response"], "one");
+    client.ask(5, "prompt", json!({"text": "/release it"}));
+    let [released, run] = answers(&mut client, [5, 1]);
+    assert_eq!(released["result"], json!({"runs": []}));
+    assert_eq!(run["result"]["runs"][0]["response"], "one");
+    // What a command sends reaches the model with the next request.
+    client.ask(6, "get_messages", json!({}));
+    let messages = client.answer_to(6)["result"]["messages"].clone();
+    let texts: Vec<_> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["content"])
+        .collect();
+    assert_eq!(
+        [texts[0], texts[3], texts[4]],
+        ["go", "left", "one"],
+        "{messages}"
+    );
     let ran = client.end();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert_eq!(ran.file("go"), "it false");
     // A command of an extension is not input.
-    assert_eq!(ran.file("inputs"), "go\n");
+    assert_eq!(ran.file("inputs"), "go\nleft\n");
 }
 
 #[test]
@@ -79,8 +106,9 @@ fn a_command_that_waits_for_the_agent_leads_the_session_afterwards() {
     let work = client.running.work();
     crate::stage::eventually(|| work.join("waits").exists().then_some(()));
     fs::write(work.join("go"), "").unwrap();
-    client.answer_to(2);
-    assert_eq!(client.answer_to(3)["result"], json!({"runs": []}));
+    let [run, command] = answers(&mut client, [2, 3]);
+    assert_eq!(run["result"]["runs"][0]["response"], "one");
+    assert_eq!(command["result"], json!({"runs": []}));
     client.ask(4, "get_state", json!({}));
     assert_ne!(client.answer_to(4)["result"]["session_id"], session);
     let ran = client.end();

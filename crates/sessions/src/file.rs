@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -202,7 +203,7 @@ enum FileState {
     /// The file will be created with the first entries.
     Planned(Header),
     /// The file exists, and its bytes up to `len` are valid.
-    Made { file: File, len: u64 },
+    Made { file: LockedFile, len: u64 },
 }
 
 impl SessionFile {
@@ -215,7 +216,7 @@ impl SessionFile {
     }
 
     /// Continues a file whose bytes up to `len` are valid.
-    pub(crate) fn resume(path: PathBuf, file: File, len: u64) -> Self {
+    pub(crate) fn resume(path: PathBuf, file: LockedFile, len: u64) -> Self {
         let state = FileState::Made { file, len };
         Self { path, state }
     }
@@ -253,18 +254,46 @@ impl SessionFile {
     }
 }
 
-/// Takes the lock of a file, so that there is only one writer.
-pub(crate) fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
-    file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => SessionError::InUse {
-            path: path.to_owned(),
-        },
-        TryLockError::Error(error) => SessionError::file(path, error),
-    })
+/// A file with a lock, so that there is only one writer.
+#[derive(Debug)]
+pub(crate) struct LockedFile(File);
+
+impl LockedFile {
+    /// Takes the lock of a file.
+    pub(crate) fn lock(file: File, path: &Path) -> Result<Self, SessionError> {
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(SessionError::InUse {
+                path: path.to_owned(),
+            }),
+            Err(TryLockError::Error(error)) => Err(SessionError::file(path, error)),
+        }
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that starts at this moment has it open until it runs its program.
+        self.0.unlock().ok();
+    }
+}
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for LockedFile {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
 }
 
 /// Creates a file with its first lines. Renaming it at the end means that it exists completely or not at all.
-fn create(path: &Path, lines: &[u8]) -> Result<File, SessionError> {
+fn create(path: &Path, lines: &[u8]) -> Result<LockedFile, SessionError> {
     let refused = |error| SessionError::file(path, error);
     let folder = path.parent().unwrap_or(Path::new("."));
     make_folder(folder).map_err(|error| SessionError::file(folder, error))?;
@@ -275,25 +304,26 @@ fn create(path: &Path, lines: &[u8]) -> Result<File, SessionError> {
     fs::remove_file(&unfinished).ok();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&unfinished).map_err(refused)?;
-    let made = lock(&file, path).and_then(|()| {
+    let file = options.open(&unfinished).map_err(refused)?;
+    let made = LockedFile::lock(file, path).and_then(|mut file| {
         let written = file.write_all(lines).and_then(|()| file.sync_all());
         written.map_err(refused)?;
         if fs::exists(path).map_err(refused)? {
             return Err(refused(io::ErrorKind::AlreadyExists.into()));
         }
-        fs::rename(&unfinished, path).map_err(refused)
+        fs::rename(&unfinished, path).map_err(refused)?;
+        Ok(file)
     });
-    if let Err(error) = made {
+    if made.is_err() {
         fs::remove_file(&unfinished).ok();
-        return Err(error);
+        return made;
     }
     if let Err(error) = sync_folder(folder) {
         // The caller reports a failure and tries again, so the file must not exist yet.
         fs::remove_file(path).ok();
         return Err(refused(error));
     }
-    Ok(file)
+    made
 }
 
 /// Creates a folder and waits until its name is on the disk. Otherwise a crash could lose the folder with the file.
@@ -318,5 +348,23 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
         File::open(folder)?.sync_all()
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_closed_is_free_even_if_a_starting_process_has_it_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session");
+        let file = LockedFile::lock(File::create(&path).unwrap(), &path).unwrap();
+        let of_the_process = file.try_clone().unwrap();
+        let taken = LockedFile::lock(File::open(&path).unwrap(), &path);
+        assert!(matches!(taken, Err(SessionError::InUse { .. })));
+        drop(file);
+        LockedFile::lock(File::open(&path).unwrap(), &path).unwrap();
+        drop(of_the_process);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tenterhook_protocol::event::SessionEntry;
 
 use crate::entry::MisplacedEntry;
-use crate::file::{Header, SessionError, SessionFile, lock, read_all};
+use crate::file::{Header, LockedFile, SessionError, SessionFile, read_all};
 use crate::session::Session;
 
 /// An incomplete last line, left by an interrupted write. Its content was never reported as saved.
@@ -40,12 +40,12 @@ pub(crate) fn read(path: &Path) -> Result<FileContents, SessionError> {
 pub(crate) fn open(path: PathBuf) -> Result<(SessionFile, FileContents), SessionError> {
     let refused = |error| SessionError::file(&path, error);
     let mut options = OpenOptions::new();
-    let mut file = options
+    let file = options
         .read(true)
         .write(true)
         .open(&path)
         .map_err(refused)?;
-    lock(&file, &path)?;
+    let mut file = LockedFile::lock(file, &path)?;
     let mut contents = read_all(&file, &path).and_then(|bytes| parse(&bytes, &path))?;
     if contents.unfinished_line.is_some() {
         file.set_len(contents.len).map_err(refused)?;

@@ -40,6 +40,7 @@ mod script_loads;
 mod script_server;
 mod scripts;
 mod source_ahead;
+mod starts;
 mod stderr;
 mod supervisor;
 mod version;

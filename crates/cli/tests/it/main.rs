@@ -38,6 +38,7 @@ mod gateway;
 #[cfg(unix)]
 mod gateway_crash;
 #[cfg(unix)]
+mod gateway_extension_attacks;
 mod gateway_extensions;
 mod gateway_extra;
 #[cfg(unix)]

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tenterhook_engine::{
     Answer, AsyncHandler, Call, Dialect, EventClass, EventKind, HandlerError, Reply,
 };
+
+use tokio::time::Instant;
 
 use super::error::WorkerError;
 use super::extension::Extension;
@@ -76,15 +79,51 @@ impl WorkerHandler {
     }
 
     /// Returns why a gate must not be asked: the script failed when the session started.
-    fn refusal(&self, call: &Call) -> Option<String> {
+    fn refusal(&self, call: &Call, session: Option<&str>) -> Option<String> {
         let is_gate = call.event.info().class == EventClass::Gate;
-        self.lease.as_ref().filter(|_| is_gate)?.refusal()
+        self.lease.as_ref().filter(|_| is_gate)?.refusal(session)
     }
 
     /// Returns the session whose state of the script the event belongs to. `None` if there is only one state.
     fn script_session(&self, call: &Call) -> Option<String> {
         let session = &call.event.envelope().origin.session_id;
         self.lease.as_ref()?.session(session.as_str())
+    }
+
+    /// Calls the hook of a script. The error is a refusal of a gate.
+    async fn run_script(
+        &self,
+        worker: &Worker,
+        place: (usize, usize),
+        call: &Call,
+        event: &[u8],
+    ) -> Result<Result<Bytes, WorkerError>, HandlerError> {
+        let session = self.script_session(call);
+        let session = session.as_deref();
+        let deadline = Instant::now() + call.timeout;
+        let is_start = call.event.info().kind == EventKind::SessionStart;
+        let connection = worker.reach(place.0, deadline, &call.cancel).await;
+        if let (false, Some(lease), Ok(connection)) = (is_start, &self.lease, &connection) {
+            lease.use_connection(session, &self.text, connection).await;
+        }
+        if let Some(problem) = self.refusal(call, session) {
+            return Err(HandlerError::Other { problem });
+        }
+        let answer = match &connection {
+            Ok(connection) => {
+                let request = (session, place, event);
+                let answer = worker.handle_on(connection, request, deadline, &call.cancel);
+                answer.await
+            }
+            Err(error) => Err(error.clone()),
+        };
+        if let Some(lease) = self.lease.as_ref().filter(|_| is_start) {
+            let end = answer.as_ref().map_err(ToString::to_string);
+            let end = end.and_then(|_| connection.as_ref().map_err(ToString::to_string));
+            let start = (place.1, session);
+            lease.record_start(start, &self.text, end).await;
+        }
+        Ok(answer)
     }
 
     async fn run(&self, call: &Call) -> Answer {
@@ -96,24 +135,7 @@ impl WorkerHandler {
             .encoded(&*self.dialect)
             .map_err(HandlerError::Write)?;
         let answer = match &self.server {
-            Server::Script(worker, place) => {
-                if let Some(problem) = self.refusal(call) {
-                    return Err(HandlerError::Other { problem });
-                }
-                let session = self.script_session(call);
-                let session = session.as_deref();
-                let answer = worker
-                    .handle_in(session, *place, &event, call.timeout, &call.cancel)
-                    .await;
-                if let Some(lease) = &self.lease
-                    && call.event.info().kind == EventKind::SessionStart
-                {
-                    let failure = answer.as_ref().err().map(ToString::to_string);
-                    let start = (place.1, session);
-                    lease.record_start(start, &self.text, failure).await;
-                }
-                answer
-            }
+            Server::Script(worker, place) => self.run_script(worker, *place, call, &event).await?,
             Server::Extension(extension) => {
                 let session = &call.event.envelope().origin.session_id;
                 let session = Some(session.as_str());

@@ -28,6 +28,7 @@ use super::script::{
     ToolAnswer, result_for_script,
 };
 use super::script_server::{Rendered, ScriptAddition, ScriptServer, ScriptToolCall, ToolUpdates};
+use super::starts::SessionStarts;
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
 use super::wire::Wire;
@@ -251,8 +252,7 @@ struct Leased {
     worker: Weak<Supervisor<Scripts>>,
     number: usize,
     host: Arc<dyn Host>,
-    /// Why hooks of the script failed when the session started, by their index.
-    failed_starts: Mutex<BTreeMap<usize, String>>,
+    starts: Mutex<SessionStarts>,
 }
 
 impl Lease {
@@ -266,36 +266,55 @@ impl Lease {
         self.0.host.script_session(session)
     }
 
-    /// Records how a hook of the script handled the start of the session. If it failed, the user is warned, because
+    /// Records how a hook of the script handled the start of a session. If it failed, the user is warned, because
     /// other hooks of the script may lack what it prepares.
     pub(super) async fn record_start(
         &self,
         (hook, session): (usize, Option<&str>),
         name: &str,
-        failure: Option<String>,
+        end: Result<&Arc<Connection>, String>,
     ) {
-        let Some(failure) = failure else {
-            self.0.failed_starts.lock().remove(&hook);
-            return;
-        };
-        let message =
-            format!("`{name}` failed, so the other hooks of its script may not work: {failure}");
-        self.0.failed_starts.lock().insert(hook, failure);
+        let failure = end.as_ref().err().cloned();
+        self.0.starts.lock().record((session, hook), end);
+        if let Some(failure) = failure {
+            let message = format!(
+                "`{name}` failed, so the other hooks of its script may not work: {failure}"
+            );
+            self.warn(session, &message).await;
+        }
+    }
+
+    /// Records that a call of a session uses a connection. If the script has lost what it prepared for the session, the
+    /// user is warned.
+    pub(super) async fn use_connection(
+        &self,
+        session: Option<&str>,
+        name: &str,
+        connection: &Arc<Connection>,
+    ) {
+        let lost = self.0.starts.lock().use_connection(session, connection);
+        if let Some(lost) = lost {
+            let message = format!("the hooks of the script of `{name}` may not work: {lost}");
+            self.warn(session, &message).await;
+        }
+    }
+
+    async fn warn(&self, session: Option<&str>, message: &str) {
         let notice = json!({ "message": message, "level": "error", "session": session });
         // Without a user interface, the journal and the list of hooks still have the failure.
         let _shown = self.0.host.answer("ui/notify", &notice).await;
     }
 
-    /// Returns what is wrong with the script because a hook failed when the session started.
+    /// Returns what is wrong with the script because a hook failed when a session started.
     pub(super) fn start_problem(&self) -> Option<String> {
-        let failed = self.0.failed_starts.lock();
-        let failure = failed.values().next()?;
-        Some(format!("it failed when the session started: {failure}"))
+        self.0.starts.lock().failure().map(str::to_owned)
     }
 
-    /// Returns why a gate of the script must not be asked.
-    pub(super) fn refusal(&self) -> Option<String> {
-        self.start_problem().filter(|_| self.0.host.is_strict())
+    /// Returns why a gate of the script must not be asked in a session.
+    pub(super) fn refusal(&self, session: Option<&str>) -> Option<String> {
+        let starts = self.0.starts.lock();
+        let problem = starts.failure_in(session).map(str::to_owned);
+        problem.filter(|_| self.0.host.is_strict())
     }
 }
 
@@ -461,20 +480,36 @@ impl Worker {
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
         let connection = self.reach(script, deadline, cancel).await?;
+        let request = (session, (script, hook), event);
+        self.handle_on(&connection, request, deadline, cancel).await
+    }
+
+    /// Does the same on a connection.
+    pub(super) async fn handle_on(
+        &self,
+        connection: &Connection,
+        (session, (script, hook), event): (Option<&str>, (usize, usize), &[u8]),
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, WorkerError> {
         let session = session.filter(|_| connection.separates_sessions());
         let session = session.map(|session| format!("\"session\":{},", Value::from(session)));
         let session = session.unwrap_or_default();
         let head = format!("{{\"script\":{script},\"hook\":{hook},{session}\"event\":");
         let params = [head.as_bytes(), event, b"}"];
         let request: (&str, &[&[u8]]) = ("event/handle", &params);
-        self.inner
-            .call(&connection, request, deadline, cancel)
-            .await
+        self.inner.call(connection, request, deadline, cancel).await
     }
 
     /// Lets the scripts forget the state that they have for a session. Does nothing if the worker does not run.
     pub async fn end_session(&self, session: &str) {
-        let running = self.inner.state().await.running();
+        let state = self.inner.state().await;
+        let served = state.peer.served.iter().flatten();
+        for lease in served.filter_map(|served| served.lease.upgrade()) {
+            lease.starts.lock().forget(session);
+        }
+        let running = state.running();
+        drop(state);
         if let Some(connection) = running.filter(|it| it.separates_sessions()) {
             connection.end_session(session);
         }
@@ -619,7 +654,7 @@ impl Worker {
     }
 
     /// Returns the connection, if the script can be called.
-    async fn reach(
+    pub(super) async fn reach(
         &self,
         script: usize,
         deadline: Instant,
@@ -736,7 +771,7 @@ impl Scripts {
                 worker: Arc::downgrade(worker),
                 number,
                 host,
-                failed_starts: Mutex::default(),
+                starts: Mutex::default(),
             })
         });
         if let Some(served) = &mut served {

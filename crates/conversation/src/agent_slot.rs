@@ -38,6 +38,8 @@ struct OpenAgent {
     /// The agent. `None` while a turn has it, or if none is open.
     agent: Option<Agent>,
     access: ToolAccess,
+    /// The role of its last turn.
+    role: Option<SenderRole>,
 }
 
 impl AgentSlot {
@@ -89,7 +91,17 @@ impl AgentSlot {
             self.open(&mut open, access).await?;
         }
         match (open.agent.take(), &open.view) {
-            (Some(agent), Some(view)) => Ok((agent, view.clone())),
+            (Some(agent), Some(view)) => {
+                // What scripts have sent since the last turn has no more rights than that turn had.
+                if open.role != Some(role)
+                    && let Some(scripts) = agent.scripts()
+                {
+                    scripts.forget_prompts();
+                }
+                let view = view.clone();
+                open.role = Some(role);
+                Ok((agent, view))
+            }
             _ => Err("the agent could not be opened".to_owned()),
         }
     }
@@ -136,6 +148,7 @@ impl AgentSlot {
             view: Some(view.clone()),
             agent: Some(agent),
             access: access.clone(),
+            role: None,
         };
         Ok(view)
     }

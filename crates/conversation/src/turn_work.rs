@@ -38,6 +38,19 @@ impl TurnWork<'_> {
     ///
     /// Fails if the command fails. Then the agent does not run.
     pub(crate) async fn run(self, agent: &mut Agent) -> Result<RunReport, CommandFailure> {
+        let cancel = self.cancel;
+        let done = self.run_all(agent).await;
+        if let Some(scripts) = agent.scripts().cloned() {
+            // Another turn may have more rights than this one, so it does not run what this one has left over.
+            scripts.forget_prompts();
+            while let Some(request) = scripts.take_request() {
+                apply(request, agent, cancel).await;
+            }
+        }
+        done
+    }
+
+    async fn run_all(self, agent: &mut Agent) -> Result<RunReport, CommandFailure> {
         let is_command = self.command.is_some();
         let (view, cancel) = (self.view, self.cancel);
         let prompt = self.prompt_after_command(agent).await?;
@@ -54,9 +67,6 @@ impl TurnWork<'_> {
             let earlier = report.usage;
             report = agent.prompt(prompt, cancel).await;
             add(&mut report.usage, &earlier);
-        }
-        while let Some(request) = scripts.as_ref().and_then(|scripts| scripts.take_request()) {
-            apply(request, agent, cancel).await;
         }
         if is_command {
             agent.save_script_entries().await;

@@ -17,9 +17,12 @@ pub(crate) struct ChatClient {
 impl ChatClient {
     /// Starts a gateway whose only channel is `http`, on a free port. Returns it with a client that may approve.
     pub(crate) fn start(test: Test) -> (Running, Self) {
-        let mut running = test
-            .file("../config/gateway.yaml", "channels: { http: {} }")
-            .start();
+        Self::start_with(test, "channels: { http: {} }")
+    }
+
+    /// Does the same with the text of the settings.
+    pub(crate) fn start_with(test: Test, settings: &str) -> (Running, Self) {
+        let mut running = test.file("../config/gateway.yaml", settings).start();
         let line = running.stdout().lines().next().unwrap().unwrap();
         let address = line.strip_prefix("Listening on http://").unwrap();
         let client = Self::with_scopes(&running, address, &["chat", "approve"]);

@@ -98,3 +98,37 @@ export default (pi) => {
     running.interrupt();
     assert_eq!(running.finish().status, 0);
 }
+
+#[test]
+fn the_prompt_of_a_command_that_failed_does_not_run_in_a_later_turn() {
+    let (running, client) = ChatClient::start(gateway("", "export default () => {};"));
+    let failed = client.ask("a", "/fail");
+    assert!(failed[0].contains("no luck"), "{failed:?}");
+    assert_eq!(client.ask("a", "hi"), ["Worked."]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn a_prompt_that_an_extension_sends_after_the_turn_of_a_member_does_not_run_in_an_owners_turn() {
+    let late = r#"
+import fs from "node:fs";
+export default (pi) => {
+  const send = async () => {
+    if (!fs.existsSync("send")) return setTimeout(send, 5);
+    await pi.sendUserMessage("one more");
+    fs.writeFileSync("sent", "sent\n");
+  };
+  pi.on("session_start", () => { void send(); });
+};
+"#;
+    let settings = "sessions: profile\nchannels: { http: {} }";
+    let (running, client) = ChatClient::start_with(gateway("", late), settings);
+    let member = client.member(&running);
+    assert_eq!(member.ask("m", "hi"), ["Worked."]);
+    std::fs::write(running.path("work/send"), "").unwrap();
+    running.line_of("sent");
+    assert_eq!(client.ask("a", "hi"), ["Worked."]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}

@@ -37,8 +37,8 @@ pub trait Frontend: Send + Sync {
         Box::pin(future::ready(()))
     }
 
-    /// Prepares for another turn of the run. By now, the conversation is stored. The run waits for it. The default does
-    /// nothing.
+    /// Prepares for another turn of the run, or for a compaction before it. By now, the conversation is stored, unless it
+    /// is compacted. The run waits for it. The default does nothing.
     fn turn_starting<'a>(&'a self, _agent: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(future::ready(()))
     }

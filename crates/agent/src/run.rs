@@ -273,6 +273,9 @@ impl<'a> Run<'a> {
         if !self.agent.wants_compaction() {
             return Ok(());
         }
+        let frontend = self.hooks.frontend();
+        frontend.turn_starting(&self.agent.identity.name).await;
+        self.check_cancelled()?;
         let order = CompactionRequest::for_threshold(&self.agent.session);
         match self.agent.compact(&order, &self.hooks, self.cancel).await {
             Err(CompactionError::Cancelled) => Err(RunInterrupt::Cancelled),

@@ -38,16 +38,29 @@ use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
 use tenterhook_channel::store::InboxState;
 
-/// The events between the beginning of a run and its first question to the model.
-const BEFORE_MODEL: [EventKind; 8] = [
+/// The events of a run before its first question to the model, and of a run that ends because the beginning of its turn
+/// cannot be stored.
+const WITHOUT_MODEL: [EventKind; 20] = [
     EventKind::SessionStart,
     EventKind::ResourcesDiscover,
+    EventKind::ModelSelect,
+    EventKind::ThinkingLevelSelect,
+    EventKind::Notification,
     EventKind::UserInput,
     EventKind::MessageStart,
     EventKind::MessageEnd,
     EventKind::UserPromptSubmit,
+    EventKind::UserSteeringSubmit,
+    EventKind::QueueUpdate,
     EventKind::BeforeAgentStart,
     EventKind::AgentStart,
+    EventKind::TurnStart,
+    EventKind::Context,
+    EventKind::TurnEnd,
+    EventKind::SavePoint,
+    EventKind::AgentEnd,
+    EventKind::AgentSettled,
+    EventKind::WaitingForUser,
 ];
 
 /// A turn of one session key.
@@ -150,7 +163,7 @@ impl Turn {
         let view = Arc::new(self.view(Some(opened)));
         self.take_back_unanswered(&mut agent);
         self.slot.frontend.show(Some(Arc::clone(&view)));
-        let has_hooks = BEFORE_MODEL
+        let has_hooks = WITHOUT_MODEL
             .iter()
             .any(|kind| agent.dispatcher().may_change(*kind));
         let waits = self.is_tried_again || has_hooks || self.command().is_some();

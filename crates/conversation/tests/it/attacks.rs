@@ -1,15 +1,18 @@
 //! Attacks from inside a chat, and what must hold all the same.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tenterhook_channel::frame::{Chunk, Frame};
 use tenterhook_channel::message::{ApprovalChoice, IncomingPart, MediaKind, MediaRef};
 use tenterhook_channel::settings::{BusyMode, Settings};
 use tenterhook_channel::store::InboxState;
 use tenterhook_conversation::approvals::Answerer;
 use tenterhook_engine::Effect;
-use tenterhook_engine::event::{MessageDeliver, SenderRole, UserPromptSubmit};
+use tenterhook_engine::event::{AgentEnd, MessageDeliver, SenderRole, TurnStart, UserPromptSubmit};
+use tenterhook_providers::Purpose;
 
 use crate::conversation_stage::{Options, Stage, chat, sender, texts};
 
@@ -247,6 +250,61 @@ async fn the_model_is_asked_after_the_turn_is_stored() {
     let order: Vec<&str> = lines.iter().map(String::as_str).take(5).collect();
     let expected = ["event message_receive", "publish", "said one", "start m1"];
     assert_eq!(order, [&expected[..], &["model"]].concat());
+}
+
+#[tokio::test]
+async fn a_full_context_is_compacted_after_the_turn_is_stored() {
+    let script = r"
+context_window: 1000
+turns:
+  - {text: long answer, usage: {input_tokens: 800, output_tokens: 100}}
+  - {text: next, usage: {input_tokens: 50, output_tokens: 10}}
+  - {summary: they talked}
+";
+    let stage = Stage::new(script);
+    stage.ask("one").await;
+    stage.until_settled().await;
+    let calls = stage.requests.lock().len();
+    let publishing = stage.outlet.publishing.lock().await;
+    stage.say("two").await;
+    stage.log.until("publish", 1).await;
+    // Nothing shows that the agent waits, so it gets the time to do something else.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(stage.requests.lock().len(), calls, "the model was asked");
+    drop(publishing);
+    stage.log.until("done", 1).await;
+    stage.until_settled().await;
+    let requests = stage.requests.lock();
+    let purposes: Vec<_> = requests.iter().map(|request| request.purpose).collect();
+    assert_eq!(
+        purposes,
+        [Purpose::Turn, Purpose::Summary, Purpose::Turn],
+        "{:#?}",
+        stage.lines()
+    );
+}
+
+#[tokio::test]
+async fn hooks_do_not_hear_of_a_turn_that_is_not_stored() {
+    let stage = Stage::new(SAY);
+    let seen: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let (turns, runs) = (Arc::clone(&seen), Arc::clone(&seen));
+    stage.engine.on(move |_: &TurnStart| {
+        turns.lock().push("turn_start");
+    });
+    stage.engine.on(move |_: &AgentEnd| {
+        runs.lock().push("agent_end");
+    });
+    let publishing = stage.outlet.publishing.lock().await;
+    stage.say("one").await;
+    stage.log.until("publish", 1).await;
+    stage.outlet.failures.store(1, Ordering::Release);
+    drop(publishing);
+    stage.log.until("done Completed", 1).await;
+    stage.until_settled().await;
+    assert_eq!(*seen.lock(), ["turn_start", "agent_end"]);
 }
 
 #[tokio::test]

@@ -91,6 +91,10 @@ impl Provider for GatedModel {
         self.script.id()
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.script.context_window()
+    }
+
     fn stream(
         &self,
         request: ModelRequest,
@@ -220,17 +224,17 @@ impl Outlet for TestOutlet {
         frames: Vec<Frame>,
         settled: Settled,
     ) -> BoxFuture<'a, Result<(), PublishError>> {
-        let failing = self.failures.load(Ordering::Acquire);
-        if failing > 0 {
-            self.failures.store(failing - 1, Ordering::Release);
-            let cause = "no space left".to_owned();
-            return Box::pin(future::ready(Err(PublishError { cause })));
-        }
         Box::pin(async move {
             if self.publishing.try_lock().is_err() {
                 self.log.add("publish".to_owned());
             }
             let _turn = self.publishing.lock().await;
+            let failing = self.failures.load(Ordering::Acquire);
+            if failing > 0 {
+                self.failures.store(failing - 1, Ordering::Release);
+                let cause = "no space left".to_owned();
+                return Err(PublishError { cause });
+            }
             let stored = self
                 .store
                 .append(chat, frames, (settled.ids, settled.state));

@@ -23,12 +23,14 @@ use tokio::time::Instant;
 
 use self::actor::{Actor, Request};
 use self::step::Letter;
+use crate::chat_command::of_extension;
 use crate::conversation_parts::ConversationParts;
 use crate::deliver::Delivery;
 use crate::places::{MAX_WAITING, Place, Places};
 use crate::reply::{Reply, publish, recipient};
 use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
+use tenterhook_channel::message::IncomingPart;
 use tenterhook_channel::outlet::Settled;
 use tenterhook_channel::settings::RestartMode;
 use tenterhook_channel::store::{InboxRecord, InboxState};
@@ -162,7 +164,8 @@ impl ChatTask {
         }
         match self.parts.settings.current().on_restart {
             RestartMode::Resume => {
-                if let Ok(place) = self.place(&record)
+                if !self.is_command(&record)
+                    && let Ok(place) = self.place(&record)
                     && self.send(Letter::Continue(record.clone(), place)).is_ok()
                 {
                     return;
@@ -176,6 +179,18 @@ impl ChatTask {
                 let _stored = settled.await;
             }
         }
+    }
+
+    /// Returns whether a message calls a command of an extension. The agent does not know what such a turn did, so it
+    /// cannot continue it.
+    fn is_command(&self, record: &InboxRecord) -> bool {
+        let commands = self.parts.profile.commands();
+        record.message.parts.iter().any(|part| match part {
+            IncomingPart::Text { text } => {
+                of_extension(text, record.role, commands).is_ok_and(|command| command.is_some())
+            }
+            IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => false,
+        })
     }
 
     /// Returns the turn that a message began, if its chat has the final answer already.

@@ -10,12 +10,13 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tenterhook_agent::CancellationToken;
 use tenterhook_agent::extension::ForeignCommand;
+use tenterhook_channel::settings::{RestartMode, Settings};
 use tenterhook_protocol::event::SenderRole;
 use tenterhook_runners::worker::{
     Rendered, ScriptServer, ScriptToolCall, ToolAnswer, ToolUpdates, WorkerError,
 };
 
-use crate::conversation_stage::{Options, Stage};
+use crate::conversation_stage::{Options, Stage, texts};
 
 const SAY: &str = "turns: [{text: said, repeat: true}]";
 
@@ -56,10 +57,15 @@ impl ScriptServer for NotingScript {
 }
 
 fn stage() -> (Stage, Arc<NotingScript>) {
+    stage_with(Settings::default())
+}
+
+fn stage_with(settings: Settings) -> (Stage, Arc<NotingScript>) {
     let script = Arc::new(NotingScript::default());
     let command = serde_json::from_value(json!({ "name": "note", "description": "" })).unwrap();
     let server = Arc::clone(&script) as Arc<dyn ScriptServer>;
     let options = Options {
+        settings,
         commands: vec![ForeignCommand::of_script(server, command, Path::new("x"))],
         ..Options::default()
     };
@@ -114,4 +120,21 @@ async fn members_and_guests_cannot_use_it() {
     }
     stage.until_settled().await;
     assert!(script.0.lock().is_empty() && stage.requests.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_command_that_a_crash_interrupted_is_not_continued_by_the_model() {
+    let (stage, script) = stage_with(Settings {
+        on_restart: RestartMode::Resume,
+        ..Settings::default()
+    });
+    let record = stage.record(|message| message.parts = texts(&["/note it"]));
+    let record = record.await;
+    stage.conversation().resume_interrupted(record).await;
+    stage.until_settled().await;
+    assert!(stage.requests.lock().is_empty(), "the model was asked");
+    assert!(script.0.lock().is_empty(), "the command ran again");
+    let lines = stage.lines();
+    let is_told = |line: &String| line.starts_with("error interrupted");
+    assert!(lines.iter().any(is_told), "{lines:#?}");
 }

@@ -38,29 +38,38 @@ use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
 use tenterhook_channel::store::InboxState;
 
-/// The events of a run before its first question to the model, and of a run that ends because the beginning of its turn
-/// cannot be stored.
-const WITHOUT_MODEL: [EventKind; 20] = [
-    EventKind::SessionStart,
-    EventKind::ResourcesDiscover,
-    EventKind::ModelSelect,
-    EventKind::ThinkingLevelSelect,
-    EventKind::Notification,
-    EventKind::UserInput,
-    EventKind::MessageStart,
-    EventKind::MessageEnd,
-    EventKind::UserPromptSubmit,
-    EventKind::UserSteeringSubmit,
-    EventKind::QueueUpdate,
-    EventKind::BeforeAgentStart,
-    EventKind::AgentStart,
-    EventKind::TurnStart,
-    EventKind::Context,
-    EventKind::TurnEnd,
-    EventKind::SavePoint,
-    EventKind::AgentEnd,
-    EventKind::AgentSettled,
-    EventKind::WaitingForUser,
+/// The events that only an answer of the model causes or that the gateway itself fires. Any other event can happen in a
+/// run before it asks the model, or in a run that ends because the beginning of its turn cannot be stored.
+const NOT_BEFORE_MODEL: [EventKind; 29] = [
+    EventKind::BeforeLlmCall,
+    EventKind::ToolSelection,
+    EventKind::ProviderRequest,
+    EventKind::ProviderResponse,
+    EventKind::AfterLlmCall,
+    EventKind::MessageUpdate,
+    EventKind::ToolExecutionStart,
+    EventKind::ToolExecutionUpdate,
+    EventKind::ToolExecutionEnd,
+    EventKind::ToolInputTransform,
+    EventKind::ToolGuard,
+    EventKind::PreToolUse,
+    EventKind::PermissionRequest,
+    EventKind::PermissionDenied,
+    EventKind::ToolApprovalDecision,
+    EventKind::ToolResponseTransform,
+    EventKind::PostToolUse,
+    EventKind::ToolError,
+    EventKind::SubagentStart,
+    EventKind::SubagentStop,
+    EventKind::GatewayStart,
+    EventKind::GatewayStop,
+    EventKind::ChannelConnect,
+    EventKind::ChannelDisconnect,
+    EventKind::MessageReceive,
+    EventKind::MessageDeliver,
+    EventKind::MessageSend,
+    EventKind::MessageCancel,
+    EventKind::GatewayError,
 ];
 
 /// A turn of one session key.
@@ -163,8 +172,9 @@ impl Turn {
         let view = Arc::new(self.view(Some(opened)));
         self.take_back_unanswered(&mut agent);
         self.slot.frontend.show(Some(Arc::clone(&view)));
-        let has_hooks = WITHOUT_MODEL
+        let has_hooks = EventKind::ALL
             .iter()
+            .filter(|kind| !NOT_BEFORE_MODEL.contains(kind))
             .any(|kind| agent.dispatcher().may_change(*kind));
         let waits = self.is_tried_again || has_hooks || self.command().is_some();
         let (started, run) = if waits {

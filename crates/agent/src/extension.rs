@@ -15,8 +15,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook_protocol::{JsonObject, SessionId, ToolResult};
 use tenterhook_runners::worker::{
-    CommandOutput, Extension, ExtensionCommand, ExtensionTool, Invocation, Rendered, ScriptCommand,
-    ScriptServer, ScriptTool, ScriptToolCall, ToolSnapshots, ToolUpdates, WorkerError,
+    CommandOutput, ExtensionCommand, ExtensionInForce, ExtensionTool, Invocation, Rendered,
+    ScriptCommand, ScriptServer, ScriptTool, ScriptToolCall, ToolSnapshots, ToolUpdates,
+    WorkerError,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -339,6 +340,7 @@ impl ForeignCommand {
                 let context = session_context(session, cwd);
                 let context = (&context, Some(session.as_str()));
                 let given = (&input, &invocation);
+                let extension = extension.get();
                 let run = extension.run_command(name, given, context, self.timeout, cancel);
                 match run.await.map_err(told)? {
                     CommandOutput::Pass => Ok(CommandEnd::Passed),

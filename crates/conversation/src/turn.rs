@@ -31,7 +31,7 @@ use crate::conversation_parts::ConversationParts;
 use crate::deliver::{Answered, Delivery, Recipient};
 use crate::gateway_events::{GatewayFailure, report_failure};
 use crate::receive::NOT_CHECKED;
-use crate::spoken_answer::{is_replaceable, is_voice_only, replace_text};
+use crate::spoken_answer::{is_replaceable, is_voice_only, remove_text};
 use crate::turn_control::{Cancellation, Pending, TurnControl, is_of_record};
 use crate::turn_work::TurnWork;
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};

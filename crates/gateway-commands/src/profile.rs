@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use tenterhook_agent::extension::{ForeignCommand, ScriptHost, SessionHosts};
 use tenterhook_agent::frontend::NonInteractive;
 use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Session, Toolbox};
@@ -20,6 +19,7 @@ use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, SessionExtensions};
+use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::session_store::{self, SessionDirArgs};

@@ -621,7 +621,7 @@ fn wrong_arguments_and_missing_programs_are_found_when_the_hook_is_loaded() {
         (
             "tts",
             &["engine=command", "preset=espeak", "spede=1"],
-            "builtin `tts`: unknown setting `spede`; expected `speed`; `preset` is `espeak`; expected one of `espeak-ng`, `piper`",
+            "builtin `tts`: unknown setting `spede`; expected `speed`; `preset` is `espeak`; expected one of `espeak-ng`, `piper`; did you mean `espeak-ng`?",
         ),
         (
             "tts",

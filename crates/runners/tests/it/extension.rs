@@ -750,7 +750,7 @@ for method, number, params in calls():
     ] {
         let bench = Bench::new();
         let extension = bench.hosted("peer", peer, host);
-        let output = extension.run_tool(("fork", &input), &context, None, within, &never);
+        let output = extension.run_tool(("fork", &input), (&context, None), None, within, &never);
         assert_eq!(output.await.unwrap().content, expected);
     }
 }

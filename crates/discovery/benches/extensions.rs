@@ -35,7 +35,7 @@ mod unix {
 
     use tenterhook_discovery::{FolderHooks, FolderSearch};
     use tenterhook_engine::event::PreToolUse;
-    use tenterhook_engine::{Dispatcher, Engine, Origin};
+    use tenterhook_engine::{Dispatcher, Engine, EventKind, Origin};
     use tenterhook_systems::pi;
     use tokio::runtime::Runtime;
 
@@ -125,6 +125,11 @@ mod unix {
         let broken = find(runtime, &files).broken;
         files.retain(|path| broken.iter().all(|broken| broken.path != *path));
         files.truncate(COUNT);
+        assert!(
+            !files.is_empty(),
+            "no extension of {} can be loaded",
+            folder.display()
+        );
         let all = format!("{} load", files.len());
         let mut by_size = files.clone();
         by_size.sort_by_key(|path| fs::metadata(path).unwrap().len());
@@ -140,6 +145,36 @@ mod unix {
             ],
         );
         println!("load: {:.2} times, wanted at most 1.5", loads[1] / loads[0]);
+        fire_given(runtime, &files, rounds);
+    }
+
+    /// Compares events of all these extensions with those of the first one that listens.
+    fn fire_given(runtime: &Runtime, files: &[PathBuf], rounds: usize) {
+        let listening = |found: &FolderHooks| {
+            let names = found.specs.iter().filter_map(|spec| spec.event.as_ref());
+            names
+                .filter(|name| name.kind() == EventKind::PreToolUse)
+                .count()
+        };
+        let mut each = files
+            .iter()
+            .map(|file| find(runtime, std::slice::from_ref(file)));
+        let one = dispatcher(each.find(|found| listening(found) > 0).unwrap());
+        let found = find(runtime, files);
+        let title = format!("{}, {} listen", files.len(), listening(&found));
+        let all = dispatcher(found);
+        let events = compare(
+            "100 tool calls, extensions of the folder",
+            rounds,
+            &mut [
+                ("one that listens", &mut || timed(|| fire(runtime, &one))),
+                (&title, &mut || timed(|| fire(runtime, &all))),
+            ],
+        );
+        println!(
+            "event: {:.2} times, wanted at most 2",
+            events[1] / events[0]
+        );
     }
 
     fn find(runtime: &Runtime, paths: &[PathBuf]) -> FolderHooks {

@@ -148,7 +148,7 @@ mod unix {
         fire_given(runtime, &files, rounds);
     }
 
-    /// Compares events of all these extensions with those of the first one that listens.
+    /// Compares an event with all these extensions to an event with the first one that listens.
     fn fire_given(runtime: &Runtime, files: &[PathBuf], rounds: usize) {
         let listening = |found: &FolderHooks| {
             let names = found.specs.iter().filter_map(|spec| spec.event.as_ref());

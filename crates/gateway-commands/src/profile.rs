@@ -257,7 +257,7 @@ impl Parts {
             .map_err(|error| CliError::of(Exit::Config, &error))
     }
 
-    /// Lets scripts reach the agent of a session. `None` if there are no scripts.
+    /// Opens a session for scripts, which can then use its agent. Returns `None` if there are no scripts.
     fn open_session(&self, session: &SessionId) -> Option<Arc<ScriptHost>> {
         let scripts = &self.extensions.scripts;
         if scripts.is_empty() && self.extensions.extensions.is_empty() {

@@ -10,6 +10,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::search_path::search_path;
 use crate::stage::{Ran, Test};
 
 const HOOKS: &str = "\
@@ -546,7 +547,7 @@ impl Fortress {
             .args(args)
             .current_dir(self.path(below))
             .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("PATH", search_path())
             .env("HOME", last.path("home"))
             .env("XDG_STATE_HOME", last.path("state"))
             .env("TENTERHOOK_CONFIG_DIR", last.path("config"))

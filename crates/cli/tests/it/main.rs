@@ -81,6 +81,7 @@ mod recipe;
 mod record;
 mod replay;
 mod script;
+mod search_path;
 mod secret;
 mod service;
 mod session;

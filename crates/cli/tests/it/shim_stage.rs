@@ -13,6 +13,8 @@ use tempfile::TempDir;
 use tenterhook_shim::environment::UserFolders;
 use tenterhook_shim::place::DaemonPlace;
 
+use crate::search_path::search_path;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tenterhook");
 const SHIM: &str = env!("CARGO_BIN_EXE_tenterhook-shim");
 
@@ -115,7 +117,7 @@ impl HostStage {
         command
             .current_dir(self.path("work"))
             .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("PATH", search_path())
             .env("HOME", self.path("home"))
             .env("TENTERHOOK_CONFIG_DIR", self.path("config"))
             .env("XDG_RUNTIME_DIR", self.path("run"))

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::search_path::search_path;
+
 /// The time limit for something that must happen.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -206,7 +208,7 @@ fn set_place(command: &mut Command, folder: &Path) {
     command
         .current_dir(folder.join("work"))
         .env_clear()
-        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+        .env("PATH", search_path())
         .env("HOME", folder.join("home"))
         .env("XDG_STATE_HOME", folder.join("state"))
         .env("TENTERHOOK_CONFIG_DIR", folder.join("config"))

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenterhook_discovery::{FileState, FolderHooks, FolderName, FolderSearch};
 use tenterhook_engine::event::PreToolUse;
@@ -668,46 +669,56 @@ fn denied() -> PreToolUse {
     PreToolUse::new("shell")
 }
 
-// A file that hangs, exits or breaks later does not affect other guards.
-#[tokio::test]
-async fn a_guard_is_in_force_whatever_stands_beside_it() {
+/// Checks that files with this text do not affect the guards beside them.
+async fn guards_hold_beside(bad: &str) {
     let guard = "export default (pi: any) => { pi.on('tool_call', async () => ({ block: true, reason: 'GUARD' })); };";
     let slow = format!("await new Promise((r) => setTimeout(r, 50));\n{guard}");
-    for (name, bad) in [
-        ("hang", "export default (pi: any) => { for (;;); };"),
-        ("exit", "process.exit(3);"),
-        (
-            "throw",
-            "export default (pi: any) => { setTimeout(() => { throw new Error('later'); }, 0); };",
-        ),
-    ] {
-        let place = Place::new();
-        let dir = place.home.join(".pi/agent/extensions");
-        write(
-            &dir,
-            &[
-                ("a.ts", bad),
-                ("b.ts", bad),
-                ("c.ts", bad),
-                ("guard.ts", &slow),
-                ("next.ts", guard),
-            ],
-        );
-        let discovered = search(&place).lenient(true).discover().await.unwrap();
-        let hooks: Vec<String> = discovered
-            .specs
-            .iter()
-            .map(|spec| spec.id.to_string())
-            .collect();
-        assert_eq!(hooks, ["guard.ts:tool_call", "next.ts:tool_call"], "{name}");
-        for spec in discovered.specs {
-            let engine = Engine::new();
-            engine.register(spec);
-            let hooks = engine.dispatcher(Origin::default());
-            let outcome = hooks.dispatch(denied()).await;
-            assert_eq!(outcome.decision().reason(), Some("GUARD"), "{name}");
-        }
+    let place = Place::new();
+    let dir = place.home.join(".pi/agent/extensions");
+    write(
+        &dir,
+        &[
+            ("a.ts", bad),
+            ("b.ts", bad),
+            ("c.ts", bad),
+            ("guard.ts", &slow),
+            ("next.ts", guard),
+        ],
+    );
+    let search = search(&place)
+        .lenient(true)
+        .deadline(Duration::from_secs(10));
+    let discovered = search.discover().await.unwrap();
+    let hooks: Vec<String> = discovered
+        .specs
+        .iter()
+        .map(|spec| spec.id.to_string())
+        .collect();
+    assert_eq!(hooks, ["guard.ts:tool_call", "next.ts:tool_call"]);
+    for spec in discovered.specs {
+        let engine = Engine::new();
+        engine.register(spec);
+        let hooks = engine.dispatcher(Origin::default());
+        let outcome = hooks.dispatch(denied()).await;
+        assert_eq!(outcome.decision().reason(), Some("GUARD"));
     }
+}
+
+#[tokio::test]
+async fn a_guard_is_in_force_beside_files_that_hang() {
+    guards_hold_beside("export default (pi: any) => { for (;;); };").await;
+}
+
+#[tokio::test]
+async fn a_guard_is_in_force_beside_files_that_exit() {
+    guards_hold_beside("process.exit(3);").await;
+}
+
+#[tokio::test]
+async fn a_guard_is_in_force_beside_files_that_break_later() {
+    let text =
+        "export default (pi: any) => { setTimeout(() => { throw new Error('later'); }, 0); };";
+    guards_hold_beside(text).await;
 }
 
 #[tokio::test]

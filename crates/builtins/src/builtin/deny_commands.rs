@@ -303,6 +303,9 @@ mod tests {
     ];
 
     fn wrapped(command: &str, wrapper: &str) -> String {
+        // `eval` reads its words a second time. Then quotes are gone, and `sh -c 'git push -f'` runs `git`.
+        let is_read_twice = wrapper == "eval {}" && command.contains(['\'', '\\']);
+        let wrapper = if is_read_twice { "eval {q}" } else { wrapper };
         let quoted = format!("'{}'", command.replace('\'', "'\\''"));
         wrapper.replace("{q}", &quoted).replace("{}", command)
     }

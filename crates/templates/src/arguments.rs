@@ -20,7 +20,7 @@ use super::{Bounded, FUEL, NAME, RenderError, SOURCE_LIMIT, detail};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::collections::BTreeMap;
-/// use tenterhook_runners::template::ArgumentTemplate;
+/// use tenterhook_templates::ArgumentTemplate;
 ///
 /// let template = ArgumentTemplate::parse("Hello {{.name}}, {{default .mood \"well\"}}?")?;
 /// let arguments = BTreeMap::from([("name".to_owned(), "Ada".to_owned())]);

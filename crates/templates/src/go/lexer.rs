@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::template::fault::Fault;
+use crate::fault::Fault;
 
 /// A part of a template.
 #[derive(Debug)]

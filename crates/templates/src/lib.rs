@@ -11,6 +11,8 @@
 //! A template cannot read files or include other templates. It can call only [`FUNCTIONS`] and the
 //! filters and tests of the documentation. The work and the length of one rendering are limited.
 
+#![forbid(unsafe_code)]
+
 mod arguments;
 mod fault;
 mod functions;

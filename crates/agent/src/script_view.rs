@@ -63,6 +63,10 @@ impl ScriptedAgent for AgentView {
         Box::pin(self.answer(host, method, params))
     }
 
+    fn session(&self) -> SessionId {
+        self.session.id()
+    }
+
     fn show_output(&self, worker: &str, line: &str) {
         self.frontend.script_output(worker, line);
     }

@@ -121,6 +121,12 @@ pub enum HandlerError {
         /// The panic's message.
         message: String,
     },
+    /// The hook has lost what it needs to judge events, so it was not asked.
+    #[error("{problem}")]
+    NotReady {
+        /// What it lacks, and why.
+        problem: String,
+    },
     /// A handler of another kind failed.
     #[error("{problem}")]
     Other {
@@ -130,12 +136,12 @@ pub enum HandlerError {
 }
 
 impl HandlerError {
-    /// Returns whether the hook never saw the event: the event could not be written for it, or its
-    /// tool call cannot be expressed in the hook's system.
+    /// Returns whether the hook never saw the event: the event could not be written for it, its
+    /// tool call cannot be expressed in the hook's system, or the hook is not ready.
     pub(crate) fn kept_event_from_hook(&self) -> bool {
         matches!(
             self,
-            Self::Write(WriteError::Payload(_) | WriteError::Tool(_))
+            Self::NotReady { .. } | Self::Write(WriteError::Payload(_) | WriteError::Tool(_))
         )
     }
 
@@ -165,6 +171,7 @@ impl HandlerError {
             Self::Rewrite(_) => "its rewrite is invalid".to_owned(),
             Self::GuardRewrites { .. } => "a hook of the guard phase may not rewrite".to_owned(),
             Self::Panicked { .. } => "panicked".to_owned(),
+            Self::NotReady { .. } => "it has lost what it needs to judge events".to_owned(),
             Self::Other { .. } => "it could not complete".to_owned(),
         }
     }

@@ -14,7 +14,7 @@ use tenterhook_engine::{Engine, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
 use tenterhook_journal::FileJournal;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
-use tenterhook_runners::worker::Worker;
+use tenterhook_runners::worker::{Extension, Worker};
 use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -67,10 +67,14 @@ struct Parts {
 struct OpenSession {
     state: String,
     workers: Vec<Worker>,
+    extensions: Vec<Extension>,
 }
 
 impl Drop for OpenSession {
     fn drop(&mut self) {
+        for extension in &self.extensions {
+            extension.end_session(&self.state);
+        }
         // Without a runtime, the workers end as well.
         if let Ok(runtime) = Handle::try_current() {
             let (state, workers) = (self.state.clone(), std::mem::take(&mut self.workers));
@@ -264,10 +268,13 @@ impl Parts {
             return None;
         }
         let workers = scripts.iter().map(|script| script.worker.clone());
+        let extensions = self.extensions.extensions.iter();
+        let extensions = extensions.map(|found| found.extension.clone());
         let state = self.hosts.new_state(session);
         let open = OpenSession {
             state: state.clone(),
             workers: workers.collect(),
+            extensions: extensions.collect(),
         };
         let host = extensions::host(true, &[]).strict(self.args.hooks.strict);
         let host = Arc::new(host.keep(Arc::new(open)));

@@ -12,6 +12,7 @@
 //! | after a restart, a script has changed, has other hooks or cannot be loaded | only calls of its hooks fail |
 //! | a malformed message, a line over 16 MiB, or an answer to a call that was never made | the worker is killed |
 //! | the worker ends or is killed | every pending call fails; the next call restarts it, after 100 ms, 200 ms, … 2 s |
+//! | after a restart, a session continues | each script handles the `session_start` that it has heard again, before anything else |
 //! | the worker fails three times without running for a minute | calls fail at once for 30 seconds |
 //!
 //! An [`Extension`] is a worker too: a program of another system, whose messages are framed
@@ -21,6 +22,7 @@
 
 mod check;
 mod connection;
+mod conversation_starts;
 mod error;
 mod extension;
 mod extension_in_force;
@@ -36,6 +38,7 @@ mod questions;
 mod recording_host;
 mod refusal;
 mod script;
+mod script_calls;
 mod script_loads;
 mod script_server;
 mod scripts;
@@ -65,9 +68,10 @@ pub use script::{
     ApprovedCopy, Registered, Script, ScriptCommand, ScriptCredentials, ScriptFlag, ScriptHook,
     ScriptModel, ScriptModelEnd, ScriptModelPart, ScriptProvider, ScriptTool, ToolAnswer,
 };
+pub use script_calls::ModelUpdates;
 pub use script_loads::ScriptLoads;
 pub use script_server::{
     Rendered, ScriptAddition, ScriptInForce, ScriptServer, ScriptToolCall, ToolUpdates,
 };
-pub use scripts::{Lease, ModelUpdates, Worker};
+pub use scripts::{Lease, Worker};
 pub use version::ScriptVersion;

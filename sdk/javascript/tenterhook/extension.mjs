@@ -62,7 +62,22 @@ export async function loadExtension(factory, host, flags, isLate) {
   return begin(factory, host, flags, isLate);
 }
 
-async function begin(factory, host, flags, isLate) {
+/** Requests that change the session or the run. */
+const CHANGES = new Set(['session/append', 'session/compact', 'session/lead', 'session/send', 'session/set', 'session/stop']);
+
+/**
+ * Returns a host that ignores changes of the session while the extension handles a start again. They were made when it
+ * handled the start for the first time.
+ */
+function withoutRepeats(host) {
+  const own = Object.assign(Object.create(host), { repeats: 0 });
+  own.ask = (method, params) => (own.repeats > 0 && CHANGES.has(method) ? Promise.resolve({}) : host.ask(method, params));
+  own.askNow = (method, params) => (own.repeats > 0 && CHANGES.has(method) ? {} : host.askNow(method, params));
+  return own;
+}
+
+async function begin(factory, inner, flags, isLate) {
+  const host = withoutRepeats(inner);
   const extension = {
     factory, sessions: new Map(), host, flags, isLate, isLoaded: false, hooks: [], tools: new Map(), commands: new Map(), declared: new Map(), warnings: [],
     renderers: new Map(), sends: new Set(), lastSend: undefined, providers: new Map(),
@@ -454,6 +469,22 @@ class CommandContext extends Context {
 
 /** Calls a handler and returns the worker's answer, or a promise of it. */
 export function callHandler(extension, hook, event, call) {
+  return call.isReplay ? repeat(extension, hook, event, call) : invoke(extension, hook, event, call);
+}
+
+/** Lets a handler handle an event again whose effects are already applied. */
+async function repeat(extension, hook, event, call) {
+  const { host } = extension;
+  host.repeats += 1;
+  try {
+    await invoke(extension, hook, event, call);
+  } finally {
+    host.repeats -= 1;
+  }
+  return null;
+}
+
+function invoke(extension, hook, event, call) {
   const keys = MUTABLE[event.type];
   const before = keys?.map((key) => JSON.stringify(event[key]));
   if (CANCELLABLE.has(event.type)) event.signal = call.signal;

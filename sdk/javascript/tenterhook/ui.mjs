@@ -212,6 +212,8 @@ export function interfaceOf(host, call) {
     const asking = () => ask(host, call, what, params, options);
     return drawing ? drawing.makeRoom(call, asking) : asking();
   };
+  // What a handler shows once is not shown again when it handles a start again.
+  const once = (show) => (host.repeats > 0 ? undefined : show());
   return {
     select: (title, options, settings) => dialog('select', { title, options }, settings),
     confirm: async (title, message, settings) => (await dialog('confirm', { title, message }, settings)) === true,
@@ -223,7 +225,7 @@ export function interfaceOf(host, call) {
       drawing ??= await import('tenterhook:pi/drawing.mjs');
       return drawing.draw(host, call, factory, options);
     },
-    notify: (message, level) => shown.notify(String(message), level ?? 'info'),
+    notify: (message, level) => once(() => shown.notify(String(message), level ?? 'info')),
     setStatus(key, text) {
       // Only a terminal has a footer, and it has one session.
       if (host.session !== undefined || textOrNone(text) === undefined) statuses.delete(String(key));
@@ -237,8 +239,8 @@ export function interfaceOf(host, call) {
     },
     setTitle: (title) => shown.show('title', { kind: 'title', text: String(title) }),
     setWorkingMessage: (text) => shown.show('working', { kind: 'working_message', text: textOrNone(text) }),
-    setEditorText: (text) => shown.write(plain(text), true),
-    pasteToEditor: (text) => shown.write(plain(text), false),
+    setEditorText: (text) => once(() => shown.write(plain(text), true)),
+    pasteToEditor: (text) => once(() => shown.write(plain(text), false)),
     getEditorText: () => shown.text(),
     get theme() {
       return drawing?.drawnTheme() ?? theme;

@@ -454,13 +454,16 @@ function inTurn(extension, hook, event, call) {
   return run();
 }
 
-function handle(id, { script: number, hook, event, session }) {
+function handle(id, { script: number, hook, event, session, replay }) {
   const script = scripts.get(number);
   const found = script?.hooks[hook];
   if (!found) return failed(id, 'unknown hook');
   if (script.problem) return failed(id, script.problem);
   if (script.extension) {
-    const handling = (call) => (extension) => inTurn(extension, hook, event, call);
+    const handling = (call) => (extension) => {
+      call.isReplay = replay === true;
+      return inTurn(extension, hook, event, call);
+    };
     return answer(id, script, (call) => inSession(script, session, call, handling(call)));
   }
   answer(id, script, (call) => {

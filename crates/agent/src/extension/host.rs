@@ -64,6 +64,9 @@ pub(crate) trait ScriptedAgent: Send + Sync + fmt::Debug {
         params: &'a Value,
     ) -> BoxFuture<'a, Result<Value, Refusal>>;
 
+    /// Returns the agent's session.
+    fn session(&self) -> SessionId;
+
     /// Shows a line that a script printed.
     fn show_output(&self, worker: &str, line: &str);
 
@@ -307,6 +310,12 @@ impl Host for ScriptHost {
 
     fn flags(&self) -> JsonObject {
         self.flags.clone()
+    }
+
+    fn main_session(&self, session: &str) -> Option<String> {
+        let is_subagent = self.has_subagent(session);
+        let agent = is_subagent.then(|| self.agent().clone()).flatten()?;
+        Some(agent.session().to_string())
     }
 
     fn on_output(&self, worker: &str, line: &str) {

@@ -81,20 +81,92 @@ export default (pi) => {
     assert_eq!(running.finish().status, 0);
 }
 
-#[test]
-fn a_guard_that_lost_its_rules_with_its_worker_denies() {
-    let guard = r#"
+/// Prepares its rules when a chat begins. It allows everything without rules.
+const PREPARED: &str = r#"
+import fs from "node:fs";
 export default (pi) => {
   let rules;
-  pi.on("session_start", () => { rules = ["work"]; });
+  pi.on("session_start", (event, ctx) => {
+    fs.appendFileSync("heard", `${ctx.sessionManager.getSessionId()}\n`);
+    if (fs.existsSync("broken")) throw new Error("no rules");
+    pi.appendEntry("prepared", {});
+    pi.sendMessage({ customType: "rules", content: "There are rules.", display: true });
+    rules = ["work"];
+  });
   pi.on("tool_call", ({ toolName }) => rules?.includes(toolName) ? { block: true, reason: "guarded" } : undefined);
+  pi.registerCommand("entries", { handler: async (_args, ctx) => {
+    const stored = ctx.sessionManager.getBranch().filter((it) => ["prepared", "rules"].includes(it.customType));
+    ctx.ui.notify(`entries ${stored.length}`);
+  } });
 };
 "#;
-    let (running, client) = ChatClient::start(gateway("--strict", guard));
-    assert!(is_denied(&client, "a"));
-    let crashed = client.ask("b", "/crash");
+
+/// Why a chat's call of the tool was stopped.
+fn denial(client: &ChatClient, chat: &str) -> String {
+    let frames: Vec<_> = client.say(chat, "hi").collect();
+    let end = frames.iter().find(|frame| frame["kind"] == "tool_end");
+    let end = end.unwrap_or_else(|| panic!("no call: {frames:#?}"));
+    assert_eq!(end["is_error"], true, "{frames:#?}");
+    end["result"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Lets the command of a chat end the worker that all chats share.
+fn crash(client: &ChatClient, chat: &str) {
+    let crashed = client.ask(chat, "/crash");
     assert!(!crashed.is_empty());
-    assert!(is_denied(&client, "a"));
+}
+
+#[test]
+fn a_guard_has_its_rules_again_after_another_chat_ended_its_worker() {
+    for options in ["", "--strict"] {
+        let (running, client) = ChatClient::start(gateway(options, PREPARED));
+        for _ in 0..2 {
+            assert!(denial(&client, "a").contains("guarded"));
+            crash(&client, "b");
+        }
+        assert!(denial(&client, "a").contains("guarded"));
+        // The handler has prepared the chat once, although it ran three times.
+        assert_eq!(client.ask("a", "/entries"), ["entries 2"]);
+        running.interrupt();
+        assert_eq!(running.finish().status, 0);
+    }
+}
+
+#[test]
+fn a_guard_that_cannot_prepare_again_denies_until_a_new_session() {
+    let (running, client) = ChatClient::start(gateway("", PREPARED));
+    assert!(denial(&client, "a").contains("guarded"));
+    std::fs::write(running.path("work/broken"), "").unwrap();
+    crash(&client, "b");
+    for _ in 0..2 {
+        let reason = denial(&client, "a");
+        assert!(
+            reason.contains("`guard.js` lacks what it prepared"),
+            "{reason}"
+        );
+        assert!(reason.contains("no rules"), "{reason}");
+        assert!(reason.contains("`/new`"), "{reason}");
+    }
+    std::fs::remove_file(running.path("work/broken")).unwrap();
+    assert_eq!(client.ask("a", "/new"), ["A new conversation begins."]);
+    assert!(denial(&client, "a").contains("guarded"));
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn a_session_that_a_chat_has_left_is_not_prepared_again() {
+    let (running, client) = ChatClient::start(gateway("", PREPARED));
+    assert!(denial(&client, "a").contains("guarded"));
+    assert_eq!(client.ask("a", "/new"), ["A new conversation begins."]);
+    assert!(denial(&client, "a").contains("guarded"));
+    crash(&client, "b");
+    assert!(denial(&client, "a").contains("guarded"));
+    let heard = std::fs::read_to_string(running.path("work/heard")).unwrap();
+    let heard: Vec<&str> = heard.lines().collect();
+    let count = |session| heard.iter().filter(|it| **it == session).count();
+    let (old, new) = (heard[0], heard[heard.len() - 1]);
+    assert_eq!((count(old), count(new)), (1, 2), "{heard:?}");
     running.interrupt();
     assert_eq!(running.finish().status, 0);
 }

@@ -82,6 +82,7 @@ mod record;
 mod replay;
 mod script;
 mod search_path;
+mod script_restarts;
 mod secret;
 mod service;
 mod session;

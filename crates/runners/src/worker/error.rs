@@ -41,6 +41,12 @@ pub enum WorkerError {
         /// The message for people.
         message: String,
     },
+    /// The script has lost what it prepared when the session began, so it was not called.
+    #[error("{message}")]
+    NotReady {
+        /// The message for people.
+        message: String,
+    },
     /// The deadline passed.
     #[error("timed out")]
     TimedOut,

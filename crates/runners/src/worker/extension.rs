@@ -21,6 +21,7 @@ use super::error::WorkerError;
 use super::host::Host;
 use super::progress::{CallNotes, Updates};
 use super::refusal::Refusal;
+use super::starts::{Replay, SessionStarts, Use};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
 use super::wire::Wire;
@@ -329,6 +330,10 @@ impl Host for ExtensionHost {
         self.inner.script_session(session)
     }
 
+    fn main_session(&self, session: &str) -> Option<String> {
+        self.inner.main_session(session)
+    }
+
     fn unanswered(&self, method: &str, params: &Value) -> Value {
         (self.protocol.answer)(method, params, Some(&json!({})))
     }
@@ -347,6 +352,7 @@ impl Host for ExtensionHost {
 #[derive(Debug, Clone)]
 pub struct Extension {
     inner: Arc<Supervisor<Registering>>,
+    starts: Arc<SessionStarts>,
 }
 
 /// What an extension receives when it starts, and what it registered the first time.
@@ -387,12 +393,14 @@ impl Extension {
             known: None,
             version: None,
         };
+        let starts = SessionStarts::new(id.clone(), Arc::clone(&host));
         let host = ExtensionHost {
             inner: host,
             protocol,
         };
         Self {
             inner: Arc::new(Supervisor::new(id, command, registering, Arc::new(host))),
+            starts: Arc::new(starts),
         }
     }
 
@@ -439,20 +447,67 @@ impl Extension {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        self.handle_in(None, params, within, cancel).await
+        let deadline = Instant::now() + within;
+        let connection = self.reach(deadline, cancel).await?;
+        let request = (None, params);
+        self.handle_on(&connection, request, deadline, cancel).await
     }
 
-    /// Does the same for an event of a session.
-    pub(super) async fn handle_in(
+    /// Does the same for an event of a session, on a connection.
+    pub(super) async fn handle_on(
         &self,
-        session: Option<&str>,
-        params: &[u8],
-        within: Duration,
+        connection: &Connection,
+        (session, params): (Option<&str>, &[u8]),
+        deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let request = ("extension.event.handle", params);
+        let request: (&str, &[&[u8]]) = ("extension.event.handle", &[params]);
         let notes = self.notes(session);
-        self.call(request, notes, within, cancel).await
+        self.inner
+            .call_with(connection, request, notes, deadline, cancel)
+            .await
+    }
+
+    /// Returns the connection.
+    pub(super) async fn reach(
+        &self,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, WorkerError> {
+        self.inner.connected(deadline, cancel).await
+    }
+
+    /// Returns the starts of sessions that the extension has heard.
+    pub(super) fn starts(&self) -> &SessionStarts {
+        &self.starts
+    }
+
+    /// Lets the extension hear the starts of a session again that the process behind a connection has not heard. Returns
+    /// whether there were any.
+    pub(super) async fn restore(
+        &self,
+        used: Use<'_>,
+        connection: &Arc<Connection>,
+    ) -> Result<bool, WorkerError> {
+        let replay = || -> Replay {
+            let (extension, connection) = (self.clone(), Arc::clone(connection));
+            Box::new(move |start| {
+                let (extension, connection) = (extension.clone(), Arc::clone(&connection));
+                Box::pin(async move {
+                    let deadline = Instant::now() + start.within;
+                    let request = (Some(start.session.as_str()), &*start.event);
+                    let never = CancellationToken::new();
+                    let handled = extension.handle_on(&connection, request, deadline, &never);
+                    handled.await.map(drop)
+                })
+            })
+        };
+        self.starts.restore(used, connection, replay).await
+    }
+
+    /// Forgets a session that is over: its id, or the name of the state that scripts have for it.
+    pub fn end_session(&self, session: &str) {
+        self.starts.forget(session);
     }
 
     /// Returns the notes of a call that belongs to a session.
@@ -492,8 +547,8 @@ impl Extension {
             updates: Some(updates),
             ..self.notes(session)
         };
-        let answer = self.call(request, notes, within, cancel).await?;
-        read(&answer, "tool", name)
+        let call = self.call(session, request, notes, within, cancel);
+        read(&call.await?, "tool", name)
     }
 
     /// Runs a command in a session. `input` matches the command's schema, and `invocation` is the line that the
@@ -514,19 +569,29 @@ impl Extension {
         });
         let request = ("extension.command.execute", &*bytes(&params));
         let notes = self.notes(session);
-        let answer = self.call(request, notes, within, cancel).await?;
-        read(&answer, "command", name)
+        let call = self.call(session, request, notes, within, cancel);
+        read(&call.await?, "command", name)
     }
 
     async fn call(
         &self,
+        session: Option<&str>,
         (method, params): (&str, &[u8]),
         notes: CallNotes,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
-        let connection = self.inner.connected(deadline, cancel).await?;
+        let connection = self.reach(deadline, cancel).await?;
+        if let Some(session) = session {
+            let used = Use {
+                session,
+                is_start: false,
+                deadline,
+                cancel,
+            };
+            self.restore(used, &connection).await?;
+        }
         let request: (&str, &[&[u8]]) = (method, &[params]);
         self.inner
             .call_with(&connection, request, notes, deadline, cancel)

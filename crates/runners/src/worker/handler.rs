@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use tenterhook_engine::{
-    Answer, AsyncHandler, Call, Dialect, EventClass, EventKind, HandlerError, Reply,
-};
-
+use tenterhook_engine::{Answer, AsyncHandler, Call, Dialect, HandlerError, Reply};
+use tenterhook_process::CancellationToken;
 use tokio::time::Instant;
 
+use super::connection::Connection;
 use super::error::WorkerError;
 use super::extension::Extension;
-use super::scripts::{Lease, Worker};
+use super::scripts::{HookCall, Lease, Worker};
+use super::starts::{SessionStarts, Use};
 use crate::exchange;
 
 /// Runs a hook in the process that serves it. A dialect writes the event and reads the answer.
@@ -78,52 +78,103 @@ impl WorkerHandler {
         }
     }
 
-    /// Returns why a gate must not be asked: the script failed when the session started.
-    fn refusal(&self, call: &Call, session: Option<&str>) -> Option<String> {
-        let is_gate = call.event.info().class == EventClass::Gate;
-        self.lease.as_ref().filter(|_| is_gate)?.refusal(session)
+    /// Returns the starts of sessions that the script or the extension has heard.
+    fn starts(&self) -> Option<&SessionStarts> {
+        match &self.server {
+            Server::Script(..) => self.lease.as_ref().map(Lease::starts),
+            Server::Extension(extension) => Some(extension.starts()),
+        }
     }
 
-    /// Returns the session whose state of the script the event belongs to. `None` if there is only one state.
-    fn script_session(&self, call: &Call) -> Option<String> {
-        let session = &call.event.envelope().origin.session_id;
-        self.lease.as_ref()?.session(session.as_str())
-    }
-
-    /// Calls the hook of a script. The error is a refusal of a gate.
-    async fn run_script(
+    async fn reach(
         &self,
-        worker: &Worker,
-        place: (usize, usize),
-        call: &Call,
-        event: &[u8],
-    ) -> Result<Result<Bytes, WorkerError>, HandlerError> {
-        let session = self.script_session(call);
-        let session = session.as_deref();
-        let deadline = Instant::now() + call.timeout;
-        let is_start = call.event.info().kind == EventKind::SessionStart;
-        let connection = worker.reach(place.0, deadline, &call.cancel).await;
-        if let (false, Some(lease), Ok(connection)) = (is_start, &self.lease, &connection) {
-            lease.use_connection(session, &self.text, connection).await;
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, WorkerError> {
+        match &self.server {
+            Server::Script(worker, (script, _)) => worker.reach(*script, deadline, cancel).await,
+            Server::Extension(extension) => extension.reach(deadline, cancel).await,
         }
-        if let Some(problem) = self.refusal(call, session) {
-            return Err(HandlerError::Other { problem });
+    }
+
+    async fn restore(
+        &self,
+        used: Use<'_>,
+        connection: &Arc<Connection>,
+    ) -> Result<bool, WorkerError> {
+        match (&self.server, &self.lease) {
+            (Server::Script(..), Some(lease)) => lease.restore(used, connection).await,
+            (Server::Script(..), None) => Ok(false),
+            (Server::Extension(extension), _) => extension.restore(used, connection).await,
         }
-        let answer = match &connection {
-            Ok(connection) => {
-                let request = (session, place, event);
+    }
+
+    /// Calls the hook on a connection, once its script has what it prepared when the session began.
+    async fn call_on(
+        &self,
+        connection: &Result<Arc<Connection>, WorkerError>,
+        (call, event): (&Call, &[u8]),
+        is_start: bool,
+        deadline: Instant,
+    ) -> Result<Bytes, WorkerError> {
+        let session = call.event.envelope().origin.session_id.as_str();
+        let starts = self.starts();
+        let connection = connection.as_ref().map_err(|error| {
+            let starts = starts.filter(|_| !is_start);
+            let lost = starts.and_then(|starts| starts.out_of_reach(session, error));
+            lost.unwrap_or_else(|| error.clone())
+        })?;
+        let used = Use {
+            session,
+            is_start,
+            deadline,
+            cancel: &call.cancel,
+        };
+        if self.restore(used, connection).await? {
+            let note = "its worker had ended, so it handled `session_start` again first";
+            call.notes.add_problem(|| note.to_owned());
+        }
+        if let Some(message) = starts.and_then(|starts| starts.refusal(call)) {
+            return Err(WorkerError::Call { message });
+        }
+        match &self.server {
+            Server::Script(worker, place) => {
+                let session = starts.and_then(|starts| starts.state_of(session));
+                let request = HookCall {
+                    place: *place,
+                    session: session.as_deref(),
+                    is_replay: false,
+                    event,
+                };
                 let answer = worker.handle_on(connection, request, deadline, &call.cancel);
                 answer.await
             }
-            Err(error) => Err(error.clone()),
-        };
-        if let Some(lease) = self.lease.as_ref().filter(|_| is_start) {
-            let end = answer.as_ref().map_err(ToString::to_string);
-            let end = end.and_then(|_| connection.as_ref().map_err(ToString::to_string));
-            let start = (place.1, session);
-            lease.record_start(start, &self.text, end).await;
+            Server::Extension(extension) => {
+                let request = (Some(session), event);
+                let answer = extension.handle_on(connection, request, deadline, &call.cancel);
+                answer.await
+            }
         }
-        Ok(answer)
+    }
+
+    /// Calls the hook, and records how it handled the start of a session.
+    async fn ask(&self, call: &Call, event: &Bytes) -> Result<Bytes, WorkerError> {
+        let deadline = Instant::now() + call.timeout;
+        let hook = match &self.server {
+            Server::Script(_, (_, hook)) => *hook,
+            Server::Extension(_) => 0,
+        };
+        let starts = self.starts();
+        let start = starts.and_then(|starts| starts.begin(call, hook, event));
+        let connection = self.reach(deadline, &call.cancel).await;
+        let answer = self.call_on(&connection, (call, event), start.is_some(), deadline);
+        let answer = answer.await;
+        if let (Some(starts), Some(start)) = (starts, start) {
+            let end = answer.as_ref().map(drop).map_err(Clone::clone);
+            let connection = connection.as_ref().ok();
+            starts.end(start, &self.text, connection, end).await;
+        }
+        answer
     }
 
     async fn run(&self, call: &Call) -> Answer {
@@ -134,17 +185,8 @@ impl WorkerHandler {
             .event
             .encoded(&*self.dialect)
             .map_err(HandlerError::Write)?;
-        let answer = match &self.server {
-            Server::Script(worker, place) => self.run_script(worker, *place, call, &event).await?,
-            Server::Extension(extension) => {
-                let session = &call.event.envelope().origin.session_id;
-                let session = Some(session.as_str());
-                extension
-                    .handle_in(session, &event, call.timeout, &call.cancel)
-                    .await
-            }
-        };
-        let answer = answer.map_err(|error| failure(&error, call))?;
+        let answer = self.ask(call, &event).await;
+        let answer = answer.map_err(|error| failure(error, call))?;
         call.exchange
             .fill(|| exchange::of_answer(event.len(), &answer));
         if *answer == *b"null" {
@@ -156,17 +198,19 @@ impl WorkerHandler {
     }
 }
 
-fn failure(error: &WorkerError, call: &Call) -> HandlerError {
-    if *error == WorkerError::TimedOut {
-        HandlerError::TimedOut {
+fn failure(error: WorkerError, call: &Call) -> HandlerError {
+    match error {
+        WorkerError::TimedOut => HandlerError::TimedOut {
             after: call.timeout,
-        }
-    } else if *error == WorkerError::Cancelled {
-        HandlerError::Cancelled
-    } else {
-        HandlerError::Other {
+        },
+        WorkerError::Cancelled => HandlerError::Cancelled,
+        WorkerError::NotReady { message } => HandlerError::NotReady { problem: message },
+        error @ (WorkerError::Start { .. }
+        | WorkerError::Ended { .. }
+        | WorkerError::Broken { .. }
+        | WorkerError::Call { .. }) => HandlerError::Other {
             problem: error.to_string(),
-        }
+        },
     }
 }
 
@@ -201,7 +245,7 @@ impl AsyncHandler for WorkerHandler {
     }
 
     fn problem(&self) -> Option<String> {
-        self.lease.as_ref()?.start_problem()
+        self.starts()?.problem()
     }
 
     fn enforces_deadline(&self) -> bool {

@@ -41,6 +41,12 @@ pub trait Host: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns the session of the agent that a subagent works for, if `session` belongs to a subagent that works. The
+    /// default knows no subagents.
+    fn main_session(&self, _session: &str) -> Option<String> {
+        None
+    }
+
     /// Returns the answer to a question whose call has ended, so that no one needs the answer any more. The default
     /// is an empty object.
     fn unanswered(&self, _method: &str, _params: &Value) -> Value {

@@ -110,6 +110,10 @@ impl Host for RecordingHost {
         self.inner.script_session(session)
     }
 
+    fn main_session(&self, session: &str) -> Option<String> {
+        self.inner.main_session(session)
+    }
+
     fn unanswered(&self, method: &str, params: &Value) -> Value {
         self.inner.unanswered(method, params)
     }

@@ -23,6 +23,14 @@ pub struct Script {
     pub approved: Option<ApprovedCopy>,
 }
 
+impl Script {
+    /// Returns the name of its file, for messages.
+    pub(super) fn file_name(&self) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+}
+
 /// The copy of the approved files of a project. A script that runs from it must not load other files
 /// of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]

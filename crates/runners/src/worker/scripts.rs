@@ -20,27 +20,33 @@ use super::connection::Connection;
 use super::error::WorkerError;
 use super::host::{Host, NoHost};
 use super::load_request::request_load;
-use super::progress::{CallNotes, Updates};
 use super::protocol::{PROTOCOL_VERSION, hello};
 use super::refusal::Refusal;
-use super::script::{
-    Registered, Script, ScriptCredentials, ScriptHook, ScriptModelEnd, ScriptModelPart, ScriptTool,
-    ToolAnswer, result_for_script,
-};
+use super::script::{Registered, Script, ScriptHook, ScriptTool, ToolAnswer, result_for_script};
 use super::script_server::{Rendered, ScriptAddition, ScriptServer, ScriptToolCall, ToolUpdates};
-use super::starts::SessionStarts;
+use super::starts::{Replay, SessionStarts, Use};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
 use super::wire::Wire;
-
-/// Receives the parts of a model's answer.
-pub type ModelUpdates = Arc<dyn Fn(ScriptModelPart) + Send + Sync>;
 
 /// A worker, which is started when it is first needed. Clones share one worker. It ends when the
 /// last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Worker {
     pub(super) inner: Arc<Supervisor<Scripts>>,
+}
+
+/// A call of a hook.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HookCall<'a> {
+    /// The number of the script and the index of the hook.
+    pub(super) place: (usize, usize),
+    /// The session whose state of the script is used.
+    pub(super) session: Option<&'a str>,
+    /// Whether the hook has handled the event before, in a process that has ended.
+    pub(super) is_replay: bool,
+    /// The event as JSON.
+    pub(super) event: &'a [u8],
 }
 
 /// The scripts that a worker serves, by number.
@@ -132,6 +138,10 @@ impl Host for ScriptDesk {
         self.host.script_session(session)
     }
 
+    fn main_session(&self, session: &str) -> Option<String> {
+        self.host.main_session(session)
+    }
+
     fn add(
         &self,
         script: Arc<dyn ScriptServer>,
@@ -163,6 +173,29 @@ struct LeasedScript {
     lease: Lease,
 }
 
+impl LeasedScript {
+    /// Returns the connection, once the script has what it prepared when the session began.
+    async fn reach_for(
+        &self,
+        session: Option<&str>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, WorkerError> {
+        let number = self.lease.number();
+        let connection = self.worker.reach(number, deadline, cancel).await?;
+        if let Some(session) = session {
+            let used = Use {
+                session,
+                is_start: false,
+                deadline,
+                cancel,
+            };
+            self.lease.restore(used, &connection).await?;
+        }
+        Ok(connection)
+    }
+}
+
 #[derive(Deserialize)]
 struct RenderAnswer {
     lines: Option<Vec<String>>,
@@ -178,11 +211,14 @@ impl ScriptServer for LeasedScript {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolAnswer, WorkerError>> {
         let tool = (self.lease.number(), tool);
-        let session = call.session.and_then(|session| self.lease.session(session));
+        let state = call.session.and_then(|session| self.lease.session(session));
+        let deadline = Instant::now() + within;
         Box::pin(async move {
-            let session = session.as_deref();
+            let connection = self.reach_for(call.session, deadline, cancel).await?;
+            let session = state.as_deref();
             let call = ScriptToolCall { session, ..call };
-            let ran = self.worker.run_tool(tool, call, updates, within, cancel);
+            let worker = &self.worker;
+            let ran = worker.run_tool(&connection, tool, call, updates, (deadline, cancel));
             ran.await
         })
     }
@@ -195,10 +231,12 @@ impl ScriptServer for LeasedScript {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), WorkerError>> {
         let command = (self.lease.number(), command, args);
-        let session = self.lease.session(session);
+        let state = self.lease.session(session);
+        let deadline = Instant::now() + within;
         Box::pin(async move {
-            let session = session.as_deref();
-            let ran = self.worker.run_command(command, session, within, cancel);
+            let connection = self.reach_for(Some(session), deadline, cancel).await?;
+            let (worker, state) = (&self.worker, state.as_deref());
+            let ran = worker.run_command(&connection, command, state, deadline, cancel);
             ran.await
         })
     }
@@ -251,8 +289,7 @@ pub struct Lease(Arc<Leased>);
 struct Leased {
     worker: Weak<Supervisor<Scripts>>,
     number: usize,
-    host: Arc<dyn Host>,
-    starts: Mutex<SessionStarts>,
+    starts: Arc<SessionStarts>,
 }
 
 impl Lease {
@@ -263,58 +300,44 @@ impl Lease {
 
     /// Returns the session whose state of the script is used for a call of `session`. `None` if there is only one state.
     pub(super) fn session(&self, session: &str) -> Option<String> {
-        self.0.host.script_session(session)
+        self.starts().state_of(session)
     }
 
-    /// Records how a hook of the script handled the start of a session. If it failed, the user is warned, because
-    /// other hooks of the script may lack what it prepares.
-    pub(super) async fn record_start(
-        &self,
-        (hook, session): (usize, Option<&str>),
-        name: &str,
-        end: Result<&Arc<Connection>, String>,
-    ) {
-        let failure = end.as_ref().err().cloned();
-        self.0.starts.lock().record((session, hook), end);
-        if let Some(failure) = failure {
-            let message = format!(
-                "`{name}` failed, so the other hooks of its script may not work: {failure}"
-            );
-            self.warn(session, &message).await;
-        }
+    /// Returns the starts of sessions that the script has heard.
+    pub(super) fn starts(&self) -> &SessionStarts {
+        &self.0.starts
     }
 
-    /// Records that a call of a session uses a connection. If the script has lost what it prepared for the session, the
-    /// user is warned.
-    pub(super) async fn use_connection(
+    /// Lets the script hear the starts of a session again that the process behind a connection has not heard. Returns
+    /// whether there were any.
+    pub(super) async fn restore(
         &self,
-        session: Option<&str>,
-        name: &str,
+        used: Use<'_>,
         connection: &Arc<Connection>,
-    ) {
-        let lost = self.0.starts.lock().use_connection(session, connection);
-        if let Some(lost) = lost {
-            let message = format!("the hooks of the script of `{name}` may not work: {lost}");
-            self.warn(session, &message).await;
-        }
-    }
-
-    async fn warn(&self, session: Option<&str>, message: &str) {
-        let notice = json!({ "message": message, "level": "error", "session": session });
-        // Without a user interface, the journal and the list of hooks still have the failure.
-        let _shown = self.0.host.answer("ui/notify", &notice).await;
-    }
-
-    /// Returns what is wrong with the script because a hook failed when a session started.
-    pub(super) fn start_problem(&self) -> Option<String> {
-        self.0.starts.lock().failure().map(str::to_owned)
-    }
-
-    /// Returns why a gate of the script must not be asked in a session.
-    pub(super) fn refusal(&self, session: Option<&str>) -> Option<String> {
-        let starts = self.0.starts.lock();
-        let problem = starts.failure_in(session).map(str::to_owned);
-        problem.filter(|_| self.0.host.is_strict())
+    ) -> Result<bool, WorkerError> {
+        let replay = || -> Replay {
+            let (leased, connection) = (Arc::clone(&self.0), Arc::clone(connection));
+            Box::new(move |start| {
+                let (leased, connection) = (Arc::clone(&leased), Arc::clone(&connection));
+                Box::pin(async move {
+                    let inner = leased.worker.upgrade().ok_or(WorkerError::Cancelled)?;
+                    let session = leased.starts.state_of(&start.session);
+                    let call = HookCall {
+                        place: (leased.number, start.hook),
+                        session: session.as_deref(),
+                        is_replay: true,
+                        event: &start.event,
+                    };
+                    let deadline = Instant::now() + start.within;
+                    let never = CancellationToken::new();
+                    let handled = Worker { inner }
+                        .handle_on(&connection, call, deadline, &never)
+                        .await;
+                    handled.map(drop)
+                })
+            })
+        };
+        self.0.starts.restore(used, connection, replay).await
     }
 }
 
@@ -466,37 +489,36 @@ impl Worker {
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        self.handle_in(None, hook, event, within, cancel).await
-    }
-
-    /// Does the same with the state that the script has for a session.
-    pub(super) async fn handle_in(
-        &self,
-        session: Option<&str>,
-        (script, hook): (usize, usize),
-        event: &[u8],
-        within: Duration,
-        cancel: &CancellationToken,
-    ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
-        let connection = self.reach(script, deadline, cancel).await?;
-        let request = (session, (script, hook), event);
-        self.handle_on(&connection, request, deadline, cancel).await
+        let connection = self.reach(hook.0, deadline, cancel).await?;
+        let call = HookCall {
+            place: hook,
+            session: None,
+            is_replay: false,
+            event,
+        };
+        self.handle_on(&connection, call, deadline, cancel).await
     }
 
     /// Does the same on a connection.
     pub(super) async fn handle_on(
         &self,
         connection: &Connection,
-        (session, (script, hook), event): (Option<&str>, (usize, usize), &[u8]),
+        call: HookCall<'_>,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let session = session.filter(|_| connection.separates_sessions());
+        let (script, hook) = call.place;
+        let session = call.session.filter(|_| connection.separates_sessions());
         let session = session.map(|session| format!("\"session\":{},", Value::from(session)));
         let session = session.unwrap_or_default();
-        let head = format!("{{\"script\":{script},\"hook\":{hook},{session}\"event\":");
-        let params = [head.as_bytes(), event, b"}"];
+        let replay = if call.is_replay {
+            "\"replay\":true,"
+        } else {
+            ""
+        };
+        let head = format!("{{\"script\":{script},\"hook\":{hook},{session}{replay}\"event\":");
+        let params = [head.as_bytes(), call.event, b"}"];
         let request: (&str, &[&[u8]]) = ("event/handle", &params);
         self.inner.call(connection, request, deadline, cancel).await
     }
@@ -506,7 +528,7 @@ impl Worker {
         let state = self.inner.state().await;
         let served = state.peer.served.iter().flatten();
         for lease in served.filter_map(|served| served.lease.upgrade()) {
-            lease.starts.lock().forget(session);
+            lease.starts.forget(session);
         }
         let running = state.running();
         drop(state);
@@ -515,130 +537,7 @@ impl Worker {
         }
     }
 
-    /// Runs a tool of a script. The tool is given by the number of its script and its name. `updates` receives the
-    /// tool's output so far, in order and before the answer. It must not block.
-    ///
-    /// # Errors
-    /// Fails if there is no answer, if the answer is invalid, or if the tool failed.
-    pub async fn run_tool(
-        &self,
-        (script, tool): (usize, &str),
-        call: ScriptToolCall<'_>,
-        updates: Option<ToolUpdates>,
-        within: Duration,
-        cancel: &CancellationToken,
-    ) -> Result<ToolAnswer, WorkerError> {
-        let deadline = Instant::now() + within;
-        let connection = self.reach(script, deadline, cancel).await?;
-        let mut params = json!({
-            "script": script,
-            "tool": tool,
-            "tool_use_id": call.id,
-            "input": call.input,
-            "updates": updates.is_some(),
-        });
-        add_session(&mut params, call.session, &connection);
-        let params = params.to_string();
-        let updates = updates.map(|updates| -> Updates {
-            Arc::new(move |partial| {
-                let partial = serde_json::from_value(partial);
-                partial.map(&*updates).map_err(|error| error.to_string())
-            })
-        });
-        let answer = self
-            .inner
-            .call_with(
-                &connection,
-                ("tool/run", &[params.as_bytes()]),
-                CallNotes::listening(updates),
-                deadline,
-                cancel,
-            )
-            .await?;
-        serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
-            message: format!("invalid answer of tool `{tool}`: {error}"),
-        })
-    }
-
-    /// Returns the key and the headers with which a model of a script's provider is called. The script resolves them,
-    /// because they may come from its environment or from a command.
-    ///
-    /// # Errors
-    /// Fails if there is no answer, or if the script has no such provider.
-    pub async fn credentials(
-        &self,
-        (script, provider, model): (usize, &str, &str),
-        within: Duration,
-    ) -> Result<ScriptCredentials, WorkerError> {
-        let params = json!({ "script": script, "provider": provider, "model": model }).to_string();
-        let never = CancellationToken::new();
-        let params = [params.as_bytes()];
-        let answer = self.call("provider/credentials", script, &params, within, &never);
-        // The cause could quote the key.
-        serde_json::from_slice(&answer.await?).map_err(|_| WorkerError::Call {
-            message: format!("the credentials of the provider `{provider}` are invalid"),
-        })
-    }
-
-    /// Lets a script call a model of its provider. `updates` receives the parts of the answer, in order. It must not
-    /// block.
-    ///
-    /// # Errors
-    /// Fails if there is no answer, or if the answer is invalid.
-    pub async fn run_model(
-        &self,
-        script: usize,
-        request: &Value,
-        updates: ModelUpdates,
-        within: Duration,
-        cancel: &CancellationToken,
-    ) -> Result<ScriptModelEnd, WorkerError> {
-        let params = json!({ "script": script, "request": request }).to_string();
-        let deadline = Instant::now() + within;
-        let connection = self.reach(script, deadline, cancel).await?;
-        let updates: Updates = Arc::new(move |part| {
-            let part = ScriptModelPart::deserialize(part);
-            part.map(&*updates).map_err(|error| error.to_string())
-        });
-        let request: (&str, &[&[u8]]) = ("provider/stream", &[params.as_bytes()]);
-        let answer = self
-            .inner
-            .call_with(
-                &connection,
-                request,
-                CallNotes::listening(Some(updates)),
-                deadline,
-                cancel,
-            )
-            .await?;
-        serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
-            message: format!("invalid answer of a model: {error}"),
-        })
-    }
-
-    /// Runs a command of a script, with the state that the script has for a session, if it has one for each. The command
-    /// is given by the number of its script, its name and the text after the name.
-    ///
-    /// # Errors
-    /// Fails if there is no answer, or if the command failed.
-    pub async fn run_command(
-        &self,
-        (script, command, args): (usize, &str, &str),
-        session: Option<&str>,
-        within: Duration,
-        cancel: &CancellationToken,
-    ) -> Result<(), WorkerError> {
-        let deadline = Instant::now() + within;
-        let connection = self.reach(script, deadline, cancel).await?;
-        let mut params = json!({ "script": script, "command": command, "args": args });
-        add_session(&mut params, session, &connection);
-        let params = params.to_string();
-        let request: (&str, &[&[u8]]) = ("command/run", &[params.as_bytes()]);
-        let ran = self.inner.call(&connection, request, deadline, cancel);
-        ran.await.map(drop)
-    }
-
-    async fn call(
+    pub(super) async fn call(
         &self,
         method: &str,
         script: usize,
@@ -675,14 +574,6 @@ impl Worker {
     /// Returns the process id, if the worker runs.
     pub async fn pid(&self) -> Option<u32> {
         self.inner.pid().await
-    }
-}
-
-/// Adds the session to the parameters of a call, if there is one and the worker keeps a state for each.
-fn add_session(params: &mut Value, session: Option<&str>, connection: &Connection) {
-    let session = session.filter(|_| connection.separates_sessions());
-    if let (Some(params), Some(session)) = (params.as_object_mut(), session) {
-        params.insert("session".to_owned(), session.into());
     }
 }
 
@@ -763,15 +654,15 @@ impl Scripts {
     }
 
     fn lease(&mut self, worker: &Arc<Supervisor<Self>>, number: usize) -> Lease {
-        let host = Arc::clone(&self.host);
         let mut served = self.served.get_mut(number).and_then(Option::as_mut);
         let known = served.as_ref().and_then(|served| served.lease.upgrade());
+        let name = served.as_ref().map(|served| served.script.file_name());
         let leased = known.unwrap_or_else(|| {
+            let starts = SessionStarts::new(name.unwrap_or_default(), Arc::clone(&self.host));
             Arc::new(Leased {
                 worker: Arc::downgrade(worker),
                 number,
-                host,
-                starts: Mutex::default(),
+                starts: Arc::new(starts),
             })
         });
         if let Some(served) = &mut served {

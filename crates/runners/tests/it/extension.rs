@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenterhook_engine::event::{BeforeAgentStart, PostToolUse, PreToolUse, Stop, UserInput};
+use tenterhook_engine::event::{
+    BeforeAgentStart, PostToolUse, PreToolUse, SessionStart, Stop, UserInput,
+};
 use tenterhook_engine::{Dispatcher, Engine, HookSpec, JsonObject, Origin, ToolResult};
 use tenterhook_process::{CancellationToken, Command, Program};
 use tenterhook_runners::worker::{
@@ -703,6 +705,41 @@ for method, number, params in calls():
         outcome.decision().reason(),
         Some("unavailable -32602 -32004 -32601")
     );
+}
+
+#[tokio::test]
+async fn an_extension_hears_the_start_of_the_session_again_after_its_process_ended() {
+    let bench = Bench::new();
+    let extension = bench.extension(
+        "peer",
+        "
+REGISTERED['subscriptions'] = [{'event': 'session.start'}, {'event': 'tool.call'}]
+rules = []
+for method, number, params in calls():
+    if params['event'] == 'session.start':
+        note('heard', params['context'].get('sessionId', 'a session'))
+        rules.append('rm')
+        say(number, {})
+        continue
+    command = params['payload']['tool']['input']['command']
+    if command == 'crash':
+        os._exit(3)
+    say(number, {'block': {'reason': 'guarded'}} if command in rules else {})
+",
+    );
+    bench.add(&extension).await;
+    let _started = bench.hooks().dispatch(SessionStart::default()).await;
+    for heard in 1..=2 {
+        let outcome = bench.hooks().dispatch(call("rm")).await;
+        assert_eq!(outcome.decision().reason(), Some("guarded"));
+        let lines = fs::read_to_string(bench.path("heard")).unwrap();
+        assert_eq!(lines.lines().count(), heard);
+        let _failed = bench.hooks().dispatch(call("crash")).await;
+    }
+    // A session that is over is not started again.
+    extension.end_session("s1");
+    let outcome = bench.hooks().dispatch(call("rm")).await;
+    assert_eq!(outcome.decision().reason(), None);
 }
 
 /// A host with a session that can be copied.

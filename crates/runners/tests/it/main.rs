@@ -25,6 +25,8 @@ mod operator;
 mod pi;
 #[cfg(unix)]
 mod pi_imports;
+#[cfg(unix)]
+mod restarts;
 mod server;
 #[cfg(unix)]
 mod stage;

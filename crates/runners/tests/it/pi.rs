@@ -842,7 +842,8 @@ async fn tools_and_commands_of_an_extension_run() {
         "voice.ts",
         "export const shout = (name: string): string => name.toUpperCase() + '!';",
     );
-    let (number, registered) = stage.load(API, "a.ts", BRINGS).await.unwrap();
+    let (script, registered) = stage.lease(API, "a.ts", BRINGS).await;
+    let script = stage.worker.script(script);
     let [tool] = &registered.tools[..] else {
         panic!("{registered:?}");
     };
@@ -868,10 +869,7 @@ async fn tools_and_commands_of_an_extension_run() {
             id: "c1",
             input: &input,
         };
-        stage
-            .worker
-            .run_tool((number, "greet"), call, None, within, &never)
-            .await
+        script.run_tool("greet", call, None, within, &never).await
     };
     let result = ToolResult::from(run("ada").await.unwrap());
     assert_eq!(result.joined_text(), "ADA!");
@@ -880,10 +878,8 @@ async fn tools_and_commands_of_an_extension_run() {
     assert!(failed.is_error);
     assert_eq!(failed.joined_text(), "nobody is here");
     let command = async |args: &str| {
-        stage
-            .worker
-            .run_command((number, "hello", args), None, within, &never)
-            .await
+        let ran = script.run_command(("hello", args), "s", within, &never);
+        ran.await
     };
     command("ada").await.unwrap();
     let error = command("").await.unwrap_err().to_string();

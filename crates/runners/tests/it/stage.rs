@@ -11,8 +11,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tenterhook_engine::{Dialect, Dispatcher, Engine, EventKind, HookId, HookSpec, Origin};
 use tenterhook_runners::worker::{
-    Host, NoHost, Refusal, Registered, Script, ScriptHook, Worker, WorkerError, WorkerHandler,
-    node, python,
+    Host, Lease, NoHost, Refusal, Registered, Script, ScriptHook, Worker, WorkerError,
+    WorkerHandler, node, python,
 };
 use tenterhook_systems::morphix::Morphix;
 use tenterhook_systems::operator::Operator;
@@ -85,6 +85,56 @@ impl Stage {
             .await
     }
 
+    /// Loads a script without registering its hooks, and keeps it loaded.
+    pub(crate) async fn lease(
+        &self,
+        api: &'static str,
+        name: &str,
+        text: &str,
+    ) -> (Lease, Registered) {
+        let (_, registered) = self.load(api, name, text).await.unwrap();
+        let script = Script {
+            path: self.path(name),
+            api,
+            approved: None,
+        };
+        let hooks = registered.hooks.clone();
+        (self.worker.expect(&script, hooks, None).await, registered)
+    }
+
+    /// Loads a script, registers its hooks, and keeps it loaded. After a restart, it hears the starts of sessions again.
+    pub(crate) async fn add_leased(&self, api: &'static str, name: &str, text: &str) -> Lease {
+        self.add_within(api, name, text, Duration::from_secs(20))
+            .await
+    }
+
+    /// Does the same with a time limit for each hook.
+    pub(crate) async fn add_within(
+        &self,
+        api: &'static str,
+        name: &str,
+        text: &str,
+        timeout: Duration,
+    ) -> Lease {
+        let (lease, registered) = self.lease(api, name, text).await;
+        for (place, hook) in registered.hooks.iter().enumerate() {
+            let (kind, dialect) = contract(api, &hook.event);
+            let handler = WorkerHandler::leased(
+                self.worker.clone(),
+                (lease.clone(), place),
+                Arc::clone(&dialect),
+                &*hook.name,
+            );
+            let id = HookId::new(format!("{name}:{}", hook.name));
+            self.engine.register(HookSpec {
+                timeout,
+                policy: dialect.policy(kind.info(), None),
+                ..HookSpec::new(kind, id, Arc::new(handler))
+            });
+        }
+        lease
+    }
+
     /// Loads a script and registers its hooks, in the order in which it has them.
     pub(crate) async fn add(&self, api: &'static str, name: &str, text: &str) -> Vec<ScriptHook> {
         let (number, registered) = self.load(api, name, text).await.unwrap();
@@ -108,8 +158,19 @@ impl Stage {
     }
 
     pub(crate) fn hooks(&self) -> Dispatcher {
+        self.hooks_of("s1")
+    }
+
+    /// Returns the hooks as a session has them.
+    pub(crate) fn hooks_of(&self, session: &str) -> Dispatcher {
         self.engine
-            .dispatcher(Origin::new("s1", self.dir.path().to_owned()))
+            .dispatcher(Origin::new(session, self.dir.path().to_owned()))
+    }
+
+    /// Returns what is wrong with the hooks.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let hooks = self.engine.hooks();
+        hooks.into_iter().filter_map(|hook| hook.problem).collect()
     }
 
     /// Returns what a handler has written to a file. Observers may still be running.

@@ -1,0 +1,312 @@
+//! Scripts whose worker ends during a session: they hear the start of the session again before anything else.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tenterhook_engine::event::{PreToolUse, SessionSource, SessionStart, TurnEnd, UserInput};
+use tenterhook_engine::{Decision, SessionId};
+use tenterhook_process::CancellationToken;
+use tenterhook_runners::worker::{Host, NoHost, Refusal};
+
+use crate::stage::Stage;
+
+/// Prepares its rules when a session starts. It allows everything without rules.
+const GUARD: &str = r#"
+import fs from "node:fs";
+export default (pi) => {
+  let rules;
+  pi.on("session_start", async (event, ctx) => {
+    fs.appendFileSync("DIR/heard", `${event.reason} ${ctx.sessionManager.getSessionId() ?? ""}\n`);
+    if (fs.existsSync("DIR/broken")) throw new Error("no rules");
+    if (fs.existsSync("DIR/stuck")) await new Promise(() => {});
+    if (fs.existsSync("DIR/fatal")) process.exit(4);
+    pi.appendEntry("prepared", {});
+    pi.sendMessage({ customType: "rules", content: "there are rules", display: true });
+    ctx.ui.notify("the rules are read");
+    rules = ["rm"];
+  });
+  pi.on("tool_call", ({ input }) => rules?.includes(input.command) ? { block: true, reason: "guarded" } : undefined);
+  pi.on("input", ({ text }) => rules?.includes(text) ? { action: "handled" } : undefined);
+  pi.registerCommand("rules", { handler: async () => { if (!rules) throw new Error("no rules"); } });
+};
+"#;
+
+/// Ends the worker.
+const CRASH: &str = "export default (pi) => { pi.on('turn_end', () => { process.exit(3); }); };";
+
+/// A program that records the requests of its scripts.
+#[derive(Debug, Default)]
+struct Recorder {
+    asked: Mutex<Vec<String>>,
+    /// The subagent that works for `s1`.
+    subagent: Option<&'static str>,
+    is_strict: bool,
+}
+
+impl Recorder {
+    fn count(&self, method: &str) -> usize {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().filter(|asked| *asked == method).count()
+    }
+}
+
+impl Host for Recorder {
+    fn has_ui(&self) -> bool {
+        true
+    }
+
+    fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    fn main_session(&self, session: &str) -> Option<String> {
+        (self.subagent == Some(session)).then(|| "s1".to_owned())
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let level = params["level"].as_str().unwrap_or_default();
+        let asked = format!("{method} {level}").trim_end().to_owned();
+        self.asked.lock().unwrap().push(asked);
+        if method == "session/read" {
+            return NoHost.answer(method, params);
+        }
+        Box::pin(std::future::ready(Ok(json!({}))))
+    }
+}
+
+async fn stage(host: &Arc<Recorder>) -> Stage {
+    let stage = Stage::of_node().hosted_by(Arc::clone(host) as _);
+    stage.add_leased("pi", "guard.js", GUARD).await;
+    stage.add_leased("pi", "crash.js", CRASH).await;
+    stage
+}
+
+async fn start(stage: &Stage) {
+    let _started = stage.hooks().dispatch(SessionStart::default()).await;
+}
+
+/// Lets a script end the worker.
+async fn crash(stage: &Stage) {
+    let before = stage.worker.pid().await;
+    assert!(before.is_some());
+    let _ended = stage.hooks().dispatch(TurnEnd::new()).await;
+    assert_eq!(stage.worker.pid().await, None);
+}
+
+fn call(cmd: &str) -> PreToolUse {
+    let input = json!({ "cmd": cmd });
+    PreToolUse::new("shell").with_tool_input(input.as_object().unwrap().clone())
+}
+
+/// Returns why a call of the shell is stopped.
+async fn reason(stage: &Stage, cmd: &str) -> Option<String> {
+    let outcome = stage.hooks().dispatch(call(cmd)).await;
+    outcome.decision().reason().map(str::to_owned)
+}
+
+async fn heard(stage: &Stage) -> usize {
+    stage.written("heard").await.lines().count()
+}
+
+#[tokio::test]
+async fn a_guard_has_its_rules_again_after_its_worker_ended() {
+    let host = Arc::new(Recorder::default());
+    let stage = stage(&host).await;
+    start(&stage).await;
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+    for restarts in 1..=2 {
+        crash(&stage).await;
+        assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+        assert_eq!(reason(&stage, "ls").await, None);
+        assert_eq!(heard(&stage).await, 1 + restarts);
+    }
+    // What the handler did to the session, and showed, is not done again.
+    for method in ["session/append", "session/send", "ui/notify info"] {
+        assert_eq!(host.count(method), 1, "{method}");
+    }
+    assert_eq!(host.count("ui/notify error"), 0);
+}
+
+#[tokio::test]
+async fn many_calls_at_once_wait_for_one_repeated_start() {
+    let host = Arc::new(Recorder::default());
+    let stage = stage(&host).await;
+    start(&stage).await;
+    crash(&stage).await;
+    let calls = (0..8).map(|_| reason(&stage, "rm"));
+    for reason in futures_util::future::join_all(calls).await {
+        assert_eq!(reason.as_deref(), Some("guarded"));
+    }
+    assert_eq!(heard(&stage).await, 2);
+}
+
+#[tokio::test]
+async fn a_command_of_a_script_runs_after_the_repeated_start() {
+    let stage = Stage::of_node().hosted_by(Arc::new(Recorder::default()) as _);
+    let guard = stage.add_leased("pi", "guard.js", GUARD).await;
+    stage.add_leased("pi", "crash.js", CRASH).await;
+    start(&stage).await;
+    crash(&stage).await;
+    let script = stage.worker.script(guard);
+    let (within, never) = (Duration::from_secs(20), CancellationToken::new());
+    script
+        .run_command(("rules", ""), "s1", within, &never)
+        .await
+        .unwrap();
+}
+
+// A gate whose failure the system would let pass denies too, because the script could not judge.
+#[tokio::test]
+async fn gates_deny_if_the_script_cannot_prepare_again() {
+    let host = Arc::new(Recorder::default());
+    let stage = stage(&host).await;
+    start(&stage).await;
+    crash(&stage).await;
+    fs::write(stage.path("broken"), "").unwrap();
+    for _ in 0..2 {
+        let reason = reason(&stage, "ls").await.unwrap();
+        for part in [
+            "`guard.js`",
+            "its worker ended",
+            "`session_start` failed",
+            "no rules",
+            "begin a new session",
+        ] {
+            assert!(reason.contains(part), "{reason}");
+        }
+    }
+    let hello = UserInput::new("hello".to_owned());
+    let input = stage.hooks().dispatch(hello).await;
+    assert!(matches!(input.decision(), Decision::Stop { .. }));
+    assert_eq!(heard(&stage).await, 2);
+    assert_eq!(host.count("ui/notify error"), 1);
+    let hooks = stage.problems();
+    assert!(hooks.iter().any(|it| it.contains("no rules")), "{hooks:?}");
+    // A new session prepares the script.
+    fs::remove_file(stage.path("broken")).unwrap();
+    let next = SessionStart::new(SessionSource::New).with_previous_session(SessionId::from("s1"));
+    let _started = stage.hooks_of("s2").dispatch(next).await;
+    let judged = stage.hooks_of("s2").dispatch(call("ls")).await;
+    assert!(matches!(judged.decision(), Decision::Proceed));
+    let judged = stage.hooks_of("s2").dispatch(call("rm")).await;
+    assert_eq!(judged.decision().reason(), Some("guarded"));
+}
+
+#[tokio::test]
+async fn a_start_that_fails_as_it_did_before_leaves_the_script_as_it_was() {
+    for is_strict in [false, true] {
+        let host = Arc::new(Recorder {
+            is_strict,
+            ..Recorder::default()
+        });
+        let stage = stage(&host).await;
+        fs::write(stage.path("broken"), "").unwrap();
+        start(&stage).await;
+        assert_eq!(reason(&stage, "ls").await.is_some(), is_strict);
+        crash(&stage).await;
+        assert_eq!(reason(&stage, "ls").await.is_some(), is_strict);
+        assert_eq!(heard(&stage).await, 2);
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_ends_the_worker_again_is_given_up() {
+    let stage = stage(&Arc::new(Recorder::default())).await;
+    start(&stage).await;
+    crash(&stage).await;
+    fs::write(stage.path("fatal"), "").unwrap();
+    for _ in 0..4 {
+        let reason = reason(&stage, "ls").await.unwrap();
+        assert!(reason.contains("lacks what it prepared"), "{reason}");
+    }
+    assert_eq!(heard(&stage).await, 3);
+}
+
+#[tokio::test]
+async fn a_start_that_does_not_finish_again_stops_gates() {
+    let host = Arc::new(Recorder::default());
+    let stage = Stage::of_node().hosted_by(Arc::clone(&host) as _);
+    stage
+        .add_within("pi", "guard.js", GUARD, Duration::from_secs(2))
+        .await;
+    stage.add_leased("pi", "crash.js", CRASH).await;
+    start(&stage).await;
+    crash(&stage).await;
+    fs::write(stage.path("stuck"), "").unwrap();
+    let reason = reason(&stage, "ls").await.unwrap();
+    assert!(reason.contains("`session_start`"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_subagent_waits_for_the_start_of_the_session_that_it_works_for() {
+    let host = Arc::new(Recorder {
+        subagent: Some("helper"),
+        ..Recorder::default()
+    });
+    let stage = stage(&host).await;
+    start(&stage).await;
+    crash(&stage).await;
+    let judged = stage.hooks_of("helper").dispatch(call("rm")).await;
+    assert_eq!(judged.decision().reason(), Some("guarded"));
+    assert_eq!(heard(&stage).await, 2);
+}
+
+#[tokio::test]
+async fn a_session_that_is_over_is_not_started_again() {
+    let host = Arc::new(Recorder::default());
+    let stage = stage(&host).await;
+    start(&stage).await;
+    let next = SessionStart::new(SessionSource::New).with_previous_session(SessionId::from("s1"));
+    let _started = stage.hooks_of("s2").dispatch(next).await;
+    crash(&stage).await;
+    let judged = stage.hooks_of("s2").dispatch(call("rm")).await;
+    assert_eq!(judged.decision().reason(), Some("guarded"));
+    assert_eq!(stage.written("heard").await, "startup \nnew \nnew \n");
+    // Neither is one that the host has ended.
+    stage.worker.end_session("s2").await;
+    crash(&stage).await;
+    let judged = stage.hooks_of("s2").dispatch(call("ls")).await;
+    assert!(matches!(judged.decision(), Decision::Proceed));
+    assert_eq!(heard(&stage).await, 3);
+}
+
+#[tokio::test]
+async fn a_script_that_heard_no_start_hears_none_again() {
+    let stage = stage(&Arc::new(Recorder::default())).await;
+    assert_eq!(reason(&stage, "rm").await, None);
+    crash(&stage).await;
+    assert_eq!(reason(&stage, "rm").await, None);
+    assert!(!stage.path("heard").exists());
+}
+
+#[tokio::test]
+async fn a_python_script_hears_the_start_again_too() {
+    let guard = "\
+from operator_use.program.hooks import types as t
+rules = []
+async def prepare(event):
+    open('DIR/heard', 'a').write('heard\\n')
+    rules.append('rm')
+async def guard(event):
+    if event.input['cmd'] in rules:
+        return t.ToolCallEventResult(block=True, reason='guarded')
+async def crash(event):
+    import os
+    os._exit(3)
+hooks = [('session_start', prepare), ('tool_call', guard), ('turn_end', crash)]
+";
+    let stage = Stage::new();
+    stage.add_leased("operator", "guard.py", guard).await;
+    start(&stage).await;
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+    crash(&stage).await;
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+    assert_eq!(heard(&stage).await, 2);
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenterhook_engine::event::{SessionSource, SessionStart, UserPromptSubmit};
+use tenterhook_engine::event::{SessionEnd, SessionSource, SessionStart, UserPromptSubmit};
 use tenterhook_engine::journal::{HostRecord, JournalRecord};
 use tenterhook_engine::{Decision, Dispatcher, JournalSink, JsonObject, SessionId};
 use tenterhook_setup::journal::without_secrets;
@@ -248,7 +248,11 @@ impl HostEvents {
         let session_id = call.origin.session_id.clone();
         let hooks = session.dispatcher(project, call.origin);
         let hooks = hooks.with_tools(Arc::new(host.tools.clone()));
+        let is_end = is_session_end(&call.event);
         let mut judgement = self.judge(hooks, call.event).await?;
+        if is_end {
+            project.end_session(&session_id);
+        }
         if event.role == EventRole::Stop {
             limit_continuation(&session, &mut judgement);
         }
@@ -339,6 +343,11 @@ fn is_session_start(event: &HostedEvent) -> bool {
     start.is_some_and(|start| {
         !matches!(start.source, SessionSource::Compact | SessionSource::Reload)
     })
+}
+
+/// Returns whether an event says that a session is over.
+fn is_session_end(event: &HostedEvent) -> bool {
+    matches!(event, HostedEvent::Other(event) if event.as_any().is::<SessionEnd>())
 }
 
 fn failure_reason(event: &HostEvent, problem: &str) -> String {

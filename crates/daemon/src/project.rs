@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use tenterhook_discovery::{
     DiscoveredHooks, FoundExtension, FoundScript, Loaded, Reloaded, Reloader, discover,
 };
-use tenterhook_engine::{Engine, JournalSink, Scope};
+use tenterhook_engine::{Engine, JournalSink, Scope, SessionId};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_runners::worker::NoHost;
 use tenterhook_setup::data_dir::data_dir;
@@ -44,8 +44,8 @@ pub(crate) struct HostedProject {
     /// When an event last looked for new files, in milliseconds after `loaded`.
     followed_at: AtomicU64,
     /// Their processes run as long as these exist.
-    _scripts: Vec<FoundScript>,
-    _extensions: Vec<FoundExtension>,
+    scripts: Vec<FoundScript>,
+    extensions: Vec<FoundExtension>,
 }
 
 /// What is needed to follow changes of the files.
@@ -102,8 +102,8 @@ impl HostedProject {
             following: Mutex::new(following),
             loaded: Instant::now(),
             followed_at: AtomicU64::new(0),
-            _scripts: found.scripts,
-            _extensions: found.extensions,
+            scripts: found.scripts,
+            extensions: found.extensions,
         })
     }
 
@@ -116,6 +116,16 @@ impl HostedProject {
     pub(crate) async fn reload(&self) -> Reloaded {
         let mut following = self.following.lock().await;
         Box::pin(following.reloader.reload()).await
+    }
+
+    /// Forgets what scripts have heard of a session that is over.
+    pub(crate) fn end_session(&self, session: &SessionId) {
+        for found in &self.extensions {
+            found.extension.end_session(session.as_str());
+        }
+        for found in &self.scripts {
+            found.lease.end_session(session.as_str());
+        }
     }
 
     /// Returns whether it is time to look for new files. At most one of several events gets `true`.

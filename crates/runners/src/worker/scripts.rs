@@ -308,6 +308,11 @@ impl Lease {
         &self.0.starts
     }
 
+    /// Forgets the start of a session that is over.
+    pub fn end_session(&self, session: &str) {
+        self.starts().forget(session);
+    }
+
     /// Lets the script hear the starts of a session again that the process behind a connection has not heard. Returns
     /// whether there were any.
     pub(super) async fn restore(

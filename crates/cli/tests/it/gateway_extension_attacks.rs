@@ -37,10 +37,14 @@ fn is_denied(client: &ChatClient, chat: &str) -> bool {
 }
 
 fn gateway(options: &str, guard: &str) -> Test {
+    gateway_of(options, guard, CALLS)
+}
+
+fn gateway_of(options: &str, guard: &str, turns: &str) -> Test {
     Test::new()
         .args("gateway run --no-journal --listen 127.0.0.1:0 --allow work".split(' '))
         .args(options.split_whitespace())
-        .script(CALLS)
+        .script(turns)
         .file("../home/.pi/agent/extensions/tool.js", TOOL)
         .file("../home/.pi/agent/extensions/guard.js", guard)
 }
@@ -201,6 +205,88 @@ export default (pi) => {
     std::fs::write(running.path("work/send"), "").unwrap();
     running.line_of("sent");
     assert_eq!(client.ask("a", "hi"), ["Worked."]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn no_call_passes_a_guard_whose_state_for_the_chat_is_still_being_made() {
+    let slow = r#"
+import fs from "node:fs";
+let made = 0;
+export default async (pi) => {
+  made += 1;
+  // The first one is of no chat.
+  if (made > 1) {
+    fs.appendFileSync(`begun-${made}`, "begun\n");
+    while (!fs.existsSync("ready")) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  pi.on("tool_call", () => ({ block: true, reason: "guarded" }));
+};
+"#;
+    let (running, client) = ChatClient::start(gateway("", slow));
+    std::thread::scope(|scope| {
+        let chats = ["a", "b"].map(|chat| {
+            let client = &client;
+            scope.spawn(move || denial(client, chat))
+        });
+        running.line_of("begun-2");
+        running.line_of("begun-3");
+        std::fs::write(running.path("work/ready"), "").unwrap();
+        for chat in chats {
+            assert!(chat.join().unwrap().contains("guarded"));
+        }
+    });
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn a_late_answer_of_a_tool_reaches_no_other_chat() {
+    let late = r#"
+import fs from "node:fs";
+export default (pi) => {
+  const schema = { type: "object", properties: {} };
+  pi.registerTool({ name: "wait", description: "Waits", parameters: schema, async execute(_id, _input, _signal, onUpdate, ctx) {
+    const chat = fs.existsSync("started-a") ? "b" : "a";
+    fs.writeFileSync(`started-${chat}`, "started\n");
+    while (!fs.existsSync(`release-${chat}`)) await new Promise((resolve) => setTimeout(resolve, 5));
+    onUpdate(`update of ${chat}`);
+    if (chat === "a") {
+      ctx.ui.notify("notice of a");
+      await pi.sendUserMessage("prompt of a").catch(() => {});
+      try { pi.appendEntry("entry of a", {}); } catch {}
+    }
+    setTimeout(() => fs.writeFileSync(`done-${chat}`, "done\n"), 20);
+    return `result of ${chat}`;
+  } });
+};
+"#;
+    let waits = "turns:\n  - tool_calls: [{name: wait}]\n  - text: Waited.\n  - text: Again.\n";
+    let (running, client) = ChatClient::start(gateway_of("--allow wait", late, waits));
+    std::thread::scope(|scope| {
+        let frames_of = |chat: &'static str| {
+            let client = &client;
+            scope.spawn(move || client.say(chat, "hi").collect::<Vec<_>>())
+        };
+        let left = frames_of("a");
+        running.line_of("started-a");
+        let other = frames_of("b");
+        running.line_of("started-b");
+        assert!(!client.ask("a", "/stop").is_empty());
+        left.join().unwrap();
+        assert_eq!(client.ask("a", "/new"), ["A new conversation begins."]);
+        std::fs::write(running.path("work/release-a"), "").unwrap();
+        running.line_of("done-a");
+        std::fs::write(running.path("work/release-b"), "").unwrap();
+        let frames = other.join().unwrap();
+        let end = frames.iter().find(|frame| frame["kind"] == "tool_end");
+        assert_eq!(end.unwrap()["result"], "result of b", "{frames:#?}");
+        let all = format!("{frames:?}");
+        assert!(!all.contains("of a"), "{all}");
+    });
+    let all = format!("{:?}", client.say("b", "hi").collect::<Vec<_>>());
+    assert!(!all.contains("of a") && all.contains("Again."), "{all}");
     running.interrupt();
     assert_eq!(running.finish().status, 0);
 }

@@ -123,8 +123,13 @@ impl Shared {
         was_pending
     }
 
-    /// Returns why a request that only running tools may make is refused to its parent.
-    fn refusal_of(&self, method: &str, parent: &Value) -> Option<Refusal> {
+    /// Returns why a request is refused: it names a session itself, or only running tools may make it.
+    fn refusal_of(&self, method: &str, params: &Value, parent: &Value) -> Option<Refusal> {
+        if !self.wire.names_sessions && params.get("session").is_some() {
+            return Some(Refusal::Invalid(format!(
+                "`{method}` names a `session`, expected only `parentId`: the id of the call that it belongs to"
+            )));
+        }
         if self.wire.of_tools != Some(method) {
             return None;
         }
@@ -597,7 +602,7 @@ fn receive_request(
         let updated = shared.progress.update(&parent, params);
         let answer = host::message(id, updated.map(|()| json!({})));
         tokio::spawn(reply(answer, shared, stdin, place));
-    } else if let Some(refusal) = shared.refusal_of(&method, &parent) {
+    } else if let Some(refusal) = shared.refusal_of(&method, &params, &parent) {
         let answer = host::message(id, Err(refusal));
         tokio::spawn(reply(answer, shared, stdin, place));
     } else {

@@ -16,6 +16,8 @@ pub(super) struct Wire {
     pub(super) update: Option<&'static str>,
     /// The requests that ask the user something or call a model: while one is open, its call does not time out.
     pub(super) questions: &'static [&'static str],
+    /// Whether requests name their session. Otherwise a request belongs to the session of the call that it names.
+    pub(super) names_sessions: bool,
     /// The request that only tools may make, while they run.
     pub(super) of_tools: Option<&'static str>,
     /// The request to end. Without it, a process that is no longer needed is killed.
@@ -40,6 +42,7 @@ impl Wire {
             "ui/select",
             MODEL_CALL,
         ],
+        names_sessions: true,
         of_tools: None,
         end: Some("shutdown"),
         max_overrun: Some(Duration::from_secs(2)),
@@ -60,6 +63,7 @@ impl Wire {
             cancel: "$/cancelRequest",
             update: Some(update),
             questions,
+            names_sessions: false,
             of_tools: Some(of_tools),
             end: None,
             max_overrun: None,

@@ -742,6 +742,61 @@ for method, number, params in calls():
     assert_eq!(outcome.decision().reason(), None);
 }
 
+/// A host with two chats, whose states have these names.
+#[derive(Debug, Default)]
+struct Chats {
+    asked: Mutex<Vec<String>>,
+}
+
+impl Host for Chats {
+    fn has_ui(&self) -> bool {
+        true
+    }
+
+    fn is_strict(&self) -> bool {
+        false
+    }
+
+    fn script_session(&self, session: &str) -> Option<String> {
+        Some(format!("{session}#0"))
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let session = params["session"].as_str().unwrap_or("no session");
+        let asked = format!("{method} in {session}");
+        self.asked.lock().unwrap().push(asked);
+        Box::pin(std::future::ready(Ok(json!({}))))
+    }
+}
+
+#[tokio::test]
+async fn a_request_reaches_only_the_session_of_the_call_that_it_belongs_to() {
+    let peer = "
+for method, number, params in calls():
+    said = []
+    for place, (parent, more) in enumerate([(None, {'session': 's2#0'}), (number, {'session': 's2#0'}), (None, {}), (number, {})]):
+        send({'id': place + 1, 'method': 'kodelet.ui.notify', 'parentId': parent, 'params': dict(more, message='hi')})
+        answer = hear()
+        said.append(answer['error']['message'] if 'error' in answer else 'done')
+    say(number, {'block': {'reason': '; '.join(said)}})
+";
+    let bench = Bench::new();
+    let host = Arc::new(Chats::default());
+    let extension = bench.hosted("peer", peer, Arc::clone(&host) as _);
+    bench.add(&extension).await;
+    let outcome = bench.hooks().dispatch(call("ls")).await;
+    let refused = "`kodelet.ui.notify` names a `session`, \
+        expected only `parentId`: the id of the call that it belongs to";
+    let expected = format!("{refused}; {refused}; done; done");
+    assert_eq!(outcome.decision().reason(), Some(&*expected));
+    let asked = host.asked.lock().unwrap();
+    assert_eq!(*asked, ["ui/notify in no session", "ui/notify in s1#0"]);
+}
+
 /// A host with a session that can be copied.
 #[derive(Debug)]
 struct Copies;

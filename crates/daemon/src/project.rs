@@ -118,7 +118,7 @@ impl HostedProject {
         Box::pin(following.reloader.reload()).await
     }
 
-    /// Forgets what scripts have heard of a session that is over.
+    /// Lets scripts forget a session that is over.
     pub(crate) fn end_session(&self, session: &SessionId) {
         for found in &self.extensions {
             found.extension.end_session(session.as_str());

@@ -32,6 +32,8 @@ use super::wire::Wire;
 const CHUNK: usize = 64 << 10;
 /// How long a worker may take to end after it has closed its output.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
+/// How long a worker may take to make room for the notification that a session is over.
+const SESSION_END: Duration = Duration::from_secs(5);
 /// How many lines of one process's stderr the host receives.
 const MAX_HEARD: u32 = 10_000;
 /// How many calls may be unanswered at once.
@@ -362,12 +364,18 @@ impl Connection {
         self.shared.separates_sessions.load(Ordering::Relaxed)
     }
 
-    /// Sends the notification that a session is over.
-    pub(super) fn end_session(&self, session: &str) {
+    /// Sends the notification that a session is over. Kills the worker if it does not read for some time, because it
+    /// would keep the state of the session.
+    pub(super) async fn end_session(&self, session: &str) {
         let message = notification("$/session_end", &json!({ "session": session })).to_string();
         let frame = self.shared.wire.framing.frame(&[&[message.as_bytes()]]);
-        // If there is no room, the worker keeps the state until it ends.
-        let _told = self.stdin.send_now(&frame);
+        let sent = timeout_at(Instant::now() + SESSION_END, self.stdin.send(&frame));
+        if let Some(Err(_)) = self.ended.run_until_cancelled(sent).await {
+            self.kill(&format!(
+                "it did not read for {} seconds that a session is over",
+                SESSION_END.as_secs()
+            ));
+        }
     }
 
     /// Sends the notification that a call was cancelled.

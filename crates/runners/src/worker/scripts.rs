@@ -538,7 +538,7 @@ impl Worker {
         let running = state.running();
         drop(state);
         if let Some(connection) = running.filter(|it| it.separates_sessions()) {
-            connection.end_session(session);
+            connection.end_session(session).await;
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tenterhook_engine::event::{PreToolUse, SessionSource, SessionStart, TurnEnd, UserInput};
 use tenterhook_engine::{Decision, SessionId};
 use tenterhook_process::CancellationToken;
-use tenterhook_runners::worker::{Host, NoHost, Refusal};
+use tenterhook_runners::worker::{Host, NoHost, Refusal, ScriptServer, WorkerError};
 
 use crate::stage::Stage;
 
@@ -44,6 +44,8 @@ struct Recorder {
     /// The subagent that works for `s1`.
     subagent: Option<&'static str>,
     is_strict: bool,
+    /// Whether scripts have a state for each session.
+    has_states: bool,
 }
 
 impl Recorder {
@@ -60,6 +62,10 @@ impl Host for Recorder {
 
     fn is_strict(&self) -> bool {
         self.is_strict
+    }
+
+    fn script_session(&self, session: &str) -> Option<String> {
+        self.has_states.then(|| format!("{session}#0"))
     }
 
     fn main_session(&self, session: &str) -> Option<String> {
@@ -309,4 +315,96 @@ hooks = [('session_start', prepare), ('tool_call', guard), ('turn_end', crash)]
     crash(&stage).await;
     assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
     assert_eq!(heard(&stage).await, 2);
+}
+
+/// Counts the states that it has had. A command keeps the worker from reading.
+const STATES: &str = r#"
+import fs from "node:fs";
+const pause = new Int32Array(new SharedArrayBuffer(4));
+let made = 0;
+export default (pi) => {
+  made += 1;
+  pi.registerCommand("count", { handler: async () => { fs.writeFileSync("DIR/count", `${made}`); } });
+  pi.registerCommand("skip", { handler: async () => {} });
+  pi.registerCommand("block", { handler: async () => {
+    fs.writeFileSync("DIR/blocked", "blocked");
+    while (!fs.existsSync("DIR/go")) Atomics.wait(pause, 0, 0, 5);
+  } });
+};
+"#;
+
+/// A stage whose script has a state for each session, with the count of states, including the first one of no session.
+async fn stage_of_states() -> (Stage, Arc<dyn ScriptServer>) {
+    let host = Arc::new(Recorder {
+        has_states: true,
+        ..Recorder::default()
+    });
+    let stage = Stage::of_node().hosted_by(host as _);
+    let (lease, _) = stage.lease("pi", "states.js", STATES).await;
+    let script = stage.worker.script(lease);
+    (stage, script)
+}
+
+async fn command(
+    script: &dyn ScriptServer,
+    command: (&str, &str),
+    session: &str,
+) -> Result<(), WorkerError> {
+    let (within, never) = (Duration::from_mins(1), CancellationToken::new());
+    script.run_command(command, session, within, &never).await
+}
+
+/// Fills the pipe to the worker, and all but a few bytes of the buffer behind it.
+async fn fill(script: &dyn ScriptServer) -> [Result<(), WorkerError>; 2] {
+    let (much, rest) = ("x".repeat(3 << 20), "x".repeat((1 << 20) - 140));
+    let skip = async |args: &str| command(script, ("skip", args), "s2").await;
+    tokio::join!(skip(&much), skip(&rest)).into()
+}
+
+/// Lets the other tasks of this thread work until they wait for the worker.
+async fn halt() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Ends a session, once the pipe is full.
+async fn end_session(stage: &Stage) {
+    halt().await;
+    stage.worker.end_session("s1#0").await;
+}
+
+#[tokio::test]
+async fn a_worker_that_does_not_read_learns_later_that_a_session_is_over() {
+    let (stage, script) = stage_of_states().await;
+    command(&*script, ("count", ""), "s1").await.unwrap();
+    assert_eq!(stage.written("count").await, "2");
+    let (blocked, ()) = tokio::join!(command(&*script, ("block", ""), "s2"), async {
+        stage.written("blocked").await;
+        let (skipped, (), ()) =
+            tokio::join!(fill(&*script), stage.worker.end_session("s1#0"), async {
+                halt().await;
+                halt().await;
+                fs::write(stage.path("go"), "").unwrap();
+            },);
+        assert_eq!(skipped, [Ok(()), Ok(())]);
+    });
+    blocked.unwrap();
+    // The state of the session is made anew.
+    command(&*script, ("count", ""), "s1").await.unwrap();
+    assert_eq!(stage.written("count").await, "4");
+}
+
+#[tokio::test]
+async fn a_worker_that_never_reads_that_a_session_is_over_is_ended() {
+    let (stage, script) = stage_of_states().await;
+    let (blocked, ()) = tokio::join!(command(&*script, ("block", ""), "s2"), async {
+        stage.written("blocked").await;
+        let (skipped, ()) = tokio::join!(fill(&*script), end_session(&stage));
+        assert!(skipped.iter().all(Result::is_err));
+    });
+    let error = blocked.unwrap_err().to_string();
+    assert!(error.contains("did not read for 5 seconds"), "{error}");
+    command(&*script, ("count", ""), "s1").await.unwrap();
+    assert_eq!(stage.written("count").await, "2");
 }

@@ -491,6 +491,20 @@ function run(id, method, params) {
   });
 }
 
+/** Makes the state that a script has for a session. A cancelled call is answered at once, so that the worker stays. */
+function begin(id, { script: number, session }) {
+  const script = scripts.get(number);
+  if (!script) return failed(id, `unknown script ${number}`);
+  if (!script.extension) return answered(id, {});
+  answer(id, script, async (call) => {
+    const cancelled = new Promise((_, reject) => {
+      call.signal.addEventListener('abort', () => reject(new Error('cancelled')));
+    });
+    await Promise.race([extensions.inSession(script.extension, session), cancelled]);
+    return {};
+  });
+}
+
 async function other(id, method, params) {
   try {
     if (method === 'initialize') {
@@ -500,6 +514,8 @@ async function other(id, method, params) {
       answered(id, { protocol_version: VERSION, worker, sessions: true });
     } else if (method === 'script/load') {
       answered(id, await loadInTurn(id, params));
+    } else if (method === 'script/begin') {
+      begin(id, params);
     } else if (method === 'script/unload') {
       scripts.delete(params.script);
       answered(id, {});

@@ -50,6 +50,8 @@ pub(super) struct Connection {
     began: Instant,
     /// The scripts that cannot be called, each with the reason.
     refusals: Mutex<HashMap<usize, String>>,
+    /// The scripts that have a state for a session, by session.
+    begun: Mutex<HashMap<String, HashSet<usize>>>,
     ended: CancellationToken,
 }
 
@@ -245,6 +247,7 @@ impl Connection {
             pid,
             began: Instant::now(),
             refusals: Mutex::default(),
+            begun: Mutex::default(),
             ended,
         })
     }
@@ -364,9 +367,22 @@ impl Connection {
         self.shared.separates_sessions.load(Ordering::Relaxed)
     }
 
+    /// Returns whether a script has a state for a session.
+    pub(super) fn has_begun(&self, script: usize, session: &str) -> bool {
+        let begun = self.begun.lock();
+        begun.get(session).is_some_and(|it| it.contains(&script))
+    }
+
+    /// Records that a script has a state for a session.
+    pub(super) fn note_begun(&self, script: usize, session: &str) {
+        let mut begun = self.begun.lock();
+        begun.entry(session.to_owned()).or_default().insert(script);
+    }
+
     /// Sends the notification that a session is over. Kills the worker if it does not read for some time, because it
     /// would keep the state of the session.
     pub(super) async fn end_session(&self, session: &str) {
+        self.begun.lock().remove(session);
         let message = notification("$/session_end", &json!({ "session": session })).to_string();
         let frame = self.shared.wire.framing.frame(&[&[message.as_bytes()]]);
         let sent = timeout_at(Instant::now() + SESSION_END, self.stdin.send(&frame));

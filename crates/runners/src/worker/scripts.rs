@@ -308,6 +308,27 @@ impl Lease {
         &self.0.starts
     }
 
+    /// Lets the script make its state for a session, if it has a state for each. Without it, its gates do not work.
+    async fn begin(&self, used: &Use<'_>, connection: &Connection) -> Result<(), WorkerError> {
+        let number = self.number();
+        let state = self.session(used.session);
+        let state = state.filter(|_| connection.separates_sessions());
+        let Some(state) = state.filter(|state| !connection.has_begun(number, state)) else {
+            return Ok(());
+        };
+        let params = json!({ "script": number, "session": state }).to_string();
+        let params = [params.as_bytes()];
+        let begun = connection.call("script/begin", &params, used.deadline, used.cancel);
+        match begun.await {
+            Ok(_) => {
+                connection.note_begun(number, &state);
+                Ok(())
+            }
+            Err(WorkerError::Cancelled) => Err(WorkerError::Cancelled),
+            Err(error) => Err(self.starts().not_begun(&error)),
+        }
+    }
+
     /// Forgets the start of a session that is over.
     pub fn end_session(&self, session: &str) {
         self.starts().forget(session);
@@ -320,6 +341,7 @@ impl Lease {
         used: Use<'_>,
         connection: &Arc<Connection>,
     ) -> Result<bool, WorkerError> {
+        self.begin(&used, connection).await?;
         let replay = || -> Replay {
             let (leased, connection) = (Arc::clone(&self.0), Arc::clone(connection));
             Box::new(move |start| {

@@ -259,6 +259,17 @@ impl SessionStarts {
         (!is_over).then(|| self.not_ready(&format!("it cannot be used now: {error}")))
     }
 
+    /// Returns the error of a script that could not make its state for a session.
+    pub(super) fn not_begun(&self, error: &WorkerError) -> WorkerError {
+        WorkerError::NotReady {
+            message: format!(
+                "`{}` could not be set up for this session: {error}; \
+                 begin a new session, for example with `/new`",
+                self.name
+            ),
+        }
+    }
+
     fn not_ready(&self, why: &str) -> WorkerError {
         WorkerError::NotReady {
             message: format!(

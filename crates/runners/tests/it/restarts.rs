@@ -408,3 +408,47 @@ async fn a_worker_that_never_reads_that_a_session_is_over_is_ended() {
     command(&*script, ("count", ""), "s1").await.unwrap();
     assert_eq!(stage.written("count").await, "2");
 }
+
+/// Makes its first two states at once: the state of no session, and the state of `s1`.
+const SLOW: &str = r#"
+import fs from "node:fs";
+let made = 0;
+export default async (pi) => {
+  made += 1;
+  if (made > 2 && fs.existsSync("DIR/broken")) throw new Error("no room");
+  while (made > 2 && !fs.existsSync("DIR/ready")) await new Promise((resolve) => setTimeout(resolve, 5));
+  pi.on("input", ({ text }) => text === "rm" ? { action: "handled" } : undefined);
+};
+"#;
+
+/// Returns whether an input of a session reaches the agent.
+async fn proceeds(stage: &Stage, session: &str, text: &str) -> bool {
+    let input = UserInput::new(text.to_owned());
+    let outcome = stage.hooks_of(session).dispatch(input).await;
+    outcome.decision() == Decision::Proceed && !outcome.is_handled()
+}
+
+// pi lets an input pass if its handler fails. Here, there is no handler yet that could fail.
+#[tokio::test]
+async fn no_event_passes_a_gate_whose_state_for_the_session_is_missing() {
+    let host = Arc::new(Recorder {
+        has_states: true,
+        ..Recorder::default()
+    });
+    let stage = Stage::of_node().hosted_by(host as _);
+    let within = Duration::from_secs(2);
+    stage.add_within("pi", "slow.js", SLOW, within).await;
+    assert!(proceeds(&stage, "s1", "ls").await);
+    let worker = stage.worker.pid().await;
+    assert!(!proceeds(&stage, "s2", "ls").await, "it is not ready");
+    fs::write(stage.path("broken"), "").unwrap();
+    assert!(!proceeds(&stage, "s3", "ls").await, "it cannot be made");
+    fs::write(stage.path("ready"), "").unwrap();
+    fs::remove_file(stage.path("broken")).unwrap();
+    for session in ["s1", "s2", "s3"] {
+        assert!(proceeds(&stage, session, "ls").await, "{session}");
+        assert!(!proceeds(&stage, session, "rm").await, "{session}");
+    }
+    // Sessions that are slow end no worker.
+    assert_eq!(stage.worker.pid().await, worker);
+}

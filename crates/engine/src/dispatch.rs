@@ -290,7 +290,10 @@ impl PlanRun<'_> {
         watch: Option<HookWatch<'_>>,
     ) -> bool {
         let event = &mut *self.event;
-        self.outcome.hooks_run += 1;
+        // A subscriber receives every event, so counting it would hide that no hook matched.
+        if hook.spec.event.is_some() {
+            self.outcome.hooks_run += 1;
+        }
         let settled = settle(self.info, (hook, phase), answer, &mut self.outcome, event);
         if let Some(watch) = watch {
             let newest = self.event.newest();

@@ -26,8 +26,8 @@ pub struct Failure {
 #[serde(default)]
 pub struct AnyOutcome {
     /// The number of hooks that ran. 0 means that no hook matched. A hook without an opinion
-    /// counts, a skipped hook does not. If one tool call stands for several operations, each hook
-    /// counts once for each operation.
+    /// counts. A skipped hook and a function that subscribes to every event do not. If one tool call
+    /// stands for several operations, each hook counts once for each operation.
     pub hooks_run: u32,
     /// The strongest permission that a hook gave.
     pub permission: Permission,

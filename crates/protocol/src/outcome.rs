@@ -111,8 +111,11 @@ impl<E: Event> Outcome<E> {
     }
 
     /// Returns the number of hooks that ran. 0 means that no hook matched, so none judged the
-    /// event. A hook without an opinion counts, a skipped hook does not. If one tool call stands
-    /// for several operations, each hook counts once for each operation.
+    /// event.
+    ///
+    /// A hook without an opinion counts, and so does a hook that only watches. A skipped hook and a
+    /// function that subscribes to every event do not count. If one tool call stands for several
+    /// operations, each hook counts once for each operation.
     ///
     /// ```
     /// use tenterhook_protocol::Outcome;

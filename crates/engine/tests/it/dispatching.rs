@@ -880,6 +880,21 @@ async fn an_outcome_tells_no_hook_from_hooks_without_an_opinion() {
 }
 
 #[tokio::test]
+async fn a_subscriber_does_not_count_as_a_hook_that_ran() {
+    let engine = Engine::new();
+    engine.subscribe(|_| {});
+    engine
+        .hook("shell only")
+        .matcher(Matcher::parse("shell").unwrap())
+        .on(|_: &PreToolUse| ());
+    let dispatcher = engine.dispatcher(Origin::default());
+    for (tool, ran) in [("shell", 1), ("edit_file", 0)] {
+        let outcome = dispatcher.dispatch(PreToolUse::new(tool)).await;
+        assert_eq!(outcome.hooks_run(), ran, "{tool}");
+    }
+}
+
+#[tokio::test]
 async fn a_hook_that_hears_stops_runs_after_a_denial_and_changes_nothing() {
     let engine = Engine::new();
     let later = |id: &str, hears_stops: bool, effect: AnyEffect| HookSpec {

@@ -20,10 +20,10 @@
 //!
 //! let text = "hooks:\n  - name: no-sudo\n    event: pre_tool_use\n    matcher: shell\n    command: cat\n";
 //! let options = LoadOptions::of_process();
-//! let loaded = load_text(Path::new("hooks.yaml"), text, Layer::Project, &options)?;
+//! let loaded = load_text(Path::new("hooks.yaml"), text, Layer::Explicit, &options)?;
 //! assert_eq!(loaded.specs[0].id.as_str(), "no-sudo");
 //!
-//! let error = load_text(Path::new("hooks.json"), r#"{"hoks": []}"#, Layer::Project, &options).unwrap_err();
+//! let error = load_text(Path::new("hooks.json"), r#"{"hoks": []}"#, Layer::Explicit, &options).unwrap_err();
 //! assert_eq!(error.problems[0].suggestion.as_deref(), Some("hooks"));
 //! # Ok::<(), tenterhook_hookfile::LoadError>(())
 //! ```

@@ -22,7 +22,7 @@ pub struct LoadOptions {
     pub environment: Environment,
     /// The services of this program that handlers may use.
     pub services: Services,
-    /// Decides which hooks of the project layer run.
+    /// Decides which hooks of the project layer run. Other layers need no approval.
     pub trust: Trust,
     /// Makes gates of the project layer that may not run deny, instead of leaving them out.
     pub deny_untrusted: bool,
@@ -35,13 +35,16 @@ pub struct LoadOptions {
 
 impl LoadOptions {
     /// Returns options with the working directory and the environment variables of this process.
+    ///
+    /// They trust no hook of the project layer, because a repository may come from anyone. Set
+    /// [`trust`](Self::trust) to the user's approvals to run the hooks that the user approved.
     pub fn of_process() -> Self {
         Self {
             lenient: false,
             directory: std::env::current_dir().unwrap_or_default(),
             environment: Environment::of_process(),
             services: Services::default(),
-            trust: Trust::default(),
+            trust: Trust::none(),
             deny_untrusted: false,
             disabled: DisabledSources::default(),
             host: None,

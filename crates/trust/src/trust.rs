@@ -11,7 +11,9 @@ use crate::store::Approvals;
 /// Decides which hooks of the project layer run.
 #[derive(Debug, Clone, Default)]
 pub enum Trust {
-    /// The caller decides by naming the file. All of its hooks run.
+    /// The caller decides by naming the file. All of its hooks run. Do not use it with files that a
+    /// search finds: they would run without approval, even in a repository that your user has just
+    /// cloned.
     #[default]
     Caller,
     /// The user decides by approving hooks.

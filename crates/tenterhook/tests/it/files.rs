@@ -83,6 +83,33 @@ fn builtins_need_no_feature_unless_they_send_requests() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_projects_hook_does_not_run_unless_the_host_passes_approvals() {
+    use tenterhook::files::{FolderSearch, Layers, Sources, discover};
+
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".tenterhook");
+    std::fs::create_dir(&folder).unwrap();
+    let text = "hooks:\n  - {event: pre_tool_use, builtin: deny_commands, args: [sudo]}\n";
+    std::fs::write(folder.join("hooks.yaml"), text).unwrap();
+    let layers = Layers {
+        start: Some(home.path().to_owned()),
+        ..Layers::default()
+    };
+    let sources = Sources {
+        search: FolderSearch::of_layers(&layers),
+        layers,
+        named: Vec::new(),
+        options: LoadOptions::of_process(),
+        approvals: None,
+    };
+    let found = discover(sources, Vec::new()).await.unwrap();
+    assert!(found.specs.is_empty() && found.broken.is_empty());
+    assert_eq!(found.project_hooks.len(), 1);
+    assert!(found.project_hooks.iter().all(|hook| hook.is_withheld()));
+}
+
 /// Loads a hook folder with one executable that is a gate.
 #[cfg(unix)]
 #[tokio::test]

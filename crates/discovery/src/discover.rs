@@ -92,6 +92,57 @@ impl FollowedSources {
 /// Sources that cannot be loaded are returned in [`DiscoveredHooks::broken`], even without
 /// [`LoadOptions::lenient`]. The caller decides about all of them at once.
 ///
+/// This example runs the hooks of the user, and the hooks of the project that the user approved:
+///
+/// ```no_run
+/// use std::path::Path;
+/// use std::sync::Arc;
+/// use tenterhook_discovery::{FolderSearch, Layers, LoadOptions, Sources, discover};
+/// use tenterhook_engine::{Engine, Scope};
+/// use tenterhook_trust::{Approvals, Trust};
+///
+/// # async fn load(config: &Path, data: &Path, project: &Path) -> Result<Engine, Box<dyn std::error::Error>> {
+/// let approvals = Approvals::open_at(data, project).await?;
+/// let layers = Layers {
+///     user: Some(config.to_owned()),
+///     start: Some(project.to_owned()),
+///     ..Layers::default()
+/// };
+/// let discovered = discover(
+///     Sources {
+///         search: FolderSearch::of_layers(&layers),
+///         layers,
+///         named: Vec::new(),
+///         options: LoadOptions {
+///             directory: project.to_owned(),
+///             trust: Trust::Approved(Arc::new(approvals)),
+///             ..LoadOptions::of_process()
+///         },
+///         approvals: Some(data.to_owned()),
+///     },
+///     Vec::new(),
+/// )
+/// .await?;
+/// if !discovered.broken.is_empty() {
+///     for problem in discovered.broken.iter().flat_map(|source| &source.problems) {
+///         eprintln!("{}", problem.render(false));
+///     }
+///     return Err("a hook cannot be loaded".into());
+/// }
+/// for hook in discovered.project_hooks.iter().filter(|hook| hook.is_withheld()) {
+///     eprintln!("`{}` does not run: {}", hook.item.name, hook.reason());
+/// }
+/// let engine = Engine::new();
+/// engine.scope(Scope::Global).replace(discovered.specs);
+/// # Ok(engine)
+/// # }
+/// ```
+///
+/// To approve hooks, search with [`Trust::Review`](tenterhook_trust::Trust::Review) and show your
+/// user the items of [`DiscoveredHooks::project_hooks`]. Then call
+/// [`Approvals::identify`](tenterhook_trust::Approvals::identify) and
+/// [`Approvals::approve`](tenterhook_trust::Approvals::approve), and search again.
+///
 /// # Errors
 /// Fails if a folder cannot be searched at all, or if no thread can be started.
 ///

@@ -19,6 +19,11 @@ use crate::options::LoadOptions;
 
 /// Loads a file, whose hooks belong to `layer`.
 ///
+/// A file that your user names belongs to [`Layer::Explicit`]. Hooks of [`Layer::Project`] are left
+/// out unless [`LoadOptions::trust`] lets them run. [`Loaded::project_hooks`] lists them.
+///
+/// Register [`Loaded::specs`] and, after them, [`Loaded::wired`].
+///
 /// # Errors
 /// Returns every problem of the file, unless [`LoadOptions::lenient`] is set.
 pub fn load_file(path: &Path, layer: Layer, options: &LoadOptions) -> Result<Loaded, LoadError> {

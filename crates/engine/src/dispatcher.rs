@@ -102,7 +102,7 @@ impl Dispatcher {
     }
 
     /// Returns a dispatcher of the same session. When `cancel` is cancelled, its running hooks
-    /// fail.
+    /// fail. The token is a `CancellationToken` of the crate `tokio-util`, version 0.7.
     #[must_use]
     pub fn with_cancel(&self, cancel: CancellationToken) -> Self {
         Self {

@@ -174,7 +174,8 @@ impl Engine {
         self.scope(Scope::Global).register(spec)
     }
 
-    /// Calls `function` for every event, after everything is decided. It cannot affect the result.
+    /// Calls `function` for every event, after everything is decided. It cannot affect the result,
+    /// and [`Outcome::hooks_run`](crate::Outcome::hooks_run) does not count it.
     pub fn subscribe(&self, function: impl Fn(&EventRef) + Send + Sync + 'static) -> Registration {
         self.scope(Scope::Global).subscribe(function)
     }

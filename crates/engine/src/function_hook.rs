@@ -95,6 +95,9 @@ impl FunctionHook {
 
     /// Sets what a failure does: an error, a panic, a timeout, or an answer that the event does not
     /// honour.
+    ///
+    /// A panic is caught if your program unwinds. With `panic = "abort"` in its Cargo profile, a
+    /// panic in a hook ends your program.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = Some(on_error);
         self

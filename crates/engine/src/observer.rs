@@ -17,6 +17,7 @@ use crate::raw_exchange::RawExchange;
 ///
 /// Every start is followed by exactly one end with the same [`HookRun::number`]. Runs of a parallel
 /// phase overlap. Skipped hooks are not reported.
+/// Functions that [subscribe](crate::Engine::subscribe) to every event are.
 ///
 /// The methods run on the thread of the dispatch, so they must not block: the time that they take
 /// counts against the deadlines of other hooks that are running. A panic in them is caught and does

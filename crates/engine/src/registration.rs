@@ -28,7 +28,8 @@ impl Scoped {
         self.shared.next_function.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Calls `function` for every event, after everything is decided. It cannot affect the result.
+    /// Calls `function` for every event, after everything is decided. It cannot affect the result,
+    /// and [`Outcome::hooks_run`](crate::Outcome::hooks_run) does not count it.
     pub fn subscribe(&self, function: impl Fn(&EventRef) + Send + Sync + 'static) -> Registration {
         self.register(HookSpec {
             event: None,

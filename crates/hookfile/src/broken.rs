@@ -83,7 +83,9 @@ impl LoadError {
         }
     }
 
-    /// Renders every problem together with the line that it is on.
+    /// Renders every problem together with the line that it is on. Show this text to your user. The
+    /// `Display` form only counts the problems, and `Debug`, which Rust prints if `main` returns the
+    /// error, is not for users.
     pub fn render(&self, coloured: bool) -> String {
         let problems = self.problems.iter().map(|problem| problem.render(coloured));
         problems.collect::<Vec<_>>().join("\n\n")

@@ -19,6 +19,9 @@ const NO_REASON: &str = "no reason was given";
 /// | [`Ask`](Self::Ask) | asks a person, or stops the operation if no one can answer |
 /// | [`Stop`](Self::Stop) | does not carry out the operation, and tells the model the reason |
 ///
+/// If a hook failed ([`StopKind::Failed`]), the reason contains the cause of the failure. Show it to
+/// your user, but tell the model only that a hook failed.
+///
 /// ```
 /// use tenterhook_protocol::{Decision, StopKind};
 ///
@@ -26,6 +29,7 @@ const NO_REASON: &str = "no reason was given";
 ///     match decision {
 ///         Decision::Proceed => Ok(()),
 ///         Decision::Ask { reason, .. } if ask(reason) => Ok(()),
+///         Decision::Stop { kind: StopKind::Failed, .. } => Err("a hook failed".to_owned()),
 ///         Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => Err(reason.clone()),
 ///     }
 /// }
@@ -55,7 +59,8 @@ pub enum Decision {
     },
     /// The operation must not happen.
     Stop {
-        /// The reason to show to the model and to people. Never empty.
+        /// The reason to show to people, and to the model unless `kind` is [`StopKind::Failed`].
+        /// Never empty.
         reason: String,
         /// The hook that stops the operation, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +82,9 @@ pub enum StopKind {
     Blocked,
     /// A hook ended the agent run, on an event that has no other way to stop.
     RunEnded,
-    /// A hook failed, and its failure policy stops the operation.
+    /// A hook failed, and its failure policy stops the operation. The reason contains the cause, such
+    /// as a panic's message or stderr. A model could use it to work around the hook, and it may quote
+    /// secrets.
     Failed,
 }
 

@@ -1,34 +1,59 @@
 //! Loads hooks from a file. They may run commands:
 //! `cargo run -p tenterhook --features files,command --example embed_files -- crates/tenterhook/examples/hooks.yaml`
-#![expect(clippy::print_stdout, reason = "an example prints its result")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example prints its result"
+)]
 
-use std::error::Error;
 use std::path::Path;
+use std::process::ExitCode;
 
-use tenterhook::event::PreToolUse;
+use serde_json::json;
 use tenterhook::files::{LoadOptions, load_file, tools};
-use tenterhook::{Decision, Engine, Layer, Origin, Scope};
+use tenterhook::tool_call::{JudgedToolCall, UserAnswer, judge};
+use tenterhook::{Engine, Layer, Origin, Scope, ToolCall, ToolResult};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let file = std::env::args()
-        .nth(1)
-        .ok_or("usage: embed_files HOOK_FILE")?;
-    let loaded = load_file(
-        Path::new(&file),
-        Layer::Explicit,
-        &LoadOptions::of_process(),
-    )?;
+async fn main() -> ExitCode {
+    let Some(file) = std::env::args().nth(1) else {
+        eprintln!("usage: embed_files HOOK_FILE");
+        return ExitCode::FAILURE;
+    };
+    let options = LoadOptions::of_process();
+    let loaded = match load_file(Path::new(&file), Layer::Explicit, &options) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            eprintln!("{}", error.render(false));
+            return ExitCode::FAILURE;
+        }
+    };
     let engine = Engine::builder().tools(tools::native()).build();
-    engine.scope(Scope::Global).replace(loaded.specs);
+    let specs = loaded.specs.into_iter().chain(loaded.wired).collect();
+    engine.scope(Scope::Global).replace(specs);
     let hooks = engine.dispatcher(Origin::default());
     for cmd in ["ls", "git push", "sudo reboot"] {
-        let event = PreToolUse::new("shell").with_tool_input([("cmd", cmd)]);
-        match hooks.dispatch(event).await.decision() {
-            Decision::Proceed => println!("{cmd}: runs"),
-            Decision::Ask { reason, .. } => println!("{cmd}: a person is asked ({reason})"),
-            Decision::Stop { reason, .. } => println!("{cmd}: does not run ({reason})"),
-        }
+        let call = ToolCall::new("call-1", "shell", json!({ "cmd": cmd }));
+        let finished = match judge(&hooks, &(), &call).await {
+            JudgedToolCall::Proceed(ready) => {
+                println!("{cmd}: runs");
+                ready.finish(ToolResult::text("the tool's output")).await
+            }
+            JudgedToolCall::Ask(asked) => {
+                let reason = asked.question().reason().unwrap_or("no reason");
+                println!("{cmd}: a person is asked ({reason})");
+                match asked.answer(UserAnswer::Unavailable).await {
+                    Ok(ready) => ready.finish(ToolResult::text("the tool's output")).await,
+                    Err(stopped) => stopped.finish().await,
+                }
+            }
+            JudgedToolCall::Stop(stopped) => {
+                println!("{cmd}: does not run ({})", stopped.text());
+                stopped.finish().await
+            }
+        };
+        println!("  the model gets: {}", finished.result.joined_text());
     }
-    Ok(())
+    tenterhook::command::end_guard();
+    ExitCode::SUCCESS
 }

@@ -48,7 +48,8 @@ impl ProjectHook {
         self.events.is_empty() || self.events.iter().any(is_gate)
     }
 
-    /// Returns the reason why it does not run, for a message.
+    /// Returns the reason why it does not run, for a message. It only means something if the
+    /// hook is not [`Trusted`](TrustState::Trusted).
     pub fn reason(&self) -> String {
         let found = match self.state {
             TrustState::Changed => "has changed since it was approved",

@@ -22,6 +22,29 @@ pub struct ToolCallView<'a> {
 
 /// The host's part in the decision about a tool call. Every method has a default, so that `()` is a
 /// host without rules and checks.
+///
+/// This host asks about every call, except for calls that only read:
+///
+/// ```
+/// use std::pin::Pin;
+/// use tenterhook_engine::tool_call::{PermissionRuling, RuleVerdict, ToolCallHost, ToolCallView};
+///
+/// struct Careful;
+///
+/// impl ToolCallHost for Careful {
+///     fn rule<'a>(
+///         &'a self,
+///         call: ToolCallView<'a>,
+///     ) -> Pin<Box<dyn Future<Output = RuleVerdict> + Send + 'a>> {
+///         Box::pin(async move {
+///             match call.name {
+///                 "read_file" => PermissionRuling::Harmless.into(),
+///                 _ => PermissionRuling::Unruled.into(),
+///             }
+///         })
+///     }
+/// }
+/// ```
 pub trait ToolCallHost: Sync {
     /// Checks the arguments after each change by a hook. An error refuses the call. Its text
     /// continues the sentence "the hook left …". By default, all arguments are accepted.

@@ -291,7 +291,7 @@ impl PlanRun<'_> {
     ) -> bool {
         let event = &mut *self.event;
         // A subscriber receives every event, so counting it would hide that no hook matched.
-        if hook.spec.event.is_some() {
+        if hook.spec.event.is_some() || hook.spec.phase != Phase::Observe {
             self.outcome.hooks_run += 1;
         }
         let settled = settle(self.info, (hook, phase), answer, &mut self.outcome, event);

@@ -127,8 +127,8 @@ impl Handler {
 /// Everything that a registry needs to know about a hook.
 ///
 /// ```
+/// use std::pin::Pin;
 /// use std::sync::Arc;
-/// use futures_util::future::BoxFuture;
 /// use tenterhook_engine::{Answer, AsyncHandler, Call, Engine, EventKind, HandlerError, HookSpec, Matcher};
 ///
 /// /// Denies every call until someone has logged in.
@@ -144,7 +144,10 @@ impl Handler {
 ///         "denies until someone has logged in".to_owned()
 ///     }
 ///
-///     fn handle<'a>(&'a self, _call: &'a Call) -> BoxFuture<'a, Answer> {
+///     fn handle<'a>(
+///         &'a self,
+///         _call: &'a Call,
+///     ) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
 ///         // A hook that fails on a gate denies.
 ///         Box::pin(async { Err(HandlerError::Other { problem: "log in first".to_owned() }) })
 ///     }

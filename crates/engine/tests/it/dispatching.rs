@@ -892,6 +892,16 @@ async fn a_subscriber_does_not_count_as_a_hook_that_ran() {
         let outcome = dispatcher.dispatch(PreToolUse::new(tool)).await;
         assert_eq!(outcome.hooks_run(), ran, "{tool}");
     }
+    engine.register(HookSpec {
+        event: None,
+        ..spec(
+            EventKind::PreToolUse,
+            "every event",
+            answering(AnyEffect::default()),
+        )
+    });
+    let outcome = dispatcher.dispatch(PreToolUse::new("edit_file")).await;
+    assert_eq!(outcome.hooks_run(), 1);
 }
 
 #[tokio::test]

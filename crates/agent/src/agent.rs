@@ -241,6 +241,11 @@ impl Agent {
         }
     }
 
+    /// Returns whether the session has begun.
+    pub fn is_started(&self) -> bool {
+        self.is_started
+    }
+
     /// Sends the start of the session to hooks, and looks for templates and skills.
     pub(crate) async fn begin(&mut self, source: SessionSource, previous: Option<SessionId>) {
         let reason = if source == SessionSource::Reload {
@@ -357,6 +362,8 @@ impl Agent {
     /// Ends the session. Its hooks run even after a cancellation.
     pub async fn end_session(mut self, reason: SessionEndReason) {
         if self.is_started {
+            // A reload within a session keeps them, but here the agent is gone.
+            self.active.agent.stop_tasks().await;
             self.active.agent.end(reason, None).await;
         }
     }

@@ -175,11 +175,16 @@ impl AgentSession {
         self.state.attention.set(false);
     }
 
+    /// Stops the background tasks, and waits until they have ended.
+    pub(crate) async fn stop_tasks(&self) {
+        self.tasks.stop_all().await;
+    }
+
     /// Ends the session.
     pub(crate) async fn end(&mut self, reason: SessionEndReason, target: Option<SessionId>) {
         // A reload does not end the session, so its tasks continue.
         if reason != SessionEndReason::Reload {
-            self.tasks.stop_all().await;
+            self.stop_tasks().await;
         }
         self.save().await;
         let build = || SessionEnd::new(reason).with_target_session(target);

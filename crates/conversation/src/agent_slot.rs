@@ -1,27 +1,39 @@
 //! The agent of one session key: opened when it is needed, with the rights of the turn that needs it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tenterhook_agent::{Agent, AgentHandle};
 use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::SessionId;
-use tenterhook_protocol::event::{SenderRole, SessionEndReason};
+use tenterhook_protocol::event::{SenderRole, SessionEndReason, SessionSource};
 use tokio::sync::Mutex;
 
 use crate::chat_frontend::ChatFrontend;
 use crate::conversation_parts::ConversationParts;
-use crate::profile::{OpenRequest, ToolAccess};
+use crate::profile::{OpenRequest, Profile, ToolAccess};
 use crate::send_tool::SendTool;
 use tenterhook_channel::chat::SessionKey;
 
 /// What others may know of an open agent, also while its turn runs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct AgentView {
     pub(crate) name: String,
     pub(crate) session: SessionId,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) handle: AgentHandle,
     pub(crate) model: String,
+    /// What the agent was opened with.
+    pub(crate) profile: Arc<dyn Profile>,
+}
+
+impl fmt::Debug for AgentView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentView")
+            .field("name", &self.name)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The agent of one session key.
@@ -61,14 +73,68 @@ impl AgentSlot {
     pub(crate) async fn view(&self, access: &ToolAccess) -> Result<AgentView, String> {
         let mut open = self.open.lock().await;
         if let Some(view) = &open.view {
-            return Ok(view.clone());
+            return Ok(self.with_current_hooks(view));
         }
-        self.open(&mut open, access).await
+        *open = self.open(access).await?;
+        let view = open.view.as_ref();
+        view.cloned().ok_or_else(not_opened)
     }
 
     /// Returns the view of the agent, if one is open.
     pub(crate) async fn open_view(&self) -> Option<AgentView> {
-        self.open.lock().await.view.clone()
+        let open = self.open.lock().await;
+        open.view.as_ref().map(|view| self.with_current_hooks(view))
+    }
+
+    /// Returns a view for events outside of turns. They run the hooks in force, even while the agent still works with
+    /// the hooks from before a reload.
+    fn with_current_hooks(&self, view: &AgentView) -> AgentView {
+        let profile = self.parts.profile.current();
+        let mut view = view.clone();
+        if !Arc::ptr_eq(&profile, &view.profile) {
+            view.dispatcher = profile.engine().dispatcher_after(&view.dispatcher);
+        }
+        view
+    }
+
+    /// Opens the agent again if a reload has happened since it was opened and no turn has it. For the old hooks the
+    /// session ends, and for the new ones it starts. The new agent has these rights, or the same as before.
+    ///
+    /// Only one caller may do this at a time, and no turn may run.
+    pub(crate) async fn renew(&self, access: Option<&ToolAccess>) -> Result<(), String> {
+        let (agent, access, role) = {
+            let mut open = self.open.lock().await;
+            let profile = self.parts.profile.current();
+            let is_current = |view: &AgentView| Arc::ptr_eq(&view.profile, &profile);
+            if open.view.as_ref().is_none_or(is_current) {
+                return Ok(());
+            }
+            let Some(agent) = open.agent.take() else {
+                return Ok(());
+            };
+            let access = access.unwrap_or(&open.access).clone();
+            (agent, access, open.role)
+        };
+        // Hooks run below, so the lock is not held: others may need the view meanwhile.
+        let is_started = agent.is_started();
+        agent.end_session(SessionEndReason::Reload).await;
+        let mut opened = self.open(&access).await;
+        if let Ok(OpenAgent {
+            agent: Some(agent), ..
+        }) = &mut opened
+            && is_started
+        {
+            agent.start_session(SessionSource::Reload).await;
+        }
+        let mut open = self.open.lock().await;
+        match opened {
+            Ok(opened) => *open = OpenAgent { role, ..opened },
+            Err(cause) => {
+                *open = OpenAgent::default();
+                return Err(cause);
+            }
+        }
+        Ok(())
     }
 
     /// Takes the agent for a turn with these rights. If it was opened with others, or if an owner has allowed it more and
@@ -78,6 +144,7 @@ impl AgentSlot {
         access: &ToolAccess,
         role: SenderRole,
     ) -> Result<(Agent, AgentView), String> {
+        self.renew(Some(access)).await?;
         let mut open = self.open.lock().await;
         let is_granted = self.frontend.has_grant() && role != SenderRole::Owner;
         if (open.access != *access || is_granted)
@@ -88,7 +155,7 @@ impl AgentSlot {
         }
         // Turns of a key run one after another. If the agent is not here, its turn panicked and took it along.
         if open.agent.is_none() {
-            self.open(&mut open, access).await?;
+            *open = self.open(access).await?;
         }
         match (open.agent.take(), &open.view) {
             (Some(agent), Some(view)) => {
@@ -102,7 +169,7 @@ impl AgentSlot {
                 open.role = Some(role);
                 Ok((agent, view))
             }
-            _ => Err("the agent could not be opened".to_owned()),
+            _ => Err(not_opened()),
         }
     }
 
@@ -120,7 +187,8 @@ impl AgentSlot {
         }
     }
 
-    async fn open(&self, open: &mut OpenAgent, access: &ToolAccess) -> Result<AgentView, String> {
+    async fn open(&self, access: &ToolAccess) -> Result<OpenAgent, String> {
+        let profile = self.parts.profile.current();
         let stored = self.parts.store.session(&self.key).await;
         let session = stored.map_err(|error| format!("cannot read the session's id: {error}"))?;
         let frontend = Arc::clone(&self.frontend);
@@ -132,7 +200,7 @@ impl AgentSlot {
             with_tools: Box::new(move |toolbox| toolbox.with(tool)),
         };
         self.frontend.forget_grant();
-        let agent = self.parts.profile.open(request).await;
+        let agent = profile.open(request).await;
         let agent = agent.map_err(|cause| match session {
             Some(_) => format!("{cause}. Send /new to begin a new conversation"),
             None => cause,
@@ -143,13 +211,17 @@ impl AgentSlot {
             dispatcher: agent.dispatcher().clone(),
             handle: agent.handle(),
             model: agent.model().to_string(),
+            profile,
         };
-        *open = OpenAgent {
-            view: Some(view.clone()),
+        Ok(OpenAgent {
+            view: Some(view),
             agent: Some(agent),
             access: access.clone(),
             role: None,
-        };
-        Ok(view)
+        })
     }
+}
+
+fn not_opened() -> String {
+    "the agent could not be opened".to_owned()
 }

@@ -59,7 +59,7 @@ pub fn may_remove(record: &InboxRecord, sender: &Sender, role: SenderRole) -> bo
 
 /// Settles a message that was removed before a conversation had it, and reports that to its chat.
 pub async fn report_removed(parts: &ConversationParts, record: &InboxRecord) {
-    let delivery = Delivery::new(parts.events.dispatcher().clone(), parts.media.clone());
+    let delivery = Delivery::new(parts.events.dispatcher(), parts.media.clone());
     Reply::new(&parts.outlet, &delivery, record)
         .cancelled()
         .await;
@@ -184,7 +184,8 @@ impl ChatTask {
     /// Returns whether a message calls a command of an extension. The agent does not know what such a turn did, so it
     /// cannot continue it.
     fn is_command(&self, record: &InboxRecord) -> bool {
-        let commands = self.parts.profile.commands();
+        let profile = self.parts.profile.current();
+        let commands = profile.commands();
         record.message.parts.iter().any(|part| match part {
             IncomingPart::Text { text } => {
                 of_extension(text, record.role, commands).is_ok_and(|command| command.is_some())
@@ -230,7 +231,7 @@ impl ChatTask {
     /// Ends a turn of which only the end is missing.
     async fn end_answered(&self, record: &InboxRecord, turn: String) {
         let parts = &self.parts;
-        let delivery = Delivery::new(parts.events.dispatcher().clone(), parts.media.clone());
+        let delivery = Delivery::new(parts.events.dispatcher(), parts.media.clone());
         let done = Frame::Done {
             turn,
             status: TurnStatus::Completed,
@@ -246,7 +247,7 @@ impl ChatTask {
 
     async fn tell_interrupted(&self, record: &InboxRecord) {
         let parts = &self.parts;
-        let delivery = Delivery::new(parts.events.dispatcher().clone(), parts.media.clone());
+        let delivery = Delivery::new(parts.events.dispatcher(), parts.media.clone());
         let (to, turn) = (recipient(&record.message), EventId::generate().to_string());
         let content = INTERRUPTED.to_owned().into();
         let content = delivery.deliver(&to, DeliveryKind::Error, content).await;

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use crate::approvals::OpenQuestions;
 use crate::gateway_events::GatewayEvents;
-use crate::profile::{Profile, ToolAccess};
+use crate::profile::{LiveProfile, ToolAccess};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
@@ -18,7 +18,7 @@ use tenterhook_channel::store::Store;
 /// What all conversations of a gateway share.
 pub struct ConversationParts {
     /// Opens agents.
-    pub profile: Arc<dyn Profile>,
+    pub profile: LiveProfile,
     /// Keeps messages and sessions.
     pub store: Store,
     /// Shows frames.

@@ -1,7 +1,9 @@
 //! The gateway's own events: its start and end, its channels, and failures outside of any session.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tenterhook_engine::{Dispatcher, Engine};
 use tenterhook_protocol::event::{
     ChannelConnect, ChannelDisconnect, ChannelDisconnectReason, GatewayError, GatewayStart,
@@ -11,10 +13,10 @@ use tenterhook_protocol::{Decision, Origin, SessionId};
 
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 
-/// Sends the gateway's own events to hooks. Clones share the sequence of events.
+/// Sends the gateway's own events to hooks. Clones share the sequence of events and the hooks.
 #[derive(Debug, Clone)]
 pub struct GatewayEvents {
-    dispatcher: Dispatcher,
+    dispatcher: Arc<RwLock<Dispatcher>>,
 }
 
 /// Something that failed.
@@ -37,25 +39,31 @@ impl GatewayEvents {
     pub fn new(engine: &Engine, cwd: impl Into<PathBuf>) -> Self {
         let origin = Origin::new(SessionId::generate(), cwd.into());
         Self {
-            dispatcher: engine.dispatcher(origin),
+            dispatcher: Arc::new(RwLock::new(engine.dispatcher(origin))),
         }
     }
 
     /// Returns the dispatcher, for events that belong to no session.
-    pub fn dispatcher(&self) -> &Dispatcher {
-        &self.dispatcher
+    pub fn dispatcher(&self) -> Dispatcher {
+        self.dispatcher.read().clone()
+    }
+
+    /// Sends later events to the hooks of another engine.
+    pub fn use_hooks_of(&self, engine: &Engine) {
+        let mut dispatcher = self.dispatcher.write();
+        *dispatcher = engine.dispatcher_after(&dispatcher);
     }
 
     /// Announces that the gateway has started.
     pub async fn started(&self, channels: &[ChannelId]) {
         let build = || GatewayStart::new(names(channels));
-        let _observed = self.dispatcher.dispatch_with(build).await;
+        let _observed = self.dispatcher().dispatch_with(build).await;
     }
 
     /// Announces that the gateway will stop.
     pub async fn stopping(&self, channels: &[ChannelId], reason: GatewayStopReason) {
         let build = || GatewayStop::new(names(channels)).with_reason(reason);
-        let _observed = self.dispatcher.dispatch_with(build).await;
+        let _observed = self.dispatcher().dispatch_with(build).await;
     }
 
     /// Asks hooks whether a channel may connect.
@@ -74,7 +82,7 @@ impl GatewayEvents {
                 .with_kind(kind)
                 .with_account(account)
         };
-        match self.dispatcher.dispatch_with(build).await.decision() {
+        match self.dispatcher().dispatch_with(build).await.decision() {
             Decision::Proceed => Ok(()),
             Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => Err(reason),
         }
@@ -83,12 +91,12 @@ impl GatewayEvents {
     /// Announces that a channel has disconnected.
     pub async fn disconnected(&self, channel: &ChannelId, reason: ChannelDisconnectReason) {
         let build = || ChannelDisconnect::new(channel.as_str()).with_reason(reason);
-        let _observed = self.dispatcher.dispatch_with(build).await;
+        let _observed = self.dispatcher().dispatch_with(build).await;
     }
 
     /// Announces a failure.
     pub async fn failed(&self, channel: &ChannelId, failure: GatewayFailure) {
-        report_failure(&self.dispatcher, channel, failure).await;
+        report_failure(&self.dispatcher(), channel, failure).await;
     }
 }
 

@@ -10,6 +10,7 @@ use tenterhook_agent::{Agent, Frontend};
 use tenterhook_engine::Engine;
 use tenterhook_protocol::SessionId;
 use tenterhook_tools::Toolbox;
+use tokio::sync::{Semaphore, watch};
 
 /// Opens the agents of chats.
 pub trait Profile: Send + Sync {
@@ -31,6 +32,53 @@ pub trait Profile: Send + Sync {
     /// Describes why it cannot be opened, in a sentence that the owner of the gateway understands. A session that is
     /// missing is an error too.
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>>;
+}
+
+/// How many agents may be opened again at the same time after a reload.
+const MAX_REOPENING: usize = 4;
+
+/// The profile in force, which a reload replaces. Clones share it.
+#[derive(Clone)]
+pub struct LiveProfile {
+    current: watch::Sender<Arc<dyn Profile>>,
+    reopening: Arc<Semaphore>,
+}
+
+impl From<Arc<dyn Profile>> for LiveProfile {
+    fn from(profile: Arc<dyn Profile>) -> Self {
+        Self {
+            current: watch::Sender::new(profile),
+            reopening: Arc::new(Semaphore::new(MAX_REOPENING)),
+        }
+    }
+}
+
+impl LiveProfile {
+    /// Returns the profile in force. Someone who holds it does not see a later replacement.
+    pub fn current(&self) -> Arc<dyn Profile> {
+        Arc::clone(&self.current.borrow())
+    }
+
+    /// Puts another profile in force. Chats open their agents again with it: at once, or after the turn that runs.
+    pub fn replace(&self, profile: Arc<dyn Profile>) {
+        self.current.send_replace(profile);
+    }
+
+    /// Returns a receiver that learns of replacements.
+    pub(crate) fn replacements(&self) -> watch::Receiver<Arc<dyn Profile>> {
+        self.current.subscribe()
+    }
+
+    /// Limits how many agents are opened again at the same time.
+    pub(crate) fn reopening(&self) -> &Semaphore {
+        &self.reopening
+    }
+}
+
+impl fmt::Debug for LiveProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveProfile").finish_non_exhaustive()
+    }
 }
 
 /// A request for an agent.

@@ -26,10 +26,12 @@ use tenterhook_protocol::event::{
 use tenterhook_protocol::{EventKind, Usage};
 
 use crate::agent_slot::{AgentSlot, AgentView};
+use crate::chat_command::of_extension;
 use crate::chat_frontend::{Shown, TurnView};
 use crate::conversation_parts::ConversationParts;
 use crate::deliver::{Answered, Delivery, Recipient};
 use crate::gateway_events::{GatewayFailure, report_failure};
+use crate::profile::Profile;
 use crate::receive::NOT_CHECKED;
 use crate::spoken_answer::{is_replaceable, is_voice_only, remove_text};
 use crate::turn_control::{Cancellation, Pending, TurnControl, is_of_record};
@@ -169,6 +171,7 @@ impl Turn {
         opened: AgentView,
     ) -> Result<Vec<Pending>, PublishError> {
         let handle = opened.handle.clone();
+        self.find_command(opened.profile.as_ref());
         let view = Arc::new(self.view(Some(opened)));
         self.take_back_unanswered(&mut agent);
         self.slot.frontend.show(Some(Arc::clone(&view)));
@@ -213,6 +216,17 @@ impl Turn {
         let first = self.messages.first().map(|message| &message.record);
         if let Some(record) = first.filter(|record| record.state == InboxState::Received) {
             agent.take_back_prompt(|extra| is_of_record(extra, record));
+        }
+    }
+
+    /// Finds the command of an extension again, because a reload may have replaced or removed it while the message
+    /// waited. Without its command, a message is a prompt.
+    fn find_command(&mut self, profile: &dyn Profile) {
+        let first = self.messages.first_mut();
+        if let Some(message) = first.filter(|message| message.command.is_some()) {
+            let (text, role) = (&message.heard.text, message.record.role);
+            let found = of_extension(text, role, profile.commands());
+            message.command = found.ok().flatten().cloned();
         }
     }
 
@@ -273,7 +287,7 @@ impl Turn {
     fn view(&self, opened: Option<AgentView>) -> TurnView {
         let (name, session, dispatcher) = match opened {
             Some(opened) => (opened.name, Some(opened.session), opened.dispatcher),
-            None => (String::new(), None, self.parts.events.dispatcher().clone()),
+            None => (String::new(), None, self.parts.events.dispatcher()),
         };
         let records = || self.messages.iter().map(|message| &message.record);
         TurnView {

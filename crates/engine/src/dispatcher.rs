@@ -89,6 +89,14 @@ impl Dispatcher {
         }
     }
 
+    /// Returns a dispatcher of the same session with the hooks of another engine.
+    pub(crate) fn with_hooks_of(&self, shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            ..self.clone()
+        }
+    }
+
     /// Returns a dispatcher of the same session for calls that use the tools of another hook
     /// system. Each hook judges every operation of a call, under the tool names of the hook's own
     /// system. One deny stops the call. Hooks cannot change a call that consists of several

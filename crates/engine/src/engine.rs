@@ -139,6 +139,12 @@ impl Engine {
         Dispatcher::new(Arc::clone(&self.shared), origin)
     }
 
+    /// Returns a dispatcher that continues the session of another engine's dispatcher with the hooks of
+    /// this engine, for example after a reload. Both share the session's sequence.
+    pub fn dispatcher_after(&self, before: &Dispatcher) -> Dispatcher {
+        before.with_hooks_of(Arc::clone(&self.shared))
+    }
+
     /// Returns the hooks of `scope`, for registering and clearing them.
     pub fn scope(&self, scope: Scope) -> Scoped {
         Scoped {

@@ -26,7 +26,8 @@ pub(crate) enum GatewayCommand {
     Doctor(Box<GatewayDoctorArgs>),
     /// Show the state of the gateway that runs.
     Status(ListArgs),
-    /// Read the settings again, and apply what has changed to the gateway that runs. Other channels stay connected.
+    /// Read the settings and the hooks again, and apply what has changed to the gateway that runs. Other channels stay
+    /// connected.
     Reload {
         /// Print the changes as JSON.
         #[arg(long)]

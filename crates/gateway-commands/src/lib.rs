@@ -16,6 +16,7 @@ mod hook_log;
 mod import;
 mod pair;
 mod profile;
+mod reload;
 mod round_trip;
 mod run;
 mod service;

@@ -9,8 +9,9 @@ use tenterhook_agent::frontend::NonInteractive;
 use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Session, Toolbox};
 use tenterhook_channel::settings::Settings;
 use tenterhook_conversation::profile::{OpenRequest, Profile, ToolAccess};
-use tenterhook_discovery::Loaded;
-use tenterhook_engine::{Engine, JournalSink, SessionId};
+use tenterhook_discovery::{FollowedSources, Loaded, SourceChanges};
+use tenterhook_engine::journal::JournalRecord;
+use tenterhook_engine::{Engine, HookObserver, HookSpec, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
 use tenterhook_journal::FileJournal;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
@@ -26,6 +27,7 @@ use tenterhook_setup::session_store::{self, SessionDirArgs};
 use tenterhook_setup::{agent, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_tools::ShellTool;
+use tenterhook_trust::ProjectHook;
 use tokio::runtime::Handle;
 
 use crate::access;
@@ -41,25 +43,41 @@ const SETTINGS: &str = "the settings of the gateway";
 #[derive(Clone)]
 pub(super) struct ChatProfile(Arc<Parts>);
 
-/// What all agents share.
+/// What all agents share. A reload replaces it.
 struct Parts {
-    args: AgentArgs,
-    /// The directory in which the agents work.
-    folder: PathBuf,
-    sessions: SessionDirArgs,
+    start: Arc<StartParts>,
     loaded: Loaded,
+    followed: FollowedSources,
+    listing: HookListing,
     engine: Engine,
     toolbox: Toolbox,
     protected: Arc<ProtectedFiles>,
-    providers: Arc<Providers>,
     clients: Arc<ModelClients>,
     extension_providers: Arc<ExtensionProviders>,
-    journal: Option<Arc<FileJournal>>,
     /// The scripts and extensions, which all chats share.
     extensions: SessionExtensions,
     commands: Vec<ForeignCommand>,
     /// Passes the requests of scripts to the chats that they belong to.
     hosts: Arc<SessionHosts>,
+}
+
+/// What stays the same until the gateway is started again.
+struct StartParts {
+    args: AgentArgs,
+    /// The directory in which the agents work.
+    folder: PathBuf,
+    sessions: SessionDirArgs,
+    /// The settings of the gateway, which are protected.
+    settings_file: Option<PathBuf>,
+    /// The hooks of the settings.
+    voice: Vec<HookSpec>,
+    /// The agent's own tools.
+    standard: Toolbox,
+    providers: Arc<Providers>,
+    journal: Option<Arc<FileJournal>>,
+    sink: Option<Arc<dyn JournalSink>>,
+    observers: Vec<Arc<dyn HookObserver>>,
+    interrupts: Interrupts,
 }
 
 /// The session of a chat that is open. Dropping it lets scripts forget the state that they have for it.
@@ -98,13 +116,7 @@ impl ChatProfile {
         interrupts: &Interrupts,
     ) -> Result<Self, CliError> {
         let providers = models::providers(&args.hooks.config)?;
-        let (services, clients) = hooks::services_with(&providers);
-        let hosts = SessionHosts::new(args.hooks.strict, extensions::print_output);
-        let hosts = Arc::new(hosts);
-        let (output, services) = extensions::recorded(Arc::clone(&hosts) as _, services);
-        let load = hooks::load(&args.hooks, &args.lines, &args.cwd, services, interrupts);
-        let mut hooks = load.await?;
-        hooks.loaded.specs.extend(voice::hooks(settings)?);
+        let voice = voice::hooks(settings)?;
         let journal = journal::open(&args.journal)?;
         let written = journal.clone().map(|file| file as Arc<dyn JournalSink>);
         let live = inspector.map(LiveInspector::journal);
@@ -112,52 +124,103 @@ impl ChatProfile {
         let sink =
             (!sinks.is_empty()).then(|| journal::without_secrets(Arc::new(FanOutSink { sinks })));
         let observers = inspector.and_then(LiveInspector::observer);
-        let observers: Vec<_> = observers.into_iter().collect();
-        let listing = HookListing::new(&hooks);
-        output.record_in(sink.clone());
-        let protected = protected::files(&args, &hooks.loaded, &hooks.found)?;
-        let protected = match file {
-            Some(file) => protected.add(file, SETTINGS),
-            None => protected,
-        };
-        let standard = Toolbox::standard_with(ShellTool::hiding(settings.secret_variables()));
-        let toolbox = hooks.extras.add_to(&standard);
-        let profile = Self(Arc::new(Parts {
+        let start = StartParts {
             folder: session_store::absolute(&args.cwd)?,
             sessions,
-            engine: hooks::observed_engine(
-                &hooks.loaded,
-                args.hooks.strict,
-                sink,
-                Arc::new(HookLog { observers }),
-            ),
-            toolbox: rules::attempts(&args, toolbox)?,
-            protected: Arc::new(protected),
-            extension_providers: hooks.extras.providers(&clients),
+            settings_file: file.map(Path::to_owned),
+            voice,
+            standard: Toolbox::standard_with(ShellTool::hiding(settings.secret_variables())),
             providers,
-            clients,
             journal,
-            loaded: hooks.loaded,
-            commands: hooks.extras.commands(),
-            extensions: hooks.extras,
-            hosts,
+            sink,
+            observers: observers.into_iter().collect(),
+            interrupts: interrupts.clone(),
             args,
-        }));
+        };
+        let profile = Self::load_hooks(Arc::new(start)).await?;
         if let Some(inspector) = inspector {
-            inspector.follow_hooks(listing, profile.0.engine.clone());
+            profile.show_in(inspector);
         }
         Ok(profile)
     }
 
+    /// Loads the hooks as at the start. The profile itself does not change.
+    pub(super) async fn load_again(&self) -> Result<Self, CliError> {
+        Self::load_hooks(Arc::clone(&self.0.start)).await
+    }
+
+    async fn load_hooks(start: Arc<StartParts>) -> Result<Self, CliError> {
+        let args = &start.args;
+        let (services, clients) = hooks::services_with(&start.providers);
+        let hosts = SessionHosts::new(args.hooks.strict, extensions::print_output);
+        let hosts = Arc::new(hosts);
+        let (output, services) = extensions::recorded(Arc::clone(&hosts) as _, services);
+        let (lines, interrupts) = (&args.lines, &start.interrupts);
+        let load = hooks::load(&args.hooks, lines, &args.cwd, services, interrupts);
+        let mut hooks = load.await?;
+        hooks.loaded.specs.extend(start.voice.iter().cloned());
+        let listing = HookListing::new(&hooks);
+        output.record_in(start.sink.clone());
+        let protected = protected::files(args, &hooks.loaded, &hooks.found)?;
+        let protected = match &start.settings_file {
+            Some(file) => protected.add(file, SETTINGS),
+            None => protected,
+        };
+        let observers = start.observers.clone();
+        let toolbox = hooks.extras.add_to(&start.standard);
+        Ok(Self(Arc::new(Parts {
+            engine: hooks::observed_engine(
+                &hooks.loaded,
+                args.hooks.strict,
+                start.sink.clone(),
+                Arc::new(HookLog { observers }),
+            ),
+            toolbox: rules::attempts(args, toolbox)?,
+            protected: Arc::new(protected),
+            extension_providers: hooks.extras.providers(&clients),
+            clients,
+            loaded: hooks.loaded,
+            followed: hooks.followed,
+            listing,
+            commands: hooks.extras.commands(),
+            extensions: hooks.extras,
+            hosts,
+            start,
+        })))
+    }
+
+    /// Shows the hooks in the inspector from now on.
+    pub(super) fn show_in(&self, inspector: &LiveInspector) {
+        inspector.follow_hooks(self.0.listing.clone(), self.0.engine.clone());
+    }
+
+    /// Compares the hooks with the hooks of an earlier load. Returns `None` if the same are in force.
+    pub(super) fn changes_since(&self, before: &Self) -> Option<SourceChanges> {
+        self.0.followed.changes_since(&before.0.followed)
+    }
+
+    /// Returns the project hooks that are not in force because they were never approved.
+    pub(super) fn untrusted(&self) -> impl Iterator<Item = &ProjectHook> {
+        let hooks = self.0.loaded.project_hooks.iter();
+        hooks.filter(|hook| hook.is_withheld())
+    }
+
+    /// Writes a record that belongs to no event into the journal.
+    pub(super) fn record(&self, record: JournalRecord) {
+        if let Some(sink) = &self.0.start.sink {
+            sink.record_at_once(record);
+        }
+    }
+
     /// Returns the journal, if one is written.
     pub(super) fn journal(&self) -> Option<&Arc<FileJournal>> {
-        self.0.journal.as_ref()
+        self.0.start.journal.as_ref()
     }
 
     /// Returns whether an option or an agent file names a model.
     pub(super) fn has_model(&self) -> bool {
         let root = agent::root(&self.0.loaded);
-        self.0.args.model.is_some() || root.is_some_and(|root| root.model.is_some())
+        self.0.start.args.model.is_some() || root.is_some_and(|root| root.model.is_some())
     }
 
     /// Checks the tools that the settings name.
@@ -176,7 +239,7 @@ impl ChatProfile {
             sessions: None,
             ..self.0.with_model(config)?
         };
-        agent::build(&self.0.args, config, self.0.engine.clone()).map(drop)
+        agent::build(&self.0.start.args, config, self.0.engine.clone()).map(drop)
     }
 
     async fn open_agent(&self, request: OpenRequest) -> Result<Agent, CliError> {
@@ -188,7 +251,7 @@ impl ChatProfile {
         } = request;
         let parts = Arc::clone(&self.0);
         let config = blocking(move || parts.config(frontend, with_tools, &access)).await?;
-        let config = match &self.0.sessions.dir {
+        let config = match &self.0.start.sessions.dir {
             Some(_) => config,
             None => config.resolve_sessions(&self.0.engine).await,
         };
@@ -203,7 +266,7 @@ impl Profile for ChatProfile {
     }
 
     fn folder(&self) -> &Path {
-        &self.0.folder
+        &self.0.start.folder
     }
 
     fn commands(&self) -> &[ForeignCommand] {
@@ -226,10 +289,10 @@ impl Parts {
         with_tools: impl FnOnce(Toolbox) -> Toolbox,
         access: &ToolAccess,
     ) -> Result<AgentConfig, CliError> {
-        let (args, toolbox) = (&self.args, self.toolbox.clone());
+        let (args, toolbox) = (&self.start.args, self.toolbox.clone());
         let config = AgentConfig {
             protected_files: Arc::clone(&self.protected),
-            sessions: Some(session_store::stored(&args.cwd, &self.sessions)?),
+            sessions: Some(session_store::stored(&args.cwd, &self.start.sessions)?),
             resources: resources::places(args)?,
             toolbox: with_tools(toolbox),
             ..agent::config(args, &self.loaded, frontend)?
@@ -276,7 +339,7 @@ impl Parts {
             workers: workers.collect(),
             extensions: extensions.collect(),
         };
-        let host = extensions::host(true, &[]).strict(self.args.hooks.strict);
+        let host = extensions::host(true, &[]).strict(self.start.args.hooks.strict);
         let host = Arc::new(host.keep(Arc::new(open)));
         host.list_commands(&self.commands);
         self.hosts.open(session, state, &host);
@@ -284,8 +347,12 @@ impl Parts {
     }
 
     fn with_model(&self, config: AgentConfig) -> Result<AgentConfig, CliError> {
-        let known = (&*self.providers, &self.clients, &self.extension_providers);
-        models::select_model(config, &self.args, &self.loaded, known)
+        let known = (
+            &*self.start.providers,
+            &self.clients,
+            &self.extension_providers,
+        );
+        models::select_model(config, &self.start.args, &self.loaded, known)
     }
 }
 

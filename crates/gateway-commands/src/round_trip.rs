@@ -86,7 +86,7 @@ pub(super) async fn try_own() -> Result<(), String> {
         stdio: false,
         own_channels: BTreeMap::new(),
         inspector: None,
-        reader: None,
+        reloads_from: None,
     };
     let gateway = Gateway::start(config).await;
     let gateway = gateway.map_err(|error| format!("the gateway does not start: {error}"))?;

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tenterhook_agent::CancellationToken;
 use tenterhook_channel::settings::Settings;
 use tenterhook_gateway::gateway::{
     Gateway, GatewayConfig, GatewayEnd, GatewayNotice, OpeningState, StartError,
 };
-use tenterhook_gateway::reload::SettingsReader;
-use tenterhook_hookfile::Severity;
+use tenterhook_gateway::reload::ReloadRequester;
 use tenterhook_inspect::InspectedSource;
-use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
@@ -22,9 +21,10 @@ use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
-use crate::args::{GatewayRunArgs, Listen, SettingsArgs};
+use crate::args::GatewayRunArgs;
 use crate::client::state_folder;
 use crate::profile::ChatProfile;
+use crate::reload::GatewayReload;
 use crate::service::notify;
 use crate::settings;
 use crate::status;
@@ -52,19 +52,26 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
             stop.cancel();
         });
     }
-    let reader = reader(&args.settings, agent, args.listen, profile.clone());
+    let journal = profile.journal().cloned();
+    let reload = GatewayReload {
+        settings: args.settings,
+        agent,
+        listen: args.listen,
+        inspector: collected.clone(),
+        profile: Arc::new(Mutex::new(profile.clone())),
+    };
     let config = GatewayConfig {
         settings: read.clone(),
-        profile: Arc::new(profile.clone()),
+        profile: Arc::new(profile),
         state,
         observer: Arc::new(log),
         stdio: args.stdio,
         own_channels: BTreeMap::new(),
         inspector: Some(collected.inspector(InspectedSource::Gateway)),
-        reader: Some(reader),
+        reloads_from: Some(Arc::new(reload)),
     };
     let ended = serve(config, &read, stop, interrupts).await;
-    let closed = journal::close(profile.journal());
+    let closed = journal::close(journal.as_ref());
     ended.and_then(|exit| closed.map(|()| exit))
 }
 
@@ -104,7 +111,7 @@ async fn serve(
         loop {
             hangup.notified().await;
             // The observer shows the result.
-            let _shown = reloads.reload().await;
+            let _shown = reloads.reload(ReloadRequester::Unknown).await;
         }
     });
     // A second signal cancels the running turns. A third one ends the program at once.
@@ -113,39 +120,6 @@ async fn serve(
     match end {
         GatewayEnd::Interrupted => Ok(Exit::Interrupted),
         GatewayEnd::Stopped | _ => Ok(Exit::Done),
-    }
-}
-
-/// Returns what reads the settings again, with the same options.
-fn reader(
-    settings: &SettingsArgs,
-    agent: AgentArgs,
-    listen: Option<Listen>,
-    profile: ChatProfile,
-) -> SettingsReader {
-    let settings = settings.clone();
-    Arc::new(move || {
-        let read = || {
-            let read = settings::read(&settings, &agent)?;
-            let read = settings::with_listen(read, listen)?;
-            profile.check_tools(&read)?;
-            Ok(read)
-        };
-        read().map_err(|error: CliError| described(&error))
-    })
-}
-
-/// Describes an error with every problem of the file.
-fn described(error: &CliError) -> String {
-    let problems = error.load.iter().flat_map(|load| &load.problems);
-    let problems: Vec<String> = problems
-        .filter(|problem| problem.severity == Severity::Error)
-        .map(ToString::to_string)
-        .collect();
-    if problems.is_empty() {
-        error.in_one_line()
-    } else {
-        problems.join("; ")
     }
 }
 

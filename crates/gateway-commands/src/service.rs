@@ -116,6 +116,7 @@ impl Unit<'_> {
         let folder = escape_specifiers(&self.folder.display().to_string());
         let [environment, secrets] = [environment(), self.secrets()];
         let command = self.command();
+        let program = quote(&self.program.display().to_string(), true);
         format!(
             "# Save this as ~/.config/systemd/user/tenterhook-gateway.service. Then run:
 #   systemctl --user daemon-reload
@@ -128,7 +129,7 @@ Description=Tenterhook gateway
 Type=notify
 NotifyAccess=main
 ExecStart={command}
-ExecReload=/bin/kill -HUP $MAINPID
+ExecReload={program} gateway reload
 WorkingDirectory={folder}
 {environment}{secrets}# The first signal lets turns end.
 KillSignal=SIGINT

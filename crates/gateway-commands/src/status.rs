@@ -53,11 +53,11 @@ pub(super) async fn channels(args: ChannelsArgs, interrupts: &Interrupts) -> Res
 }
 
 pub(super) async fn reload(is_json: bool, interrupts: &Interrupts) -> Result<(), CliError> {
-    require_user("reload the gateway's settings")?;
+    require_user("reload the gateway's settings and hooks")?;
     let changes = call("reload", json!({}), interrupts).await;
     let changes = changes.map_err(|error| match error.hint {
         Some(_) => error,
-        None => error.hint("correct the settings; `tenterhook gateway check` shows every problem"),
+        None => error.hint("nothing has changed; `tenterhook gateway check` shows every problem of the settings and hooks"),
     })?;
     if is_json {
         output::json(&changes);
@@ -79,18 +79,41 @@ const RELOADED: [(&str, &str); 5] = [
     ),
 ];
 
+/// The hooks that a reload has changed, and how they are shown.
+const RELOADED_HOOKS: [(&str, &str); 3] = [
+    ("added", "Added hooks"),
+    ("changed", "Changed hooks"),
+    ("removed", "Removed hooks"),
+];
+
 /// Describes what a reload has changed.
 pub(super) fn reload_lines(changes: &Value) -> Vec<String> {
-    let mut lines = vec!["The settings were reloaded.".to_owned()];
-    for (key, shown) in RELOADED {
-        let names: Vec<String> = entries(changes, key)
+    let mut lines = vec!["The settings and hooks were reloaded.".to_owned()];
+    let mut add = |from: &Value, key, shown| {
+        let names: Vec<String> = entries(from, key)
             .filter_map(Value::as_str)
             .map(|name| format!("`{}`", escape_line(name)))
             .collect();
         if !names.is_empty() {
             lines.push(format!("{shown}: {}", names.join(", ")));
         }
+    };
+    for (key, shown) in RELOADED {
+        add(changes, key, shown);
     }
+    let hooks = changes.get("hooks").unwrap_or(&Value::Null);
+    for (key, shown) in RELOADED_HOOKS {
+        add(hooks, key, shown);
+    }
+    match changes.get("turns_with_old_hooks").and_then(Value::as_u64) {
+        Some(1) => lines.push("1 turn keeps the old hooks until it ends.".to_owned()),
+        Some(turns @ 2..) => {
+            lines.push(format!("{turns} turns keep the old hooks until they end."));
+        }
+        Some(0) | None => {}
+    }
+    let notes = entries(changes, "notes").filter_map(Value::as_str);
+    lines.extend(notes.map(|note| format!("note: {}", escape_line(note))));
     lines
 }
 

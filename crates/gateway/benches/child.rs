@@ -114,7 +114,7 @@ pub(crate) fn run(folder: &Path) {
             stdio: true,
             own_channels: BTreeMap::new(),
             inspector: None,
-            reader: None,
+            reloads_from: None,
         });
         let gateway = gateway.await.unwrap();
         let (stop, now) = (CancellationToken::new(), CancellationToken::new());

@@ -202,7 +202,7 @@ impl MemoryGateway {
             stdio: false,
             own_channels: BTreeMap::from([(id, Arc::clone(&channel) as Arc<dyn Channel>)]),
             inspector: None,
-            reader: None,
+            reloads_from: None,
         });
         let stop = CancellationToken::new();
         let running = gateway.await.unwrap();

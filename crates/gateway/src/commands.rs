@@ -10,12 +10,12 @@ use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 
 use crate::administration::{administer, described, read};
 use crate::control::ControlHandler;
-use crate::reload::Reloads;
+use crate::reload::{ReloadRequester, Reloads};
 use crate::running::{LinkedPage, Running};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::message::MediaKind;
 use tenterhook_channel::outlet::{Outlet as _, Settled};
-use tenterhook_conversation::deliver::{Content, Recipient};
+use tenterhook_conversation::deliver::{Content, Delivery, Recipient};
 
 /// How many chats a list has.
 pub(crate) const MAX_CHATS: usize = 200;
@@ -87,7 +87,9 @@ impl Commands {
                 Ok(json!(statuses.collect::<Vec<_>>()))
             }
             "reload" => {
-                let changes = Reloads(Arc::clone(running)).reload().await?;
+                let changes = Reloads(Arc::clone(running))
+                    .reload(ReloadRequester::User)
+                    .await?;
                 Ok(json!(changes))
             }
             "channels.restart" => self.restart(&read::<NameParams>(&params)?.name),
@@ -143,10 +145,8 @@ impl Commands {
             user: String::new(),
             in_reply_to: Vec::new(),
         };
-        let content = running
-            .delivery
-            .deliver(&to, DeliveryKind::Extra, content)
-            .await;
+        let delivery = Delivery::new(running.events.dispatcher(), running.media.clone());
+        let content = delivery.deliver(&to, DeliveryKind::Extra, content).await;
         let frames = content.into_frames(None, None);
         let published = running
             .outbox

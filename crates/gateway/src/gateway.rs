@@ -24,7 +24,7 @@ pub use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::inspection::GatewayView;
 use crate::intake::{Counts, GatewayIntake};
 use crate::outbox::{FailureSink, Outbox, SendFailure};
-use crate::reload::{Reloads, SettingsReader};
+use crate::reload::{ReloadSource, Reloads};
 use crate::router::Router;
 pub use crate::running::GatewayEnd;
 use crate::running::{LinkedPage, Running};
@@ -42,7 +42,6 @@ use tenterhook_channel::store::{Store, StoreError};
 use tenterhook_channel::token::Tokens;
 use tenterhook_conversation::approvals::OpenQuestions;
 use tenterhook_conversation::conversation_parts::{ConversationParts, ReceiveLimits};
-use tenterhook_conversation::deliver::Delivery;
 use tenterhook_conversation::gateway_events::GatewayEvents;
 use tenterhook_conversation::profile::Profile;
 use tenterhook_inspect::Inspector;
@@ -73,8 +72,8 @@ pub struct GatewayConfig {
     pub own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
     /// What the page `/inspect` shows. `None` for no such page.
     pub inspector: Option<Inspector>,
-    /// Reads the settings again for a reload. Without it, the gateway keeps its settings.
-    pub reader: Option<SettingsReader>,
+    /// Reads the settings and the hooks again for a reload. Without it, the gateway keeps both.
+    pub reloads_from: Option<Arc<dyn ReloadSource>>,
 }
 
 impl fmt::Debug for GatewayConfig {
@@ -165,7 +164,7 @@ struct Opened {
     inspector: Option<Inspector>,
     secrets: BTreeMap<ChannelId, HiddenSecret>,
     own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
-    reader: Option<SettingsReader>,
+    reloads_from: Option<Arc<dyn ReloadSource>>,
 }
 
 /// A gateway that runs.
@@ -199,7 +198,7 @@ impl Gateway {
             stdio,
             own_channels,
             inspector,
-            reader,
+            reloads_from,
         } = config;
         if stdio {
             settings = settings.with_stdio().map_err(StartError::Settings)?;
@@ -238,7 +237,7 @@ impl Gateway {
             inspector,
             secrets,
             own_channels,
-            reader,
+            reloads_from,
         }))
     }
 
@@ -254,11 +253,10 @@ impl Gateway {
         let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), failed);
         let channels = ChannelTable::default();
         let events = GatewayEvents::new(profile.engine(), profile.folder());
-        let delivery = Delivery::new(events.dispatcher().clone(), media.clone());
         let approvers = opened.settings.approvals_to.clone();
         let approvals = OpenQuestions::new(Arc::new(outbox.clone()), approvers);
         let router = Router::new(Arc::new(ConversationParts {
-            profile,
+            profile: profile.into(),
             store: store.clone(),
             outlet: Arc::new(outbox.clone()),
             approvals: approvals.clone(),
@@ -297,7 +295,6 @@ impl Gateway {
             outbox,
             router,
             intake,
-            delivery,
             channels,
             address,
             serves_channels: assembled.needs_server(),
@@ -310,7 +307,7 @@ impl Gateway {
             hub: opened.hub,
             secrets: Mutex::new(opened.secrets),
             own_channels: opened.own_channels,
-            reader: opened.reader,
+            reloads_from: opened.reloads_from,
             changing: tokio::sync::Mutex::default(),
             last_reload: Mutex::default(),
         });
@@ -341,7 +338,7 @@ impl Gateway {
         self.running.login_url(user, LinkedPage::Chats).ok()
     }
 
-    /// Returns what reloads the settings while the gateway runs.
+    /// Returns what reloads the settings and the hooks while the gateway runs.
     pub fn reloads(&self) -> Reloads {
         Reloads(Arc::clone(&self.running))
     }
@@ -508,7 +505,7 @@ mod tests {
             state: OpeningState::begin(state.path().to_owned()),
             own_channels: BTreeMap::new(),
             inspector: None,
-            reader: None,
+            reloads_from: None,
             observer: Arc::new(|_| {}),
             stdio: false,
         });

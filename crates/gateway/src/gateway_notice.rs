@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tenterhook_channel::chat::ChannelId;
-use tenterhook_channel::live_settings::SettingsChanges;
 
+use crate::reload_result::ReloadChanges;
 use crate::supervisor::ChannelStatus;
 
 /// Something that the person who runs the gateway may want to know.
@@ -22,8 +22,8 @@ pub enum GatewayNotice {
         /// A word for the reason.
         code: &'static str,
     },
-    /// The settings were reloaded.
-    Reloaded(SettingsChanges),
+    /// The settings and the hooks were reloaded.
+    Reloaded(Box<ReloadChanges>),
     /// Something failed.
     Failure(String),
     /// The gateway begins to stop, for whatever reason.

@@ -6,7 +6,7 @@
 //! - The intake judges each message that a channel offers, and records it before the channel acknowledges it.
 //! - The router gives recorded messages to conversations, which run the agent.
 //! - The outbox stores the frames of the answers, and sends them until the service has them.
-//! - [`reload`] reads the settings again and applies what has changed.
+//! - [`reload`] reads the settings and the hooks again and applies what has changed.
 //! - The supervisor starts channels that have failed again, later and later.
 //! - [`control`] is the socket through which other commands reach a gateway that runs. [`administration`] has the
 //!   requests that also work without one.
@@ -43,7 +43,7 @@
 //!         stdio: false,
 //!         own_channels: BTreeMap::new(),
 //!         inspector: None,
-//!         reader: None,
+//!         reloads_from: None,
 //!     })
 //!     .await?;
 //!     Ok(gateway.run(stop, CancellationToken::new()).await)

@@ -1,7 +1,10 @@
-//! Reads the settings again while the gateway runs, and applies what has changed.
+//! Reads the settings and the hooks again while the gateway runs, and applies what has changed.
 //!
-//! The settings are checked as a whole first: if anything is wrong, everything stays as it was. Channels that have not
+//! Everything is checked as a whole first: if anything is wrong, everything stays as it was. Channels that have not
 //! changed keep their connections.
+//!
+//! The hooks are replaced as a whole, too. The gateway's own events and chats in which no turn runs have the new ones
+//! from then on. A turn that runs keeps the ones that it began with.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,15 +15,18 @@ use tenterhook_channel::channel::Channel;
 use tenterhook_channel::chat::ChannelId;
 use tenterhook_channel::live_settings::SettingsChanges;
 use tenterhook_channel::settings::Settings;
+use tenterhook_protocol::journal::HookChanges;
 
 use crate::assembly::{Assembled, ChannelContext};
 use crate::gateway_notice::GatewayNotice;
 use crate::reload_result::LastReload;
-pub use crate::reload_result::SettingsReader;
+pub use crate::reload_result::{
+    LoadedAgain, OtherHooks, ReloadChanges, ReloadRequester, ReloadSource,
+};
 use crate::running::Running;
 use crate::secrets::read_channel_secrets;
 
-/// Reloads the settings of a gateway that runs.
+/// Reloads the settings and the hooks of a gateway that runs.
 #[derive(Clone)]
 pub struct Reloads(pub(crate) Arc<Running>);
 
@@ -31,35 +37,48 @@ impl fmt::Debug for Reloads {
 }
 
 impl Reloads {
-    /// Reads the settings again and applies what has changed. The observer receives the result, too.
+    /// Reads the settings and the hooks again and applies what has changed. The observer receives the result, too. A
+    /// reload that has begun ends even if its caller does not wait for it.
     ///
     /// # Errors
     ///
-    /// Describes what is wrong with the settings. Then the gateway keeps the old ones.
-    pub async fn reload(&self) -> Result<SettingsChanges, String> {
-        let running = &self.0;
-        let _one_at_a_time = running.changing.lock().await;
-        let result = running.apply_settings().await;
-        *running.last_reload.lock() = Some(LastReload::of(&result));
-        (running.observer)(match &result {
-            Ok(changes) => GatewayNotice::Reloaded(changes.clone()),
-            Err(problem) => GatewayNotice::Failure(format!(
-                "the settings were not reloaded, the old ones stay in force: {problem}"
-            )),
+    /// Describes what is wrong. Then the gateway keeps the old settings and hooks.
+    pub async fn reload(&self, requester: ReloadRequester) -> Result<ReloadChanges, String> {
+        let running = Arc::clone(&self.0);
+        let reloading = tokio::spawn(async move {
+            let _one_at_a_time = running.changing.lock().await;
+            let result = running.apply_changes(requester).await;
+            *running.last_reload.lock() = Some(LastReload::of(&result));
+            (running.observer)(match &result {
+                Ok(changes) => GatewayNotice::Reloaded(Box::new(changes.clone())),
+                Err(problem) => GatewayNotice::Failure(format!(
+                    "nothing was reloaded, the old settings and hooks stay in force: {problem}"
+                )),
+            });
+            result
         });
-        result
+        let done = reloading.await;
+        done.unwrap_or_else(
+            |_| Err("the reload failed because of a bug in this program".to_owned()),
+        )
     }
 }
 
 impl Running {
-    async fn apply_settings(self: &Arc<Self>) -> Result<SettingsChanges, String> {
+    async fn apply_changes(
+        self: &Arc<Self>,
+        requester: ReloadRequester,
+    ) -> Result<ReloadChanges, String> {
         if self.intake.is_closed.load(Ordering::Acquire) {
             return Err("the gateway stops".to_owned());
         }
-        let reader = self.reader.clone();
-        let reader = reader.ok_or("this gateway cannot read its settings again")?;
-        let read = tokio::task::spawn_blocking(move || reader()).await;
-        let mut settings = read.map_err(|_| "the settings cannot be read".to_owned())??;
+        let source = self.reloads_from.as_ref();
+        let source = source.ok_or("this gateway cannot read its settings again")?;
+        let LoadedAgain {
+            mut settings,
+            hooks,
+            notes,
+        } = source.load(requester).await?;
         if self.stdio.is_some() {
             settings = settings.with_stdio()?;
         }
@@ -102,9 +121,26 @@ impl Running {
             .into_iter()
             .filter(|(id, _)| needed.contains(id))
             .collect();
-        self.end_channels(&changes).await;
+        let mut changes = ReloadChanges {
+            settings: changes,
+            notes,
+            ..ReloadChanges::default()
+        };
+        if let Some(hooks) = hooks {
+            changes.turns_with_old_hooks = self.router.running_turns();
+            changes.hooks = self.replace_hooks(hooks);
+        }
+        self.end_channels(&changes.settings).await;
         self.begin_channels(made).await;
         Ok(changes)
+    }
+
+    /// Puts other hooks in force, for the gateway's own events and for chats.
+    fn replace_hooks(&self, hooks: OtherHooks) -> HookChanges {
+        self.events.use_hooks_of(hooks.profile.engine());
+        self.router.replace_profile(hooks.profile);
+        (hooks.in_force)();
+        hooks.changes
     }
 
     /// Ends the channels that are stopped or restarted.

@@ -18,6 +18,7 @@ use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
 use tenterhook_channel::store::InboxRecord;
 use tenterhook_conversation::conversation::{ChatTask, may_remove, report_removed};
 use tenterhook_conversation::conversation_parts::ConversationParts;
+use tenterhook_conversation::profile::Profile;
 
 /// How long an agent stays in memory without work.
 const MAX_IDLE: Duration = Duration::from_mins(10);
@@ -132,6 +133,17 @@ impl Router {
         join_all(cancelled).await.contains(&true) || !removed.is_empty()
     }
 
+    /// Lets chats open their agents with another profile: at once, or after the turn that runs.
+    pub(crate) fn replace_profile(&self, profile: Arc<dyn Profile>) {
+        self.0.parts.profile.replace(profile);
+    }
+
+    /// Returns how many turns run.
+    pub(crate) fn running_turns(&self) -> usize {
+        let max = self.0.parts.settings.current().turns.max;
+        max.saturating_sub(self.0.parts.turns.available_permits())
+    }
+
     /// Returns how many conversations are open.
     pub(crate) fn open(&self) -> usize {
         self.0.slots.lock().len()
@@ -226,7 +238,7 @@ mod tests {
     use tenterhook_conversation::approvals::OpenQuestions;
     use tenterhook_conversation::conversation_parts::ReceiveLimits;
     use tenterhook_conversation::gateway_events::GatewayEvents;
-    use tenterhook_conversation::profile::{OpenRequest, Profile};
+    use tenterhook_conversation::profile::OpenRequest;
     use tenterhook_engine::Engine;
     use tokio::sync::Semaphore;
 
@@ -267,7 +279,7 @@ mod tests {
             let outlet = Arc::new(outbox);
             let parts = ConversationParts {
                 events: GatewayEvents::new(&engine, "/"),
-                profile: Arc::new(Unopened(engine)),
+                profile: (Arc::new(Unopened(engine)) as Arc<dyn Profile>).into(),
                 store: store.clone(),
                 approvals: OpenQuestions::new(Arc::clone(&outlet) as _, None),
                 outlet,

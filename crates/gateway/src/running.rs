@@ -20,7 +20,7 @@ use crate::channel_table::ChannelTable;
 use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::intake::GatewayIntake;
 use crate::outbox::{Outbox, SendFailure};
-use crate::reload_result::{LastReload, SettingsReader};
+use crate::reload_result::{LastReload, ReloadSource};
 use crate::router::Router;
 use crate::supervisor::{ChannelState, ChannelStatus, Supervised};
 use tenterhook_channel::channel::{Channel, Intake};
@@ -33,7 +33,6 @@ use tenterhook_channel::secret::HiddenSecret;
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{InboxState, Store};
 use tenterhook_channel::token::{AccessScope, Tokens};
-use tenterhook_conversation::deliver::Delivery;
 use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
@@ -111,7 +110,6 @@ pub(crate) struct Running {
     pub(crate) outbox: Outbox,
     pub(crate) router: Router,
     pub(crate) intake: Arc<GatewayIntake>,
-    pub(crate) delivery: Delivery,
     pub(crate) channels: ChannelTable,
     pub(crate) address: Option<SocketAddr>,
     /// Whether the server is for channels. Otherwise, it has the inspector only.
@@ -129,7 +127,7 @@ pub(crate) struct Running {
     /// The secrets of the channels that are enabled.
     pub(crate) secrets: Mutex<BTreeMap<ChannelId, HiddenSecret>>,
     pub(crate) own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
-    pub(crate) reader: Option<SettingsReader>,
+    pub(crate) reloads_from: Option<Arc<dyn ReloadSource>>,
     /// Held while the channels begin, and while they change.
     pub(crate) changing: tokio::sync::Mutex<()>,
     pub(crate) last_reload: Mutex<Option<LastReload>>,

@@ -212,6 +212,7 @@ fn time_of(record: &JournalRecord) -> Option<Timestamp> {
         JournalRecord::Output(output) => Some(output.timestamp),
         JournalRecord::ModelCall(call) => Some(call.timestamp),
         JournalRecord::Host(host) => Some(host.timestamp),
+        JournalRecord::Reload(reload) => Some(reload.timestamp),
         JournalRecord::Run(_) | _ => None,
     }
 }

@@ -54,6 +54,8 @@ pub enum JournalRecord {
     ModelCall(ModelCallRecord),
     /// An event of a coding agent that was not answered as the hooks wanted.
     Host(HostRecord),
+    /// A reload of the hooks of a program that runs.
+    Reload(ReloadRecord),
 }
 
 /// What happened to one hook of a dispatch.
@@ -317,6 +319,59 @@ impl ModelCallRecord {
             cost: None,
             error: None,
             duration_ms,
+        }
+    }
+}
+
+/// The hooks in which two loads of the same sources differ. Each entry has the name of a hook, its event
+/// and its source.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HookChanges {
+    /// The hooks that are new.
+    #[serde(default)]
+    pub added: Vec<String>,
+    /// The hooks that are still there, and whose file has changed.
+    #[serde(default)]
+    pub changed: Vec<String>,
+    /// The hooks that are gone.
+    #[serde(default)]
+    pub removed: Vec<String>,
+}
+
+/// A reload of the hooks of a program that runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReloadRecord {
+    /// The [`FORMAT_VERSION`] that the writer used.
+    pub v: u32,
+    /// When the reload ended.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub timestamp: Timestamp,
+    /// What differs from the hooks before the reload.
+    #[serde(flatten)]
+    pub changes: HookChanges,
+    /// Why the hooks were not reloaded. Then the old hooks stay in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl ReloadRecord {
+    /// Creates the record of a reload that has just put other hooks in force.
+    pub fn now(changes: HookChanges) -> Self {
+        Self {
+            v: FORMAT_VERSION,
+            timestamp: Timestamp::now(),
+            changes,
+            problem: None,
+        }
+    }
+
+    /// Creates the record of a reload that has just failed.
+    pub fn failed(problem: impl Into<String>) -> Self {
+        Self {
+            problem: Some(problem.into()),
+            ..Self::now(HookChanges::default())
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::hook_list::HookListing;
 
 /// The records and payloads that an engine gives to its inspector.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LiveInspector {
     journal: Arc<LiveJournal>,
     details: Option<Arc<HookDetails>>,

@@ -53,6 +53,11 @@ fn redact(record: &mut JournalRecord) {
         JournalRecord::Host(host) => {
             texts.extend(host.downgrades.iter_mut().chain(&mut host.problem));
         }
+        JournalRecord::Reload(reload) => {
+            let changes = &mut reload.changes;
+            let names = changes.added.iter_mut().chain(&mut changes.changed);
+            texts.extend(names.chain(&mut changes.removed).chain(&mut reload.problem));
+        }
         _ => {}
     }
     for text in texts {

@@ -94,7 +94,8 @@ fn invalid_settings_change_nothing_and_stand_in_the_status() {
     let ran = running.finish();
     assert_eq!(ran.status, 0);
     assert!(
-        ran.stderr.contains("the old ones stay in force"),
+        ran.stderr
+            .contains("the old settings and hooks stay in force"),
         "{}",
         ran.stderr
     );

@@ -42,6 +42,8 @@ mod gateway_extension_attacks;
 mod gateway_extensions;
 mod gateway_extra;
 #[cfg(unix)]
+mod gateway_hook_reload;
+#[cfg(unix)]
 mod gateway_hooks;
 #[cfg(unix)]
 mod gateway_kills;

@@ -11,21 +11,22 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tenterhook_protocol::event::{MessageCancelReason, SenderRole, SessionEndReason};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::backlog::{Backlog, Work};
 use super::pause::Pause;
 use super::step::{
-    Answer, Letter, Step, StepEnd, begin_session, delivery_of, give_answer, open, queued, submit,
-    tell_crashed,
+    Answer, Letter, Step, StepEnd, begin_session, delivery_of, give_answer, open, queued, reopen,
+    submit, tell_crashed,
 };
 use super::stored_busy;
 use crate::agent_slot::AgentSlot;
 use crate::chat_command::{ChatCommand, help, of_extension, parse};
 use crate::conversation_parts::ConversationParts;
 use crate::places::Places;
+use crate::profile::Profile;
 use crate::reply::Reply;
 use crate::turn::{Turn, TurnResult};
 use crate::turn_control::{Cancellation, Pending, SteerOutcome, TurnControl};
@@ -47,13 +48,15 @@ pub(super) enum Request {
     },
 }
 
-/// A turn, or the end of a session.
+/// A turn, the end of a session, or a reload of the agent.
 struct Job {
     /// How to steer and cancel it, if it is a turn.
     control: Option<Arc<TurnControl>>,
     /// The messages that it began with.
     records: Vec<InboxRecord>,
     task: JoinHandle<TurnResult>,
+    /// Whether it opens the agent again.
+    is_reload: bool,
 }
 
 /// How a conversation is stopped.
@@ -70,6 +73,10 @@ pub(super) struct Actor {
     requests: mpsc::Receiver<Request>,
     places: Places,
     idle_since: Arc<Mutex<Option<Instant>>>,
+    /// Learns of reloads.
+    reloads: watch::Receiver<Arc<dyn Profile>>,
+    /// Whether a reload has happened since the agent was last looked at.
+    is_outdated: bool,
     /// What `/busy` has chosen, and whether the store was asked for it.
     busy: (Option<BusyMode>, bool),
     letters: VecDeque<Letter>,
@@ -90,6 +97,8 @@ impl Actor {
     ) -> Self {
         Self {
             slot: Arc::new(AgentSlot::new(Arc::clone(&parts), key)),
+            reloads: parts.profile.replacements(),
+            is_outdated: false,
             parts,
             mailbox,
             requests,
@@ -126,6 +135,7 @@ impl Actor {
                     Some(Request::Stop { drain }) => self.stop(drain),
                     None => self.stop(Duration::ZERO),
                 },
+                Ok(()) = self.reloads.changed() => self.is_outdated = true,
                 end = job_end(&mut self.job) => match end {
                     Some(result) => self.end_job(result).await,
                     None => self.end_crashed_job().await,
@@ -146,6 +156,15 @@ impl Actor {
 
     fn hears_requests(&self) -> bool {
         self.stopping.is_none() || !self.requests.is_closed()
+    }
+
+    /// Returns whether messages wait until the agent is opened with other hooks. A turn that runs keeps its agent, and
+    /// messages do not wait for its end.
+    fn awaits_reload(&self) -> bool {
+        match &self.job {
+            Some(job) => job.is_reload,
+            None => self.is_outdated || self.reloads.has_changed().unwrap_or(false),
+        }
     }
 
     fn is_busy(&self) -> bool {
@@ -177,7 +196,7 @@ impl Actor {
     // Steps
 
     fn begin_step(&mut self) {
-        if self.step.is_some() || self.stopping.is_some() {
+        if self.step.is_some() || self.stopping.is_some() || self.awaits_reload() {
             return;
         }
         let Some(letter) = self.letters.pop_front() else {
@@ -228,7 +247,7 @@ impl Actor {
             Err(problem) => return self.answer(message, Answer::Refuse("refused", problem)),
         }
         let (text, role) = (&message.heard.text, message.record.role);
-        match of_extension(text, role, self.parts.profile.commands()) {
+        match of_extension(text, role, self.parts.profile.current().commands()) {
             Ok(None) => {}
             Ok(Some(command)) => {
                 message.command = Some(command.clone());
@@ -319,7 +338,7 @@ impl Actor {
                 };
                 text.to_owned()
             }
-            ChatCommand::Help => help(record.role, self.parts.profile.commands()),
+            ChatCommand::Help => help(record.role, self.parts.profile.current().commands()),
             ChatCommand::Status => self.status(message.chat()).await,
             ChatCommand::Busy(mode) => {
                 self.busy = (Some(mode), true);
@@ -356,10 +375,22 @@ impl Actor {
     fn begin_job(&mut self) {
         let is_steering = self.step.as_ref().is_some_and(|step| step.is_steering);
         let is_paused = self.pause.as_ref().is_some_and(Pause::is_going_on);
-        if self.job.is_some() || self.stopping.is_some() || is_steering || is_paused {
+        if self.job.is_some() || self.stopping.is_some() || is_steering {
             return;
         }
         let (parts, slot) = (Arc::clone(&self.parts), Arc::clone(&self.slot));
+        if std::mem::take(&mut self.is_outdated) {
+            self.job = Some(Job {
+                control: None,
+                records: Vec::new(),
+                task: tokio::spawn(reopen(parts, slot)),
+                is_reload: true,
+            });
+            return;
+        }
+        if is_paused {
+            return;
+        }
         let messages = match self.backlog.next() {
             None => return,
             Some(Work::NewSession(message)) => {
@@ -369,6 +400,7 @@ impl Actor {
                     control: None,
                     records,
                     task,
+                    is_reload: false,
                 });
                 return;
             }
@@ -390,6 +422,7 @@ impl Actor {
             control: Some(control),
             records,
             task: tokio::spawn(Box::pin(turn.run())),
+            is_reload: false,
         });
     }
 

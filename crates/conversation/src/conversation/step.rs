@@ -73,7 +73,7 @@ pub(super) enum Answer {
 pub(super) async fn delivery_of(parts: &ConversationParts, slot: &AgentSlot) -> Delivery {
     let dispatcher = match slot.open_view().await {
         Some(view) => view.dispatcher,
-        None => parts.events.dispatcher().clone(),
+        None => parts.events.dispatcher(),
     };
     Delivery::new(dispatcher, parts.media.clone())
 }
@@ -90,7 +90,7 @@ async fn receive(
     let dispatcher = match slot.view(&access).await {
         Ok(view) => view.dispatcher,
         // The turn will report why the agent cannot be opened.
-        Err(_) => parts.events.dispatcher().clone(),
+        Err(_) => parts.events.dispatcher(),
     };
     let delivery = Delivery::new(dispatcher, parts.media.clone());
     let reception = Reception {
@@ -132,6 +132,14 @@ pub(super) async fn begin_session(
         let problem = "A new conversation cannot begin, because the store cannot be written.";
         reply.refuse("store", problem).await;
     }
+    TurnResult::Ended(Vec::new())
+}
+
+/// Opens the agent of a key again after a reload. If that fails, the next message reports why.
+pub(super) async fn reopen(parts: Arc<ConversationParts>, slot: Arc<AgentSlot>) -> TurnResult {
+    // Nothing closes the semaphore.
+    let _permit = parts.profile.reopening().acquire().await;
+    let _reported_later = slot.renew(None).await;
     TurnResult::Ended(Vec::new())
 }
 

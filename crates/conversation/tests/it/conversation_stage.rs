@@ -27,7 +27,7 @@ use tenterhook_conversation::approvals::OpenQuestions;
 use tenterhook_conversation::conversation::{ChatTask, MailboxFull};
 use tenterhook_conversation::conversation_parts::{ConversationParts, ReceiveLimits};
 use tenterhook_conversation::gateway_events::GatewayEvents;
-use tenterhook_conversation::profile::{OpenRequest, Profile, ToolAccess};
+use tenterhook_conversation::profile::{LiveProfile, OpenRequest, Profile, ToolAccess};
 use tenterhook_engine::Engine;
 use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::SenderRole;
@@ -426,7 +426,7 @@ impl Stage {
             commands: options.commands,
         };
         let parts = Arc::new(ConversationParts {
-            profile: Arc::new(profile),
+            profile: LiveProfile::from(Arc::new(profile) as Arc<dyn Profile>),
             store,
             outlet: Arc::clone(&shown),
             approvals: OpenQuestions::new(shown, options.settings.approvals_to.clone()),

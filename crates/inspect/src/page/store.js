@@ -51,6 +51,13 @@ function outcomeOf({ permission, stopped, rewritten }, runs) {
   return permission === 'allow' ? 'allow' : 'none';
 }
 
+/** Says which hooks a reload has added, changed and removed. */
+const changesOf = (record) =>
+  ['added', 'changed', 'removed']
+    .filter((kind) => record[kind]?.length > 0)
+    .map((kind) => `${kind}: ${record[kind].join(', ')}`)
+    .join('; ');
+
 export class Store {
   rows = [];
   /** The number of rows that were dropped, of records of an unknown kind, and of lines that cannot be read. */
@@ -152,6 +159,8 @@ export class Store {
         return this.#row(record, { event: 'source', subject: record.path, reason: record.action });
       case 'output':
         return this.#row(record, { event: 'output', subject: record.worker, reason: record.line });
+      case 'reload':
+        return this.#row(record, { event: 'reload', subject: 'hooks', reason: record.problem ?? changesOf(record) });
       case 'model_call':
         return this.#modelCallRow(record);
       default:

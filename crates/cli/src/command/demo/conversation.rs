@@ -255,7 +255,7 @@ async fn start(folder: &Path, journal: Arc<dyn JournalSink>) -> Result<Gateway, 
         stdio: false,
         own_channels: BTreeMap::new(),
         inspector: None,
-        reader: None,
+        reloads_from: None,
     };
     let started = Gateway::start(config).await;
     started.map_err(|error| CliError::of(Exit::Failed, &error))

@@ -27,6 +27,8 @@ const MAX_KEYS: usize = 4096;
 const SENDER_PER_MINUTE: NonZeroU32 = NonZeroU32::new(20).unwrap();
 const SENDER_BURST: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const WEBHOOK_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
+const SCRIPT_PER_MINUTE: NonZeroU32 = NonZeroU32::new(6).unwrap();
+const SCRIPT_BURST: NonZeroU32 = NonZeroU32::new(3).unwrap();
 const REPORTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
 const TOKEN_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
 
@@ -84,6 +86,11 @@ impl RateLimit {
     /// Creates the limit of messages of a webhook, which come from one service: 60 a minute. The key is [`sender_key`].
     pub fn per_webhook() -> Self {
         Self::new(WEBHOOK_PER_MINUTE, WEBHOOK_PER_MINUTE)
+    }
+
+    /// Creates the limit of prompts that scripts send while a chat is idle: 6 a minute, 3 at once.
+    pub fn of_scripts() -> Self {
+        Self::new(SCRIPT_PER_MINUTE, SCRIPT_BURST)
     }
 
     /// Creates the limit of refusals that a sender sees: one a minute. The key is [`sender_key`].

@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use redb::ReadTransaction;
 use serde_json::Value;
-use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::SenderRole;
+use tenterhook_protocol::{JsonObject, SessionId};
 
 pub use self::record::{
     ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState,
@@ -88,7 +88,26 @@ impl Store {
         role: SenderRole,
         key: SessionKey,
     ) -> Result<Recorded, StoreError> {
-        let change = move |tables: &mut tables::Tables<'_>| tables.accept(message, role, key);
+        let change =
+            move |tables: &mut tables::Tables<'_>| tables.accept(message, (role, key), None);
+        self.writer.write(change).await
+    }
+
+    /// Records a prompt that a script of the agent sent while its chat was idle, as [`accept`](Self::accept) records a
+    /// message. `extra` is what the session keeps about it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the disk cannot be written. Then nothing was recorded.
+    pub async fn accept_script(
+        &self,
+        message: IncomingMessage,
+        role: SenderRole,
+        key: SessionKey,
+        extra: JsonObject,
+    ) -> Result<Recorded, StoreError> {
+        let change =
+            move |tables: &mut tables::Tables<'_>| tables.accept(message, (role, key), Some(extra));
         self.writer.write(change).await
     }
 

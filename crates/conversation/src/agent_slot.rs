@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tenterhook_agent::extension::ScriptHost;
 use tenterhook_agent::{Agent, AgentHandle};
 use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::SessionId;
@@ -14,6 +15,7 @@ use crate::conversation_parts::ConversationParts;
 use crate::profile::{OpenRequest, Profile, ToolAccess};
 use crate::send_tool::SendTool;
 use tenterhook_channel::chat::SessionKey;
+use tenterhook_channel::message::IncomingMessage;
 
 /// What others may know of an open agent, also while its turn runs.
 #[derive(Clone)]
@@ -44,14 +46,22 @@ pub(crate) struct AgentSlot {
     open: Mutex<OpenAgent>,
 }
 
+/// The last turn of an agent. Prompts that scripts send after it belong to its chat, and have its rights.
+#[derive(Debug, Clone)]
+pub(crate) struct LastTurn {
+    pub(crate) role: SenderRole,
+    /// The first message of the turn.
+    pub(crate) message: IncomingMessage,
+}
+
 #[derive(Default)]
 struct OpenAgent {
     view: Option<AgentView>,
     /// The agent. `None` while a turn has it, or if none is open.
     agent: Option<Agent>,
     access: ToolAccess,
-    /// The role of its last turn.
-    role: Option<SenderRole>,
+    /// Its last turn.
+    turn: Option<LastTurn>,
 }
 
 impl AgentSlot {
@@ -102,7 +112,7 @@ impl AgentSlot {
     ///
     /// Only one caller may do this at a time, and no turn may run.
     pub(crate) async fn renew(&self, access: Option<&ToolAccess>) -> Result<(), String> {
-        let (agent, access, role) = {
+        let (agent, access, turn) = {
             let mut open = self.open.lock().await;
             let profile = self.parts.profile.current();
             let is_current = |view: &AgentView| Arc::ptr_eq(&view.profile, &profile);
@@ -113,7 +123,7 @@ impl AgentSlot {
                 return Ok(());
             };
             let access = access.unwrap_or(&open.access).clone();
-            (agent, access, open.role)
+            (agent, access, open.turn.clone())
         };
         // Hooks run below, so the lock is not held: others may need the view meanwhile.
         let is_started = agent.is_started();
@@ -128,7 +138,7 @@ impl AgentSlot {
         }
         let mut open = self.open.lock().await;
         match opened {
-            Ok(opened) => *open = OpenAgent { role, ..opened },
+            Ok(opened) => *open = OpenAgent { turn, ..opened },
             Err(cause) => {
                 *open = OpenAgent::default();
                 return Err(cause);
@@ -142,9 +152,10 @@ impl AgentSlot {
     pub(crate) async fn take(
         &self,
         access: &ToolAccess,
-        role: SenderRole,
+        turn: LastTurn,
     ) -> Result<(Agent, AgentView), String> {
         self.renew(Some(access)).await?;
+        let role = turn.role;
         let mut open = self.open.lock().await;
         let is_granted = self.frontend.has_grant() && role != SenderRole::Owner;
         if (open.access != *access || is_granted)
@@ -160,17 +171,36 @@ impl AgentSlot {
         match (open.agent.take(), &open.view) {
             (Some(agent), Some(view)) => {
                 // What scripts have sent since the last turn has no more rights than that turn had.
-                if open.role != Some(role)
+                if open.turn.as_ref().is_none_or(|last| last.role != role)
                     && let Some(scripts) = agent.scripts()
                 {
                     scripts.forget_prompts();
                 }
                 let view = view.clone();
-                open.role = Some(role);
+                open.turn = Some(turn);
                 Ok((agent, view))
             }
             _ => Err(not_opened()),
         }
+    }
+
+    /// Waits until scripts of the agent have sent a prompt, while no turn has the agent. Returns their host, and the turn
+    /// that the prompt follows. Waits forever if no turn has run since the agent was opened, because then no one's rights
+    /// are known.
+    pub(crate) async fn next_prompt(&self) -> (Arc<ScriptHost>, LastTurn) {
+        let scripts = {
+            let open = self.open.lock().await;
+            let scripts = open.agent.as_ref().and_then(|agent| agent.scripts());
+            scripts.cloned().zip(open.turn.clone())
+        };
+        if let Some((scripts, turn)) = scripts {
+            scripts.has_work().await;
+            // A script cannot end the gateway.
+            if !scripts.is_over() {
+                return (scripts, turn);
+            }
+        }
+        std::future::pending().await
     }
 
     /// Puts the agent back after a turn.
@@ -217,7 +247,7 @@ impl AgentSlot {
             view: Some(view),
             agent: Some(agent),
             access: access.clone(),
-            role: None,
+            turn: None,
         })
     }
 }

@@ -6,6 +6,7 @@
 mod actor;
 mod backlog;
 mod pause;
+mod script_prompts;
 mod step;
 mod stored_busy;
 

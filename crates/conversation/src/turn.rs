@@ -21,11 +21,11 @@ use parking_lot::Mutex;
 use tenterhook_agent::extension::{CommandFailure, ForeignCommand};
 use tenterhook_agent::{Agent, CancellationToken, Prompt, RunEnd, RunReport};
 use tenterhook_protocol::event::{
-    DeliveryKind, InputSource, MessageCancel, MessageCancelReason, MessageSend, SenderRole,
+    DeliveryKind, MessageCancel, MessageCancelReason, MessageSend, SenderRole,
 };
 use tenterhook_protocol::{EventKind, Usage};
 
-use crate::agent_slot::{AgentSlot, AgentView};
+use crate::agent_slot::{AgentSlot, AgentView, LastTurn};
 use crate::chat_command::of_extension;
 use crate::chat_frontend::{Shown, TurnView};
 use crate::conversation_parts::ConversationParts;
@@ -138,7 +138,14 @@ impl Turn {
             return TurnResult::Ended(self.messages);
         };
         let access = parts.access(&self.control.chat, self.control.role);
-        let ended = match self.slot.take(&access, self.control.role).await {
+        let Some(first) = self.messages.first() else {
+            return TurnResult::Ended(Vec::new());
+        };
+        let this = LastTurn {
+            role: self.control.role,
+            message: first.record.message.clone(),
+        };
+        let ended = match self.slot.take(&access, this).await {
             Ok((agent, opened)) => self.run_agent(agent, opened).await,
             Err(cause) => self.fail_to_open(cause).await,
         };
@@ -247,15 +254,12 @@ impl Turn {
             .messages
             .iter()
             .flat_map(|message| message.heard.images.clone());
+        let first = self.messages.first();
         Prompt {
             text: texts.join("\n\n"),
             images: images.collect(),
-            source: InputSource::Channel,
-            extra: self
-                .messages
-                .first()
-                .map(Pending::extra)
-                .unwrap_or_default(),
+            source: first.map(Pending::source).unwrap_or_default(),
+            extra: first.map(Pending::extra).unwrap_or_default(),
         }
     }
 
@@ -330,15 +334,17 @@ impl Turn {
 
     /// Returns who gets the answer: the messages of the turn, and those that it heard while it ran.
     fn recipient(&self) -> Recipient {
-        let records = || self.messages.iter().map(|message| &message.record.message);
+        let records = || self.messages.iter().map(|message| &message.record);
+        // Channels do not know what scripts have sent.
+        let replied = records().filter(|record| record.script.is_none());
         Recipient {
             chat: self.control.chat.clone(),
             user: records()
                 .next()
-                .map(|first| first.sender.id.clone())
+                .map(|first| first.message.sender.id.clone())
                 .unwrap_or_default(),
-            in_reply_to: records()
-                .map(|message| message.message_id.clone())
+            in_reply_to: replied
+                .map(|record| record.message.message_id.clone())
                 .collect(),
         }
     }

@@ -52,14 +52,24 @@ impl Pending {
 
     /// Returns what the session keeps about the message in addition to its text.
     pub(crate) fn extra(&self) -> JsonObject {
-        JsonObject::from_iter([(INBOX_ID.to_owned(), json!(self.record.id.0))])
+        let mut extra = self.record.script.clone().unwrap_or_default();
+        extra.insert(INBOX_ID.to_owned(), json!(self.record.id.0));
+        extra
+    }
+
+    /// Returns where the message comes from, for hooks.
+    pub(crate) fn source(&self) -> InputSource {
+        match self.record.script {
+            Some(_) => InputSource::Extension,
+            None => InputSource::Channel,
+        }
     }
 
     fn prompt(&self) -> Prompt {
         Prompt {
             text: self.heard.prompt.clone(),
             images: self.heard.images.clone(),
-            source: InputSource::Channel,
+            source: self.source(),
             extra: self.extra(),
         }
     }

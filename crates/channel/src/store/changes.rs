@@ -2,8 +2,8 @@
 
 use redb::ReadableTable as _;
 use redb::ReadableTableMetadata as _;
-use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::SenderRole;
+use tenterhook_protocol::{JsonObject, SessionId};
 
 use super::record::{
     ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, OutboxState, Recorded, StoreError,
@@ -27,8 +27,8 @@ impl Tables<'_> {
     pub(super) fn accept(
         &mut self,
         message: IncomingMessage,
-        role: SenderRole,
-        key: SessionKey,
+        (role, key): (SenderRole, SessionKey),
+        script: Option<JsonObject>,
     ) -> Result<Recorded, Failure> {
         let channel = message.chat.channel.clone();
         let dedupe = message.dedupe.clone();
@@ -46,6 +46,7 @@ impl Tables<'_> {
             role,
             key,
             state: InboxState::Received,
+            script,
         };
         let bytes = encode(&record)?;
         self.last_message = id;

@@ -1,6 +1,7 @@
 //! What the store keeps, as others see it.
 
 use serde::{Deserialize, Serialize};
+use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::SenderRole;
 use thiserror::Error;
 
@@ -48,6 +49,10 @@ pub struct InboxRecord {
     pub key: SessionKey,
     /// Its state.
     pub state: InboxState,
+    /// What the session keeps about it, if a script of the agent sent it while its chat was idle. Then the message has
+    /// the sender of the turn before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<JsonObject>,
 }
 
 /// The result of [`Store::accept`](super::Store::accept).

@@ -1,7 +1,10 @@
 //! Attacks on extensions in chats of the gateway: guards that a chat lacks, and prompts that outlive their turn.
 
+use std::fs;
+use std::io::Read as _;
+
 use crate::chat_client::ChatClient;
-use crate::stage::Test;
+use crate::stage::{Running, Test, eventually};
 
 /// The model calls the tool in each turn.
 const CALLS: &str = "\
@@ -202,7 +205,7 @@ export default (pi) => {
     let (running, client) = ChatClient::start_with(gateway("", late), settings);
     let member = client.member(&running);
     assert_eq!(member.ask("m", "hi"), ["Worked."]);
-    std::fs::write(running.path("work/send"), "").unwrap();
+    fs::write(running.path("work/send"), "").unwrap();
     running.line_of("sent");
     assert_eq!(client.ask("a", "hi"), ["Worked."]);
     running.interrupt();
@@ -287,6 +290,107 @@ export default (pi) => {
     });
     let all = format!("{:?}", client.say("b", "hi").collect::<Vec<_>>());
     assert!(!all.contains("of a") && all.contains("Again."), "{all}");
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+/// Sends prompts from a timer once a file is there, and notes each call of its tool.
+const TIMER: &str = r#"
+import fs from "node:fs";
+export default (pi) => {
+  const schema = { type: "object", properties: {} };
+  pi.registerTool({ name: "count", description: "Counts", parameters: schema, execute: async () => {
+    fs.appendFileSync("counted", "once\n");
+    while (fs.existsSync("hold")) await new Promise((resolve) => setTimeout(resolve, 5));
+    return "counted";
+  } });
+  pi.registerCommand("crash", { handler: async () => { fs.writeFileSync("crashed", ""); } });
+  let timer;
+  pi.on("session_start", () => {
+    timer = setInterval(() => {
+      if (!fs.existsSync("send")) return;
+      const text = fs.readFileSync("send", "utf8");
+      if (!text.startsWith("again")) fs.unlinkSync("send");
+      void pi.sendUserMessage(text).catch(() => {});
+    }, 50);
+  });
+  pi.on("session_shutdown", () => clearInterval(timer));
+};
+"#;
+
+const COUNTS: &str = "\
+turns:
+  - text: Hello.
+  - tool_calls: [{name: count}]
+  - text: Counted.
+  - {text: Again., repeat: true}
+";
+
+fn with_timer() -> Test {
+    Test::new()
+        .args("gateway run --journal journal.jsonl --listen 127.0.0.1:0 --allow count".split(' '))
+        .script(COUNTS)
+        .file("../home/.pi/agent/extensions/timer.js", TIMER)
+}
+
+/// Lets the timer send a text. The file is complete when it appears.
+fn send(running: &Running, text: &str) {
+    fs::write(running.work().join("sending"), text).unwrap();
+    fs::rename(running.work().join("sending"), running.work().join("send")).unwrap();
+}
+
+#[test]
+fn a_prompt_that_an_extension_sends_in_an_idle_chat_begins_a_turn_and_runs_no_command() {
+    let (running, client) = ChatClient::start(with_timer());
+    let member = client.member(&running);
+    assert_eq!(member.ask("m", "hi"), ["Hello."]);
+    send(&running, "/crash");
+    assert_eq!(running.line_of("counted"), "once");
+    assert_eq!(member.ask("m", "hi").last().unwrap(), "Again.");
+    assert!(!running.work().join("crashed").exists());
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn an_extension_in_a_loop_has_to_wait_and_the_journal_says_so() {
+    let (running, client) = ChatClient::start(with_timer());
+    assert_eq!(client.ask("a", "hi"), ["Hello."]);
+    send(&running, "again");
+    let journal = running.work().join("journal.jsonl");
+    let problem = eventually(|| {
+        let text = fs::read_to_string(&journal).ok()?;
+        let line = text.lines().find(|line| line.contains("too fast"))?;
+        Some(line.to_owned())
+    });
+    assert!(problem.contains("idle chat `http:"), "{problem}");
+    fs::remove_file(running.work().join("send")).unwrap();
+    assert_eq!(client.ask("b", "hi"), ["Hello."]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn a_turn_of_an_extension_that_a_crash_interrupted_is_reported_and_not_repeated() {
+    let (running, client) = ChatClient::start(with_timer());
+    assert_eq!(client.ask("a", "hi"), ["Hello."]);
+    fs::write(running.work().join("hold"), "").unwrap();
+    send(&running, "count");
+    assert_eq!(running.line_of("counted"), "once");
+    running.signal("KILL");
+    let ran = running.finish();
+    fs::remove_file(ran.path("work/hold")).unwrap();
+    let again = ran.again("gateway run --no-journal --listen 127.0.0.1:0 --allow count".split(' '));
+    let (running, client) = ChatClient::start(again.script(COUNTS));
+    let told = eventually(|| {
+        let mut history = String::new();
+        let mut stream = client.open("GET /v1/chats/a/history", "accept: */*", "");
+        stream.read_to_string(&mut history).unwrap();
+        history.contains("I was interrupted").then_some(history)
+    });
+    assert!(told.contains("Hello."), "{told}");
+    let counted = fs::read_to_string(running.work().join("counted")).unwrap();
+    assert_eq!(counted, "once\n");
     running.interrupt();
     assert_eq!(running.finish().status, 0);
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
+use tenterhook_agent::extension::ScriptHost;
 use tenterhook_protocol::event::{MessageCancelReason, SenderRole, SessionEndReason};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -17,12 +18,13 @@ use tokio::time::Instant;
 
 use super::backlog::{Backlog, Work};
 use super::pause::Pause;
+use super::script_prompts::ScriptPrompts;
 use super::step::{
     Answer, Letter, Step, StepEnd, begin_session, delivery_of, give_answer, open, queued, reopen,
     submit, tell_crashed,
 };
 use super::stored_busy;
-use crate::agent_slot::AgentSlot;
+use crate::agent_slot::{AgentSlot, LastTurn};
 use crate::chat_command::{ChatCommand, help, of_extension, parse};
 use crate::conversation_parts::ConversationParts;
 use crate::places::Places;
@@ -86,6 +88,7 @@ pub(super) struct Actor {
     /// Set while no job begins, because the last one could not be stored.
     pause: Option<Pause>,
     stopping: Option<Stopping>,
+    scripts: ScriptPrompts,
 }
 
 impl Actor {
@@ -111,6 +114,7 @@ impl Actor {
             backlog: Backlog::default(),
             pause: None,
             stopping: None,
+            scripts: ScriptPrompts::default(),
         }
     }
 
@@ -141,6 +145,9 @@ impl Actor {
                     None => self.end_crashed_job().await,
                 },
                 end = step_end(&mut self.step) => self.end_step(end).await,
+                (host, turn) = self.slot.next_prompt(), if self.hears_scripts() => {
+                    self.take_prompt(&host, turn).await;
+                }
                 Some(letter) = self.mailbox.recv(), if self.accepts_letters() => {
                     self.letters.push_back(letter);
                 }
@@ -148,6 +155,20 @@ impl Actor {
             }
         }
         self.slot.close(SessionEndReason::Quit).await;
+    }
+
+    /// Returns whether a prompt of a script begins a turn. While a turn runs, prompts belong to it.
+    fn hears_scripts(&self) -> bool {
+        let is_idle = self.job.is_none() && self.step.is_none() && self.stopping.is_none();
+        let nothing_waits = self.letters.is_empty() && self.backlog.is_empty();
+        is_idle && nothing_waits && !self.awaits_reload() && self.scripts.paused_until().is_none()
+    }
+
+    /// Records a prompt of a script, so that it begins a turn like a message.
+    async fn take_prompt(&mut self, host: &ScriptHost, turn: LastTurn) {
+        let chat = (&*self.parts, &*self.slot, &self.places);
+        let letter = self.scripts.take(host, turn, chat);
+        self.letters.extend(letter.await);
     }
 
     fn accepts_letters(&self) -> bool {
@@ -186,7 +207,7 @@ impl Actor {
             Some(stopping) => (!stopping.is_cancelled).then_some(stopping.deadline),
             None if self.job.is_some() => None,
             None => {
-                let quiet = self.backlog.quiet_at();
+                let quiet = self.backlog.quiet_at().or(self.scripts.paused_until());
                 let pause = self.pause.as_ref().filter(|_| !self.backlog.is_empty());
                 quiet.max(pause.map(|pause| pause.until))
             }
@@ -241,6 +262,10 @@ impl Actor {
 
     /// Decides what happens to a message that was received.
     async fn place(&mut self, mut message: Pending) {
+        if message.record.script.is_some() {
+            // Only people use commands.
+            return self.backlog.push(Work::Turn(message));
+        }
         match parse(&message.heard.text, message.record.role) {
             Ok(None) => {}
             Ok(Some(command)) => return self.run_command(command, message).await,

@@ -17,6 +17,7 @@ use crate::reply::{Reply, publish};
 use crate::turn::TurnResult;
 use crate::turn_control::{Pending, SteerOutcome, TurnControl};
 use tenterhook_channel::frame::{Frame, QueuedHow, TurnStatus};
+use tenterhook_channel::message::IncomingPart;
 use tenterhook_channel::outlet::Settled;
 use tenterhook_channel::store::{InboxRecord, InboxState};
 
@@ -159,6 +160,9 @@ pub(super) async fn open(
     is_busy: bool,
 ) -> StepEnd {
     match letter {
+        Letter::Message(record, place) if record.script.is_some() => {
+            StepEnd::Received(of_script(record, place))
+        }
         Letter::Message(record, place) => receive(parts, slot, record, place, is_busy).await,
         Letter::Continue(record, place) => StepEnd::Received(Pending {
             record,
@@ -172,6 +176,28 @@ pub(super) async fn open(
             command: None,
             place,
         }),
+    }
+}
+
+/// Returns the prompt of a script. It is not a message of a person, so hooks of `message_receive` do not see it, and its
+/// chat does not show it.
+fn of_script(record: InboxRecord, place: Place) -> Pending {
+    let texts = record.message.parts.iter().filter_map(|part| match part {
+        IncomingPart::Text { text } => Some(text.as_str()),
+        IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
+    });
+    let text: String = texts.collect();
+    Pending {
+        record,
+        heard: Heard {
+            prompt: text.clone(),
+            text,
+            ..Heard::default()
+        },
+        how: None,
+        is_said: true,
+        command: None,
+        place,
     }
 }
 

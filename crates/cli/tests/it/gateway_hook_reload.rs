@@ -177,6 +177,11 @@ fn a_project_hook_is_in_force_after_a_reload_only_if_it_was_approved() {
     let note = changes["notes"][0].as_str().unwrap();
     assert!(note.contains("`no-shell`"), "{note}");
     assert!(!is_denied(&client, "a"));
+    let approved = running.beside(["trust", "--all"]);
+    assert!(approved.status.success(), "{approved:?}");
+    assert!(!is_denied(&client, "a"), "nothing was reloaded");
+    reload(&running);
+    assert!(is_denied(&client, "a"));
     end(running);
 }
 
@@ -321,5 +326,30 @@ fn the_gateways_own_events_run_reloaded_hooks() {
     assert_eq!(client.ask("a", "a secret")[0], "no secrets");
     assert_eq!(client.ask("a", "hi"), ["Hello."]);
     assert_eq!(channel(&running, "more").unwrap()["state"], "blocked");
+    end(running);
+}
+
+#[test]
+fn a_question_that_waits_stays_open_during_a_reload() {
+    let asking = r#"
+export default (pi) => {
+  pi.registerCommand("sure", { handler: async (_args, ctx) => {
+    ctx.ui.notify(`sure: ${await ctx.ui.confirm("Delete", "everything?")}`);
+  } });
+};
+"#;
+    let test = gateway(CALLS).file(&format!("../{EXTENSION_FILE}"), asking);
+    let (running, client) = ChatClient::start(test);
+    let mut frames = client.say("a", "/sure");
+    let question = frames.find(|frame| frame["type"] == "question").unwrap();
+    write(&running, HOOKS, GUARD);
+    assert_eq!(reload(&running)["turns_with_old_hooks"], 1);
+    let nonce = question["nonce"].as_str().unwrap();
+    let path = format!("/v1/chats/a/approvals/{nonce}");
+    let (status, answer) = client.post(&path, r#"{"text":"yes"}"#);
+    assert!(status.starts_with('2'), "{answer}");
+    let shown = frames.find(|frame| frame["type"] == "notice").unwrap();
+    assert_eq!(shown["text"], "sure: true");
+    assert!(is_denied(&client, "a"));
     end(running);
 }

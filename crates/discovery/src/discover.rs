@@ -17,7 +17,7 @@ use crate::load::{load_files, load_lines};
 use crate::loaded::{Loaded, LoadedFile};
 use crate::options::LoadOptions;
 use crate::order::HooksByOrigin;
-use crate::reload::{FixedHooks, InForce, Reloader, SourceChanges};
+use crate::reload::{FixedHooks, Reloader};
 use crate::sources::Sources;
 
 /// Everything that was found and loaded for a session.
@@ -70,15 +70,6 @@ pub struct FollowedSources {
 }
 
 impl FollowedSources {
-    /// Compares what is in force with an earlier load of the same sources. Returns `None` if it is the same.
-    pub fn changes_since(&self, before: &Self) -> Option<SourceChanges> {
-        self.in_force().changes_since(&before.in_force())
-    }
-
-    fn in_force(&self) -> InForce {
-        InForce::of(&self.loaded, &self.folder_files, &self.lines)
-    }
-
     /// Follows the files of the hooks that are registered in a scope. `last` has the host's own hooks
     /// that run after all others.
     pub fn follow(self, scope: Scoped, last: Vec<HookSpec>) -> Reloader {

@@ -71,7 +71,7 @@ pub use loaded::{Loaded, LoadedFile};
 pub use manager::{HookManager, ManagedHook};
 pub use options::LoadOptions;
 pub use recipe::{NoRecipe, Recipe, RecipePlace, find_recipe, is_own_recipe, load_recipe};
-pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, SourceChanges, StayReason};
+pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, StayReason};
 pub use sources::Sources;
 pub use trigger::{Blocked, Conversation, Trigger};
 pub use unmatched::{misspelt_agents, unknown_tool, unmatched_matchers};

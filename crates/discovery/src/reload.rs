@@ -20,7 +20,6 @@
 //! Changes that are found together take effect together, so that no event sees only some of them.
 
 mod change;
-mod difference;
 mod unit;
 mod watch;
 
@@ -32,8 +31,6 @@ use tenterhook_hookfile::has_extension;
 use tenterhook_systems::hook_folder::Selection;
 
 pub use self::change::{Change, ChangeKind, StayReason};
-pub(crate) use self::difference::InForce;
-pub use self::difference::SourceChanges;
 use self::unit::{Rules, Unit};
 use self::watch::Watch;
 use crate::folder::{FolderHooks, FoundFile};

@@ -9,7 +9,7 @@ use tenterhook_agent::frontend::NonInteractive;
 use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Session, Toolbox};
 use tenterhook_channel::settings::Settings;
 use tenterhook_conversation::profile::{OpenRequest, Profile, ToolAccess};
-use tenterhook_discovery::{FollowedSources, Loaded, SourceChanges};
+use tenterhook_discovery::Loaded;
 use tenterhook_engine::journal::JournalRecord;
 use tenterhook_engine::{Engine, HookObserver, HookSpec, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
@@ -20,6 +20,7 @@ use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, SessionExtensions};
+use tenterhook_setup::hook_changes::{HooksInForce, SourceChanges};
 use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_setup::live_inspector::LiveInspector;
@@ -47,7 +48,7 @@ pub(super) struct ChatProfile(Arc<Parts>);
 struct Parts {
     start: Arc<StartParts>,
     loaded: Loaded,
-    followed: FollowedSources,
+    in_force: HooksInForce,
     listing: HookListing,
     engine: Engine,
     toolbox: Toolbox,
@@ -179,8 +180,8 @@ impl ChatProfile {
             protected: Arc::new(protected),
             extension_providers: hooks.extras.providers(&clients),
             clients,
+            in_force: HooksInForce::of(&hooks.loaded, &hooks.found),
             loaded: hooks.loaded,
-            followed: hooks.followed,
             listing,
             commands: hooks.extras.commands(),
             extensions: hooks.extras,
@@ -196,7 +197,7 @@ impl ChatProfile {
 
     /// Compares the hooks with the hooks of an earlier load. Returns `None` if the same are in force.
     pub(super) fn changes_since(&self, before: &Self) -> Option<SourceChanges> {
-        self.0.followed.changes_since(&before.0.followed)
+        self.0.in_force.changes_since(&before.0.in_force)
     }
 
     /// Returns the project hooks that are not in force because they were never approved.

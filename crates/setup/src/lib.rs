@@ -21,6 +21,7 @@ pub mod error;
 pub mod exit;
 pub mod extensions;
 pub mod hook_args;
+pub mod hook_changes;
 pub mod hook_list;
 pub mod hooks;
 pub mod journal;

@@ -32,6 +32,13 @@ const GUARD: &str = "hooks:
     command: 'echo \"no shell\" >&2; exit 2'
 ";
 
+const HARMLESS: &str = "hooks:
+  - name: harmless
+    event: post_tool_use
+    matcher: other
+    command: cat
+";
+
 fn gateway(script: &str) -> Test {
     Test::new()
         .args("gateway run --listen 127.0.0.1:0 --allow shell".split(' '))
@@ -351,5 +358,26 @@ export default (pi) => {
     let shown = frames.find(|frame| frame["type"] == "notice").unwrap();
     assert_eq!(shown["text"], "sure: true");
     assert!(is_denied(&client, "a"));
+    end(running);
+}
+
+#[test]
+fn a_reload_reads_the_files_that_hook_files_import_and_that_the_command_line_names() {
+    let named = HARMLESS.replace("harmless", "named");
+    let test = gateway(CALLS)
+        .hooks(&named)
+        .file("../config/hooks.yaml", "import: more.yaml\n")
+        .file("../config/more.yaml", HARMLESS);
+    let (running, client) = ChatClient::start(test);
+    assert!(!is_denied(&client, "a"));
+    for file in ["config/more.yaml", "work/hooks.yaml"] {
+        let harmless = fs::read_to_string(running.path(file)).unwrap();
+        write(&running, file, GUARD);
+        reload(&running);
+        assert!(is_denied(&client, "a"), "{file}");
+        write(&running, file, &harmless);
+        reload(&running);
+        assert!(!is_denied(&client, "a"), "{file}");
+    }
     end(running);
 }

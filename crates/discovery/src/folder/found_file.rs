@@ -24,7 +24,7 @@ pub struct FoundFile {
     pub state: FileState,
     /// Identifies its content and the sources that it may load.
     #[serde(skip)]
-    pub(crate) version: String,
+    pub version: String,
 }
 
 impl FoundFile {

@@ -189,27 +189,6 @@ impl Unit {
         }
     }
 
-    /// Returns the file and its layer.
-    pub(super) fn place(&self) -> (&PathBuf, Layer) {
-        (&self.path, self.layer)
-    }
-
-    /// Identifies what is in force of the file: its content, or what of it was approved.
-    pub(super) fn version_in_force(&self) -> String {
-        let trusted = self.project_hooks.iter();
-        let trusted = trusted.filter(|hook| hook.state == TrustState::Trusted);
-        let trusted = trusted.map(|hook| hook.item.digest());
-        let diverged = self.diverged.iter().map(|hook| {
-            let denies = hook.denies.as_deref().unwrap_or_default();
-            format!("{}{denies}", hook.approved.digest)
-        });
-        let approved: BTreeSet<String> = trusted.chain(diverged).collect();
-        if approved.is_empty() {
-            return self.version.clone();
-        }
-        approved.into_iter().collect::<Vec<_>>().join(" ")
-    }
-
     /// Returns whether it has hooks and none of them needs an approval.
     fn is_own(&self) -> bool {
         self.project_hooks.is_empty()

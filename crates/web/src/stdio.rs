@@ -4,7 +4,7 @@
 //! of the connection: the answers to all messages are written first.
 
 use std::fmt;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use tenterhook_jsonrpc::{FrameReader, Framing};
 use tenterhook_protocol::event::SenderRole;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_util::io::StreamReader;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +33,7 @@ use tenterhook_channel::message::MediaRef;
 
 /// The user of messages that come through standard input.
 const USER: &str = "local";
-/// How many bytes are read at once.
+/// How many bytes are read or written at once.
 const CHUNK: usize = 64 << 10;
 
 type Input = Pin<Box<dyn AsyncRead + Send>>;
@@ -46,6 +47,8 @@ pub struct StdioChannel {
     stop: CancellationToken,
     /// Cancelled when the input has ended. No one can answer questions after that.
     input_ended: CancellationToken,
+    /// Cancelled when nothing that was written waits in this process any more.
+    written: CancellationToken,
     /// Cancelled when everything is written after the end of the input, or after `stop`.
     ended: CancellationToken,
     _stop_on_drop: DropGuard,
@@ -58,24 +61,30 @@ impl StdioChannel {
         input: impl AsyncRead + Send + 'static,
         output: impl AsyncWrite + Send + 'static,
     ) -> Self {
-        let stop = CancellationToken::new();
+        let (stop, written) = (CancellationToken::new(), CancellationToken::new());
+        written.cancel();
         Self {
             channel,
             streams: Mutex::new(Some((Box::pin(input), Box::pin(output)))),
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
             input_ended: CancellationToken::new(),
+            written,
             ended: CancellationToken::new(),
         }
     }
 
-    /// Creates a channel over standard input and output.
+    /// Creates a channel over standard input and output, in a runtime of Tokio's.
     ///
     /// # Errors
     ///
-    /// Fails if the thread that reads cannot be started.
+    /// Fails if the threads that read and write cannot be started.
     pub fn of_process(channel: Arc<FrameChannel>) -> io::Result<Self> {
-        Ok(Self::new(channel, stdin()?, tokio::io::stdout()))
+        let (output, written) = stdout()?;
+        Ok(Self {
+            written,
+            ..Self::new(channel, stdin()?, output)
+        })
     }
 
     /// Writes what is left, and ends. The gateway calls it when nothing more will be sent.
@@ -98,7 +107,7 @@ impl StdioChannel {
         };
         let (channel, stop) = (Arc::clone(&self.channel), self.stop.clone());
         let ended = self.ended.clone().drop_guard();
-        let input_ended = self.input_ended.clone();
+        let (input_ended, written) = (self.input_ended.clone(), self.written.clone());
         tokio::spawn(async move {
             let _ended = ended;
             let end_of_input = stream::once(async move {
@@ -109,6 +118,7 @@ impl StdioChannel {
             let outgoing = sink::unfold(output, write_line);
             let login = Login::Known(client.into());
             serve(login, channel, Transport::Pipe, incoming, outgoing, stop).await;
+            written.cancelled().await;
         });
     }
 }
@@ -219,6 +229,29 @@ fn received(line: &[u8]) -> Received {
         Ok(text) => Received::Text(text.to_owned()),
         Err(_) => Received::Malformed(ClientRefusal::new("bad_json", "the line is not UTF-8")),
     }
+}
+
+/// Writes standard output in a thread of its own: Tokio's would hand each line to another thread, and wait for it, twice. The
+/// token is cancelled when the thread has ended: after the output is dropped, or when no one reads any more.
+fn stdout() -> io::Result<(impl AsyncWrite + Send + 'static, CancellationToken)> {
+    let (output, mut lines) = tokio::io::duplex(CHUNK);
+    let written = CancellationToken::new();
+    let (runtime, ended) = (Handle::current(), written.clone().drop_guard());
+    std::thread::Builder::new()
+        .name("stdout".to_owned())
+        .spawn(move || {
+            let _ended = ended;
+            let mut chunk = Vec::with_capacity(CHUNK);
+            while let Ok(1..) = runtime.block_on(lines.read_buf(&mut chunk)) {
+                let mut stdout = io::stdout().lock();
+                let shown = stdout.write_all(&chunk).and_then(|()| stdout.flush());
+                if shown.is_err() {
+                    return;
+                }
+                chunk.clear();
+            }
+        })?;
+    Ok((output, written))
 }
 
 /// Reads standard input in a thread of its own: a pending read of Tokio's would keep the program from ending.

@@ -1,8 +1,11 @@
 //! Tools whose arguments are a Rust type, which is parsed, checked and described to the model in one place.
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,6 +14,10 @@ use tenterhook_protocol::{JsonObject, ToolResult};
 use crate::failure::{InvalidInput, ToolFailure};
 use crate::retry::ToolRetry;
 use crate::tool::{Tool, ToolContext};
+
+/// The schemas of the types that were described. Each model call needs all of them, and copying is much faster than
+/// generating.
+static SCHEMAS: Mutex<BTreeMap<TypeId, Value>> = Mutex::new(BTreeMap::new());
 
 /// A tool with typed arguments. Every such tool is a [`Tool`]. Its schema is generated from [`Input`](Self::Input), and
 /// arguments that are not an `Input` are refused before anything runs.
@@ -68,7 +75,7 @@ use crate::tool::{Tool, ToolContext};
 /// ```
 pub trait TypedTool: Send + Sync + fmt::Debug {
     /// The type of the arguments.
-    type Input: DeserializeOwned + JsonSchema + Send;
+    type Input: DeserializeOwned + JsonSchema + Send + 'static;
 
     /// Returns the name that models and rules use.
     fn name(&self) -> &str;
@@ -210,10 +217,15 @@ fn invalid<T: TypedTool>(tool: &T, problem: String) -> InvalidInput {
 }
 
 /// Returns the schema of the arguments `T` in a plain form that every model service accepts.
-fn schema_of<T: JsonSchema>() -> Value {
-    let mut schema = schemars::schema_for!(T).to_value();
-    simplify(&mut schema);
-    schema
+fn schema_of<T: JsonSchema + 'static>() -> Value {
+    let generate = || {
+        let mut schema = schemars::schema_for!(T).to_value();
+        simplify(&mut schema);
+        schema
+    };
+    let mut schemas = SCHEMAS.lock();
+    let schema = schemas.entry(TypeId::of::<T>());
+    schema.or_insert_with(generate).clone()
 }
 
 /// Removes keys that services refuse or ignore: titles, formats, and `null` as a second type of an optional argument,

@@ -143,7 +143,7 @@ fn a_guard_has_its_rules_again_after_another_chat_ended_its_worker() {
 fn a_guard_that_cannot_prepare_again_denies_until_a_new_session() {
     let (running, client) = ChatClient::start(gateway("", PREPARED));
     assert!(denial(&client, "a").contains("guarded"));
-    std::fs::write(running.path("work/broken"), "").unwrap();
+    fs::write(running.path("work/broken"), "").unwrap();
     crash(&client, "b");
     for _ in 0..2 {
         let reason = denial(&client, "a");
@@ -154,7 +154,7 @@ fn a_guard_that_cannot_prepare_again_denies_until_a_new_session() {
         assert!(reason.contains("no rules"), "{reason}");
         assert!(reason.contains("`/new`"), "{reason}");
     }
-    std::fs::remove_file(running.path("work/broken")).unwrap();
+    fs::remove_file(running.path("work/broken")).unwrap();
     assert_eq!(client.ask("a", "/new"), ["A new conversation begins."]);
     assert!(denial(&client, "a").contains("guarded"));
     running.interrupt();
@@ -169,7 +169,7 @@ fn a_session_that_a_chat_has_left_is_not_prepared_again() {
     assert!(denial(&client, "a").contains("guarded"));
     crash(&client, "b");
     assert!(denial(&client, "a").contains("guarded"));
-    let heard = std::fs::read_to_string(running.path("work/heard")).unwrap();
+    let heard = fs::read_to_string(running.path("work/heard")).unwrap();
     let heard: Vec<&str> = heard.lines().collect();
     let count = |session| heard.iter().filter(|it| **it == session).count();
     let (old, new) = (heard[0], heard[heard.len() - 1]);
@@ -235,7 +235,7 @@ export default async (pi) => {
         });
         running.line_of("begun-2");
         running.line_of("begun-3");
-        std::fs::write(running.path("work/ready"), "").unwrap();
+        fs::write(running.path("work/ready"), "").unwrap();
         for chat in chats {
             assert!(chat.join().unwrap().contains("guarded"));
         }
@@ -279,9 +279,9 @@ export default (pi) => {
         assert!(!client.ask("a", "/stop").is_empty());
         left.join().unwrap();
         assert_eq!(client.ask("a", "/new"), ["A new conversation begins."]);
-        std::fs::write(running.path("work/release-a"), "").unwrap();
+        fs::write(running.path("work/release-a"), "").unwrap();
         running.line_of("done-a");
-        std::fs::write(running.path("work/release-b"), "").unwrap();
+        fs::write(running.path("work/release-b"), "").unwrap();
         let frames = other.join().unwrap();
         let end = frames.iter().find(|frame| frame["kind"] == "tool_end");
         assert_eq!(end.unwrap()["result"], "result of b", "{frames:#?}");

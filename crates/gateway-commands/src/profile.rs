@@ -10,7 +10,7 @@ use tenterhook_agent::{Agent, AgentConfig, Frontend, ProtectedFiles, Session, To
 use tenterhook_channel::settings::Settings;
 use tenterhook_conversation::profile::{OpenRequest, Profile, ToolAccess};
 use tenterhook_discovery::Loaded;
-use tenterhook_engine::journal::JournalRecord;
+use tenterhook_engine::journal::{HookChanges, JournalRecord};
 use tenterhook_engine::{Engine, HookObserver, HookSpec, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
 use tenterhook_journal::FileJournal;
@@ -20,7 +20,7 @@ use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, SessionExtensions};
-use tenterhook_setup::hook_changes::{HooksInForce, SourceChanges};
+use tenterhook_setup::hook_changes::HooksInForce;
 use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_setup::live_inspector::LiveInspector;
@@ -196,7 +196,7 @@ impl ChatProfile {
     }
 
     /// Compares the hooks with the hooks of an earlier load. Returns `None` if the same are in force.
-    pub(super) fn changes_since(&self, before: &Self) -> Option<SourceChanges> {
+    pub(super) fn changes_since(&self, before: &Self) -> Option<HookChanges> {
         self.0.in_force.changes_since(&before.0.in_force)
     }
 

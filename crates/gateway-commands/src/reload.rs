@@ -17,9 +17,9 @@ use crate::args::{Listen, SettingsArgs};
 use crate::profile::ChatProfile;
 use crate::settings;
 
-/// What the user reads after a signal, if hooks in force have changed.
-const NOT_BY_SIGNAL: &str = "hooks in force have changed or are gone, and a signal does not show who sent it, so they \
-                             stay as they were; run `tenterhook gateway reload` to use the new ones";
+/// What the user reads after a signal.
+const NOT_BY_SIGNAL: &str = "a signal does not show who sent it, so only the settings were reloaded; run `tenterhook \
+                             gateway reload` to reload the hooks, too";
 
 /// Reads the settings and loads the hooks with the options of the start.
 pub(super) struct GatewayReload {
@@ -53,23 +53,25 @@ impl GatewayReload {
     async fn load_all(&self, requester: ReloadRequester) -> Result<LoadedAgain, CliError> {
         let settings = self.read_settings().await?;
         let current = self.current();
+        if requester == ReloadRequester::Unknown {
+            // Loading a hook can run its code, and a new hook can answer questions instead of a person.
+            current.check_tools(&settings)?;
+            return Ok(LoadedAgain {
+                settings,
+                hooks: None,
+                notes: vec![NOT_BY_SIGNAL.to_owned()],
+            });
+        }
         let loaded = Box::pin(current.load_again()).await?;
         let tried = loaded.clone();
         blocking(move || tried.try_out()).await?;
-        let mut notes = notes(&loaded);
-        let hooks = match loaded.changes_since(&current) {
-            None => None,
-            Some(changes) if requester == ReloadRequester::Unknown && !changes.only_adds => {
-                notes.push(NOT_BY_SIGNAL.to_owned());
-                None
-            }
-            Some(changes) => Some((loaded, changes.hooks)),
-        };
-        let used = hooks.as_ref().map_or(&current, |(loaded, _)| loaded);
+        let notes = notes(&loaded);
+        let changes = loaded.changes_since(&current);
+        let used = changes.as_ref().map_or(&current, |_| &loaded);
         used.check_tools(&settings)?;
         Ok(LoadedAgain {
             settings,
-            hooks: hooks.map(|(loaded, changes)| self.other_hooks(loaded, changes)),
+            hooks: changes.map(|changes| self.other_hooks(loaded, changes)),
             notes,
         })
     }

@@ -16,13 +16,13 @@ use tenterhook_protocol::journal::HookChanges;
 pub enum ReloadRequester {
     /// The user, with a command.
     User,
-    /// Someone who sent a signal. It can be a program that the agent runs, so nothing may weaken the hooks in force.
+    /// Someone who sent a signal. It can be a program that the agent runs, so no hooks are loaded.
     Unknown,
 }
 
 /// Reads and checks again what a gateway was started with.
 pub trait ReloadSource: Send + Sync {
-    /// Reads the settings and loads the hooks. Nothing changes yet.
+    /// Reads the settings, and loads the hooks if the user requests it. Nothing changes yet.
     ///
     /// # Errors
     ///

@@ -8,15 +8,6 @@ use tenterhook_engine::journal::HookChanges;
 use tenterhook_engine::{EventName, HookSpec, Layer};
 use tenterhook_trust::TrustState;
 
-/// How a load differs from an earlier load of the same sources.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceChanges {
-    /// The hooks that differ.
-    pub hooks: HookChanges,
-    /// Whether everything that was in force before is in force unchanged.
-    pub only_adds: bool,
-}
-
 /// Everything that a load has put in force.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HooksInForce {
@@ -63,8 +54,9 @@ impl HooksInForce {
         this
     }
 
-    /// Compares with an earlier load. Returns `None` if the same is in force.
-    pub fn changes_since(&self, before: &Self) -> Option<SourceChanges> {
+    /// Returns the hooks that differ from an earlier load, or `None` if the same is in force. There may be none if only
+    /// files without hooks differ.
+    pub fn changes_since(&self, before: &Self) -> Option<HookChanges> {
         if self == before {
             return None;
         }
@@ -78,10 +70,7 @@ impl HooksInForce {
         }
         let is_gone = |hook: &&String| !self.hooks.contains_key(*hook);
         hooks.removed = before.hooks.keys().filter(is_gone).cloned().collect();
-        let mut files = before.files.iter();
-        let keeps_files = files.all(|(file, version)| self.files.get(file) == Some(version));
-        let only_adds = keeps_files && hooks.changed.is_empty() && hooks.removed.is_empty();
-        Some(SourceChanges { hooks, only_adds })
+        Some(hooks)
     }
 }
 

@@ -290,28 +290,66 @@ fn an_extension_ends_and_starts_in_each_chat_with_the_reason_reload_and_finds_it
     end(running);
 }
 
-#[test]
-fn a_signal_adds_hooks_and_never_replaces_or_removes_one() {
-    let (running, client) = ChatClient::start(gateway(CALLS));
-    assert!(!is_denied(&client, "a"));
-    let status = |key: &str| {
+/// Sends a signal, and waits until the gateway has handled it.
+fn hang_up(running: &Running) {
+    let status = || {
         let status = running.beside(["gateway", "status", "--json"]);
         let status: Value = serde_json::from_slice(&status.stdout).unwrap();
-        status["reload"][key].clone()
+        status["reload"].clone()
     };
-    let file = write(&running, HOOKS, GUARD);
+    let before = status();
     running.signal("HUP");
-    let added = eventually(|| Some(status("hooks")["added"].clone()).filter(Value::is_array));
-    assert_eq!(added.as_array().unwrap().len(), 1);
+    let after = eventually(|| Some(status()).filter(|after| *after != before));
+    let note = after["notes"][0].as_str().unwrap();
+    assert!(note.contains("tenterhook gateway reload"), "{note}");
+}
+
+#[test]
+fn a_signal_neither_adds_nor_removes_a_hook_and_runs_no_code_of_one() {
+    let (running, client) = ChatClient::start(gateway(CALLS));
+    let loaded = running.work().join("loaded");
+    let file = write(&running, HOOKS, GUARD);
+    let code = r#"
+import fs from "node:fs";
+fs.writeFileSync("loaded", "");
+export default () => {};
+"#;
+    write(&running, EXTENSION_FILE, code);
+    hang_up(&running);
+    assert!(!loaded.exists());
+    assert!(!is_denied(&client, "a"), "a signal added a hook");
+    reload(&running);
+    assert!(loaded.exists());
     assert!(is_denied(&client, "a"));
 
     fs::remove_file(file).unwrap();
-    running.signal("HUP");
-    let note = eventually(|| status("notes")[0].as_str().map(str::to_owned));
-    assert!(note.contains("tenterhook gateway reload"), "{note}");
+    hang_up(&running);
     assert!(is_denied(&client, "a"), "a signal removed a guard");
     reload(&running);
     assert!(!is_denied(&client, "a"));
+    end(running);
+}
+
+#[test]
+fn a_signal_adds_no_hook_that_answers_questions_instead_of_a_person() {
+    let asking = Test::new()
+        .args("gateway run --listen 127.0.0.1:0 --journal journal.jsonl".split(' '))
+        .script(CALLS);
+    let (running, client) = ChatClient::start(asking);
+    let yes = r#"hooks: [{event: permission_request, command: "echo '{\"decision\":\"allow\"}'"}]"#;
+    write(&running, HOOKS, yes);
+    hang_up(&running);
+    let mut frames = client.say("a", "hi");
+    let question = frames.find(|frame| frame["type"] == "approve").unwrap();
+    let path = format!(
+        "/v1/chats/a/approvals/{}",
+        question["nonce"].as_str().unwrap()
+    );
+    let (status, answer) = client.post(&path, r#"{"choice":"deny"}"#);
+    assert!(status.starts_with('2'), "{answer}");
+    assert!(frames.any(|frame| frame["type"] == "done"));
+    reload(&running);
+    assert!(!is_denied(&client, "a"), "the hook answers");
     end(running);
 }
 

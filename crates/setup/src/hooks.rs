@@ -293,11 +293,13 @@ fn warn_of_repeated(paths: &[PathBuf]) {
     }
 }
 
-/// Creates the options that loading needs in addition to the files.
+/// Creates the options that loading needs in addition to the files. All hooks of the files run, because the caller names them.
+/// A search sets `trust` itself.
 pub fn options(lenient: bool, services: Services) -> LoadOptions {
     LoadOptions {
         lenient,
         services,
+        trust: Trust::Caller,
         ..LoadOptions::of_process()
     }
 }

@@ -188,7 +188,9 @@ fn a_program_of_a_coding_agent_cannot_approve_disable_or_reload() {
              {program} $words; echo status $?\ndone\n"
         ),
     );
-    let output = stage.command(agent).arg(stage.path("")).output().unwrap();
+    // Not run by its name: the system refuses a file that a process which is just starting still has open for writing.
+    let mut shell = stage.command("/bin/sh");
+    let output = shell.arg(agent).arg(stage.path("")).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     let statuses = String::from_utf8(output.stdout).unwrap();
     assert_eq!(statuses, "status 64\n".repeat(4), "{said}");
@@ -217,7 +219,9 @@ fn an_agent_that_hides_the_daemon_with_its_own_variables_cannot_approve_or_disab
              env \"$change\" {program} $words; echo status $?\n  done\ndone\n"
         ),
     );
-    let output = stage.command(agent).arg(stage.path("")).output().unwrap();
+    // Not run by its name: the system refuses a file that a process which is just starting still has open for writing.
+    let mut shell = stage.command("/bin/sh");
+    let output = shell.arg(agent).arg(stage.path("")).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     let statuses = String::from_utf8(output.stdout).unwrap();
     assert_eq!(statuses, "status 64\n".repeat(6), "{said}");

@@ -172,6 +172,14 @@ fn a_thousand_events_of_ten_projects_are_all_judged() {
     assert_eq!(status.projects.len(), 10);
 }
 
+/// Runs the script of an agent. Not by its name: the system does not start a file that is open for writing, and a process
+/// that another test is just starting has a copy of everything that is open.
+#[cfg(target_os = "linux")]
+fn run_agent(stage: &HostStage, agent: &std::path::Path) -> std::process::Output {
+    let mut shell = stage.command("/bin/sh");
+    shell.arg(agent).arg(stage.path("")).output().unwrap()
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_of_a_coding_agent_cannot_approve_disable_or_reload() {
@@ -188,9 +196,7 @@ fn a_program_of_a_coding_agent_cannot_approve_disable_or_reload() {
              {program} $words; echo status $?\ndone\n"
         ),
     );
-    // Not run by its name: the system refuses a file that a process which is just starting still has open for writing.
-    let mut shell = stage.command("/bin/sh");
-    let output = shell.arg(agent).arg(stage.path("")).output().unwrap();
+    let output = run_agent(&stage, &agent);
     let said = String::from_utf8(output.stderr).unwrap();
     let statuses = String::from_utf8(output.stdout).unwrap();
     assert_eq!(statuses, "status 64\n".repeat(4), "{said}");
@@ -219,9 +225,7 @@ fn an_agent_that_hides_the_daemon_with_its_own_variables_cannot_approve_or_disab
              env \"$change\" {program} $words; echo status $?\n  done\ndone\n"
         ),
     );
-    // Not run by its name: the system refuses a file that a process which is just starting still has open for writing.
-    let mut shell = stage.command("/bin/sh");
-    let output = shell.arg(agent).arg(stage.path("")).output().unwrap();
+    let output = run_agent(&stage, &agent);
     let said = String::from_utf8(output.stderr).unwrap();
     let statuses = String::from_utf8(output.stdout).unwrap();
     assert_eq!(statuses, "status 64\n".repeat(6), "{said}");

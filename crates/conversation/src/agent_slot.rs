@@ -86,8 +86,9 @@ impl AgentSlot {
             return Ok(self.with_current_hooks(view));
         }
         *open = self.open(access).await?;
-        let view = open.view.as_ref();
-        view.cloned().ok_or_else(not_opened)
+        // A reload may have happened while it was opened.
+        let view = open.view.as_ref().map(|view| self.with_current_hooks(view));
+        view.ok_or_else(not_opened)
     }
 
     /// Returns the view of the agent, if one is open.

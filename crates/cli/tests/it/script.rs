@@ -273,6 +273,56 @@ fn a_worker_of_ones_own_is_checked() {
     );
 }
 
+/// A worker that keeps a state for each session. It forgets a state if it is told that the session is over.
+fn worker_with_sessions() -> String {
+    let begins = "    elif method == 'script/begin' and params['session'] not in states:
+        states.add(params['session'])
+        answer = {'result': {}}
+    elif method == '$/session_end':
+        states.discard(params['session'])
+    elif method == 'shutdown':
+";
+    WORKER
+        .replacen("    elif method == 'shutdown':\n", begins, 1)
+        .replacen(
+            "import json, sys\n",
+            "import json, sys\nstates = set()\n",
+            1,
+        )
+        .replace(
+            "'protocol_version': 1",
+            "'protocol_version': 1, 'sessions': True",
+        )
+        .replace("'event': 'pre_tool_use'", "'event': 'session_start'")
+}
+
+#[test]
+fn the_sessions_of_a_worker_are_checked() {
+    let check = |program: &str| {
+        Test::new()
+            .args(["worker", "check", "--script", "hooks.txt"])
+            .args(["--", "python3", "worker.py"])
+            .file("hooks.txt", "")
+            .file("worker.py", program)
+            .run()
+    };
+    let worker = worker_with_sessions();
+    let ran = check(&worker);
+    assert_eq!(ran.status, 0, "{}", ran.stdout);
+    assert!(ran.stdout.contains("16 of 16 steps"), "{}", ran.stdout);
+    // It keeps the state of a session that is over.
+    let ran = check(&worker.replace("states.discard(params['session'])", "pass"));
+    assert_eq!(ran.status, 3);
+    let again = "wrong it answers `script/begin` of a session again after `$/session_end`";
+    assert!(ran.stdout.contains(again), "{}", ran.stdout);
+    assert!(ran.stdout.contains("15 of 16 steps"), "{}", ran.stdout);
+    // It names no value of `sessions` that the host knows.
+    let ran = check(&worker.replace("'sessions': True", "'sessions': 'yes'"));
+    assert_eq!(ran.status, 3);
+    let found = "`sessions` is \"yes\", expected true or false";
+    assert!(ran.stdout.contains(found), "{}", ran.stdout);
+}
+
 const OPERATOR: &str =
     "from operator_use.program.hooks.types import ToolCallEvent, ToolCallEventResult
 

@@ -84,7 +84,7 @@ fn few_descriptors_are_an_error_and_no_panic() {
 
 #[test]
 fn each_count_of_descriptors_is_enough_or_is_named_as_the_reason() {
-    // Where the machine or a race needs one descriptor less, another count is the first that is enough for a step.
+    // How many are enough for a step depends on how many the program inherits.
     let reasons = (8..=24).map(|count| {
         let ran = call(CALLS[0].0).descriptors(count).run();
         check(&ran, true, &format!("fire with {count}"));

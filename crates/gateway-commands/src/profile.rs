@@ -92,7 +92,7 @@ struct OpenSession {
 impl Drop for OpenSession {
     fn drop(&mut self) {
         for extension in &self.extensions {
-            extension.end_session(&self.state);
+            extension.forget_session(&self.state);
         }
         // Without a runtime, the workers end as well.
         if let Ok(runtime) = Handle::try_current() {

@@ -26,6 +26,7 @@ mod conversation_starts;
 mod error;
 mod extension;
 mod extension_in_force;
+mod forgotten_starts;
 mod handler;
 mod host;
 mod load_request;

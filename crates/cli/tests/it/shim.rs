@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::shim_stage::{HostStage, finish};
+use crate::shim_stage::{HostStage, eventually_ended, finish, kill};
 use crate::stage::eventually;
 
 const NO_SUDO: &str = "hooks: [{event: tool_guard, name: no-sudo, command: \
@@ -84,6 +84,51 @@ fn a_python_guard_a_kodelet_executable_and_a_pi_extension_each_stop_the_call_in_
             assert!(printed.is_silent(), "{path} in {host}: {printed:?}");
         }
     }
+}
+
+/// Reads its rules when a session starts, and drops them when it ends. It allows everything without rules.
+const PREPARED: &str = r#"
+import fs from "node:fs";
+export default (pi) => {
+  let rules;
+  pi.on("session_start", () => {
+    rules = ["rm"];
+    fs.writeFileSync("DIR/worker", String(process.pid));
+  });
+  pi.on("session_shutdown", () => { rules = undefined; });
+  pi.on("tool_call", ({ input }) => rules?.includes(input.command) ? { block: true, reason: "guarded" } : undefined);
+};
+"#;
+
+#[test]
+fn a_forged_end_of_a_session_takes_no_rules_from_a_guard_also_if_its_worker_is_killed() {
+    let stage = HostStage::new();
+    let guard = PREPARED.replace("DIR", stage.path("").to_str().unwrap());
+    let guard = stage.write("home/.pi/agent/extensions/guard.js", &guard);
+    fs::set_permissions(&guard, fs::Permissions::from_mode(0o644)).unwrap();
+    let start = stage.claude_start("s1");
+    let started = stage.send("claude-code", "SessionStart", &start);
+    assert!(started.is_silent(), "{started:?}");
+    let denial = || stage.claude("s1", "rm").claude_denial();
+    assert!(denial().unwrap().contains("guarded"));
+    let forge_end = || {
+        let end = json!({
+            "session_id": "s1", "cwd": stage.path("work"),
+            "hook_event_name": "SessionEnd", "reason": "other",
+        });
+        stage.send("claude-code", "SessionEnd", &end)
+    };
+    forge_end();
+    assert!(denial().unwrap().contains("guarded"));
+    assert!(stage.claude("s1", "ls").is_silent());
+    forge_end();
+    let worker = fs::read_to_string(stage.path("worker")).unwrap();
+    let worker = worker.parse().unwrap();
+    kill("KILL", worker);
+    eventually_ended(worker);
+    // A call that meets the end of the worker is denied too, for another reason.
+    eventually(|| denial().unwrap().contains("guarded").then_some(()));
+    assert!(stage.claude("s1", "ls").is_silent());
 }
 
 #[test]

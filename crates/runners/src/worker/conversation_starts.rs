@@ -1,5 +1,6 @@
 //! The session starts of one conversation, and which process has handled each of them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -34,12 +35,34 @@ pub(super) struct HeardStart {
     pub(super) within: Duration,
 }
 
+/// What a call is to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallRole {
+    /// The start of the session. Earlier starts of the same session do not matter to it.
+    Start,
+    /// The end of the session. It does not matter to it whether the script has received another end.
+    End,
+    /// Anything else.
+    Other,
+}
+
 /// The starts of one conversation, in the order in which they were heard.
 #[derive(Debug, Default)]
 pub(super) struct ConversationStarts {
     /// Held while starts are repeated.
     pub(super) replaying: tokio::sync::Mutex<()>,
-    starts: Mutex<Vec<Start>>,
+    is_over: AtomicBool,
+    kept: Mutex<KeptStarts>,
+}
+
+#[derive(Debug, Default)]
+struct KeptStarts {
+    list: Vec<Start>,
+    /// How often an end of a session has begun or finished.
+    ends: u64,
+    /// Set once there were more than [`MAX_STARTS`]: the process that had handled all of them by then. No other process
+    /// can hear the starts that are not kept.
+    only_process: Option<Weak<Connection>>,
 }
 
 #[derive(Debug)]
@@ -48,9 +71,17 @@ struct Start {
     /// Whether the event is kept.
     is_kept: bool,
     standing: Standing,
+    /// Whether there is an earlier start of the same hook, which counts until this one is handled.
+    replaces_earlier: bool,
     /// Whether the hook itself failed the first time. Then the script worked without what it prepares.
     has_failed_itself: bool,
     attempts: u32,
+    /// The number of the last end of the session.
+    end: u64,
+    /// The last end before the script began to handle this start.
+    end_before: u64,
+    /// How many hooks handle the end of the session right now.
+    ends_in_progress: u32,
 }
 
 /// Which process has handled a start.
@@ -73,11 +104,31 @@ enum Need<'a> {
     Refusal(&'a str),
 }
 
+/// Which ends of a session a script has received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SessionEnds {
+    last: u64,
+    is_in_progress: bool,
+}
+
+impl SessionEnds {
+    /// Returns whether the script may have handled an end of the session between `self` and `now`.
+    pub(super) fn has_ended_until(self, now: Self) -> bool {
+        now.is_in_progress || self.last != now.last
+    }
+}
+
 impl Start {
-    fn need(&self, connection: &Weak<Connection>) -> Need<'_> {
+    /// Returns what a process must do before a call for a session.
+    fn need(&self, connection: &Weak<Connection>, (session, role): (&str, CallRole)) -> Need<'_> {
+        if role == CallRole::Start && self.heard.session == session {
+            return Need::Nothing;
+        }
+        // A script may drop its rules at the end of a session. If the session continues, it needs them again.
+        let still_counts = role == CallRole::End || self.end == self.end_before;
         match &self.standing {
             Standing::InProgress => Need::Nothing,
-            Standing::Handled(by, _) if by.ptr_eq(connection) => Need::Nothing,
+            Standing::Handled(by, _) if by.ptr_eq(connection) && still_counts => Need::Nothing,
             Standing::Lost(by, why) if by.ptr_eq(connection) || self.attempts >= MAX_ATTEMPTS => {
                 Need::Refusal(why)
             }
@@ -86,48 +137,116 @@ impl Start {
         }
     }
 
+    fn is_of(&self, session: &str, hook: usize) -> bool {
+        self.heard.session == session && self.heard.hook == hook
+    }
+
     fn failure(&self) -> Option<String> {
         match &self.standing {
             Standing::Handled(_, Some(failure)) => {
                 Some(format!("it failed when the session started: {failure}"))
             }
-            Standing::Lost(_, why) => Some(format!("its worker ended, and {why}")),
+            Standing::Lost(_, why) => Some(format!("its worker or session ended, and {why}")),
             Standing::InProgress | Standing::Unheard | Standing::Handled(_, None) => None,
         }
     }
 }
 
+impl KeptStarts {
+    fn find(&mut self, serial: u64) -> Option<&mut Start> {
+        self.list.iter_mut().find(|it| it.heard.serial == serial)
+    }
+
+    /// Returns the process that has handled these starts, if there is one. No end of their session followed.
+    fn process_of<'a>(&self, starts: impl Iterator<Item = &'a Start>) -> Weak<Connection> {
+        let mut processes = starts.map(|start| match &start.standing {
+            Standing::Handled(by, _) if start.end == start.end_before => by.clone(),
+            Standing::InProgress
+            | Standing::Unheard
+            | Standing::Handled(..)
+            | Standing::Lost(..) => Weak::new(),
+        });
+        let first = self.only_process.clone().or_else(|| processes.next());
+        let first = first.unwrap_or_default();
+        if processes.all(|by| by.ptr_eq(&first)) {
+            first
+        } else {
+            Weak::new()
+        }
+    }
+
+    /// Returns an error if a process lacks starts that are not kept.
+    fn check_process(&self, connection: &Weak<Connection>) -> Result<(), String> {
+        let only = self.only_process.as_ref();
+        if only.is_none_or(|only| only.ptr_eq(connection)) {
+            return Ok(());
+        }
+        Err(format!(
+            "only {MAX_STARTS} starts of a session and its subagents are kept"
+        ))
+    }
+}
+
 impl ConversationStarts {
-    fn starts(&self) -> MutexGuard<'_, Vec<Start>> {
-        self.starts.lock()
+    fn kept(&self) -> MutexGuard<'_, KeptStarts> {
+        self.kept.lock()
     }
 
     /// Returns whether a hook has heard the start of a session.
     pub(super) fn has(&self, session: &str, hook: usize) -> bool {
-        let starts = self.starts();
-        let mut heard = starts.iter().map(|start| &start.heard);
-        heard.any(|heard| heard.session == session && heard.hook == hook)
+        let kept = self.kept();
+        kept.list.iter().any(|start| start.is_of(session, hook))
     }
 
-    /// Adds a start, which replaces an earlier start of the session for that hook. Forgets the starts of subagents that
-    /// are done.
+    /// Returns whether all these hooks have heard a start, and are done with it.
+    pub(super) fn is_done_with<'a>(&self, mut hooks: impl Iterator<Item = &'a usize>) -> bool {
+        let kept = self.kept();
+        let done = |start: &Start| !matches!(start.standing, Standing::InProgress);
+        hooks.all(|hook| {
+            let mut list = kept.list.iter();
+            list.any(|start| start.heard.hook == *hook && done(start))
+        })
+    }
+
+    /// Records that the host reports the session as over. A session that continues nevertheless still has its starts.
+    pub(super) fn mark_over(&self, is_over: bool) {
+        self.is_over.store(is_over, Ordering::Relaxed);
+    }
+
+    /// Returns whether the host reported the session as over.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Adds a start. Once it is handled, it replaces an earlier start of the session for that hook. Forgets the starts
+    /// of subagents that are done.
     pub(super) fn begin(&self, heard: HeardStart, is_open: impl Fn(&str) -> bool) {
-        let mut starts = self.starts();
-        starts.retain(|start| {
-            let known = &start.heard;
-            let is_same = known.session == heard.session && known.hook == heard.hook;
-            !is_same && is_open(&known.session)
+        let mut kept = self.kept();
+        let is_same = |start: &Start| start.is_of(&heard.session, heard.hook);
+        kept.list.retain(|start| {
+            let is_superseded = is_same(start) && matches!(start.standing, Standing::InProgress);
+            !is_superseded && is_open(&start.heard.session)
         });
-        let is_kept = heard.event.len() <= MAX_EVENT && starts.len() < MAX_STARTS;
-        // Beyond the limit, one start that cannot be repeated stands for all of them.
-        starts.truncate(MAX_STARTS);
+        let replaces_earlier = kept.list.iter().any(is_same);
+        let others = kept.list.iter().filter(|start| !start.replaces_earlier);
+        if !replaces_earlier && others.count() >= MAX_STARTS {
+            let is_handled = |start: &&Start| !matches!(start.standing, Standing::InProgress);
+            let process = kept.process_of(kept.list.iter().filter(is_handled));
+            kept.only_process = Some(process);
+            return;
+        }
+        let is_kept = heard.event.len() <= MAX_EVENT;
         let event = if is_kept { heard.event } else { Bytes::new() };
-        starts.push(Start {
+        kept.list.push(Start {
             heard: HeardStart { event, ..heard },
             is_kept,
             standing: Standing::InProgress,
+            replaces_earlier,
             has_failed_itself: false,
             attempts: 0,
+            end: 0,
+            end_before: 0,
+            ends_in_progress: 0,
         });
     }
 
@@ -138,47 +257,104 @@ impl ConversationStarts {
         connection: Option<&Arc<Connection>>,
         end: StartEnd,
     ) {
-        let mut starts = self.starts();
-        let Some(start) = starts.iter_mut().find(|it| it.heard.serial == serial) else {
+        let mut kept = self.kept();
+        let Some(start) = kept.find(serial) else {
             return;
         };
+        start.replaces_earlier = false;
         start.has_failed_itself = matches!(end, Err(WorkerError::Call { .. }));
+        let never_ran = matches!(
+            end,
+            Err(WorkerError::NotReady { .. } | WorkerError::Cancelled)
+        );
         start.standing = match connection {
-            Some(connection) => {
+            Some(connection) if !never_ran => {
                 let failure = end.err().map(|error| error.to_string());
                 Standing::Handled(Arc::downgrade(connection), failure)
             }
-            None => Standing::Unheard,
+            _ => Standing::Unheard,
         };
+        let (session, hook) = (start.heard.session.clone(), start.heard.hook);
+        kept.list
+            .retain(|start| start.heard.serial >= serial || !start.is_of(&session, hook));
     }
 
-    /// Returns whether a process has handled all starts, ignoring the session `except`.
-    pub(super) fn is_ready(&self, connection: &Arc<Connection>, except: Option<&str>) -> bool {
+    /// Records that a hook begins to handle the end of a session.
+    pub(super) fn begin_end(&self, session: &str) {
+        self.note_end(session, |start| start.ends_in_progress += 1);
+    }
+
+    /// Records that a hook no longer handles the end of a session.
+    pub(super) fn finish_end(&self, session: &str) {
+        self.note_end(session, |start| {
+            start.ends_in_progress = start.ends_in_progress.saturating_sub(1);
+        });
+    }
+
+    fn note_end(&self, session: &str, change: impl Fn(&mut Start)) {
+        let mut kept = self.kept();
+        kept.ends += 1;
+        let end = kept.ends;
+        if kept.only_process.is_some() {
+            kept.only_process = Some(Weak::new());
+        }
+        let starts = kept.list.iter_mut();
+        for start in starts.filter(|start| start.heard.session == session) {
+            start.end = end;
+            change(start);
+        }
+    }
+
+    /// Returns which ends of a session the script has received.
+    pub(super) fn ends(&self, session: &str) -> SessionEnds {
+        let kept = self.kept();
+        let starts = kept.list.iter();
+        let starts = starts.filter(|start| start.heard.session == session);
+        let none = SessionEnds {
+            last: 0,
+            is_in_progress: false,
+        };
+        starts.fold(none, |ends, start| SessionEnds {
+            last: ends.last.max(start.end),
+            is_in_progress: ends.is_in_progress || start.ends_in_progress > 0,
+        })
+    }
+
+    /// Returns whether a process has all starts that it needs for a call for a session.
+    pub(super) fn is_ready(&self, connection: &Arc<Connection>, call: (&str, CallRole)) -> bool {
         let connection = Arc::downgrade(connection);
-        let starts = self.starts();
-        let mut others = starts
-            .iter()
-            .filter(|start| except != Some(&start.heard.session));
-        others.all(|start| matches!(start.need(&connection), Need::Nothing))
+        let kept = self.kept();
+        let mut starts = kept.list.iter();
+        let is_complete = kept.check_process(&connection).is_ok();
+        is_complete && starts.all(|start| matches!(start.need(&connection, call), Need::Nothing))
     }
 
-    /// Returns the next start that a process must handle again. An error says why the process cannot be used.
+    /// Returns the next start that a process must handle again before a call for a session. An error says why the
+    /// process cannot be used.
     pub(super) fn next(
         &self,
         connection: &Arc<Connection>,
-        except: Option<&str>,
+        call: (&str, CallRole),
         is_open: impl Fn(&str) -> bool,
     ) -> Result<Option<HeardStart>, String> {
         let connection = Arc::downgrade(connection);
-        let mut starts = self.starts();
-        starts.retain(|start| is_open(&start.heard.session));
-        for start in starts.iter() {
-            if except == Some(&start.heard.session) {
-                continue;
-            }
-            match start.need(&connection) {
+        let mut kept = self.kept();
+        kept.check_process(&connection)?;
+        kept.list.retain(|start| is_open(&start.heard.session));
+        for start in &mut kept.list {
+            match start.need(&connection, call) {
                 Need::Nothing => {}
-                Need::Replay => return Ok(Some(start.heard.clone())),
+                Need::Replay => {
+                    start.end_before = start.end;
+                    if let Standing::Handled(by, _) = &start.standing {
+                        if !by.ptr_eq(&connection) {
+                            // The process that handled an end is gone.
+                            start.ends_in_progress = 0;
+                        }
+                        start.standing = Standing::Unheard;
+                    }
+                    return Ok(Some(start.heard.clone()));
+                }
                 Need::Refusal(why) => return Err(why.to_owned()),
             }
         }
@@ -193,8 +369,8 @@ impl ConversationStarts {
         end: StartEnd,
     ) -> Result<(), String> {
         let by = Arc::downgrade(connection);
-        let mut starts = self.starts();
-        let Some(start) = starts.iter_mut().find(|it| it.heard.serial == serial) else {
+        let mut kept = self.kept();
+        let Some(start) = kept.find(serial) else {
             return Ok(());
         };
         let error = match end {
@@ -220,22 +396,19 @@ impl ConversationStarts {
 
     /// Returns why the conversation cannot rely on the script.
     pub(super) fn failure(&self) -> Option<String> {
-        self.starts().iter().find_map(Start::failure)
+        self.kept().list.iter().find_map(Start::failure)
     }
 
     /// Returns the number of the first start.
     pub(super) fn first(&self) -> u64 {
-        let starts = self.starts();
-        starts.first().map_or(0, |start| start.heard.serial)
+        let kept = self.kept();
+        kept.list.first().map_or(0, |start| start.heard.serial)
     }
 
-    /// Returns the process that has handled the last start.
-    pub(super) fn process(&self) -> Weak<Connection> {
-        let starts = self.starts();
-        match starts.last().map(|start| &start.standing) {
-            Some(Standing::Handled(by, _) | Standing::Lost(by, _)) => by.clone(),
-            Some(Standing::InProgress | Standing::Unheard) | None => Weak::new(),
-        }
+    /// Returns the process that needs no start again, if there is one.
+    pub(super) fn ready_process(&self) -> Weak<Connection> {
+        let kept = self.kept();
+        kept.process_of(kept.list.iter())
     }
 }
 
@@ -243,20 +416,20 @@ impl ConversationStarts {
 fn why(error: &WorkerError, within: Duration) -> String {
     match error {
         WorkerError::Call { message } => {
-            format!("`session_start` failed in the new one: {message}")
+            format!("`session_start` failed when repeated: {message}")
         }
         WorkerError::TimedOut => {
             let seconds = within.as_secs_f64();
-            format!("`session_start` did not finish within {seconds} s in the new one")
+            format!("the repeated `session_start` did not finish within {seconds} s")
         }
         WorkerError::Ended { problem, .. } => {
-            format!("the new one ended as well during `session_start`: {problem}")
+            format!("the worker ended during the repeated `session_start`: {problem}")
         }
         error @ (WorkerError::Start { .. }
         | WorkerError::Broken { .. }
         | WorkerError::NotReady { .. }
         | WorkerError::Cancelled) => {
-            format!("`session_start` could not run in the new one: {error}")
+            format!("`session_start` could not be repeated: {error}")
         }
     }
 }

@@ -17,6 +17,7 @@ use tenterhook_protocol::{JsonObject, UniqueObject};
 use tokio::time::Instant;
 
 use super::connection::Connection;
+use super::conversation_starts::CallRole;
 use super::error::WorkerError;
 use super::host::Host;
 use super::progress::{CallNotes, Updates};
@@ -505,8 +506,13 @@ impl Extension {
         self.starts.restore(used, connection, replay).await
     }
 
-    /// Forgets a session that is over: its id, or the name of the state that scripts have for it.
+    /// Records that the host reports a session as over. If it continues nevertheless, it still has its start.
     pub fn end_session(&self, session: &str) {
+        self.starts.mark_over(session);
+    }
+
+    /// Forgets a session that cannot continue: its id, or the name of the state that scripts have for it.
+    pub fn forget_session(&self, session: &str) {
         self.starts.forget(session);
     }
 
@@ -586,7 +592,7 @@ impl Extension {
         if let Some(session) = session {
             let used = Use {
                 session,
-                is_start: false,
+                role: CallRole::Other,
                 deadline,
                 cancel,
             };

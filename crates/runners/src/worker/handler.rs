@@ -10,6 +10,7 @@ use tenterhook_process::CancellationToken;
 use tokio::time::Instant;
 
 use super::connection::Connection;
+use super::conversation_starts::CallRole;
 use super::error::WorkerError;
 use super::extension::Extension;
 use super::scripts::{HookCall, Lease, Worker};
@@ -114,30 +115,32 @@ impl WorkerHandler {
         &self,
         connection: &Result<Arc<Connection>, WorkerError>,
         (call, event): (&Call, &[u8]),
-        is_start: bool,
+        role: CallRole,
         deadline: Instant,
     ) -> Result<Bytes, WorkerError> {
         let session = call.event.envelope().origin.session_id.as_str();
         let starts = self.starts();
         let connection = connection.as_ref().map_err(|error| {
-            let starts = starts.filter(|_| !is_start);
+            let starts = starts.filter(|_| role != CallRole::Start);
             let lost = starts.and_then(|starts| starts.out_of_reach(session, error));
             lost.unwrap_or_else(|| error.clone())
         })?;
         let used = Use {
             session,
-            is_start,
+            role,
             deadline,
             cancel: &call.cancel,
         };
+        let watch = starts.and_then(|starts| starts.watch_end(call));
         if self.restore(used, connection).await? {
-            let note = "its worker had ended, so it handled `session_start` again first";
+            let note =
+                "it handled `session_start` again first, because its worker or session had ended";
             call.notes.add_problem(|| note.to_owned());
         }
         if let Some(message) = starts.and_then(|starts| starts.refusal(call)) {
             return Err(WorkerError::Call { message });
         }
-        match &self.server {
+        let answer = match &self.server {
             Server::Script(worker, place) => {
                 let session = starts.and_then(|starts| starts.state_of(session));
                 let request = HookCall {
@@ -154,7 +157,11 @@ impl WorkerHandler {
                 let answer = extension.handle_on(connection, request, deadline, &call.cancel);
                 answer.await
             }
+        }?;
+        if let (Some(starts), Some(watch)) = (starts, &watch) {
+            starts.check_end(watch)?;
         }
+        Ok(answer)
     }
 
     /// Calls the hook, and records how it handled the start of a session.
@@ -166,9 +173,18 @@ impl WorkerHandler {
         };
         let starts = self.starts();
         let start = starts.and_then(|starts| starts.begin(call, hook, event));
+        let session_end = starts.and_then(|starts| starts.begin_end(call));
+        let role = match (&start, &session_end) {
+            (Some(_), _) => CallRole::Start,
+            (None, Some(_)) => CallRole::End,
+            (None, None) => CallRole::Other,
+        };
         let connection = self.reach(deadline, &call.cancel).await;
-        let answer = self.call_on(&connection, (call, event), start.is_some(), deadline);
+        let answer = self.call_on(&connection, (call, event), role, deadline);
         let answer = answer.await;
+        if let Some(session_end) = session_end {
+            session_end.finish(answer.as_ref());
+        }
         if let (Some(starts), Some(start)) = (starts, start) {
             let end = answer.as_ref().map(drop).map_err(Clone::clone);
             let connection = connection.as_ref().ok();

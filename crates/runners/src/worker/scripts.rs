@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::connection::Connection;
+use super::conversation_starts::CallRole;
 use super::error::WorkerError;
 use super::host::{Host, NoHost};
 use super::load_request::request_load;
@@ -186,7 +187,7 @@ impl LeasedScript {
         if let Some(session) = session {
             let used = Use {
                 session,
-                is_start: false,
+                role: CallRole::Other,
                 deadline,
                 cancel,
             };
@@ -329,9 +330,9 @@ impl Lease {
         }
     }
 
-    /// Forgets the start of a session that is over.
+    /// Records that the host reports a session as over. If it continues nevertheless, it still has its start.
     pub fn end_session(&self, session: &str) {
-        self.starts().forget(session);
+        self.starts().mark_over(session);
     }
 
     /// Lets the script hear the starts of a session again that the process behind a connection has not heard. Returns

@@ -1,31 +1,33 @@
-//! The session starts that a script has heard, and how it hears them again after its process has ended.
+//! The session starts that a script has heard, and how it hears them again after its process or the session has ended.
 //!
-//! A script may prepare its rules in variables when a session starts. They are lost with its process. So the script
-//! hears the start again, and finishes it, before it gets anything else of that session. If it cannot, its calls fail
-//! with [`WorkerError::NotReady`], on which gates deny.
+//! A script may prepare its rules in variables when a session starts. They are lost with its process, and it may drop
+//! them when the session ends. A program of the agent can report such an end although the session continues. So the
+//! script hears the start again, and finishes it, before it gets anything else of that session. If it cannot, its calls
+//! fail with [`WorkerError::NotReady`], on which gates deny.
 //!
 //! Starts are kept by conversation: a session with the subagents that work for it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
-use tenterhook_engine::event::{SessionSource, SessionStart};
+use tenterhook_engine::event::{SessionEnd, SessionSource, SessionStart};
 use tenterhook_engine::{Call, EventClass};
 use tenterhook_process::CancellationToken;
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::Connection;
-use super::conversation_starts::{ConversationStarts, HeardStart, StartEnd};
+use super::conversation_starts::{CallRole, ConversationStarts, HeardStart, SessionEnds, StartEnd};
 use super::error::WorkerError;
+use super::forgotten_starts::ForgottenStarts;
 use super::host::Host;
 
-/// How many conversations are kept. The oldest one is forgotten.
+/// How many conversations are kept. The oldest one that is over is forgotten, or else the oldest one.
 const MAX_CONVERSATIONS: usize = 256;
 /// How long a hook may take at most to handle a start again.
 const MAX_REPLAY: Duration = Duration::from_secs(30);
@@ -37,8 +39,7 @@ pub(super) type Replay =
 /// Something that a session asks of a script.
 pub(super) struct Use<'a> {
     pub(super) session: &'a str,
-    /// Whether it is the start of the session. Then earlier starts of the same session do not matter.
-    pub(super) is_start: bool,
+    pub(super) role: CallRole,
     pub(super) deadline: Instant,
     pub(super) cancel: &'a CancellationToken,
 }
@@ -58,8 +59,8 @@ pub(super) struct SessionStarts {
 #[derive(Debug, Default)]
 struct Kept {
     by_name: BTreeMap<String, Arc<ConversationStarts>>,
-    /// The process that prepared the first conversation that was forgotten although it may continue.
-    forgotten: Option<Weak<Connection>>,
+    /// The conversations that were removed although they may continue.
+    forgotten: ForgottenStarts,
 }
 
 /// A start that is being handled for the first time. If it is dropped, the start counts as not handled.
@@ -78,6 +79,32 @@ impl Drop for StartInProgress {
             self.conversation.record_first(self.serial, None, cancelled);
         }
     }
+}
+
+/// An end of a session that a hook handles. If it is dropped without [`finish`](Self::finish), the script may still
+/// handle it, and drop its rules at any time.
+#[derive(Debug)]
+pub(super) struct EndInProgress {
+    conversation: Arc<ConversationStarts>,
+    session: String,
+}
+
+impl EndInProgress {
+    /// Records that the script is done with the end, if it is.
+    pub(super) fn finish(self, answer: Result<&Bytes, &WorkerError>) {
+        let may_continue = matches!(answer, Err(WorkerError::TimedOut | WorkerError::Cancelled));
+        if !may_continue {
+            self.conversation.finish_end(&self.session);
+        }
+    }
+}
+
+/// Notices whether a session ends while a gate judges.
+#[derive(Debug)]
+pub(super) struct EndWatch<'a> {
+    session: &'a str,
+    conversation: Arc<ConversationStarts>,
+    before: SessionEnds,
 }
 
 impl SessionStarts {
@@ -126,8 +153,10 @@ impl SessionStarts {
             if let Some(previous) = &start.previous_session {
                 kept.by_name.remove(previous.as_str());
             }
+            kept.forgotten.add_hook(hook);
             kept.conversation(&name)
         };
+        conversation.mark_over(false);
         // A compaction continues the session.
         if start.source == SessionSource::Compact && conversation.has(session, hook) {
             return None;
@@ -147,6 +176,57 @@ impl SessionStarts {
             serial,
             session: self.state_of(session),
             is_over: false,
+        })
+    }
+
+    /// Records that a hook handles the end of a session.
+    pub(super) fn begin_end(&self, call: &Call) -> Option<EndInProgress> {
+        if !self.has_any.load(Ordering::Relaxed) {
+            return None;
+        }
+        call.event.downcast::<SessionEnd>()?;
+        let session = call.event.envelope().origin.session_id.as_str();
+        let name = self.conversation_of(session);
+        let mut kept = self.kept();
+        kept.forgotten.note_end(&name);
+        let conversation = Arc::clone(kept.by_name.get(&name)?);
+        drop(kept);
+        conversation.begin_end(session);
+        Some(EndInProgress {
+            conversation,
+            session: session.to_owned(),
+        })
+    }
+
+    /// Watches for the end of a session, if a gate is asked whose script has heard the start.
+    pub(super) fn watch_end<'a>(&self, call: &'a Call) -> Option<EndWatch<'a>> {
+        if call.event.info().class != EventClass::Gate {
+            return None;
+        }
+        let session = call.event.envelope().origin.session_id.as_str();
+        let conversation = self.find(session)?;
+        Some(EndWatch {
+            session,
+            before: conversation.ends(session),
+            conversation,
+        })
+    }
+
+    /// Checks that a script still had what it prepared when its gate has judged.
+    ///
+    /// # Errors
+    /// Fails if the script received the end of the session in the meantime.
+    pub(super) fn check_end(&self, watch: &EndWatch<'_>) -> Result<(), WorkerError> {
+        let now = watch.conversation.ends(watch.session);
+        if !watch.before.has_ended_until(now) {
+            return Ok(());
+        }
+        Err(WorkerError::NotReady {
+            message: format!(
+                "`{}` handled the end of the session while it judged; try again, or begin a new session, \
+                 for example with `/new`",
+                self.name
+            ),
         })
     }
 
@@ -184,18 +264,18 @@ impl SessionStarts {
         connection: &Arc<Connection>,
         replay: impl FnOnce() -> Replay,
     ) -> Result<bool, WorkerError> {
-        let except = used.is_start.then_some(used.session);
-        let Some(conversation) = self.find(used.session) else {
-            return self.check_forgotten(&used, connection).map(|()| false);
+        let Some(conversation) = self.find_for(&used, connection)? else {
+            return Ok(false);
         };
-        if conversation.is_ready(connection, except) {
+        if conversation.is_ready(connection, (used.session, used.role)) {
             return Ok(false);
         }
         let (starts, on) = (Arc::clone(self), Arc::clone(connection));
-        let (replay, except) = (replay(), except.map(str::to_owned));
+        let (replay, session, role) = (replay(), used.session.to_owned(), used.role);
         let name = self.conversation_of(used.session);
         let replaying = tokio::spawn(async move {
-            let work = starts.replay_all((&name, &conversation), &on, except.as_deref(), &replay);
+            let conversation = (&*name, &*conversation);
+            let work = starts.replay_all(conversation, &on, (&session, role), &replay);
             work.await
         });
         tokio::select! {
@@ -213,14 +293,14 @@ impl SessionStarts {
         &self,
         (name, conversation): (&str, &ConversationStarts),
         connection: &Arc<Connection>,
-        except: Option<&str>,
+        call: (&str, CallRole),
         replay: &Replay,
     ) -> Result<bool, WorkerError> {
         let _turn = conversation.replaying.lock().await;
         let is_open = |session: &str| self.conversation_of(session) == name;
         let mut has_replayed = false;
         loop {
-            let next = conversation.next(connection, except, is_open);
+            let next = conversation.next(connection, call, is_open);
             let Some(start) = next.map_err(|why| self.not_ready(&why))? else {
                 return Ok(has_replayed);
             };
@@ -235,22 +315,30 @@ impl SessionStarts {
         }
     }
 
-    fn check_forgotten(
+    /// Returns the starts that matter for a call, if there are any.
+    ///
+    /// # Errors
+    /// Fails if a process lacks starts that are no longer kept.
+    fn find_for(
         &self,
         used: &Use<'_>,
         connection: &Arc<Connection>,
-    ) -> Result<(), WorkerError> {
-        if used.is_start || !self.has_any.load(Ordering::Relaxed) {
-            return Ok(());
+    ) -> Result<Option<Arc<ConversationStarts>>, WorkerError> {
+        if !self.has_any.load(Ordering::Relaxed) {
+            return Ok(None);
         }
+        let name = self.conversation_of(used.session);
         let kept = self.kept();
-        let forgotten = kept.forgotten.as_ref();
-        if forgotten.is_none_or(|by| by.ptr_eq(&Arc::downgrade(connection))) {
-            return Ok(());
+        let found = kept.by_name.get(&name).cloned();
+        let is_lost =
+            used.role == CallRole::Other && kept.forgotten.lacks(&name, found.as_ref(), connection);
+        drop(kept);
+        if is_lost {
+            return Err(self.not_ready(&format!(
+                "only the starts of the last {MAX_CONVERSATIONS} sessions are kept"
+            )));
         }
-        Err(self.not_ready(&format!(
-            "only the starts of the last {MAX_CONVERSATIONS} sessions are kept"
-        )))
+        Ok(found)
     }
 
     /// Returns why a script that cannot be reached is not ready for a session, if it has heard the session's start.
@@ -273,7 +361,7 @@ impl SessionStarts {
     fn not_ready(&self, why: &str) -> WorkerError {
         WorkerError::NotReady {
             message: format!(
-                "`{}` lacks what it prepared when the session began, because its worker ended, and {why}; \
+                "`{}` lacks what it prepared when the session began, because its worker or session ended, and {why}; \
                  begin a new session, for example with `/new`",
                 self.name
             ),
@@ -289,7 +377,8 @@ impl SessionStarts {
     /// Returns what is wrong with the script because it failed at the start of a session.
     pub(super) fn problem(&self) -> Option<String> {
         let conversations: Vec<_> = self.kept().by_name.values().cloned().collect();
-        conversations.iter().find_map(|it| it.failure())
+        let mut open = conversations.iter().filter(|it| !it.is_over());
+        open.find_map(|it| it.failure())
     }
 
     /// Returns why a gate of the script must not be asked: the script failed when the session started, and the host is
@@ -301,7 +390,17 @@ impl SessionStarts {
         found?.failure()
     }
 
-    /// Forgets a conversation that is over: its session, or the name of the state that scripts have for it.
+    /// Records that the host reports a conversation as over, given by its session. Its starts are kept, because an agent
+    /// can report an end although its session continues.
+    pub(super) fn mark_over(&self, session: &str) {
+        let name = self.conversation_of(session);
+        let found = self.kept().by_name.get(&name).cloned();
+        if let Some(conversation) = found {
+            conversation.mark_over(true);
+        }
+    }
+
+    /// Forgets a conversation that cannot continue: its session, or the name of the state that scripts have for it.
     pub(super) fn forget(&self, conversation: &str) {
         self.kept().by_name.remove(conversation);
     }
@@ -310,10 +409,15 @@ impl SessionStarts {
 impl Kept {
     fn conversation(&mut self, name: &str) -> Arc<ConversationStarts> {
         if !self.by_name.contains_key(name) && self.by_name.len() >= MAX_CONVERSATIONS {
-            let oldest = self.by_name.iter().min_by_key(|(_, it)| it.first());
+            let oldest = self
+                .by_name
+                .iter()
+                .min_by_key(|(_, it)| (!it.is_over(), it.first()));
             let oldest = oldest.map(|(name, _)| name.clone());
-            if let Some(forgotten) = oldest.and_then(|name| self.by_name.remove(&name)) {
-                self.forgotten.get_or_insert_with(|| forgotten.process());
+            if let Some(name) = oldest
+                && let Some(conversation) = self.by_name.remove(&name)
+            {
+                self.forgotten.add(&name, &conversation);
             }
         }
         Arc::clone(self.by_name.entry(name.to_owned()).or_default())

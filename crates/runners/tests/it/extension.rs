@@ -736,10 +736,10 @@ for method, number, params in calls():
         assert_eq!(lines.lines().count(), heard);
         let _failed = bench.hooks().dispatch(call("crash")).await;
     }
-    // A session that is over is not started again.
+    // A session that continues after its end is started again.
     extension.end_session("s1");
     let outcome = bench.hooks().dispatch(call("rm")).await;
-    assert_eq!(outcome.decision().reason(), None);
+    assert_eq!(outcome.decision().reason(), Some("guarded"));
 }
 
 /// A host with two chats, whose states have these names.

@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tenterhook_engine::event::{PreToolUse, SessionSource, SessionStart, TurnEnd, UserInput};
+use tenterhook_engine::event::{
+    PreToolUse, SessionEnd, SessionEndReason, SessionSource, SessionStart, TurnEnd, UserInput,
+};
 use tenterhook_engine::{Decision, SessionId};
 use tenterhook_process::CancellationToken;
-use tenterhook_runners::worker::{Host, NoHost, Refusal, ScriptServer, WorkerError};
+use tenterhook_runners::worker::{Host, Lease, NoHost, Refusal, ScriptServer, WorkerError};
 
 use crate::stage::Stage;
 
-/// Prepares its rules when a session starts. It allows everything without rules.
+/// Prepares its rules when a session starts, and drops them when it ends. It allows everything without rules.
 const GUARD: &str = r#"
 import fs from "node:fs";
 export default (pi) => {
@@ -28,6 +30,11 @@ export default (pi) => {
     ctx.ui.notify("the rules are read");
     rules = ["rm"];
   });
+  pi.on("session_shutdown", async () => {
+    rules = undefined;
+    fs.appendFileSync("DIR/ended", "ended\n");
+    while (fs.existsSync("DIR/hold")) await new Promise((resolve) => setTimeout(resolve, 5));
+  });
   pi.on("tool_call", ({ input }) => rules?.includes(input.command) ? { block: true, reason: "guarded" } : undefined);
   pi.on("input", ({ text }) => rules?.includes(text) ? { action: "handled" } : undefined);
   pi.registerCommand("rules", { handler: async () => { if (!rules) throw new Error("no rules"); } });
@@ -41,7 +48,7 @@ const CRASH: &str = "export default (pi) => { pi.on('turn_end', () => { process.
 #[derive(Debug, Default)]
 struct Recorder {
     asked: Mutex<Vec<String>>,
-    /// The subagent that works for `s1`.
+    /// The beginning of the names of the subagents that work for `s1`.
     subagent: Option<&'static str>,
     is_strict: bool,
     /// Whether scripts have a state for each session.
@@ -69,7 +76,8 @@ impl Host for Recorder {
     }
 
     fn main_session(&self, session: &str) -> Option<String> {
-        (self.subagent == Some(session)).then(|| "s1".to_owned())
+        let is_subagent = self.subagent.is_some_and(|name| session.starts_with(name));
+        is_subagent.then(|| "s1".to_owned())
     }
 
     fn answer<'a>(
@@ -180,7 +188,7 @@ async fn gates_deny_if_the_script_cannot_prepare_again() {
         let reason = reason(&stage, "ls").await.unwrap();
         for part in [
             "`guard.js`",
-            "its worker ended",
+            "its worker or session ended",
             "`session_start` failed",
             "no rules",
             "begin a new session",
@@ -280,6 +288,176 @@ async fn a_session_that_is_over_is_not_started_again() {
     crash(&stage).await;
     let judged = stage.hooks_of("s2").dispatch(call("ls")).await;
     assert!(matches!(judged.decision(), Decision::Proceed));
+    assert_eq!(heard(&stage).await, 3);
+}
+
+/// Reports the end of the session, as any program of the agent can.
+async fn forge_end(stage: &Stage, lease: &Lease) {
+    let end = SessionEnd::new(SessionEndReason::Quit);
+    let _ended = stage.hooks().dispatch(end).await;
+    lease.end_session("s1");
+}
+
+#[tokio::test]
+async fn a_forged_end_of_a_session_does_not_take_the_rules_of_a_guard() {
+    let host = Arc::new(Recorder::default());
+    let stage = Stage::of_node().hosted_by(Arc::clone(&host) as _);
+    let guard = stage.add_leased("pi", "guard.js", GUARD).await;
+    stage.add_leased("pi", "crash.js", CRASH).await;
+    start(&stage).await;
+    // The same worker has handled the end.
+    for repeated in 1..=2 {
+        forge_end(&stage, &guard).await;
+        for _ in 0..2 {
+            assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+        }
+        assert_eq!(heard(&stage).await, 1 + repeated);
+    }
+    assert_eq!(stage.written("ended").await.lines().count(), 2);
+    // A new worker has heard neither the start nor the end.
+    forge_end(&stage, &guard).await;
+    crash(&stage).await;
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+    assert_eq!(heard(&stage).await, 4);
+    forge_end(&stage, &guard).await;
+    fs::write(stage.path("broken"), "").unwrap();
+    let reason = reason(&stage, "ls").await.unwrap();
+    for part in ["its worker or session ended", "no rules"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_gate_that_judges_while_its_script_handles_a_forged_end_denies() {
+    let host = Arc::new(Recorder::default());
+    let stage = Stage::of_node().hosted_by(Arc::clone(&host) as _);
+    let guard = stage.add_leased("pi", "guard.js", GUARD).await;
+    start(&stage).await;
+    fs::write(stage.path("hold"), "").unwrap();
+    tokio::join!(forge_end(&stage, &guard), async {
+        stage.written("ended").await;
+        let reason = reason(&stage, "ls").await.unwrap();
+        assert!(reason.contains("while it judged"), "{reason}");
+        fs::remove_file(stage.path("hold")).unwrap();
+    });
+    assert_eq!(reason(&stage, "ls").await, None);
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+}
+
+#[tokio::test]
+async fn while_a_script_may_still_handle_a_forged_end_its_gates_deny() {
+    let host = Arc::new(Recorder::default());
+    let stage = Stage::of_node().hosted_by(Arc::clone(&host) as _);
+    let within = Duration::from_secs(2);
+    let guard = stage.add_within("pi", "guard.js", GUARD, within).await;
+    start(&stage).await;
+    fs::write(stage.path("hold"), "").unwrap();
+    forge_end(&stage, &guard).await;
+    for _ in 0..2 {
+        let reason = reason(&stage, "ls").await.unwrap();
+        assert!(reason.contains("handled the end"), "{reason}");
+    }
+    fs::remove_file(stage.path("hold")).unwrap();
+    start(&stage).await;
+    assert_eq!(reason(&stage, "ls").await, None);
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+}
+
+#[tokio::test]
+async fn a_script_that_handles_no_end_is_not_started_again_by_one() {
+    let text = GUARD.replace("session_shutdown", "session_tree");
+    let stage = Stage::of_node().hosted_by(Arc::new(Recorder::default()) as _);
+    let guard = stage.add_leased("pi", "guard.js", &text).await;
+    stage.add_leased("pi", "crash.js", CRASH).await;
+    start(&stage).await;
+    forge_end(&stage, &guard).await;
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+    assert_eq!(heard(&stage).await, 1);
+    crash(&stage).await;
+    assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+    assert_eq!(heard(&stage).await, 2);
+}
+
+async fn start_of(stage: &Stage, session: &str) {
+    let start = SessionStart::default();
+    let _started = stage.hooks_of(session).dispatch(start).await;
+}
+
+/// Returns why a call in a session is stopped.
+async fn reason_of(stage: &Stage, session: &str, cmd: &str) -> Option<String> {
+    let outcome = stage.hooks_of(session).dispatch(call(cmd)).await;
+    outcome.decision().reason().map(str::to_owned)
+}
+
+#[tokio::test]
+async fn starts_beyond_the_limit_of_a_session_are_not_lost_without_a_denial() {
+    let host = Arc::new(Recorder {
+        subagent: Some("helper"),
+        ..Recorder::default()
+    });
+    let stage = stage(&host).await;
+    start(&stage).await;
+    for number in 0..300 {
+        start_of(&stage, &format!("helper-{number}")).await;
+    }
+    assert_eq!(heard(&stage).await, 301);
+    // The worker has heard all of them.
+    for session in ["s1", "helper-0", "helper-299"] {
+        let reason = reason_of(&stage, session, "rm").await;
+        assert_eq!(reason.as_deref(), Some("guarded"));
+    }
+    crash(&stage).await;
+    // No start of another subagent hides that some are lost.
+    start_of(&stage, "helper-300").await;
+    for session in ["s1", "helper-0", "helper-299", "helper-300"] {
+        let reason = reason_of(&stage, session, "ls").await.unwrap();
+        assert!(reason.contains("only 256 starts"), "{reason}");
+        assert!(reason.contains("begin a new session"), "{reason}");
+    }
+    assert_eq!(reason_of(&stage, "other", "ls").await, None);
+}
+
+#[tokio::test]
+async fn of_many_sessions_only_those_whose_start_was_forgotten_are_denied() {
+    let stage = stage(&Arc::new(Recorder::default())).await;
+    for number in 0..300 {
+        start_of(&stage, &format!("session-{number}")).await;
+    }
+    for session in ["session-0", "session-299"] {
+        let reason = reason_of(&stage, session, "rm").await;
+        assert_eq!(reason.as_deref(), Some("guarded"));
+    }
+    crash(&stage).await;
+    assert_eq!(reason_of(&stage, "never-started", "ls").await, None);
+    let kept = reason_of(&stage, "session-299", "rm").await;
+    assert_eq!(kept.as_deref(), Some("guarded"));
+    let forgotten = reason_of(&stage, "session-0", "ls").await.unwrap();
+    assert!(forgotten.contains("last 256 sessions"), "{forgotten}");
+    start_of(&stage, "session-0").await;
+    assert_eq!(reason_of(&stage, "session-0", "ls").await, None);
+}
+
+#[tokio::test]
+async fn a_start_during_which_the_worker_is_new_does_not_hide_the_earlier_one() {
+    let host = Arc::new(Recorder::default());
+    let stage = stage(&host).await;
+    start(&stage).await;
+    crash(&stage).await;
+    fs::write(stage.path("stuck"), "").unwrap();
+    let forged = stage.hooks();
+    let forged = forged.dispatch(SessionStart::default());
+    tokio::pin!(forged);
+    tokio::select! {
+        _ = &mut forged => panic!("the start is stuck"),
+        () = async {
+            while heard(&stage).await < 2 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            fs::remove_file(stage.path("stuck")).unwrap();
+            let reason = reason(&stage, "rm").await;
+            assert_eq!(reason.as_deref(), Some("guarded"));
+        } => {}
+    }
     assert_eq!(heard(&stage).await, 3);
 }
 

@@ -10,7 +10,8 @@
 //!   senders. An [`Outlet`](outlet::Outlet) shows frames to a chat.
 //! - [`settings`] has the contents of `gateway.yaml`. [`channel_secrets`] reads the secrets that the file names.
 //! - [`admission`] decides who may talk to the agent. [`pairing`] admits senders by a code, [`token`] has the access
-//!   tokens of the page and of HTTP, and [`rate`] limits senders.
+//!   tokens of the page and of HTTP, and [`rate`] limits senders. [`current_role`] judges the sender of an earlier message
+//!   again.
 //! - [`store`] has everything that survives a crash: messages, frames, sessions, pairings and tokens. [`media_folder`]
 //!   has the copies of files.
 //!
@@ -59,6 +60,7 @@ pub mod admission;
 pub mod channel;
 pub mod channel_secrets;
 pub mod chat;
+pub mod current_role;
 pub mod frame;
 pub mod labels;
 pub mod live_settings;

@@ -477,6 +477,20 @@ impl Tokens {
         });
     }
 
+    /// Returns the role that a user has in chats by the tokens in force: the role of the token that allows most. `None`
+    /// if no token of the user allows writing messages.
+    pub fn role_of(&self, user: &str) -> Option<SenderRole> {
+        let now = Timestamp::now();
+        let known = self.known.read();
+        let tokens = known.values().map(|known| &known.token);
+        let valid = tokens.filter(|token| {
+            token.user == user && !token.is_expired(now) && token.allows(AccessScope::Chat)
+        });
+        valid
+            .map(Token::role)
+            .max_by_key(|role| *role == SenderRole::Owner)
+    }
+
     /// Returns the tokens, the oldest first.
     pub fn list(&self) -> Vec<Token> {
         let known = self.known.read();

@@ -46,7 +46,7 @@ pub(crate) struct AgentSlot {
     open: Mutex<OpenAgent>,
 }
 
-/// The last turn of an agent. Prompts that scripts send after it belong to its chat, and have its rights.
+/// The last turn of an agent. Prompts that scripts send after it belong to its chat, and have at most its rights.
 #[derive(Debug, Clone)]
 pub(crate) struct LastTurn {
     pub(crate) role: SenderRole,

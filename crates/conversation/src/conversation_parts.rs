@@ -9,6 +9,7 @@ use crate::approvals::OpenQuestions;
 use crate::gateway_events::GatewayEvents;
 use crate::profile::{LiveProfile, ToolAccess};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
+use tenterhook_channel::current_role::CurrentRoles;
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::outlet::Outlet;
@@ -31,6 +32,8 @@ pub struct ConversationParts {
     pub turns: Arc<Semaphore>,
     /// How many messages hooks of `message_receive` may judge at the same time.
     pub receives: ReceiveLimits,
+    /// Finds the roles that senders have now.
+    pub roles: CurrentRoles,
     /// The settings.
     pub settings: LiveSettings,
     /// Keeps files.

@@ -31,6 +31,7 @@ use crate::running::{LinkedPage, Running};
 use crate::secrets::{SecretsProblem, read_channel_secrets};
 use tenterhook_channel::channel::Channel;
 use tenterhook_channel::chat::ChannelId;
+use tenterhook_channel::current_role::CurrentRoles;
 use tenterhook_channel::live_settings::LiveSettings;
 pub use tenterhook_channel::media_folder::MEDIA_FOLDER;
 use tenterhook_channel::media_folder::MediaFolder;
@@ -255,6 +256,8 @@ impl Gateway {
         let events = GatewayEvents::new(profile.engine(), profile.folder());
         let approvers = opened.settings.approvals_to.clone();
         let approvals = OpenQuestions::new(Arc::new(outbox.clone()), approvers);
+        let pairings = Pairings::new(store.clone());
+        let roles = CurrentRoles::new(settings.clone(), pairings.clone());
         let router = Router::new(Arc::new(ConversationParts {
             profile: profile.into(),
             store: store.clone(),
@@ -263,10 +266,10 @@ impl Gateway {
             events: events.clone(),
             turns: Arc::new(Semaphore::new(opened.settings.turns.max)),
             receives: ReceiveLimits::new(MAX_RECEIVING),
+            roles: roles.with_tokens(opened.tokens.clone()),
             settings: settings.clone(),
             media: media.clone(),
         }));
-        let pairings = Pairings::new(store.clone());
         let intake = Arc::new(GatewayIntake {
             settings: settings.clone(),
             store: store.clone(),

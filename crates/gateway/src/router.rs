@@ -231,8 +231,11 @@ mod tests {
     use tempfile::TempDir;
     use tenterhook_agent::Agent;
     use tenterhook_channel::chat::ChannelId;
+    use tenterhook_channel::current_role::CurrentRoles;
+    use tenterhook_channel::live_settings::LiveSettings;
     use tenterhook_channel::media_folder::MediaFolder;
     use tenterhook_channel::message::{IncomingMessage, IncomingPart};
+    use tenterhook_channel::pairing::Pairings;
     use tenterhook_channel::settings::Settings;
     use tenterhook_channel::store::{Recorded, Store};
     use tenterhook_conversation::approvals::OpenQuestions;
@@ -277,6 +280,7 @@ mod tests {
             let failed = Arc::new(|_| {});
             let outbox = Outbox::new(store.clone(), media.clone(), BTreeMap::new(), failed);
             let outlet = Arc::new(outbox);
+            let settings = LiveSettings::from(Settings::default());
             let parts = ConversationParts {
                 events: GatewayEvents::new(&engine, "/"),
                 profile: (Arc::new(Unopened(engine)) as Arc<dyn Profile>).into(),
@@ -285,7 +289,8 @@ mod tests {
                 outlet,
                 turns: Arc::new(Semaphore::new(1)),
                 receives: ReceiveLimits::new(1),
-                settings: Settings::default().into(),
+                roles: CurrentRoles::new(settings.clone(), Pairings::new(store.clone())),
+                settings,
                 media,
             };
             Self {

@@ -4,6 +4,7 @@
 
 mod admission;
 mod channel_secrets;
+mod current_role;
 mod pairing;
 mod settings;
 mod store;

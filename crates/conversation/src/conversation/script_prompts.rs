@@ -1,13 +1,15 @@
 //! Prompts that scripts send while a chat is idle, for example from a timer.
 //!
 //! Each is recorded like a message and begins a turn. It has the rights of the turn before it, because the script got its
-//! reasons there, and its answer goes to the chat of that turn. Scripts that send too many have to wait: their prompts
-//! stay in their queue, whose length is limited.
+//! reasons there, and its answer goes to the chat of that turn. It never has more rights than the sender of that turn has
+//! now: someone who may no longer talk to the agent cannot leave a timer behind that does. Scripts that send too many have
+//! to wait: their prompts stay in their queue, whose length is limited.
 
 use jiff::Timestamp;
 use tenterhook_agent::Prompt;
 use tenterhook_agent::extension::ScriptHost;
 use tenterhook_protocol::EventId;
+use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::journal::{JournalRecord, OutputRecord};
 use tokio::time::Instant;
 
@@ -16,9 +18,10 @@ use crate::agent_slot::{AgentSlot, LastTurn};
 use crate::conversation_parts::ConversationParts;
 use crate::gateway_events::{GatewayFailure, report_failure};
 use crate::places::Places;
+use crate::reply::rank;
 use tenterhook_channel::message::{IncomingMessage, IncomingPart, MAX_TEXT};
 use tenterhook_channel::rate::RateLimit;
-use tenterhook_channel::store::Recorded;
+use tenterhook_channel::store::{InboxRecord, Recorded};
 
 /// Who reports problems in the journal.
 const REPORTER: &str = "gateway";
@@ -69,20 +72,43 @@ impl ScriptPrompts {
             report(parts, slot, &message, problem.to_owned()).await;
             return None;
         };
-        let problem = if prompt.text.len() > MAX_TEXT {
-            format!("it is longer than {MAX_TEXT} bytes")
-        } else {
-            let (sent, extra) = (sent(&message, &prompt), prompt.extra);
-            let key = slot.key().clone();
-            match parts.store.accept_script(sent, role, key, extra).await {
-                Ok(Recorded::Fresh(record)) => return Some(Letter::Message(record, place)),
-                Ok(Recorded::Full | Recorded::Duplicate) => "too many messages wait".to_owned(),
-                Err(error) => error.to_string(),
-            }
+        let recorded = record(prompt, (role, &message), (parts, slot));
+        let problem = match recorded.await {
+            Ok(record) => return Some(Letter::Message(record, place)),
+            Err(problem) => problem,
         };
         let problem = format!("a prompt of an extension was dropped: {problem}");
         report(parts, slot, &message, problem).await;
         None
+    }
+}
+
+/// Records a prompt with the rights of an earlier turn, but no more than the sender of its first message has now.
+///
+/// # Errors
+///
+/// Returns why it was not recorded.
+async fn record(
+    prompt: Prompt,
+    (role, message): (SenderRole, &IncomingMessage),
+    (parts, slot): (&ConversationParts, &AgentSlot),
+) -> Result<InboxRecord, String> {
+    if prompt.text.len() > MAX_TEXT {
+        return Err(format!("it is longer than {MAX_TEXT} bytes"));
+    }
+    let current = parts.roles.of(message).await;
+    let current = current.map_err(|error| error.to_string())?;
+    let role = if rank(current) < rank(role) {
+        current
+    } else {
+        role
+    };
+    let (sent, extra) = (sent(message, &prompt), prompt.extra);
+    let key = slot.key().clone();
+    match parts.store.accept_script(sent, role, key, extra).await {
+        Ok(Recorded::Fresh(record)) => Ok(record),
+        Ok(Recorded::Full | Recorded::Duplicate) => Err("too many messages wait".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

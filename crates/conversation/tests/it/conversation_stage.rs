@@ -17,10 +17,13 @@ use tenterhook_agent::{
 };
 use tenterhook_channel::channel::ChannelCapabilities;
 use tenterhook_channel::chat::{ChannelId, ChatRef, Sender, SessionKey};
+use tenterhook_channel::current_role::CurrentRoles;
 use tenterhook_channel::frame::{Chunk, Frame};
+use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::{IncomingMessage, IncomingPart, MediaRef};
 use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
+use tenterhook_channel::pairing::Pairings;
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{InboxRecord, Recorded, Store};
 use tenterhook_conversation::approvals::OpenQuestions;
@@ -425,15 +428,18 @@ impl Stage {
             opened: Arc::clone(&opened),
             commands: options.commands,
         };
+        let settings = LiveSettings::from(options.settings);
+        let roles = CurrentRoles::new(settings.clone(), Pairings::new(store.clone()));
         let parts = Arc::new(ConversationParts {
             profile: LiveProfile::from(Arc::new(profile) as Arc<dyn Profile>),
             store,
             outlet: Arc::clone(&shown),
-            approvals: OpenQuestions::new(shown, options.settings.approvals_to.clone()),
+            approvals: OpenQuestions::new(shown, settings.current().approvals_to.clone()),
             events: GatewayEvents::new(&engine, &cwd),
             turns: Arc::new(Semaphore::new(8)),
             receives: ReceiveLimits::new(32),
-            settings: options.settings.into(),
+            roles,
+            settings,
             media,
         });
         let stage = Self {

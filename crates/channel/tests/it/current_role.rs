@@ -1,0 +1,114 @@
+//! The role of someone whose message was admitted earlier.
+
+use jiff::Timestamp;
+use tenterhook_channel::admission::AdmissionRefusal;
+use tenterhook_channel::chat::{ChannelId, ChatRef, Sender};
+use tenterhook_channel::current_role::{CurrentRoleError, CurrentRoles};
+use tenterhook_channel::live_settings::LiveSettings;
+use tenterhook_channel::message::IncomingMessage;
+use tenterhook_channel::pairing::Pairings;
+use tenterhook_channel::settings::{
+    ChannelKind, ChannelSettings, CommandSettings, DirectPolicy, Settings,
+};
+use tenterhook_channel::store::Store;
+use tenterhook_channel::token::{AccessScope, Tokens};
+use tenterhook_protocol::event::SenderRole::{Member, Owner};
+
+fn id(channel: &str) -> ChannelId {
+    ChannelId::new(channel).unwrap()
+}
+
+fn message(channel: &str, sender: &str) -> IncomingMessage {
+    IncomingMessage {
+        dedupe: "1".to_owned(),
+        message_id: "1".to_owned(),
+        chat: ChatRef {
+            channel: id(channel),
+            chat: "c".to_owned(),
+            thread: None,
+        },
+        sender: Sender {
+            id: sender.to_owned(),
+            name: None,
+            is_bot: false,
+        },
+        is_direct: true,
+        is_addressed: true,
+        parts: Vec::new(),
+        reply_to: None,
+        at: Timestamp::now(),
+    }
+}
+
+fn settings(owners: &[&str], members: &[&str]) -> Settings {
+    let argv = vec!["program".to_owned()];
+    let kind = ChannelKind::Command(CommandSettings { argv });
+    let mut program = ChannelSettings::new(id("p"), kind);
+    program.access.direct = DirectPolicy::Pairing;
+    program.access.owners = owners.iter().map(|&it| it.to_owned()).collect();
+    program.access.members = members.iter().map(|&it| it.to_owned()).collect();
+    Settings {
+        channels: vec![program, ChannelSettings::new(id("web"), ChannelKind::Web)],
+        ..Settings::default()
+    }
+}
+
+const NOT_ADMITTED: CurrentRoleError = CurrentRoleError::Refused {
+    refusal: AdmissionRefusal::NotAdmitted,
+};
+
+#[tokio::test]
+async fn the_settings_in_force_decide_about_a_sender_of_earlier() {
+    let folder = tempfile::tempdir().unwrap();
+    let live = LiveSettings::from(settings(&["ann"], &[]));
+    let pairings = Pairings::new(Store::open(folder.path()).unwrap());
+    let roles = CurrentRoles::new(live.clone(), pairings);
+    let earlier = message("p", "ann");
+    assert_eq!(roles.of(&earlier).await, Ok(Owner));
+    live.replace(settings(&[], &["ann"]));
+    assert_eq!(roles.of(&earlier).await, Ok(Member));
+    live.replace(settings(&[], &[]));
+    assert_eq!(roles.of(&earlier).await, Err(NOT_ADMITTED));
+    let mut off = settings(&["ann"], &[]);
+    off.channels[0].is_enabled = false;
+    live.replace(off);
+    let error = roles.of(&earlier).await.unwrap_err().to_string();
+    assert_eq!(error, "the channel `p` is not in use any more");
+}
+
+#[tokio::test]
+async fn a_pairing_that_was_revoked_no_longer_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let pairings = Pairings::new(Store::open(folder.path()).unwrap());
+    let roles = CurrentRoles::new(settings(&[], &[]).into(), pairings.clone());
+    let earlier = message("p", "bob");
+    let asked = pairings.request(&id("p"), &earlier.sender).await;
+    let code = asked.unwrap().unwrap();
+    let admitted = pairings.approve(&id("p"), &code, Member, "ann").await;
+    admitted.unwrap();
+    assert_eq!(roles.of(&earlier).await, Ok(Member));
+    pairings.revoke(&id("p"), "bob").await.unwrap();
+    assert_eq!(roles.of(&earlier).await, Err(NOT_ADMITTED));
+}
+
+#[tokio::test]
+async fn the_tokens_in_force_decide_about_a_user_of_earlier() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let tokens = Tokens::open(store.clone()).await.unwrap();
+    let roles = CurrentRoles::new(settings(&[], &[]).into(), Pairings::new(store));
+    let earlier = message("web", "ann");
+    let scopes = [AccessScope::Chat, AccessScope::Approve];
+    for (name, scopes) in [("member", &scopes[..1]), ("owner", &scopes[..])] {
+        tokens.create(name, "ann", scopes, None).await.unwrap();
+    }
+    let inspect = [AccessScope::Inspect];
+    tokens.create("page", "ann", &inspect, None).await.unwrap();
+    assert_eq!(roles.of(&earlier).await, Err(NOT_ADMITTED), "no tokens");
+    let roles = roles.with_tokens(tokens.clone());
+    assert_eq!(roles.of(&earlier).await, Ok(Owner));
+    tokens.revoke("owner").await.unwrap();
+    assert_eq!(roles.of(&earlier).await, Ok(Member));
+    tokens.revoke("member").await.unwrap();
+    assert_eq!(roles.of(&earlier).await, Err(NOT_ADMITTED));
+}

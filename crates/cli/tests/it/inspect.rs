@@ -499,8 +499,7 @@ fn a_mistake_in_the_settings_of_the_inspector_has_a_suggestion() {
 
 #[test]
 fn a_gateway_whose_channels_need_no_server_has_one_for_the_inspector() {
-    let channels =
-        "channels: { web: { enabled: false }, notes: { kind: command, argv: [sleep, '60'] } }\n";
+    let channels = "channels: { web: { enabled: false }, notes: { kind: command, argv: [cat] } }\n";
     let (running, address) = gateway(&format!("{channels}inspect: {{ listen: 127.0.0.1:0 }}\n"));
     let browser = Browser::open(&output_of(&running, "gateway open --inspect"));
     assert_eq!(browser.address, address);

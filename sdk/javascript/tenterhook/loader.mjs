@@ -1,4 +1,5 @@
-// Finds and reads the modules of scripts. Runs in a separate thread, in parallel with the worker.
+// Finds and reads the modules of scripts, and limits the worker's memory. Runs in a separate thread, in parallel with the
+// worker.
 
 import fs from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -17,7 +18,8 @@ const INSTALLED = `${OURS}pi/with/`;
 
 export function initialize(data) {
   ({ own, port } = data);
-  port.on('message', ({ id, result, problem, approved: copy, source }) => {
+  port.on('message', ({ id, result, problem, approved: copy, source, memory }) => {
+    if (memory) return watchMemory(memory);
     if (source) return sources.set(source.path, source);
     if (copy) {
       approved.push(copy);
@@ -28,6 +30,27 @@ export function initialize(data) {
     if (problem === undefined) resolve(result);
     else reject(new SyntaxError(problem));
   });
+}
+
+/** The interval at which the memory is checked, in milliseconds. */
+const MEMORY_LOOKS = 250;
+
+/**
+ * Ends the worker when it uses more memory than allowed. This thread looks, because a script that computes blocks the
+ * other one. An option of the engine would not count buffers, and it would make every start a quarter slower: with such
+ * an option, Node.js compiles its own modules again.
+ */
+function watchMemory(limit) {
+  const look = () => {
+    if (process.memoryUsage.rss() <= limit) return;
+    fs.writeSync(2, `it used more than ${Math.floor(limit / 2 ** 20)} MiB of memory\n`);
+    try {
+      process.kill(-process.pid, 'SIGKILL');
+    } finally {
+      process.kill(process.pid, 'SIGKILL');
+    }
+  };
+  setInterval(look, MEMORY_LOOKS).unref();
 }
 
 /** Sends a request to the host through the worker. */

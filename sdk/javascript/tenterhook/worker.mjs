@@ -16,8 +16,6 @@ import { MessageChannel } from 'node:worker_threads';
 const VERSION = 1;
 /** The pipe to which the host writes, and the pipe from which it reads. */
 const [FROM_HOST, TO_HOST] = [4, 3];
-/** The interval at which the memory is checked, in milliseconds. */
-const MEMORY_LOOKS = 250;
 /** How long a handler waits for an answer of the host that it needs synchronously, in milliseconds. */
 const HOST_ANSWERS = 10_000;
 /** The maximum length of text that every system writes to a pipe atomically: 512 bytes, in UTF-16 units. */
@@ -509,7 +507,7 @@ async function other(id, method, params) {
   try {
     if (method === 'initialize') {
       host.hasUI = params.host?.ui === true;
-      if (params.limits?.memory_bytes) watchMemory(params.limits.memory_bytes);
+      if (params.limits?.memory_bytes) loader.postMessage({ memory: params.limits.memory_bytes });
       const worker = { name: 'node', version: process.versions.node };
       answered(id, { protocol_version: VERSION, worker, sessions: true });
     } else if (method === 'script/load') {
@@ -566,16 +564,6 @@ function uncaught(error) {
 }
 process.on('unhandledRejection', uncaught);
 process.on('uncaughtException', uncaught);
-
-/** Ends the worker when it uses more memory than allowed. The engine's own limit does not include buffers. */
-function watchMemory(limit) {
-  const look = () => {
-    if (process.memoryUsage.rss() <= limit) return;
-    fs.writeSync(2, `it used more than ${Math.floor(limit / 2 ** 20)} MiB of memory\n`);
-    leave();
-  };
-  setInterval(look, MEMORY_LOOKS).unref();
-}
 
 // Data that was read and not yet handled: the rest of the current chunk, the pieces of an
 // incomplete line, and lines that arrived during a synchronous request to the host.

@@ -6,7 +6,6 @@ use tenterhook_process::{Command, Program};
 use tenterhook_protocol::JsonObject;
 use tenterhook_sdk::javascript;
 
-use super::protocol::MAX_MEMORY;
 use super::scripts::Worker;
 
 /// The modules that hooks and the worker always import.
@@ -32,7 +31,6 @@ pub fn node(dir: &Path) -> Worker {
         .collect();
     let sources = serde_json::Value::from(sources);
     let program = format!("const SOURCES = {sources};\n{RUNTIME}");
-    let memory = format!("--max-old-space-size={}", MAX_MEMORY >> 20);
     // The protocol uses descriptors 3 and 4, so that handlers and their children cannot read or
     // write its messages.
     let aside = "exec \"$0\" \"$@\" 3>&1 4<&0 0</dev/null 1>&2";
@@ -41,7 +39,6 @@ pub fn node(dir: &Path) -> Worker {
         "-c",
         aside,
         "node",
-        &memory,
         "--no-warnings",
         "--input-type=module",
         "--eval",

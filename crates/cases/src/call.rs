@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tenterhook_discovery::{FolderSearch, Layers, LoadOptions, Sources, discover};
+use tenterhook_discovery::{Layers, LoadOptions, Sources, discover};
 use tenterhook_engine::journal::{JournalRecord, RunRecord};
 use tenterhook_engine::tool_call::{JudgedToolCall, judge};
 use tenterhook_engine::{
@@ -62,13 +62,7 @@ impl CaseCall {
             directory: self.cwd.clone(),
             ..options
         };
-        let sources = Sources {
-            search: FolderSearch::of_layers(&layers).directory(self.cwd.clone()),
-            layers,
-            named: Vec::new(),
-            options,
-            approvals: None,
-        };
+        let sources = Sources::new(layers, options);
         match &self.hooks {
             TestedHooks::Files(files) => files
                 .iter()

@@ -97,7 +97,7 @@ impl FollowedSources {
 /// ```no_run
 /// use std::path::Path;
 /// use std::sync::Arc;
-/// use tenterhook_discovery::{FolderSearch, Layers, LoadOptions, Sources, discover};
+/// use tenterhook_discovery::{Layers, LoadOptions, Sources, discover};
 /// use tenterhook_engine::{Engine, Scope};
 /// use tenterhook_trust::{Approvals, Trust};
 ///
@@ -108,29 +108,22 @@ impl FollowedSources {
 ///     start: Some(project.to_owned()),
 ///     ..Layers::default()
 /// };
-/// let discovered = discover(
-///     Sources {
-///         search: FolderSearch::of_layers(&layers),
-///         layers,
-///         named: Vec::new(),
-///         options: LoadOptions {
-///             directory: project.to_owned(),
-///             trust: Trust::Approved(Arc::new(approvals)),
-///             ..LoadOptions::of_process()
-///         },
-///         approvals: Some(data.to_owned()),
-///     },
-///     Vec::new(),
-/// )
-/// .await?;
+/// let options = LoadOptions {
+///     directory: project.to_owned(),
+///     trust: Trust::Approved(Arc::new(approvals)),
+///     ..LoadOptions::of_process()
+/// };
+/// let discovered = discover(Sources::new(layers, options).with_approvals(data), Vec::new()).await?;
 /// if !discovered.broken.is_empty() {
 ///     for problem in discovered.broken.iter().flat_map(|source| &source.problems) {
 ///         eprintln!("{}", problem.render(false));
 ///     }
 ///     return Err("a hook cannot be loaded".into());
 /// }
-/// for hook in discovered.project_hooks.iter().filter(|hook| hook.is_withheld()) {
-///     eprintln!("`{}` does not run: {}", hook.item.name, hook.reason());
+/// for hook in &discovered.project_hooks {
+///     if let Some(reason) = hook.reason() {
+///         eprintln!("`{}` does not run: {reason}", hook.item.name);
+///     }
 /// }
 /// let engine = Engine::new();
 /// engine.scope(Scope::Global).replace(discovered.specs);

@@ -9,7 +9,8 @@ use tenterhook_trust::{DivergedHook, ProjectHook};
 /// The hooks of one or several files.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// The hooks, file by file and in the order of each file.
+    /// The hooks that files list, file by file and in the order of each file. To register all hooks, use
+    /// [`into_specs`](Self::into_specs).
     pub specs: Vec<HookSpec>,
     /// The hooks that keys of agents declare, such as `redact_secrets`. They run after all other hooks of
     /// their event, from any file.
@@ -36,6 +37,13 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Returns all hooks, in the order in which to register them.
+    pub fn into_specs(self) -> Vec<HookSpec> {
+        let mut specs = self.specs;
+        specs.extend(self.wired);
+        specs
+    }
+
     /// Returns the hook files that were loaded and neither have hooks, not even unapproved ones, nor import other
     /// files.
     pub fn files_without_hooks(&self) -> impl Iterator<Item = &Path> {

@@ -28,6 +28,27 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Returns the hook files and folders of these layers.
+    ///
+    /// Hooks of folders run in the directory of the layers, or else in the directory of the options.
+    pub fn new(layers: Layers, options: LoadOptions) -> Self {
+        let directory = layers.start.as_ref().unwrap_or(&options.directory);
+        Self {
+            search: FolderSearch::of_layers(&layers).directory(directory.clone()),
+            layers,
+            named: Vec::new(),
+            options,
+            approvals: None,
+        }
+    }
+
+    /// Reads approvals from this folder for data on every reload.
+    #[must_use]
+    pub fn with_approvals(mut self, data: impl Into<PathBuf>) -> Self {
+        self.approvals = Some(data.into());
+        self
+    }
+
     /// Returns the folders and files from which hooks may come, whether they exist or not.
     pub fn places(&self) -> Vec<PathBuf> {
         let layers = &self.layers;

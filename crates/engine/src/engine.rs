@@ -161,6 +161,15 @@ impl Engine {
         self.scope(Scope::Global).on(function)
     }
 
+    /// Registers a function for event `E` that also receives the origin of the event, in the global
+    /// scope. See [`Scoped::on_from`].
+    pub fn on_from<E: Event, R: IntoEffect<E>>(
+        &self,
+        function: impl Fn(&E, &Origin) -> R + Send + Sync + 'static,
+    ) -> Registration {
+        self.scope(Scope::Global).on_from(function)
+    }
+
     /// Registers an async function for event `E` in the global scope. See [`Scoped::on_async`].
     pub fn on_async<E: Event, R: IntoEffect<E> + 'static>(
         &self,

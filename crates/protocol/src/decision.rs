@@ -11,26 +11,27 @@ use crate::permission::Permission;
 /// The reason of a decision if its hook gave none.
 const NO_REASON: &str = "no reason was given";
 
+/// What the model receives instead of the cause of a hook's failure.
+const FAILED_FOR_MODEL: &str = "a hook failed, so this was stopped";
+
 /// What the host must do with the operation that a gate event announces.
 ///
 /// | decision | the host |
 /// |---|---|
 /// | [`Proceed`](Self::Proceed) | continues with the operation |
 /// | [`Ask`](Self::Ask) | asks a person, or stops the operation if no one can answer |
-/// | [`Stop`](Self::Stop) | does not carry out the operation, and tells the model the reason |
+/// | [`Stop`](Self::Stop) | does not carry out the operation |
 ///
-/// If a hook failed ([`StopKind::Failed`]), the reason contains the cause of the failure. Show it to
-/// your user, but tell the model only that a hook failed.
+/// If the operation does not happen, give the model the text of [`for_model`](Self::for_model).
 ///
 /// ```
 /// use tenterhook_protocol::{Decision, StopKind};
 ///
-/// fn may_run(decision: &Decision, ask: impl Fn(&str) -> bool) -> Result<(), String> {
+/// /// Returns the text for the model if the operation may not happen.
+/// fn check(decision: &Decision, ask: impl Fn(&str) -> bool) -> Result<(), String> {
 ///     match decision {
-///         Decision::Proceed => Ok(()),
 ///         Decision::Ask { reason, .. } if ask(reason) => Ok(()),
-///         Decision::Stop { kind: StopKind::Failed, .. } => Err("a hook failed".to_owned()),
-///         Decision::Ask { reason, .. } | Decision::Stop { reason, .. } => Err(reason.clone()),
+///         _ => decision.for_model().map_or(Ok(()), Err),
 ///     }
 /// }
 ///
@@ -39,7 +40,7 @@ const NO_REASON: &str = "no reason was given";
 ///     by: Some("no-sudo".into()),
 ///     kind: StopKind::Denied,
 /// };
-/// assert_eq!(may_run(&stop, |_| true), Err("no sudo here".to_owned()));
+/// assert_eq!(check(&stop, |_| true), Err("no sudo here".to_owned()));
 /// ```
 #[must_use = "the decision may be to stop the operation or to ask a person"]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +100,27 @@ impl Decision {
         match self {
             Self::Proceed => None,
             Self::Ask { reason, .. } | Self::Stop { reason, .. } => Some(reason),
+        }
+    }
+
+    /// Returns the text to give to the model if the operation does not happen, or `None` to proceed.
+    ///
+    /// | decision | text |
+    /// |---|---|
+    /// | `Stop` | the reason |
+    /// | `Stop` because a hook failed | that a hook failed; the cause could help the model to avoid the hook |
+    /// | `Ask`, and the answer is no or no one can answer | that a person did not approve it, and the reason to ask |
+    pub fn for_model(&self) -> Option<String> {
+        match self {
+            Self::Proceed => None,
+            Self::Ask { reason, .. } => Some(format!(
+                "this needs a person's approval, which was not given: {reason}"
+            )),
+            Self::Stop {
+                kind: StopKind::Failed,
+                ..
+            } => Some(FAILED_FOR_MODEL.to_owned()),
+            Self::Stop { reason, .. } => Some(reason.clone()),
         }
     }
 

@@ -29,8 +29,7 @@ async fn main() -> ExitCode {
         }
     };
     let engine = Engine::builder().tools(tools::native()).build();
-    let specs = loaded.specs.into_iter().chain(loaded.wired).collect();
-    engine.scope(Scope::Global).replace(specs);
+    engine.scope(Scope::Global).replace(loaded.into_specs());
     let hooks = engine.dispatcher(Origin::default());
     for cmd in ["ls", "git push", "sudo reboot"] {
         let call = ToolCall::new("call-1", "shell", json!({ "cmd": cmd }));

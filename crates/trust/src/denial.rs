@@ -15,7 +15,7 @@ pub fn denials(events: Vec<EventName>, source: &Source, hook: &ProjectHook) -> V
     if events.is_empty() {
         return Vec::new();
     }
-    deny(&hook.item.name, events, source, &hook.reason())
+    deny(&hook.item.name, events, source, &hook.state.denial_reason())
 }
 
 /// Creates hooks that deny, one for each gate among the events. Without events, as for an executable

@@ -48,14 +48,8 @@ impl ProjectHook {
         self.events.is_empty() || self.events.iter().any(is_gate)
     }
 
-    /// Returns the reason why it does not run, for a message. It only means something if the
-    /// hook is not [`Trusted`](TrustState::Trusted).
-    pub fn reason(&self) -> String {
-        let found = match self.state {
-            TrustState::Changed => "has changed since it was approved",
-            TrustState::Displaced => "was approved for another repository",
-            TrustState::Untrusted | TrustState::Trusted => "is not trusted in this project",
-        };
-        format!("the hook {found}; read it with `tenterhook trust --show`")
+    /// Returns the reason why neither this version nor an approved version runs, for a message. `None` if one of them runs.
+    pub fn reason(&self) -> Option<String> {
+        self.is_withheld().then(|| self.state.denial_reason())
     }
 }

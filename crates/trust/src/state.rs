@@ -26,4 +26,14 @@ impl TrustState {
             Self::Displaced => "displaced",
         }
     }
+
+    /// Returns the reason of a hook that denies in place of one in this state.
+    pub fn denial_reason(self) -> String {
+        let found = match self {
+            Self::Changed => "has changed since it was approved",
+            Self::Displaced => "was approved for another repository",
+            Self::Untrusted | Self::Trusted => "is not trusted in this project",
+        };
+        format!("the hook {found}; read it with `tenterhook trust --show`")
+    }
 }

@@ -164,11 +164,10 @@ fn executable_hook(
 
 /// Returns the hooks that deny in place of an unapproved file.
 fn denials_of(candidate: &Candidate) -> Vec<HookSpec> {
-    let Some((item, state)) = &candidate.item else {
+    let Some((_, state)) = &candidate.item else {
         return Vec::new();
     };
     let found = &candidate.found;
     let events = candidate.known_event.iter().cloned().collect();
-    let reason = ProjectHook::new(item.clone(), *state, Vec::new()).reason();
-    deny(&found.name, events, &source(found), &reason)
+    deny(&found.name, events, &source(found), &state.denial_reason())
 }

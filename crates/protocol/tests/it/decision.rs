@@ -83,6 +83,26 @@ fn a_stop_by_a_hook_that_failed_says_so() {
 }
 
 #[test]
+fn the_model_learns_the_reason_of_a_hook_but_not_the_cause_of_a_failure() {
+    let ask = Decision::Ask {
+        reason: "it is sent".to_owned(),
+        by: None,
+    };
+    let asked = "this needs a person's approval, which was not given: it is sent";
+    let failed = "a hook failed, so this was stopped";
+    for (decision, text) in [
+        (Decision::Proceed, None),
+        (ask, Some(asked)),
+        (stop("no sudo", "h", StopKind::Denied), Some("no sudo")),
+        (stop("no sudo", "h", StopKind::Blocked), Some("no sudo")),
+        (stop("enough", "h", StopKind::RunEnded), Some("enough")),
+        (stop("token=123", "h", StopKind::Failed), Some(failed)),
+    ] {
+        assert_eq!(decision.for_model().as_deref(), text, "{decision:?}");
+    }
+}
+
+#[test]
 fn a_reason_is_never_empty() {
     for (permission, reason) in [
         (Permission::Ask, None),

@@ -69,6 +69,19 @@ fn a_lenient_load_reports_the_file_of_a_hook_that_cannot_run() {
 }
 
 #[test]
+fn hooks_of_agent_keys_are_registered_after_the_hooks_of_their_file() {
+    let text = "agents:\n  root:\n    redact_secrets: true\n    hooks:\n      pre_tool_use:\n        - matcher: shell\n          hooks: [{type: builtin, command: deny_commands, args: [sudo]}]\n";
+    let options = LoadOptions::of_process();
+    let loaded = load_text(Path::new("agent.yaml"), text, Layer::Explicit, &options).unwrap();
+    let (listed, wired) = (loaded.specs.len(), loaded.wired.len());
+    let last = loaded.wired.last().unwrap().id.clone();
+    assert!(listed > 0 && wired > 0);
+    let specs = loaded.into_specs();
+    assert_eq!(specs.len(), listed + wired);
+    assert_eq!(specs.last().unwrap().id, last);
+}
+
+#[test]
 fn builtins_need_no_feature_unless_they_send_requests() {
     assert_eq!(
         load("builtin: deny_commands\n    args: [sudo]"),
@@ -86,7 +99,7 @@ fn builtins_need_no_feature_unless_they_send_requests() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_projects_hook_does_not_run_unless_the_host_passes_approvals() {
-    use tenterhook::files::{FolderSearch, Layers, Sources, discover};
+    use tenterhook::files::{Layers, Sources, discover};
 
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".tenterhook");
@@ -97,17 +110,16 @@ async fn a_projects_hook_does_not_run_unless_the_host_passes_approvals() {
         start: Some(home.path().to_owned()),
         ..Layers::default()
     };
-    let sources = Sources {
-        search: FolderSearch::of_layers(&layers),
-        layers,
-        named: Vec::new(),
-        options: LoadOptions::of_process(),
-        approvals: None,
-    };
+    let sources = Sources::new(layers, LoadOptions::of_process());
     let found = discover(sources, Vec::new()).await.unwrap();
     assert!(found.specs.is_empty() && found.broken.is_empty());
     assert_eq!(found.project_hooks.len(), 1);
-    assert!(found.project_hooks.iter().all(|hook| hook.is_withheld()));
+    assert!(
+        found
+            .project_hooks
+            .iter()
+            .all(|hook| hook.reason().is_some())
+    );
 }
 
 /// Loads a hook folder with one executable that is a gate.

@@ -109,7 +109,7 @@ impl Decision {
     /// |---|---|
     /// | `Stop` | the reason |
     /// | `Stop` because a hook failed | that a hook failed; the cause could help the model to avoid the hook |
-    /// | `Ask`, and the answer is no or no one can answer | that a person did not approve it, and the reason to ask |
+    /// | `Ask`, if no one allows it | that a person did not approve it, and the reason to ask |
     pub fn for_model(&self) -> Option<String> {
         match self {
             Self::Proceed => None,

@@ -12,6 +12,7 @@ use crate::JsonObject;
 use crate::content::{ContentBlock, Image};
 use crate::effect::Effect;
 use crate::event::MessagePart;
+use crate::field::IntoField;
 use crate::message::Message;
 
 macro_rules! rewritable {
@@ -34,8 +35,8 @@ macro_rules! rewritable {
             impl<E: $setter::Rewritable> Effect<E> {
                 $(#[$meta])*
                 #[must_use]
-                pub fn $setter(self, value: $type) -> Self {
-                    self.rewriting($setter::FIELD, &value)
+                pub fn $setter(self, value: impl IntoField<$type>) -> Self {
+                    self.rewriting($setter::FIELD, &value.into_field())
                 }
             }
         )+

@@ -600,10 +600,7 @@ async fn what_a_hook_of_permission_request_makes_of_a_call_is_judged_by_pre_tool
             _ => Effect::none(),
         });
     stage.engine.on(|_: &PermissionRequest| {
-        let input = [("cmd".to_owned(), "touch harmful".into())]
-            .into_iter()
-            .collect();
-        Effect::<PermissionRequest>::allow().patch_input(input)
+        Effect::<PermissionRequest>::allow().patch_input([("cmd", "touch harmful")])
     });
     let permissions = Permissions::new().ask("shell".parse().unwrap());
     stage

@@ -525,7 +525,7 @@ async fn hooks_say_where_sessions_are_stored() {
     let stage = Stage::empty();
     stage.engine.on(|event: &SessionDirectoryResolve| {
         assert!(event.default_directory.ends_with("sessions/x"));
-        Effect::none().replace_directory("elsewhere".into())
+        Effect::none().replace_directory("elsewhere")
     });
     let default = sessions(&stage).in_folder(stage.path().join("sessions/x"));
     let config = AgentConfig {

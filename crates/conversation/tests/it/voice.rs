@@ -62,7 +62,7 @@ fn transcribed(event: &MessageReceive) -> Effect<MessageReceive> {
         "audio" => text_part("turn on the lights"),
         _ => part.clone(),
     });
-    Effect::<MessageReceive>::none().replace_parts(parts.collect())
+    Effect::<MessageReceive>::none().replace_parts(parts.collect::<Vec<_>>())
 }
 
 /// Returns the first message that the chat shows: its text, the names of its files, and whether it is a transcript.

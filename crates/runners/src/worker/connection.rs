@@ -295,6 +295,17 @@ impl Connection {
         made.saturating_sub(heard) > 1
     }
 
+    /// Returns whether late answers are expected: a worker that keeps working on a call that was given up is killed.
+    pub(super) fn awaits_late_answers(&self) -> bool {
+        self.shared.wire.max_overrun.is_some()
+    }
+
+    /// Returns whether the worker may still work on a call that was given up.
+    pub(super) fn has_overdue_calls(&self) -> bool {
+        let is_overdue = !self.awaits_late_answers() || !self.shared.given_up().is_empty();
+        is_overdue && !self.ended.is_cancelled()
+    }
+
     /// Makes one call and waits for its answer. `params` are the parts of the parameters.
     pub(super) async fn call(
         &self,

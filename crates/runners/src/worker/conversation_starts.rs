@@ -1,5 +1,6 @@
 //! The session starts of one conversation, and which process has handled each of them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub(super) struct HeardStart {
     pub(super) session: String,
     /// The index of the hook.
     pub(super) hook: usize,
+    /// Whether it begins a new session, and does not continue one.
+    pub(super) is_new: bool,
     /// The event as JSON.
     pub(super) event: Bytes,
     /// How long the hook may take to handle it again.
@@ -58,11 +61,24 @@ pub(super) struct ConversationStarts {
 #[derive(Debug, Default)]
 struct KeptStarts {
     list: Vec<Start>,
-    /// How often an end of a session has begun or finished.
-    ends: u64,
+    /// The ends that were received, by the sessions of the starts.
+    ends: BTreeMap<String, ReceivedEnds>,
+    /// How often the script has begun or finished to handle an end.
+    end_count: u64,
     /// Set once there were more than [`MAX_STARTS`]: the process that had handled all of them by then. No other process
     /// can hear the starts that are not kept.
     only_process: Option<Weak<Connection>>,
+}
+
+/// The ends of one session that a script has received.
+#[derive(Debug, Default)]
+struct ReceivedEnds {
+    /// The number of the last change.
+    last: u64,
+    /// How many hooks handle an end right now.
+    in_progress: u32,
+    /// The process that may still handle an end for which no one waits any more.
+    late: Option<Weak<Connection>>,
 }
 
 #[derive(Debug)]
@@ -76,12 +92,8 @@ struct Start {
     /// Whether the hook itself failed the first time. Then the script worked without what it prepares.
     has_failed_itself: bool,
     attempts: u32,
-    /// The number of the last end of the session.
-    end: u64,
-    /// The last end before the script began to handle this start.
+    /// The last end of the session before the script began to handle this start.
     end_before: u64,
-    /// How many hooks handle the end of the session right now.
-    ends_in_progress: u32,
 }
 
 /// Which process has handled a start.
@@ -114,18 +126,31 @@ pub(super) struct SessionEnds {
 impl SessionEnds {
     /// Returns whether the script may have handled an end of the session between `self` and `now`.
     pub(super) fn has_ended_until(self, now: Self) -> bool {
-        now.is_in_progress || self.last != now.last
+        self.is_in_progress || now.is_in_progress || self.last != now.last
+    }
+}
+
+impl ReceivedEnds {
+    /// Returns whether a process no longer handles an end for which no one waits.
+    fn has_late_finished(&self) -> bool {
+        let late = self.late.as_ref();
+        late.is_some_and(|by| by.upgrade().is_none_or(|by| !by.has_overdue_calls()))
     }
 }
 
 impl Start {
-    /// Returns what a process must do before a call for a session.
-    fn need(&self, connection: &Weak<Connection>, (session, role): (&str, CallRole)) -> Need<'_> {
+    /// Returns what a process must do before a call for a session. `last_end` is the last end of the start's session.
+    fn need(
+        &self,
+        connection: &Weak<Connection>,
+        (session, role): (&str, CallRole),
+        last_end: u64,
+    ) -> Need<'_> {
         if role == CallRole::Start && self.heard.session == session {
             return Need::Nothing;
         }
         // A script may drop its rules at the end of a session. If the session continues, it needs them again.
-        let still_counts = role == CallRole::End || self.end == self.end_before;
+        let still_counts = role == CallRole::End || last_end == self.end_before;
         match &self.standing {
             Standing::InProgress => Need::Nothing,
             Standing::Handled(by, _) if by.ptr_eq(connection) && still_counts => Need::Nothing,
@@ -134,6 +159,13 @@ impl Start {
             }
             _ if !self.is_kept => Need::Refusal("its `session_start` was too large to be kept"),
             Standing::Unheard | Standing::Handled(..) | Standing::Lost(..) => Need::Replay,
+        }
+    }
+
+    /// Lets the script handle a start again that it has handled, if the event is kept.
+    fn hear_again(&mut self) {
+        if self.is_kept && matches!(self.standing, Standing::Handled(..)) {
+            self.standing = Standing::Unheard;
         }
     }
 
@@ -157,10 +189,45 @@ impl KeptStarts {
         self.list.iter_mut().find(|it| it.heard.serial == serial)
     }
 
+    /// Returns the number of the last end of a session.
+    fn last_end(&self, session: &str) -> u64 {
+        self.ends.get(session).map_or(0, |ends| ends.last)
+    }
+
+    /// Forgets the ends of sessions without a start.
+    fn prune_ends(&mut self) {
+        let Self { list, ends, .. } = self;
+        ends.retain(|session, _| list.iter().any(|start| start.heard.session == *session));
+    }
+
+    /// Records a change of the ends of a session.
+    fn note_end(&mut self, session: &str, change: impl FnOnce(&mut ReceivedEnds)) {
+        if self.only_process.is_some() {
+            self.only_process = Some(Weak::new());
+        }
+        if let Some(ends) = self.ends.get_mut(session) {
+            self.end_count += 1;
+            ends.last = self.end_count;
+            change(ends);
+        }
+    }
+
+    /// Records which late ends are over. The script may have dropped its rules until then.
+    fn finish_late_ends(&mut self) {
+        let finished = self.ends.values_mut().filter(|it| it.has_late_finished());
+        for ends in finished {
+            self.end_count += 1;
+            ends.last = self.end_count;
+            ends.late = None;
+        }
+    }
+
     /// Returns the process that has handled these starts, if there is one. No end of their session followed.
     fn process_of<'a>(&self, starts: impl Iterator<Item = &'a Start>) -> Weak<Connection> {
         let mut processes = starts.map(|start| match &start.standing {
-            Standing::Handled(by, _) if start.end == start.end_before => by.clone(),
+            Standing::Handled(by, _) if self.last_end(&start.heard.session) == start.end_before => {
+                by.clone()
+            }
             Standing::InProgress
             | Standing::Unheard
             | Standing::Handled(..)
@@ -208,6 +275,14 @@ impl ConversationStarts {
         })
     }
 
+    /// Returns whether a hook is done with the start of a new session.
+    pub(super) fn has_begun(&self) -> bool {
+        let kept = self.kept();
+        let is_begun =
+            |start: &Start| start.heard.is_new && !matches!(start.standing, Standing::InProgress);
+        kept.list.iter().any(is_begun)
+    }
+
     /// Records that the host reports the session as over. A session that continues nevertheless still has its starts.
     pub(super) fn mark_over(&self, is_over: bool) {
         self.is_over.store(is_over, Ordering::Relaxed);
@@ -235,6 +310,8 @@ impl ConversationStarts {
             kept.only_process = Some(process);
             return;
         }
+        let end_before = kept.last_end(&heard.session);
+        kept.ends.entry(heard.session.clone()).or_default();
         let is_kept = heard.event.len() <= MAX_EVENT;
         let event = if is_kept { heard.event } else { Bytes::new() };
         kept.list.push(Start {
@@ -244,10 +321,9 @@ impl ConversationStarts {
             replaces_earlier,
             has_failed_itself: false,
             attempts: 0,
-            end: 0,
-            end_before: 0,
-            ends_in_progress: 0,
+            end_before,
         });
+        kept.prune_ends();
     }
 
     /// Records how a start was handled for the first time, and by which process.
@@ -275,58 +351,53 @@ impl ConversationStarts {
             _ => Standing::Unheard,
         };
         let (session, hook) = (start.heard.session.clone(), start.heard.hook);
+        // It never becomes known whether a process that need not answer late still handles an end.
+        if connection.is_some_and(|it| !it.awaits_late_answers())
+            && let Some(ends) = kept.ends.get_mut(&session)
+        {
+            ends.late = None;
+        }
         kept.list
             .retain(|start| start.heard.serial >= serial || !start.is_of(&session, hook));
     }
 
     /// Records that a hook begins to handle the end of a session.
     pub(super) fn begin_end(&self, session: &str) {
-        self.note_end(session, |start| start.ends_in_progress += 1);
+        self.kept().note_end(session, |ends| ends.in_progress += 1);
     }
 
-    /// Records that a hook no longer handles the end of a session.
-    pub(super) fn finish_end(&self, session: &str) {
-        self.note_end(session, |start| {
-            start.ends_in_progress = start.ends_in_progress.saturating_sub(1);
+    /// Records that no one waits any more for a hook that handles the end of a session. `late` is the process that may
+    /// still handle it.
+    pub(super) fn finish_end(&self, session: &str, late: Option<Weak<Connection>>) {
+        self.kept().note_end(session, |ends| {
+            ends.in_progress = ends.in_progress.saturating_sub(1);
+            ends.late = late.or(ends.late.take());
         });
-    }
-
-    fn note_end(&self, session: &str, change: impl Fn(&mut Start)) {
-        let mut kept = self.kept();
-        kept.ends += 1;
-        let end = kept.ends;
-        if kept.only_process.is_some() {
-            kept.only_process = Some(Weak::new());
-        }
-        let starts = kept.list.iter_mut();
-        for start in starts.filter(|start| start.heard.session == session) {
-            start.end = end;
-            change(start);
-        }
     }
 
     /// Returns which ends of a session the script has received.
     pub(super) fn ends(&self, session: &str) -> SessionEnds {
-        let kept = self.kept();
-        let starts = kept.list.iter();
-        let starts = starts.filter(|start| start.heard.session == session);
-        let none = SessionEnds {
-            last: 0,
-            is_in_progress: false,
-        };
-        starts.fold(none, |ends, start| SessionEnds {
-            last: ends.last.max(start.end),
-            is_in_progress: ends.is_in_progress || start.ends_in_progress > 0,
-        })
+        let mut kept = self.kept();
+        kept.finish_late_ends();
+        let ends = kept.ends.get(session);
+        SessionEnds {
+            last: ends.map_or(0, |ends| ends.last),
+            is_in_progress: ends.is_some_and(|it| it.in_progress > 0 || it.late.is_some()),
+        }
     }
 
     /// Returns whether a process has all starts that it needs for a call for a session.
     pub(super) fn is_ready(&self, connection: &Arc<Connection>, call: (&str, CallRole)) -> bool {
         let connection = Arc::downgrade(connection);
-        let kept = self.kept();
+        let mut kept = self.kept();
+        kept.finish_late_ends();
         let mut starts = kept.list.iter();
         let is_complete = kept.check_process(&connection).is_ok();
-        is_complete && starts.all(|start| matches!(start.need(&connection, call), Need::Nothing))
+        is_complete
+            && starts.all(|start| {
+                let last_end = kept.last_end(&start.heard.session);
+                matches!(start.need(&connection, call, last_end), Need::Nothing)
+            })
     }
 
     /// Returns the next start that a process must handle again before a call for a session. An error says why the
@@ -341,19 +412,21 @@ impl ConversationStarts {
         let mut kept = self.kept();
         kept.check_process(&connection)?;
         kept.list.retain(|start| is_open(&start.heard.session));
-        for start in &mut kept.list {
-            match start.need(&connection, call) {
+        kept.prune_ends();
+        let KeptStarts { list, ends, .. } = &mut *kept;
+        let mut starts = list.iter_mut();
+        while let Some(start) = starts.next() {
+            let last_end = ends.get(&start.heard.session).map_or(0, |ends| ends.last);
+            match start.need(&connection, call, last_end) {
                 Need::Nothing => {}
                 Need::Replay => {
-                    start.end_before = start.end;
-                    if let Standing::Handled(by, _) = &start.standing {
-                        if !by.ptr_eq(&connection) {
-                            // The process that handled an end is gone.
-                            start.ends_in_progress = 0;
-                        }
-                        start.standing = Standing::Unheard;
-                    }
-                    return Ok(Some(start.heard.clone()));
+                    start.end_before = last_end;
+                    start.hear_again();
+                    let heard = start.heard.clone();
+                    // A later start of the session can change what this one prepares.
+                    let is_later = |it: &&mut Start| it.heard.session == heard.session;
+                    starts.filter(is_later).for_each(Start::hear_again);
+                    return Ok(Some(heard));
                 }
                 Need::Refusal(why) => return Err(why.to_owned()),
             }

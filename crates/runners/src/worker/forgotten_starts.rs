@@ -54,9 +54,11 @@ impl ForgottenStarts {
         }
     }
 
-    /// Returns whether a process lacks starts of a conversation that cannot be repeated. A forgotten session that starts
-    /// again is prepared once every hook that hears starts has heard one: it may have other hooks for a resumed session
-    /// than for a new one.
+    /// Returns whether a process lacks starts of a conversation that cannot be repeated.
+    ///
+    /// A forgotten session that starts again is prepared once every hook that hears starts has heard one: it may have
+    /// other hooks for a resumed session than for a new one. If it is unknown whether the session was forgotten, the
+    /// start of a new session is enough.
     pub(super) fn lacks(
         &self,
         name: &str,
@@ -70,7 +72,9 @@ impl ForgottenStarts {
         let Some(process) = known.or(self.others.as_ref()) else {
             return false;
         };
-        !process.ptr_eq(&Arc::downgrade(connection))
-            && !kept.is_some_and(|kept| kept.is_done_with(self.hooks.iter()))
+        let is_prepared = kept.is_some_and(|kept| {
+            kept.is_done_with(self.hooks.iter()) || (known.is_none() && kept.has_begun())
+        });
+        !is_prepared && !process.ptr_eq(&Arc::downgrade(connection))
     }
 }

@@ -173,13 +173,16 @@ impl WorkerHandler {
         };
         let starts = self.starts();
         let start = starts.and_then(|starts| starts.begin(call, hook, event));
-        let session_end = starts.and_then(|starts| starts.begin_end(call));
+        let mut session_end = starts.and_then(|starts| starts.begin_end(call));
         let role = match (&start, &session_end) {
             (Some(_), _) => CallRole::Start,
             (None, Some(_)) => CallRole::End,
             (None, None) => CallRole::Other,
         };
         let connection = self.reach(deadline, &call.cancel).await;
+        if let (Some(session_end), Ok(connection)) = (&mut session_end, &connection) {
+            session_end.set_process(connection);
+        }
         let answer = self.call_on(&connection, (call, event), role, deadline);
         let answer = answer.await;
         if let Some(session_end) = session_end {

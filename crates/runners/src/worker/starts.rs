@@ -8,8 +8,8 @@
 //! Starts are kept by conversation: a session with the subagents that work for it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -87,15 +87,29 @@ impl Drop for StartInProgress {
 pub(super) struct EndInProgress {
     conversation: Arc<ConversationStarts>,
     session: String,
+    /// The process that handles it, once there is one.
+    by: Weak<Connection>,
+    is_over: bool,
 }
 
 impl EndInProgress {
+    /// Records which process handles the end.
+    pub(super) fn set_process(&mut self, connection: &Arc<Connection>) {
+        self.by = Arc::downgrade(connection);
+    }
+
     /// Records that the script is done with the end, if it is.
-    pub(super) fn finish(self, answer: Result<&Bytes, &WorkerError>) {
+    pub(super) fn finish(mut self, answer: Result<&Bytes, &WorkerError>) {
         let may_continue = matches!(answer, Err(WorkerError::TimedOut | WorkerError::Cancelled));
-        if !may_continue {
-            self.conversation.finish_end(&self.session);
-        }
+        self.is_over = !may_continue;
+    }
+}
+
+impl Drop for EndInProgress {
+    fn drop(&mut self) {
+        let may_continue = !self.is_over && self.by.strong_count() > 0;
+        let late = may_continue.then(|| self.by.clone());
+        self.conversation.finish_end(&self.session, late);
     }
 }
 
@@ -147,12 +161,12 @@ impl SessionStarts {
         let start = call.event.downcast::<SessionStart>()?;
         let session = call.event.envelope().origin.session_id.as_str();
         let name = self.conversation_of(session);
+        if let Some(previous) = &start.previous_session {
+            // Any program of the agent can name any session here, so its starts are kept.
+            self.mark_over(previous.as_str());
+        }
         let conversation = {
             let mut kept = self.kept();
-            // The program has left that session.
-            if let Some(previous) = &start.previous_session {
-                kept.by_name.remove(previous.as_str());
-            }
             kept.forgotten.add_hook(hook);
             kept.conversation(&name)
         };
@@ -167,6 +181,13 @@ impl SessionStarts {
             serial,
             session: session.to_owned(),
             hook,
+            is_new: matches!(
+                start.source,
+                SessionSource::Startup
+                    | SessionSource::New
+                    | SessionSource::Fork
+                    | SessionSource::Clear
+            ),
             event: event.clone(),
             within: call.timeout.min(MAX_REPLAY),
         };
@@ -195,6 +216,8 @@ impl SessionStarts {
         Some(EndInProgress {
             conversation,
             session: session.to_owned(),
+            by: Weak::new(),
+            is_over: false,
         })
     }
 

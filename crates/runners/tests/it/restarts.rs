@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -357,10 +357,105 @@ async fn while_a_script_may_still_handle_a_forged_end_its_gates_deny() {
         let reason = reason(&stage, "ls").await.unwrap();
         assert!(reason.contains("handled the end"), "{reason}");
     }
-    fs::remove_file(stage.path("hold")).unwrap();
+    // A start does not change that: the handler of the end may drop what the start prepares.
     start(&stage).await;
-    assert_eq!(reason(&stage, "ls").await, None);
+    let reason = reason(&stage, "ls").await.unwrap();
+    assert!(reason.contains("handled the end"), "{reason}");
+    fs::remove_file(stage.path("hold")).unwrap();
+    assert_ready(&stage).await;
+}
+
+/// Waits until calls of the session are judged, and checks that the guard has its rules.
+async fn assert_ready(stage: &Stage) {
+    let began = Instant::now();
+    while let Some(reason) = reason(stage, "ls").await {
+        assert!(began.elapsed() < Duration::from_secs(20), "{reason}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(reason(stage, "rm").await.as_deref(), Some("guarded"));
+}
+
+#[tokio::test]
+async fn a_session_that_continues_after_a_slow_end_is_not_refused_any_more() {
+    let host = Arc::new(Recorder::default());
+    let stage = Stage::of_node().hosted_by(Arc::clone(&host) as _);
+    let within = Duration::from_secs(1);
+    let guard = stage.add_within("pi", "guard.js", GUARD, within).await;
+    start(&stage).await;
+    // The handler finishes late.
+    fs::write(stage.path("hold"), "").unwrap();
+    forge_end(&stage, &guard).await;
+    assert!(reason(&stage, "ls").await.is_some());
+    fs::remove_file(stage.path("hold")).unwrap();
+    assert_ready(&stage).await;
+    // The handler never finishes, so its worker is ended.
+    let worker = stage.worker.pid().await;
+    fs::write(stage.path("hold"), "").unwrap();
+    forge_end(&stage, &guard).await;
+    assert!(reason(&stage, "ls").await.is_some());
+    assert_ready(&stage).await;
+    assert_ne!(stage.worker.pid().await, worker);
+}
+
+#[tokio::test]
+async fn an_end_that_is_cancelled_counts_until_its_handler_is_done() {
+    let stage = stage(&Arc::new(Recorder::default())).await;
+    start(&stage).await;
+    fs::write(stage.path("hold"), "").unwrap();
+    let hooks = stage.hooks();
+    let end = hooks.dispatch(SessionEnd::new(SessionEndReason::Quit));
+    tokio::select! {
+        _ = end => panic!("the end is held"),
+        _ = stage.written("ended") => {}
+    }
+    let reason = reason(&stage, "ls").await.unwrap();
+    assert!(reason.contains("handled the end"), "{reason}");
+    fs::remove_file(stage.path("hold")).unwrap();
+    assert_ready(&stage).await;
+}
+
+#[tokio::test]
+async fn a_start_that_names_another_session_does_not_take_the_rules_of_its_guard() {
+    let stage = stage(&Arc::new(Recorder::default())).await;
+    start(&stage).await;
+    let next = SessionStart::new(SessionSource::New).with_previous_session(SessionId::from("s1"));
+    let _started = stage.hooks_of("forged").dispatch(next).await;
+    crash(&stage).await;
     assert_eq!(reason(&stage, "rm").await.as_deref(), Some("guarded"));
+}
+
+/// Adds a rule when a session is resumed.
+const ADDING: &str = r#"
+import fs from "node:fs";
+export default (pi) => {
+  let rules;
+  pi.on("session_start", () => { rules = ["rm"]; fs.appendFileSync("DIR/heard", "startup\n"); });
+  pi.on("session_start", () => { rules?.push("mv"); fs.appendFileSync("DIR/heard", "resume\n"); });
+  pi.on("session_shutdown", () => { rules = []; });
+  pi.on("tool_call", ({ input }) => rules?.includes(input.command) ? { block: true, reason: "guarded" } : undefined);
+};
+"#;
+
+#[tokio::test]
+async fn a_resumed_session_hears_its_starts_again_in_their_order() {
+    let stage = Stage::of_node().hosted_by(Arc::new(Recorder::default()) as _);
+    let (within, matchers) = (Duration::from_secs(20), ["startup", "resume"]);
+    let script = ("guard.js", ADDING);
+    let guard = stage.add_matching("pi", script, within, &matchers).await;
+    stage.add_leased("pi", "crash.js", CRASH).await;
+    start(&stage).await;
+    forge_end(&stage, &guard).await;
+    let resumed = SessionStart::new(SessionSource::Resume);
+    let _started = stage.hooks().dispatch(resumed).await;
+    for _ in 0..2 {
+        for cmd in ["rm", "mv"] {
+            assert_eq!(reason(&stage, cmd).await.as_deref(), Some("guarded"));
+        }
+        assert_eq!(reason(&stage, "ls").await, None);
+        crash(&stage).await;
+    }
+    let heard = stage.written("heard").await;
+    assert_eq!(heard, "startup\nresume\n".repeat(3));
 }
 
 #[tokio::test]

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
-use tenterhook_engine::{Dialect, Dispatcher, Engine, EventKind, HookId, HookSpec, Origin};
+use tenterhook_engine::{
+    Dialect, Dispatcher, Engine, EventKind, HookId, HookSpec, Matcher, Origin,
+};
 use tenterhook_runners::worker::{
     Host, Lease, NoHost, Refusal, Registered, Script, ScriptHook, Worker, WorkerError,
     WorkerHandler, node, python,
@@ -116,6 +118,17 @@ impl Stage {
         text: &str,
         timeout: Duration,
     ) -> Lease {
+        self.add_matching(api, (name, text), timeout, &[]).await
+    }
+
+    /// Does the same with the matchers of the first hooks.
+    pub(crate) async fn add_matching(
+        &self,
+        api: &'static str,
+        (name, text): (&str, &str),
+        timeout: Duration,
+        matchers: &[&str],
+    ) -> Lease {
         let (lease, registered) = self.lease(api, name, text).await;
         for (place, hook) in registered.hooks.iter().enumerate() {
             let (kind, dialect) = contract(api, &hook.event);
@@ -126,8 +139,10 @@ impl Stage {
                 &*hook.name,
             );
             let id = HookId::new(format!("{name}:{}", hook.name));
+            let matcher = matchers.get(place).copied().unwrap_or_default();
             self.engine.register(HookSpec {
                 timeout,
+                matcher: Matcher::parse(matcher).unwrap(),
                 policy: dialect.policy(kind.info(), None),
                 ..HookSpec::new(kind, id, Arc::new(handler))
             });

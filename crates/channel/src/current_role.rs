@@ -61,6 +61,24 @@ impl CurrentRoles {
         }
     }
 
+    /// Returns a role that was given to the sender of a message, or the sender's current role if that is smaller.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the sender would not be admitted.
+    pub async fn at_most(
+        &self,
+        role: SenderRole,
+        message: &IncomingMessage,
+    ) -> Result<SenderRole, CurrentRoleError> {
+        let current = self.of(message).await?;
+        Ok(if rank(current) < rank(role) {
+            current
+        } else {
+            role
+        })
+    }
+
     /// Returns the role that the sender of a message would have if the message arrived now.
     ///
     /// # Errors
@@ -84,5 +102,14 @@ impl CurrentRoles {
         paired.ok_or(CurrentRoleError::Refused {
             refusal: AdmissionRefusal::NotAdmitted,
         })
+    }
+}
+
+/// Returns how much a role may do. A larger number means more.
+pub fn rank(role: SenderRole) -> u8 {
+    if role == SenderRole::Owner {
+        2
+    } else {
+        u8::from(role == SenderRole::Member)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenterhook_protocol::event::{DeliveryKind, SenderRole};
+use tenterhook_protocol::event::DeliveryKind;
 
 use crate::deliver::{Content, Delivery, Recipient};
 use crate::gateway_events::{GatewayFailure, report_failure};
@@ -157,14 +157,5 @@ pub(crate) fn recipient(message: &IncomingMessage) -> Recipient {
         chat: message.chat.clone(),
         user: message.sender.id.clone(),
         in_reply_to: vec![message.message_id.clone()],
-    }
-}
-
-/// Returns how much a role may do. A larger number means more.
-pub(crate) fn rank(role: SenderRole) -> u8 {
-    if role == SenderRole::Owner {
-        2
-    } else {
-        u8::from(role == SenderRole::Member)
     }
 }

@@ -11,8 +11,8 @@ use tenterhook_protocol::{EventId, JsonObject};
 
 use crate::places::Place;
 use crate::receive::Heard;
-use crate::reply::rank;
 use tenterhook_channel::chat::ChatRef;
+use tenterhook_channel::current_role::rank;
 use tenterhook_channel::frame::{Frame, QueuedHow};
 use tenterhook_channel::store::InboxRecord;
 

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tenterhook_protocol::event::{ChannelDisconnectReason, GatewayStopReason};
+use tenterhook_protocol::journal::{JournalRecord, OutputRecord};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,13 +26,14 @@ use crate::router::Router;
 use crate::supervisor::{ChannelState, ChannelStatus, Supervised};
 use tenterhook_channel::channel::{Channel, Intake};
 use tenterhook_channel::chat::ChannelId;
+use tenterhook_channel::current_role::{CurrentRoleError, CurrentRoles};
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::pairing::Pairings;
 use tenterhook_channel::rate::Lockout;
 use tenterhook_channel::secret::HiddenSecret;
 use tenterhook_channel::settings::Settings;
-use tenterhook_channel::store::{InboxState, Store};
+use tenterhook_channel::store::{InboxRecord, InboxState, Store};
 use tenterhook_channel::token::{AccessScope, Tokens};
 use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_inspect::Inspector;
@@ -245,7 +247,16 @@ impl Running {
                 return (self.observer)(GatewayNotice::Failure(text));
             }
         };
-        for record in unsettled {
+        let roles = CurrentRoles::new(self.settings.clone(), self.pairings.clone())
+            .with_tokens(self.tokens.clone());
+        for mut record in unsettled {
+            match roles.at_most(record.role, &record.message).await {
+                Ok(role) => record.role = role,
+                Err(error) => {
+                    self.refuse_leftover(&record, &error).await;
+                    continue;
+                }
+            }
             if record.state == InboxState::Running {
                 self.router.resume_interrupted(record).await;
             } else if let Err(full) = self.router.dispatch(record) {
@@ -253,6 +264,24 @@ impl Running {
                 (self.observer)(GatewayNotice::Failure(full.to_string()));
             }
         }
+    }
+
+    /// Does not process a message of an earlier run, because its sender may no longer talk to the agent. If that is
+    /// unknown, or the channel is not in use, the message stays in the store, and the next start finds it.
+    async fn refuse_leftover(&self, record: &InboxRecord, error: &CurrentRoleError) {
+        let chat = &record.message.chat;
+        let text = if let CurrentRoleError::Refused { refusal } = error {
+            let refused = InboxState::Refused(refusal.code().to_owned());
+            match self.store.settle(vec![record.id], refused).await {
+                Ok(()) => format!("a message of the last run in `{chat}` was refused: {error}"),
+                Err(failure) => format!("cannot refuse a message in `{chat}`: {failure}"),
+            }
+        } else {
+            format!("a message of the last run in `{chat}` waits for the next start: {error}")
+        };
+        let dispatcher = self.events.dispatcher();
+        dispatcher.record(|| JournalRecord::Output(OutputRecord::now("gateway", text.as_str())));
+        (self.observer)(GatewayNotice::Failure(text));
     }
 
     /// Creates what watches a channel.

@@ -53,6 +53,23 @@ fn settings(owners: &[&str], members: &[&str]) -> Settings {
     }
 }
 
+#[tokio::test]
+async fn an_earlier_role_never_grows_and_shrinks_to_the_current_one() {
+    let pairings = Pairings::new(Store::in_memory().unwrap());
+    let roles = CurrentRoles::new(settings(&["ada"], &["bob"]).into(), pairings);
+    for (earlier, sender, now) in [
+        (Owner, "ada", Owner),
+        (Member, "ada", Member),
+        (Owner, "bob", Member),
+        (Member, "bob", Member),
+    ] {
+        let role = roles.at_most(earlier, &message("p", sender)).await;
+        assert_eq!(role, Ok(now), "{sender}");
+    }
+    let removed = roles.at_most(Owner, &message("p", "eve")).await;
+    assert_eq!(removed, Err(NOT_ADMITTED));
+}
+
 const NOT_ADMITTED: CurrentRoleError = CurrentRoleError::Refused {
     refusal: AdmissionRefusal::NotAdmitted,
 };

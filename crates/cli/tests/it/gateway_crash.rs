@@ -4,6 +4,7 @@ use crate::fake_telegram::{FakeTelegram, Refusal, TOKEN_VARIABLE};
 use crate::stage::{Ran, Running, Test, eventually};
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const SETTINGS: &str = "../config/gateway.yaml";
@@ -58,6 +59,82 @@ fn a_message_that_was_recorded_before_a_kill_is_answered_once() {
     assert_eq!(telegram.texts(42), [ANSWER]);
     running.interrupt();
     assert_eq!(running.finish().status, 0);
+}
+
+/// Holds messages until they are killed with the gateway.
+const HOLD: &str = "hooks: [{event: message_receive, command: \"echo held >> held; until [ -e go ]; do sleep 0.02; done\", timeout: 100}]";
+
+#[test]
+fn a_message_that_waited_during_a_restart_is_refused_if_its_sender_was_removed_meanwhile() {
+    let telegram = FakeTelegram::start();
+    let running = gateway(&telegram).script(SCRIPT).hooks(HOLD).start();
+    add_held(&telegram, &running, &[41, 42]);
+    let rules = "dm: allow, members: [\"42\", \"43\"]";
+    let args = "gateway run --journal journal.jsonl --listen off".split(' ');
+    let restarted = kill(running)
+        .again(args)
+        .variable(TOKEN_VARIABLE.0, TOKEN_VARIABLE.1);
+    let restarted = restarted.file(SETTINGS, &telegram.settings(rules));
+    let running = restarted.script(SCRIPT).start();
+    assert_eq!(telegram.await_texts(42, 1), [ANSWER]);
+    probe(&telegram, 3);
+    let journal = running.work().join("journal.jsonl");
+    let noted = journal_line(&journal, "was refused");
+    for part in ["`tg:41`", "not_admitted"] {
+        assert!(noted.contains(part), "{noted}");
+    }
+    // It was settled, so it does not come back with its sender.
+    let restarted = restart(kill(running)).file(SETTINGS, &telegram.settings(RULES));
+    let running = restarted.script(SCRIPT).start();
+    probe(&telegram, 4);
+    assert_eq!(telegram.texts(41), [""; 0]);
+    assert_eq!(telegram.texts(42), [ANSWER]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn a_message_of_a_channel_that_is_off_after_a_restart_waits_until_it_is_on_again() {
+    let telegram = FakeTelegram::start();
+    let running = gateway(&telegram).script(SCRIPT).hooks(HOLD).start();
+    add_held(&telegram, &running, &[42]);
+    let off = telegram.settings(&format!("{RULES}, enabled: false")) + "  http: {}\n";
+    let args = "gateway run --journal journal.jsonl --listen 127.0.0.1:0".split(' ');
+    let restarted = kill(running)
+        .again(args)
+        .variable(TOKEN_VARIABLE.0, TOKEN_VARIABLE.1);
+    let running = restarted.file(SETTINGS, &off).script(SCRIPT).start();
+    let noted = journal_line(&running.work().join("journal.jsonl"), "waits for");
+    assert!(noted.contains("`tg` is not in use"), "{noted}");
+    let restarted = restart(kill(running)).file(SETTINGS, &telegram.settings(RULES));
+    let running = restarted.script(SCRIPT).start();
+    assert_eq!(telegram.await_texts(42, 1), [ANSWER]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+/// Adds a message of each user, and waits until a hook holds all of them and the service does not deliver them again.
+fn add_held(telegram: &FakeTelegram, running: &Running, users: &[i64]) {
+    let mut last = 0;
+    for (update, user) in (1..).zip(users) {
+        telegram.add_text(update, *user, "Hi");
+        last = update;
+    }
+    let held = running.work().join("held");
+    eventually(|| {
+        let count = fs::read_to_string(&held).ok()?.lines().count();
+        (count == users.len() && telegram.is_acknowledged(last)).then_some(())
+    });
+}
+
+/// Waits for a line of a journal.
+fn journal_line(journal: &Path, part: &str) -> String {
+    eventually(|| {
+        let text = fs::read_to_string(journal).ok()?;
+        text.lines()
+            .find(|line| line.contains(part))
+            .map(str::to_owned)
+    })
 }
 
 // G42

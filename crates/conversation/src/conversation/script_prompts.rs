@@ -18,7 +18,6 @@ use crate::agent_slot::{AgentSlot, LastTurn};
 use crate::conversation_parts::ConversationParts;
 use crate::gateway_events::{GatewayFailure, report_failure};
 use crate::places::Places;
-use crate::reply::rank;
 use tenterhook_channel::message::{IncomingMessage, IncomingPart, MAX_TEXT};
 use tenterhook_channel::rate::RateLimit;
 use tenterhook_channel::store::{InboxRecord, Recorded};
@@ -96,13 +95,8 @@ async fn record(
     if prompt.text.len() > MAX_TEXT {
         return Err(format!("it is longer than {MAX_TEXT} bytes"));
     }
-    let current = parts.roles.of(message).await;
-    let current = current.map_err(|error| error.to_string())?;
-    let role = if rank(current) < rank(role) {
-        current
-    } else {
-        role
-    };
+    let role = parts.roles.at_most(role, message).await;
+    let role = role.map_err(|error| error.to_string())?;
     let (sent, extra) = (sent(message, &prompt), prompt.extra);
     let key = slot.key().clone();
     match parts.store.accept_script(sent, role, key, extra).await {

@@ -79,7 +79,7 @@ impl CurrentRoles {
         })
     }
 
-    /// Returns the role that the sender of a message would have if the message arrived now.
+    /// Returns the role that the sender of a message would have if the message arrived now, addressed to the agent.
     ///
     /// # Errors
     ///
@@ -91,6 +91,8 @@ impl CurrentRoles {
             channel: id.clone(),
         })?;
         let facts = AdmissionFacts {
+            // The rule about mentions is for new messages, and not for what a person may do.
+            is_addressed: true,
             authenticated: self.tokens.as_ref().and_then(|it| it.role_of(sender)),
             ..AdmissionFacts::of(message)
         };

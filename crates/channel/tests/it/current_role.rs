@@ -8,7 +8,7 @@ use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::message::IncomingMessage;
 use tenterhook_channel::pairing::Pairings;
 use tenterhook_channel::settings::{
-    ChannelKind, ChannelSettings, CommandSettings, DirectPolicy, Settings,
+    ChannelKind, ChannelSettings, CommandSettings, DirectPolicy, GroupRules, Settings,
 };
 use tenterhook_channel::store::Store;
 use tenterhook_channel::token::{AccessScope, Tokens};
@@ -91,6 +91,33 @@ async fn the_settings_in_force_decide_about_a_sender_of_earlier() {
     live.replace(off);
     let error = roles.of(&earlier).await.unwrap_err().to_string();
     assert_eq!(error, "the channel `p` is not in use any more");
+}
+
+// Otherwise, a message that waits would be lost if the group's rule about mentions changed during a restart.
+#[tokio::test]
+async fn a_message_in_a_group_need_not_have_mentioned_the_agent() {
+    let mut settings = settings(&["ann"], &[]);
+    settings.channels[0].access.groups = Some(GroupRules {
+        allow: vec!["c".to_owned()],
+        needs_mention: true,
+        senders: Some(Vec::new()),
+    });
+    let pairings = Pairings::new(Store::in_memory().unwrap());
+    let roles = CurrentRoles::new(settings.into(), pairings);
+    let earlier = IncomingMessage {
+        is_direct: false,
+        is_addressed: false,
+        ..message("p", "ann")
+    };
+    assert_eq!(roles.of(&earlier).await, Ok(Owner));
+}
+
+#[tokio::test]
+async fn the_program_that_starts_the_gateway_is_always_the_owner() {
+    let started = Settings::default().with_stdio().unwrap();
+    let pairings = Pairings::new(Store::in_memory().unwrap());
+    let roles = CurrentRoles::new(started.into(), pairings);
+    assert_eq!(roles.of(&message("stdio", "ann")).await, Ok(Owner));
 }
 
 #[tokio::test]

@@ -120,13 +120,14 @@ enum Need<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SessionEnds {
     last: u64,
-    is_in_progress: bool,
+    /// Whether a hook may handle one right now.
+    pub(super) is_in_progress: bool,
 }
 
 impl SessionEnds {
     /// Returns whether the script may have handled an end of the session between `self` and `now`.
     pub(super) fn has_ended_until(self, now: Self) -> bool {
-        self.is_in_progress || now.is_in_progress || self.last != now.last
+        now.is_in_progress || self.last != now.last
     }
 }
 

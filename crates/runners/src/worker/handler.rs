@@ -131,7 +131,10 @@ impl WorkerHandler {
             deadline,
             cancel: &call.cancel,
         };
-        let watch = starts.and_then(|starts| starts.watch_end(call));
+        let watch = starts
+            .map(|starts| starts.watch_end(call))
+            .transpose()?
+            .flatten();
         if self.restore(used, connection).await? {
             let note =
                 "it handled `session_start` again first, because its worker or session had ended";

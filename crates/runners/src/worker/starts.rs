@@ -222,17 +222,29 @@ impl SessionStarts {
     }
 
     /// Watches for the end of a session, if a gate is asked whose script has heard the start.
-    pub(super) fn watch_end<'a>(&self, call: &'a Call) -> Option<EndWatch<'a>> {
+    ///
+    /// # Errors
+    /// Fails if the script handles an end of the session right now.
+    pub(super) fn watch_end<'a>(
+        &self,
+        call: &'a Call,
+    ) -> Result<Option<EndWatch<'a>>, WorkerError> {
         if call.event.info().class != EventClass::Gate {
-            return None;
+            return Ok(None);
         }
         let session = call.event.envelope().origin.session_id.as_str();
-        let conversation = self.find(session)?;
-        Some(EndWatch {
+        let Some(conversation) = self.find(session) else {
+            return Ok(None);
+        };
+        let before = conversation.ends(session);
+        if before.is_in_progress {
+            return Err(self.ended_meanwhile());
+        }
+        Ok(Some(EndWatch {
             session,
-            before: conversation.ends(session),
             conversation,
-        })
+            before,
+        }))
     }
 
     /// Checks that a script still had what it prepared when its gate has judged.
@@ -244,13 +256,17 @@ impl SessionStarts {
         if !watch.before.has_ended_until(now) {
             return Ok(());
         }
-        Err(WorkerError::NotReady {
+        Err(self.ended_meanwhile())
+    }
+
+    fn ended_meanwhile(&self) -> WorkerError {
+        WorkerError::NotReady {
             message: format!(
                 "`{}` handled the end of the session while it judged; try again, or begin a new session, \
                  for example with `/new`",
                 self.name
             ),
-        })
+        }
     }
 
     /// Records how a hook handled a start. If it failed, the user is warned, because other hooks of the script may lack

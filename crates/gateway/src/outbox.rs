@@ -23,7 +23,7 @@ use tenterhook_channel::frame::{ChatFrame, Frame};
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::MediaRef;
 use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
-use tenterhook_channel::store::{InboxId, InboxState, OutboxState, Store};
+use tenterhook_channel::store::{InboxId, InboxState, OutboxState, Store, StoreError};
 
 /// How long an answer is tried.
 const ANSWER_PATIENCE: Duration = Duration::from_hours(24);
@@ -92,8 +92,8 @@ impl Outbox {
     }
 
     /// Sends what an earlier process stored and did not send.
-    pub(crate) async fn resume(&self) -> Result<(), PublishError> {
-        let unsent = self.0.store.unsent().await.map_err(publish_error)?;
+    pub(crate) async fn resume(&self) -> Result<(), StoreError> {
+        let unsent = self.0.store.unsent().await?;
         for (chat, records) in unsent {
             let mut records = records.into_iter().filter_map(|record| record.frame.seq);
             if let Some(first) = records.next() {

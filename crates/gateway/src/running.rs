@@ -238,7 +238,8 @@ impl Running {
     /// Continues with what an earlier process left: its frames, and its messages in their order.
     pub(crate) async fn recover(&self) {
         if let Err(error) = self.outbox.resume().await {
-            (self.observer)(GatewayNotice::Failure(error.to_string()));
+            let text = format!("cannot read the answers of the last run: {error}");
+            (self.observer)(GatewayNotice::Failure(text));
         }
         let unsettled = match self.store.unsettled().await {
             Ok(unsettled) => unsettled,

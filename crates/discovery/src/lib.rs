@@ -43,7 +43,6 @@ mod load;
 mod loaded;
 mod manager;
 #[cfg(feature = "command")]
-mod missing_programs;
 mod options;
 mod order;
 mod project;

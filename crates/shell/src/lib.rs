@@ -5,6 +5,7 @@
 //! - [`readings`], [`launches`] and [`commands`] are for rules that allow or restrict commands.
 //! - [`words`] has the position of each word, for approvals.
 //! - [`plain_words`] finds lines that mean the same without a shell.
+//! - [`programs`] is for warnings about programs that are not installed.
 //!
 //! Rules that restrict use [`readings`]. In case of doubt, it finds too many commands instead of
 //! too few. It knows quotes, separators, substitutions, redirections, the words that may come
@@ -35,6 +36,7 @@ mod hidden;
 mod launch;
 mod lexer;
 mod plain;
+mod programs;
 mod words;
 
 use std::collections::HashMap;
@@ -47,6 +49,7 @@ use self::hidden::{Values, is_hidden};
 pub use self::launch::is_shell;
 use self::launch::{Launch, launched, program_name};
 pub use self::plain::plain_words;
+pub use self::programs::programs;
 pub use self::words::{LineWord, LineWordKind, words};
 
 /// How long a chain of commands that run another command may be, as in `timeout 5 env sh -c …`.

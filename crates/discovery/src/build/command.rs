@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use tenterhook_hookfile::{HookAction, HookDeclaration, Report};
 use tenterhook_process::{Command, ResolveError, Shell};
-use tenterhook_shell::plain_words;
+use tenterhook_shell::{plain_words, programs};
+use tenterhook_trust::in_search_path;
 
-use crate::missing_programs::missing_programs;
 use crate::options::LoadOptions;
 
 /// Reports a command whose program, shell or interpreter is missing. For a missing program inside a shell
@@ -48,7 +48,9 @@ pub(super) fn check_executable(
         && matches!(shell, Shell::Sh | Shell::Bash)
         && !declaration.env.iter().any(|(name, _)| name == "PATH")
     {
-        for program in missing_programs(line, &dir) {
+        // A guard such as `jq -e … && exit 2` silently allows everything if `jq` is not installed.
+        let is_missing = |program: &String| in_search_path(program, &dir).is_none();
+        for program in programs(line).into_iter().filter(is_missing) {
             let message = format!("program `{program}` was not found in `PATH`");
             let hint = format!(
                 "install `{program}`; a shell continues without a missing program, so a guard that needs it may let everything through"

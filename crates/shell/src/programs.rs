@@ -1,11 +1,7 @@
-//! Finds the missing programs of a shell line.
-//!
-//! A guard such as `jq -e … && exit 2` silently allows everything if `jq` is not installed. The result is
-//! only used for warnings, so a line that is hard to parse yields no programs.
+//! Finds the programs that the commands of a line name, to warn of those that are not installed.
 
-use std::path::Path;
-
-use tenterhook_trust::in_search_path;
+use crate::assignment::is_assignment;
+use crate::commands::commands;
 
 /// Words of the shell that may precede a command.
 const LEADING: [&str; 9] = [
@@ -22,9 +18,9 @@ const BUILT_IN: [&str; 63] = [
     "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unset", "wait",
 ];
 
-/// Returns the programs of a line that are not in the search path, each once. `dir` is the folder where
-/// the line runs.
-pub(crate) fn missing_programs(line: &str, dir: &Path) -> Vec<String> {
+/// Returns the programs that the commands of a line name, each once and without those of the shell itself. Only for
+/// warnings: a line that is hard to read, such as one with a here-document, yields no programs.
+pub fn programs(line: &str) -> Vec<String> {
     // Here-documents, patterns of `case` and functions are not parsed.
     let is_hard = ["<<", "case ", "()", "PATH="]
         .iter()
@@ -34,25 +30,20 @@ pub(crate) fn missing_programs(line: &str, dir: &Path) -> Vec<String> {
     }
     let is_comment = |line: &&str| line.trim_start().starts_with('#');
     let lines: Vec<&str> = line.lines().filter(|line| !is_comment(line)).collect();
-    let mut missing: Vec<String> = tenterhook_shell::commands(&lines.join("\n"))
+    let commands = commands(&lines.join("\n"));
+    let mut programs: Vec<String> = commands
         .iter()
         .filter_map(|words| {
             let is_before =
                 |word: &&String| LEADING.contains(&word.as_str()) || is_assignment(word);
             let program = words.iter().find(|word| !is_before(word))?;
             let is_named = is_name(program) && !BUILT_IN.contains(&program.as_str());
-            (is_named && in_search_path(program, dir).is_none()).then(|| program.clone())
+            is_named.then(|| program.clone())
         })
         .collect();
-    missing.sort();
-    missing.dedup();
-    missing
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
+    programs.sort();
+    programs.dedup();
+    programs
 }
 
 fn is_name(word: &str) -> bool {
@@ -67,26 +58,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_are_not_installed_are_found_in_shell_lines() {
+    fn programs_are_found_in_shell_lines() {
         for (line, expected) in [
-            ("no-such-jq -e .x && exit 2", &["no-such-jq"][..]),
+            ("jq -e .x && exit 2", &["jq"][..]),
             (
-                "cat | no-such-jq -r .tool_input.cmd | grep -q sudo && exit 2; exit 0",
-                &["no-such-jq"],
+                "cat | jq -r .tool_input.cmd | grep -q sudo && exit 2; exit 0",
+                &["cat", "grep", "jq"],
             ),
-            (
-                "if no-such-a; then no-such-b; fi",
-                &["no-such-a", "no-such-b"],
-            ),
-            ("X=1 no-such-a", &["no-such-a"]),
-            ("cmd=$(no-such-a); echo \"$cmd\"", &["no-such-a"]),
-            ("cat > log; exit 2", &[]),
-            ("# no-such-a (no-such-b only)\nno-such-c", &["no-such-c"]),
-            ("echo 'no-such-a; no-such-b'", &[]),
-            ("cat <<EOF\nno-such-a\nEOF", &[]),
+            ("if a; then b; fi", &["a", "b"]),
+            ("X=1 a", &["a"]),
+            ("cmd=$(a); echo \"$cmd\"", &["a"]),
+            ("cat > log; exit 2", &["cat"]),
+            ("# a (b only)\nc", &["c"]),
+            ("echo 'a; b'", &[]),
+            ("cat <<EOF\na\nEOF", &[]),
             ("$HOME/bin/x", &[]),
         ] {
-            assert_eq!(missing_programs(line, Path::new("/")), expected, "{line}");
+            assert_eq!(programs(line), expected, "{line}");
         }
     }
 }

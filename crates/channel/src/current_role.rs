@@ -11,7 +11,7 @@ use crate::chat::ChannelId;
 use crate::live_settings::LiveSettings;
 use crate::message::IncomingMessage;
 use crate::pairing::{PairingError, Pairings};
-use crate::token::Tokens;
+use crate::token::{DEFAULT_USER, Tokens};
 
 /// Finds the current roles of senders in the settings, the pairings and the tokens. Clones share them.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub enum CurrentRoleError {
 }
 
 impl CurrentRoles {
-    /// Finds roles without tokens: no one is admitted in channels of the kinds `web` and `http`.
+    /// Finds roles without tokens: only the default user is admitted in channels of the kinds `web` and `http`.
     pub fn new(settings: LiveSettings, pairings: Pairings) -> Self {
         Self {
             settings,
@@ -79,6 +79,15 @@ impl CurrentRoles {
         })
     }
 
+    /// Returns the role of a user of the page or of HTTP. The default user runs the gateway and can log in at any time, so
+    /// the end of a login does not remove this user.
+    fn authenticated(&self, user: &str) -> Option<SenderRole> {
+        if user == DEFAULT_USER {
+            return Some(SenderRole::Owner);
+        }
+        self.tokens.as_ref().and_then(|tokens| tokens.role_of(user))
+    }
+
     /// Returns the role that the sender of a message would have if the message arrived now, addressed to the agent.
     ///
     /// # Errors
@@ -93,7 +102,7 @@ impl CurrentRoles {
         let facts = AdmissionFacts {
             // The rule about mentions is for new messages, and not for what a person may do.
             is_addressed: true,
-            authenticated: self.tokens.as_ref().and_then(|it| it.role_of(sender)),
+            authenticated: self.authenticated(sender),
             ..AdmissionFacts::of(message)
         };
         let paired = match admit(&channel, facts) {

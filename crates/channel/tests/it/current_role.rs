@@ -11,7 +11,7 @@ use tenterhook_channel::settings::{
     ChannelKind, ChannelSettings, CommandSettings, DirectPolicy, GroupRules, Settings,
 };
 use tenterhook_channel::store::Store;
-use tenterhook_channel::token::{AccessScope, Tokens};
+use tenterhook_channel::token::{AccessScope, DEFAULT_USER, Tokens};
 use tenterhook_protocol::event::SenderRole::{Member, Owner};
 
 fn id(channel: &str) -> ChannelId {
@@ -155,4 +155,17 @@ async fn the_tokens_in_force_decide_about_a_user_of_earlier() {
     assert_eq!(roles.of(&earlier).await, Ok(Member));
     tokens.revoke("member").await.unwrap();
     assert_eq!(roles.of(&earlier).await, Err(NOT_ADMITTED));
+}
+
+// A browser stays logged in for a day. A timer of the owner's chat may run later.
+#[tokio::test]
+async fn the_end_of_a_login_does_not_remove_the_one_who_runs_the_gateway() {
+    let store = Store::in_memory().unwrap();
+    let tokens = Tokens::open(store.clone()).await.unwrap();
+    let roles = CurrentRoles::new(settings(&[], &[]).into(), Pairings::new(store));
+    let roles = roles.with_tokens(tokens);
+    let earlier = message("web", DEFAULT_USER);
+    assert_eq!(roles.at_most(Owner, &earlier).await, Ok(Owner));
+    assert_eq!(roles.at_most(Member, &earlier).await, Ok(Member));
+    assert_eq!(roles.of(&message("web", "ann")).await, Err(NOT_ADMITTED));
 }

@@ -31,9 +31,13 @@ impl ChatClient {
 
     fn with_scopes(running: &Running, address: &str, scopes: &[&str]) -> Self {
         let name = scopes.join("-");
-        let mut args = vec!["gateway", "token", "create", &name];
+        let mut args = vec![&*name];
         args.extend(scopes.iter().flat_map(|scope| ["--scope", scope]));
-        let created = running.beside(args);
+        Self::with_token(running, address, &args)
+    }
+
+    fn with_token(running: &Running, address: &str, args: &[&str]) -> Self {
+        let created = running.beside([&["gateway", "token", "create"], args].concat());
         Self {
             address: address.to_owned(),
             token: String::from_utf8(created.stdout).unwrap().trim().to_owned(),
@@ -43,6 +47,12 @@ impl ChatClient {
     /// Returns a client that may only write.
     pub(crate) fn member(&self, running: &Running) -> Self {
         Self::with_scopes(running, &self.address, &["chat"])
+    }
+
+    /// Returns a client of another user, who may only write. The token has the name of the user.
+    pub(crate) fn of_user(&self, running: &Running, user: &str) -> Self {
+        let args = [user, "--user", user, "--scope", "chat"];
+        Self::with_token(running, &self.address, &args)
     }
 
     /// Sends a request, with lines of its head.

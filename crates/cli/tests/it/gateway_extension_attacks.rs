@@ -366,8 +366,8 @@ fn a_prompt_that_an_extension_sends_in_an_idle_chat_begins_a_turn_and_runs_no_co
 #[test]
 fn a_timer_of_someone_who_was_removed_begins_no_turn_and_the_journal_says_so() {
     let (running, client) = ChatClient::start(with_timer());
-    assert_eq!(client.ask("a", "hi"), ["Hello."]);
-    let revoked = running.beside(["gateway", "token", "revoke", "chat-approve"]);
+    assert_eq!(client.of_user(&running, "ann").ask("a", "hi"), ["Hello."]);
+    let revoked = running.beside(["gateway", "token", "revoke", "ann"]);
     assert!(revoked.status.success(), "{revoked:?}");
     send(&running, "count");
     let journal = running.work().join("journal.jsonl");
@@ -378,8 +378,7 @@ fn a_timer_of_someone_who_was_removed_begins_no_turn_and_the_journal_says_so() {
     });
     assert!(problem.contains("not_admitted"), "{problem}");
     // Someone else continues.
-    let other = client.member(&running);
-    assert_eq!(other.ask("b", "hi"), ["Hello."]);
+    assert_eq!(client.ask("b", "hi"), ["Hello."]);
     assert!(!running.work().join("counted").exists());
     running.interrupt();
     assert_eq!(running.finish().status, 0);

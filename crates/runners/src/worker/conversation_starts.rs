@@ -41,7 +41,8 @@ pub(super) struct HeardStart {
 /// What a call is to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallRole {
-    /// The start of the session. Earlier starts of the same session do not matter to it.
+    /// The start of the session, or the switch to it, which the start follows. Earlier starts of the same session do not
+    /// matter to it.
     Start,
     /// The end of the session. It does not matter to it whether the script has received another end.
     End,

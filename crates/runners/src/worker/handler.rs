@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use tenterhook_engine::event::SessionSwitch;
 use tenterhook_engine::{Answer, AsyncHandler, Call, Dialect, HandlerError, Reply};
 use tenterhook_process::CancellationToken;
 use tokio::time::Instant;
@@ -180,6 +181,7 @@ impl WorkerHandler {
         let role = match (&start, &session_end) {
             (Some(_), _) => CallRole::Start,
             (None, Some(_)) => CallRole::End,
+            (None, None) if call.event.downcast::<SessionSwitch>().is_some() => CallRole::Start,
             (None, None) => CallRole::Other,
         };
         let connection = self.reach(deadline, &call.cancel).await;

@@ -18,7 +18,7 @@ const BUILT_IN: [&str; 63] = [
     "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unset", "wait",
 ];
 
-/// Returns the programs that the commands of a line name, each once and without those of the shell itself. Only for
+/// Returns the programs that the commands of a line name, each once and without built-in commands of the shell. Only for
 /// warnings: a line that is hard to read, such as one with a here-document, yields no programs.
 pub fn programs(line: &str) -> Vec<String> {
     // Here-documents, patterns of `case` and functions are not parsed.

@@ -42,7 +42,6 @@ mod layers;
 mod load;
 mod loaded;
 mod manager;
-#[cfg(feature = "command")]
 mod options;
 mod order;
 mod project;

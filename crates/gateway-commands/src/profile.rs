@@ -325,7 +325,7 @@ impl Parts {
             .map_err(|error| CliError::of(Exit::Config, &error))
     }
 
-    /// Opens a session in which scripts can reach the agent. Returns `None` if there are no scripts.
+    /// Connects the scripts to the agent of a session. Returns `None` without scripts.
     fn open_session(&self, session: &SessionId) -> Option<Arc<ScriptHost>> {
         let scripts = &self.extensions.scripts;
         if scripts.is_empty() && self.extensions.extensions.is_empty() {

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
+use tenterhook_channel::current_role::CurrentRoles;
 use tenterhook_channel::store::InboxRecord;
 use tenterhook_conversation::conversation::{ChatTask, may_remove, report_removed};
 use tenterhook_conversation::conversation_parts::ConversationParts;
@@ -61,6 +62,11 @@ impl Router {
             is_stopped: AtomicBool::new(false),
             tasks: TaskTracker::new(),
         }))
+    }
+
+    /// Returns what finds the roles that senders have now.
+    pub(crate) fn roles(&self) -> &CurrentRoles {
+        &self.0.parts.roles
     }
 
     /// Gives a message to its conversation. Once the conversations end, the next start of the program does it.
@@ -231,7 +237,6 @@ mod tests {
     use tempfile::TempDir;
     use tenterhook_agent::Agent;
     use tenterhook_channel::chat::ChannelId;
-    use tenterhook_channel::current_role::CurrentRoles;
     use tenterhook_channel::live_settings::LiveSettings;
     use tenterhook_channel::media_folder::MediaFolder;
     use tenterhook_channel::message::{IncomingMessage, IncomingPart};

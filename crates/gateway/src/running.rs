@@ -26,7 +26,7 @@ use crate::router::Router;
 use crate::supervisor::{ChannelState, ChannelStatus, Supervised};
 use tenterhook_channel::channel::{Channel, Intake};
 use tenterhook_channel::chat::ChannelId;
-use tenterhook_channel::current_role::{CurrentRoleError, CurrentRoles};
+use tenterhook_channel::current_role::CurrentRoleError;
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::pairing::Pairings;
@@ -248,10 +248,13 @@ impl Running {
                 return (self.observer)(GatewayNotice::Failure(text));
             }
         };
-        let roles = CurrentRoles::new(self.settings.clone(), self.pairings.clone())
-            .with_tokens(self.tokens.clone());
         for mut record in unsettled {
-            match roles.at_most(record.role, &record.message).await {
+            match self
+                .router
+                .roles()
+                .at_most(record.role, &record.message)
+                .await
+            {
                 Ok(role) => record.role = role,
                 Err(error) => {
                     self.refuse_leftover(&record, &error).await;

@@ -4,7 +4,6 @@ use crate::fake_telegram::{FakeTelegram, Refusal, TOKEN_VARIABLE};
 use crate::stage::{Ran, Running, Test, eventually};
 
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 const SETTINGS: &str = "../config/gateway.yaml";
@@ -78,8 +77,7 @@ fn a_message_that_waited_during_a_restart_is_refused_if_its_sender_was_removed_m
     let running = restarted.script(SCRIPT).start();
     assert_eq!(telegram.await_texts(42, 1), [ANSWER]);
     probe(&telegram, 3);
-    let journal = running.work().join("journal.jsonl");
-    let noted = journal_line(&journal, "was refused");
+    let noted = running.journal_line("was refused");
     for part in ["`tg:41`", "not_admitted"] {
         assert!(noted.contains(part), "{noted}");
     }
@@ -104,7 +102,7 @@ fn a_message_of_a_channel_that_is_off_after_a_restart_waits_until_it_is_on_again
         .again(args)
         .variable(TOKEN_VARIABLE.0, TOKEN_VARIABLE.1);
     let running = restarted.file(SETTINGS, &off).script(SCRIPT).start();
-    let noted = journal_line(&running.work().join("journal.jsonl"), "waits for");
+    let noted = running.journal_line("waits for");
     assert!(noted.contains("`tg` is not in use"), "{noted}");
     let restarted = restart(kill(running)).file(SETTINGS, &telegram.settings(RULES));
     let running = restarted.script(SCRIPT).start();
@@ -125,16 +123,6 @@ fn add_held(telegram: &FakeTelegram, running: &Running, users: &[i64]) {
         let count = fs::read_to_string(&held).ok()?.lines().count();
         (count == users.len() && telegram.is_acknowledged(last)).then_some(())
     });
-}
-
-/// Waits for a line of a journal.
-fn journal_line(journal: &Path, part: &str) -> String {
-    eventually(|| {
-        let text = fs::read_to_string(journal).ok()?;
-        text.lines()
-            .find(|line| line.contains(part))
-            .map(str::to_owned)
-    })
 }
 
 // G42

@@ -370,12 +370,7 @@ fn a_timer_of_someone_who_was_removed_begins_no_turn_and_the_journal_says_so() {
     let revoked = running.beside(["gateway", "token", "revoke", "ann"]);
     assert!(revoked.status.success(), "{revoked:?}");
     send(&running, "count");
-    let journal = running.work().join("journal.jsonl");
-    let problem = eventually(|| {
-        let text = fs::read_to_string(&journal).ok()?;
-        let line = text.lines().find(|line| line.contains("was dropped"))?;
-        Some(line.to_owned())
-    });
+    let problem = running.journal_line("was dropped");
     assert!(problem.contains("not_admitted"), "{problem}");
     // Someone else continues.
     assert_eq!(client.ask("b", "hi"), ["Hello."]);
@@ -389,12 +384,7 @@ fn an_extension_in_a_loop_has_to_wait_and_the_journal_says_so() {
     let (running, client) = ChatClient::start(with_timer());
     assert_eq!(client.ask("a", "hi"), ["Hello."]);
     send(&running, "again");
-    let journal = running.work().join("journal.jsonl");
-    let problem = eventually(|| {
-        let text = fs::read_to_string(&journal).ok()?;
-        let line = text.lines().find(|line| line.contains("too fast"))?;
-        Some(line.to_owned())
-    });
+    let problem = running.journal_line("too fast");
     assert!(problem.contains("idle chat `http:"), "{problem}");
     fs::remove_file(running.work().join("send")).unwrap();
     assert_eq!(client.ask("b", "hi"), ["Hello."]);

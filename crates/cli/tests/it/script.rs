@@ -273,7 +273,7 @@ fn a_worker_of_ones_own_is_checked() {
     );
 }
 
-/// A worker that keeps a state for each session. It forgets a state if it is told that the session is over.
+/// A worker that keeps a state for each session, until the host says that the session is over.
 fn worker_with_sessions() -> String {
     let begins = "    elif method == 'script/begin' and params['session'] not in states:
         states.add(params['session'])

@@ -260,6 +260,16 @@ impl Running {
         })
     }
 
+    /// Waits until `journal.jsonl` in the working directory has a line with a text, and returns the line.
+    pub(crate) fn journal_line(&self, text: &str) -> String {
+        let path = self.work().join("journal.jsonl");
+        eventually(|| {
+            let journal = fs::read_to_string(&path).ok()?;
+            let line = journal.lines().find(|line| line.contains(text))?;
+            Some(line.to_owned())
+        })
+    }
+
     /// Returns the program's stdout, for reading while the program runs.
     pub(crate) fn stdout(&mut self) -> BufReader<ChildStdout> {
         BufReader::new(self.child.stdout.take().unwrap())

@@ -29,11 +29,6 @@ impl BracedWord {
         self.text.push(mark);
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.marks.clear();
-    }
-
     pub(crate) fn expanded(&self) -> Expansion {
         if self.marks.len() < 3 {
             return Expansion::Unchanged;

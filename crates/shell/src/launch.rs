@@ -6,20 +6,23 @@
 //! read in both ways.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use crate::assignment::is_assignment;
+use crate::variables::Variables;
+use crate::word::{Word, joined};
 
 /// A command that another command runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Launch {
     /// A command, as its words.
-    Words {
-        words: Vec<String>,
-        is_certain: bool,
-    },
+    Words { words: Vec<Word>, is_certain: bool },
     /// A line for a shell.
-    Line { line: String, is_certain: bool },
+    Line {
+        line: String,
+        is_certain: bool,
+        /// The values of `$0`, `$1` and so on.
+        parameters: Vec<Word>,
+    },
     /// Something that the command line does not show.
     Unseen,
 }
@@ -44,46 +47,40 @@ impl Launches {
         }
     }
 
-    /// Adds a command that runs.
-    fn words(&mut self, words: &[String]) {
-        self.add_words(words, true);
-    }
-
-    /// Adds words that may be a command.
-    fn guessed_words(&mut self, words: &[String]) {
-        self.add_words(words, false);
-    }
-
-    fn add_words(&mut self, words: &[String], is_certain: bool) {
-        if self.is_complete && self.has_room(size(words)) {
+    /// Adds a command. `is_certain` is whether these words surely run.
+    fn words(&mut self, words: &[Word], is_certain: bool) {
+        // Some programs set variables before the command that they run.
+        let is_set = |word: &&Word| is_assignment(word.as_str());
+        let set = words.iter().take_while(is_set).count();
+        let words = words.get(set..).unwrap_or_default();
+        if self.is_complete && !words.is_empty() && self.has_room(size(words)) {
             let words = words.to_vec();
             self.found.push(Launch::Words { words, is_certain });
         }
     }
 
-    /// Adds a line that runs.
-    fn line(&mut self, line: &str) {
-        self.add_line(line, true);
+    /// Adds a line for a shell. `is_certain` is whether it surely runs.
+    fn line(&mut self, line: &str, is_certain: bool) {
+        self.line_with(line, is_certain, &[]);
     }
 
-    /// Adds text that may be a line that runs.
-    fn guessed_line(&mut self, line: &str) {
-        self.add_line(line, false);
-    }
-
-    fn add_line(&mut self, line: &str, is_certain: bool) {
-        if self.has_room(line.len()) {
-            let line = line.to_owned();
-            self.found.push(Launch::Line { line, is_certain });
+    fn line_with(&mut self, line: &str, is_certain: bool, parameters: &[Word]) {
+        if self.has_room(line.len() + size(parameters)) {
+            self.found.push(Launch::Line {
+                line: line.to_owned(),
+                is_certain,
+                parameters: parameters.to_vec(),
+            });
         }
     }
 
-    /// Adds words as one line. They may be a line that runs.
-    fn joined(&mut self, words: &[String]) {
-        if self.is_complete && self.has_room(size(words)) {
+    /// Adds words as one line.
+    fn joined(&mut self, words: &[Word], is_certain: bool) {
+        if self.is_complete && !words.is_empty() && self.has_room(size(words)) {
             self.found.push(Launch::Line {
-                line: words.join(" "),
-                is_certain: false,
+                line: joined(words),
+                is_certain,
+                parameters: Vec::new(),
             });
         }
     }
@@ -105,8 +102,8 @@ impl Launches {
 }
 
 /// Returns the size of words in a line, in bytes. Empty words count, too.
-pub(super) fn size(words: &[String]) -> usize {
-    words.iter().map(|word| word.len() + 1).sum()
+pub(super) fn size(words: &[Word]) -> usize {
+    words.iter().map(|word| word.as_str().len() + 1).sum()
 }
 
 /// A program that runs the command after its own options and operands.
@@ -118,6 +115,8 @@ struct Wrapper {
     valued: &'static [&'static str],
     /// How many words there are between the options and the command.
     operands: usize,
+    /// Whether these words may be left out.
+    is_optional: bool,
 }
 
 const fn wrapper(name: &'static str) -> Wrapper {
@@ -126,6 +125,7 @@ const fn wrapper(name: &'static str) -> Wrapper {
         flags: "",
         valued: &[],
         operands: 0,
+        is_optional: false,
     }
 }
 
@@ -223,7 +223,10 @@ const WRAPPERS: &[Wrapper] = &[
         flags: "cfw",
         ..wrapper("setsid")
     },
-    wrapper("setarch"),
+    Wrapper {
+        is_optional: true,
+        ..with_operand("setarch")
+    },
     wrapper("setpriv"),
     Wrapper {
         valued: &["-e", "-i", "-o", "--error", "--input", "--output"],
@@ -316,11 +319,8 @@ const SHELLS: [&str; 17] = [
     "sh", "tcsh", "xonsh", "yash", "zsh",
 ];
 
-/// Commands that join their words into one line and run it.
-const LINES: [&str; 6] = ["alias", "eval", "parallel", "ssh", "trap", "watch"];
-
-/// At how many of the first words of such a command its line may begin, as in `ssh -p 22 -i KEY HOST LINE`.
-const MAX_LINE_STARTS: usize = 8;
+/// Wrappers that join the words of their command into one line for a shell.
+const JOINING: [&str; 3] = ["parallel", "ssh", "watch"];
 
 /// Commands that set variables, some of which contain commands.
 const SETTERS: [&str; 6] = ["declare", "env", "export", "local", "readonly", "typeset"];
@@ -367,7 +367,7 @@ const COMMAND_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["runuser"], &["-c", "--command"]),
     (&["scp"], &["-S", "-o"]),
     (&["script"], &["-c", "--command"]),
-    (&["sftp"], &["-S", "-o"]),
+    (&["sftp"], &["-D", "-S", "-o"]),
     (&["sort"], &["--compress-program"]),
     (&["split"], &["--filter"]),
     (&["ssh"], &["-o"]),
@@ -413,13 +413,26 @@ const GIT_UNSEEN: [&str; 12] = [
     "web--browse",
 ];
 
-/// Options of git's subcommands that run commands from the configuration, or write a file.
-const GIT_UNSEEN_OPTIONS: [&str; 5] = [
-    "--ext-diff",
-    "--interactive",
-    "--output",
-    "--template",
-    "--textconv",
+/// Options with which git's subcommands run commands from the configuration, or write a file, by subcommand. An empty
+/// subcommand stands for all.
+const GIT_UNSEEN_OPTIONS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "--ext-diff",
+            "--interactive",
+            "--output",
+            "--output-directory",
+            "--template",
+            "--textconv",
+        ],
+    ),
+    ("archive", &["-o"]),
+    ("bundle", &["create"]),
+    ("fast-export", &["--export-marks"]),
+    ("fast-import", &["--export-marks", "--export-pack-edges"]),
+    ("format-patch", &["-o"]),
+    ("read-tree", &["--index-output"]),
 ];
 
 /// Options of git itself that make it use another configuration or other programs.
@@ -431,71 +444,71 @@ const GIT_ELSEWHERE: [&str; 5] = [
     "--work-tree",
 ];
 
+/// Options of shells that take the next word as their value.
+const SHELL_VALUED: [&str; 6] = ["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
+
 /// Returns the commands that a command runs. Its first word is its program. `room` is the limit on their
 /// total size, in bytes.
-pub(super) fn launched(words: &[String], room: usize) -> Launches {
+pub(super) fn launched(words: &[Word], room: usize, variables: &Variables) -> Launches {
     let mut launches = Launches::new(room);
     let Some((program, arguments)) = words.split_first() else {
         return launches;
     };
-    let name = program_name(program);
-    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
+    let name = program_name(program.as_str());
+    let is_dynamic_linker = name.starts_with("ld-") || name.starts_with("ld.");
+    let linker = wrapper("ld.so");
+    let found = if is_dynamic_linker {
+        Some(&linker)
+    } else {
+        WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+    };
+    if let Some(wrapper) = found {
         wrapped(wrapper, arguments, &mut launches);
     }
     // A variable may contain the name of a shell, such as `$SHELL`.
     if SHELLS.contains(&name) || name.starts_with('$') {
         shell_lines(arguments, &mut launches);
     }
-    if name == "env" {
-        split_strings(arguments, &mut launches);
+    if sets_variables(name) {
+        set_variables(arguments, &mut launches);
     }
-    if SETTERS.contains(&name) {
-        variables(arguments, &mut launches);
-    }
-    if name == "tar" {
-        tar_letters(arguments, &mut launches);
-    }
-    if LINES.contains(&name) {
-        let texts = arguments.iter().enumerate();
-        let texts: Vec<(usize, &str)> = texts
-            .map(|(at, word)| (at, word.as_str()))
-            .filter(|(_, word)| !word.starts_with('-'))
-            .collect();
-        // The first word may be the line itself (`trap`). A host (`ssh`), a name (`alias`) or the value
-        // of an option may stand before the line. Options after its first word belong to the line.
-        if let Some((_, first)) = texts.first() {
-            launches.add_line(first, name == "trap");
+    match name {
+        "env" => split_strings(arguments, &mut launches),
+        "tar" => tar_letters(arguments, &mut launches),
+        "eval" => launches.joined(arguments, true),
+        "trap" => {
+            let line = arguments
+                .iter()
+                .find(|word| !word.as_str().starts_with('-'));
+            if let Some(line) = line {
+                launches.line(line.as_str(), true);
+            }
         }
-        if name == "eval" {
-            launches.line(&arguments.join(" "));
+        "alias" => {
+            for word in arguments {
+                if let Some((_, line)) = word.as_str().split_once('=') {
+                    launches.line(line, false);
+                }
+            }
         }
-        for (start, _) in texts.iter().take(MAX_LINE_STARTS) {
-            launches.joined(arguments.get(*start..).unwrap_or_default());
-        }
-        // Options with values may stand before the line, so more words can hide it.
-        if name == "ssh" && texts.len() > MAX_LINE_STARTS {
-            launches.is_complete = false;
-        }
-        for value in values(texts.iter().map(|(_, word)| *word)) {
-            launches.guessed_line(value);
-        }
-    }
-    let is_dynamic_linker = name.starts_with("ld-") || name.starts_with("ld.");
-    if is_dynamic_linker {
-        wrapped(&wrapper("ld.so"), arguments, &mut launches);
+        _ => {}
     }
     let subcommand = if name == "git" {
-        git(arguments, &mut launches)
+        git(arguments, variables, &mut launches)
     } else {
         None
     };
-    let key: Vec<&str> = std::iter::once(name).chain(subcommand).collect();
-    for (_, options) in COMMAND_OPTIONS.iter().filter(|(of, _)| *of == key) {
+    let is_key = |of: &[&str]| match of {
+        [program] => *program == name,
+        [program, of] => *program == name && Some(*of) == subcommand,
+        _ => false,
+    };
+    for (_, options) in COMMAND_OPTIONS.iter().filter(|(of, _)| is_key(of)) {
         for option in *options {
             option_values(option, arguments, &mut launches);
         }
     }
-    for (_, before) in COMMAND_WORDS.iter().filter(|(of, _)| *of == key) {
+    for (_, before) in COMMAND_WORDS.iter().filter(|(of, _)| is_key(of)) {
         let starts = arguments.iter().enumerate();
         for (at, _) in starts.filter(|(_, word)| before.contains(&word.as_str())) {
             command_at(arguments.get(at + 1..).unwrap_or_default(), &mut launches);
@@ -506,96 +519,175 @@ pub(super) fn launched(words: &[String], room: usize) -> Launches {
 
 /// Returns the name of a program without its folder.
 pub(super) fn program_name(program: &str) -> &str {
-    let name = Path::new(program)
-        .file_name()
-        .and_then(|name| name.to_str());
-    name.unwrap_or(program)
+    program.rsplit_once('/').map_or(program, |(_, name)| name)
 }
 
-/// Returns whether a command runs the text that it reads. Then the output of another command may be
-/// a command.
-pub(super) fn is_fed(words: &[String]) -> bool {
-    let mut names = words.iter().map(|word| program_name(word));
-    names.any(|name| FED.contains(&name) || SHELLS.contains(&name))
+/// Returns whether a program runs the words or lines that it reads.
+pub(super) fn is_fed(name: &str) -> bool {
+    FED.contains(&name)
 }
 
-/// Returns the value of a variable if programs run it as a command.
-pub(super) fn variable_command<'a>(name: &str, value: &'a str) -> Option<&'a str> {
-    let is_command = name.starts_with("GIT_")
-        || [
-            "COMMAND", "PAGER", "EDITOR", "ASKPASS", "_RSH", "VISUAL", "BROWSER",
-        ]
-        .iter()
-        .any(|end| name.ends_with(end));
-    is_command.then_some(value)
+/// Returns whether a program sets the variables that its arguments name.
+pub(super) fn sets_variables(name: &str) -> bool {
+    SETTERS.contains(&name)
+}
+
+/// Returns whether a shell with these words runs the text that it reads: it has neither `-c` nor a script.
+pub(super) fn reads_input(words: &[Word]) -> bool {
+    let mut arguments = words.iter().skip(1).map(Word::as_str);
+    while let Some(word) = arguments.next() {
+        if SHELL_VALUED.contains(&word) {
+            arguments.next();
+        } else if let Some(letters) = word.strip_prefix('-') {
+            let letters = letters.strip_prefix('-').map_or(letters, |_| "");
+            if letters.contains('c') {
+                return false;
+            }
+            if letters.contains('s') || letters.is_empty() && !word.starts_with("--") {
+                return true;
+            }
+        } else if !word.starts_with('+') {
+            return ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&word);
+        }
+    }
+    true
+}
+
+/// Returns the commands in the value of a variable, if programs run it.
+pub(super) fn variable_commands(name: &str, value: &str) -> Vec<Launch> {
+    let line = |line: &str| Launch::Line {
+        line: line.to_owned(),
+        is_certain: false,
+        parameters: Vec::new(),
+    };
+    if name == "GIT_CONFIG_PARAMETERS" {
+        // Its value is a list of quoted settings, as `git -c` takes them.
+        let value = value.replace("'='", "=");
+        let settings = crate::commands::commands(&value).into_iter().flatten();
+        let git = settings.map(|setting| Launch::Words {
+            words: ["git", "-c", &setting].map(Word::known).to_vec(),
+            is_certain: false,
+        });
+        return git.collect();
+    }
+    let ends = [
+        "COMMAND",
+        "PAGER",
+        "EDITOR",
+        "ASKPASS",
+        "_RSH",
+        "VISUAL",
+        "BROWSER",
+        "LESSOPEN",
+        "LESSCLOSE",
+    ];
+    let is_command = name.starts_with("GIT_") || ends.iter().any(|end| name.ends_with(end));
+    if !is_command {
+        return Vec::new();
+    }
+    // A value of git's configuration may be an alias, whose command starts with `!`. One of `less` starts with `|`.
+    vec![line(value.trim_start_matches(['!', '|', '-']))]
 }
 
 /// Adds the commands that may follow a wrapper's options.
-fn wrapped(wrapper: &Wrapper, words: &[String], launches: &mut Launches) {
+fn wrapped(wrapper: &Wrapper, words: &[Word], launches: &mut Launches) {
+    let is_joining = JOINING.contains(&wrapper.name);
     let mut open = BTreeSet::from([0]);
     let mut commands = BTreeSet::new();
+    let end = |at: usize, commands: &mut BTreeSet<usize>| {
+        commands.insert(at + wrapper.operands);
+        if wrapper.is_optional {
+            commands.insert(at);
+        }
+    };
     // Positions only grow, so each one is checked once.
     while let Some(at) = open.pop_first() {
-        let Some(word) = words.get(at) else { continue };
+        let Some(word) = words.get(at).map(Word::as_str) else {
+            continue;
+        };
         if word == "--" {
-            commands.insert(at + 1 + wrapper.operands);
+            end(at + 1, &mut commands);
         } else if word == "-" {
             // `env - x` means `env -i x`. For other programs, `-` may be an operand.
             open.insert(at + 1);
-            commands.insert(at + wrapper.operands);
+            end(at, &mut commands);
         } else if word.starts_with('-') {
             let is_flag = |letters: &str| letters.chars().all(|c| wrapper.flags.contains(c));
             let is_known = word.strip_prefix('-').is_some_and(is_flag) || word.contains('=');
-            if wrapper.valued.contains(&word.as_str()) {
+            if wrapper.valued.contains(&word) {
                 open.insert(at + 2);
-            } else if is_known {
+            } else if is_known || has_attached_value(wrapper, word) {
                 open.insert(at + 1);
             } else {
                 open.extend([at + 1, at + 2]);
             }
-        } else if is_assignment(word) {
+        } else if is_assignment(word) && !is_joining {
             open.insert(at + 1);
         } else {
-            commands.insert(at + wrapper.operands);
+            end(at, &mut commands);
         }
     }
     // `command -v x` only looks for a program.
-    let is_search = wrapper.name == "command" && words.iter().any(|word| word.starts_with("-v"));
-    let commands = commands.into_iter().filter_map(|at| words.get(at..));
+    let is_search =
+        wrapper.name == "command" && words.iter().any(|word| word.as_str().starts_with("-v"));
+    let is_only = commands.len() == 1;
+    let commands = commands.into_iter().map(|mut at| {
+        // `ssh HOST -p 22 LINE` has options after its operand, too.
+        while wrapper.name == "ssh"
+            && let Some(word) = words.get(at).map(Word::as_str)
+            && word.starts_with('-')
+        {
+            at += 1 + usize::from(wrapper.valued.contains(&word));
+        }
+        words.get(at..).unwrap_or_default()
+    });
     for words in commands.filter(|words| !words.is_empty()) {
-        launches.add_words(words, !is_search);
+        if is_joining {
+            launches.joined(words, is_only);
+        }
+        launches.words(words, !is_search && !is_joining);
     }
 }
 
+/// Returns whether a word is an option with its value, such as `-n1`.
+fn has_attached_value(wrapper: &Wrapper, word: &str) -> bool {
+    let mut valued = wrapper.valued.iter().filter(|option| option.len() == 2);
+    valued.any(|option| word.len() > 2 && word.starts_with(option))
+}
+
 /// Adds the lines that a shell gets with `-c`.
-fn shell_lines(words: &[String], launches: &mut Launches) {
-    let is_c = |word: &&String| {
+fn shell_lines(words: &[Word], launches: &mut Launches) {
+    let is_c = |word: &Word| {
+        let word = word.as_str();
         let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         letters.is_some_and(|letters| letters.contains('c')) || word.starts_with("--c")
     };
-    let Some(at) = words.iter().position(|word| is_c(&word)) else {
+    let Some(at) = words.iter().position(is_c) else {
         return;
     };
-    let rest = words.get(at + 1..).unwrap_or_default();
-    // Which word is the line depends on the options. The words after the line are its parameters.
-    let first = rest.iter().position(|word| !word.starts_with(['-', '+']));
-    for (at, word) in rest.iter().enumerate() {
-        let word = word.strip_prefix("--command=").unwrap_or(word);
-        launches.add_line(word, first == Some(at));
-        if word.contains('$') {
-            for words in [at + 1, at + 2].into_iter().filter_map(|at| rest.get(at..)) {
-                launches.guessed_words(words);
-            }
+    if let Some((_, line)) = words.get(at).and_then(|word| word.as_str().split_once('=')) {
+        launches.line(line, false);
+    }
+    // The line is the first word after the options. The words after it are its parameters.
+    let mut line = at + 1;
+    while let Some(word) = words.get(line).map(Word::as_str) {
+        if SHELL_VALUED.contains(&word) {
+            line += 2;
+        } else if word.starts_with(['-', '+']) && word.len() > 1 {
+            line += 1;
+        } else {
+            break;
         }
     }
-    if let Some((_, line)) = words.get(at).and_then(|word| word.split_once('=')) {
-        launches.guessed_line(line);
+    if let Some(word) = words.get(line) {
+        let parameters = words.get(line + 1..).unwrap_or_default();
+        launches.line_with(word.as_str(), true, parameters);
     }
 }
 
 /// Adds the strings that `env -S` splits into words.
-fn split_strings(words: &[String], launches: &mut Launches) {
-    for (at, word) in words.iter().enumerate() {
+fn split_strings(words: &[Word], launches: &mut Launches) {
+    for (at, word) in words.iter().map(Word::as_str).enumerate() {
         let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         let short = short
             .and_then(|rest| rest.split_once('S'))
@@ -610,13 +702,9 @@ fn split_strings(words: &[String], launches: &mut Launches) {
             continue;
         };
         let rest = words.get(at + 1..).unwrap_or_default();
-        let line = format!("{text} {}", rest.join(" "));
-        // `env` reads `\_` as a space.
-        let spaced = line.replace("\\_", " ");
-        if spaced != line {
-            launches.guessed_line(&spaced);
-        }
-        launches.line(&line);
+        // `env` reads `\_` as a space. The words that it makes may again be its own options.
+        let line = format!("env {text} {}", joined(rest)).replace("\\_", " ");
+        launches.line(&line, true);
         // The rest of the words could be joined as often as there are words.
         if !launches.is_complete {
             return;
@@ -625,79 +713,100 @@ fn split_strings(words: &[String], launches: &mut Launches) {
 }
 
 /// Adds the commands in the variables that commands such as `env` and `export` set.
-fn variables(words: &[String], launches: &mut Launches) {
-    let set = words.iter().filter_map(|word| word.split_once('='));
-    let lines = set.filter_map(|(name, value)| variable_command(name, value));
-    for line in lines {
-        launches.guessed_line(line);
+fn set_variables(words: &[Word], launches: &mut Launches) {
+    for word in words {
+        if let Some((name, value)) = word.as_str().split_once('=') {
+            launches.found.extend(variable_commands(name, value));
+        }
     }
 }
 
 /// Adds the value of an option in the first word of `tar`, which needs no dash: `tar cIf COMMAND FILE`.
-fn tar_letters(words: &[String], launches: &mut Launches) {
+fn tar_letters(words: &[Word], launches: &mut Launches) {
     let Some((letters, values)) = words.split_first() else {
         return;
     };
+    let letters = letters.as_str();
     let letters = letters.strip_prefix('-').unwrap_or(letters);
     if !letters.starts_with('-') && letters.contains(['I', 'F']) {
         // Which value belongs to which letter depends on the letters before it.
         for value in values.iter().take(letters.len()) {
-            launches.guessed_line(value);
+            launches.line(value.as_str(), false);
         }
     }
 }
 
 /// Adds the commands that git itself runs, and returns its subcommand.
-fn git<'a>(words: &'a [String], launches: &mut Launches) -> Option<&'a str> {
+fn git<'a>(words: &'a [Word], variables: &Variables, launches: &mut Launches) -> Option<&'a str> {
     let mut at = 0;
     let mut aliases = Vec::new();
-    while let Some(word) = words.get(at).filter(|word| word.starts_with('-')) {
-        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+    while let Some(word) = words
+        .get(at)
+        .map(Word::as_str)
+        .filter(|word| word.starts_with('-'))
+    {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
         if name == "-c" {
             at += 1;
-            let setting = words.get(at).and_then(|setting| setting.split_once('='));
-            let (name, value) = setting.unwrap_or_default();
+            let setting = words.get(at).map_or("", Word::as_str);
+            let (name, value) = setting.split_once('=').unwrap_or_default();
             aliases.extend(alias(name, value));
-            launches.guessed_line(without_mark(value));
+            launches.line(without_mark(value), false);
             launches.unseen();
         } else if GIT_ELSEWHERE.contains(&name) {
             launches.unseen();
+            if name == "--config-env" {
+                let next = words.get(at + 1).map_or("", Word::as_str);
+                let setting = word.split_once('=').map_or(next, |(_, setting)| setting);
+                let (name, variable) = setting.split_once('=').unwrap_or_default();
+                for value in variables.texts(variable) {
+                    aliases.extend(alias(name, &value));
+                    launches.line(without_mark(&value), false);
+                }
+            }
             at += usize::from(!word.contains('=') && name != "--exec-path");
         }
         at += 1;
     }
     let (subcommand, rest) = words.get(at..)?.split_first()?;
+    let subcommand = subcommand.as_str();
     if subcommand == "config" {
         let pairs = rest.iter().zip(rest.iter().skip(1));
-        aliases.extend(pairs.filter_map(|(name, value)| alias(name, value)));
+        aliases.extend(pairs.filter_map(|(name, value)| alias(name.as_str(), value.as_str())));
     }
     for line in aliases {
-        launches.line(&format!("{line} {}", rest.join(" ")));
+        launches.line(&format!("{line} {}", joined(rest)), true);
     }
-    let is_unseen = |word: &String| {
-        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        GIT_UNSEEN_OPTIONS
-            .iter()
-            .any(|option| is_abbreviated(option, name))
-    };
-    if GIT_UNSEEN.contains(&subcommand.as_str()) || rest.iter().any(is_unseen) {
+    if GIT_UNSEEN.contains(&subcommand) || rest.iter().any(|word| is_unseen(subcommand, word)) {
         launches.unseen();
     }
-    for word in rest {
+    for word in rest.iter().map(Word::as_str) {
         if let Some(line) = word
             .strip_prefix('!')
             .or_else(|| word.strip_prefix("ext::"))
         {
-            launches.guessed_line(line);
+            launches.line(line, false);
         }
     }
     Some(subcommand)
 }
 
+/// Returns whether a word makes a subcommand of git write a file, or run a command from the configuration.
+fn is_unseen(subcommand: &str, word: &Word) -> bool {
+    let word = word.as_str();
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let rows = GIT_UNSEEN_OPTIONS.iter();
+    let rows = rows.filter(|(of, _)| of.is_empty() || *of == subcommand);
+    rows.flat_map(|(_, options)| *options).any(|option| {
+        let is_letter = option.len() == 2 && !word.starts_with("--");
+        name == *option || is_abbreviated(option, name) || is_letter && word.starts_with(option)
+    })
+}
+
 /// Adds the values of an option: the next word, or the text that is attached to the option.
-fn option_values(option: &str, words: &[String], launches: &mut Launches) {
+fn option_values(option: &str, words: &[Word], launches: &mut Launches) {
     let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
-    for (at, word) in words.iter().enumerate() {
+    for (at, word) in words.iter().map(Word::as_str).enumerate() {
         let attached = if let Some(letter) = letter {
             let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
             letters
@@ -709,51 +818,46 @@ fn option_values(option: &str, words: &[String], launches: &mut Launches) {
         };
         let Some(attached) = attached else { continue };
         let value = if attached.is_empty() {
-            words.get(at + 1).map_or("", String::as_str)
+            words.get(at + 1).map_or("", Word::as_str)
         } else {
             attached
         };
         // In `core.pager=CMD` or `exec=CMD`, the command comes after the `=`.
         if let Some((_, inner)) = value.split_once('=') {
-            launches.guessed_line(without_mark(inner));
+            launches.line(without_mark(inner), false);
         }
         // `ssh -o` also takes a space between the name and the command.
         if option == "-o"
             && let Some((_, inner)) = value.split_once(' ')
         {
-            launches.guessed_line(inner);
+            launches.line(inner, false);
         }
-        launches.guessed_line(value);
+        launches.line(value, false);
     }
 }
 
-/// Adds the command that starts with these words and ends at `;` or `+`, as words and as one line.
-fn command_at(words: &[String], launches: &mut Launches) {
-    let is_end = |word: &String| [";", "+"].contains(&word.as_str());
+/// Adds the command that starts with these words and ends at `;` or `+`.
+fn command_at(words: &[Word], launches: &mut Launches) {
+    let is_end = |word: &Word| [";", "+"].contains(&word.as_str());
     let end = words.iter().position(is_end).unwrap_or(words.len());
     let words = words.get(..end).unwrap_or_default();
-    let skipped = words
-        .iter()
-        .take_while(|word| word.starts_with('-'))
-        .count();
+    let is_option = |word: &&Word| word.as_str().starts_with('-');
+    let skipped = words.iter().take_while(is_option).count();
     let words = words.get(skipped..).unwrap_or_default();
-    launches.words(words);
-    launches.joined(words);
+    launches.words(words, true);
+    // `git bisect run` and `git submodule foreach` also take a line.
+    if words.len() == 1 {
+        launches.joined(words, false);
+    }
 }
 
 /// Returns whether a word is a long option or an abbreviation of it, which many programs accept.
 fn is_abbreviated(option: &str, word: &str) -> bool {
-    word.len() > "--x".len() && option.starts_with(word)
+    word.len() > "--x".len() && word.starts_with("--") && option.starts_with(word)
 }
 
 fn without_mark(line: &str) -> &str {
     line.strip_prefix('!').unwrap_or(line)
-}
-
-/// Returns the values of words of the form `NAME=value`.
-fn values<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
-    let values = words.filter_map(|word| word.split_once('='));
-    values.map(|(_, value)| value)
 }
 
 /// Returns the line that a setting of git runs as a subcommand, as in `alias.x=push` or `alias.x=!make`.

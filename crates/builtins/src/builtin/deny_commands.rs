@@ -1,13 +1,12 @@
 //! Denies command lines of the shell tool that run certain commands.
 //!
-//! A rule is a program and, optionally, words that must all follow it, in any order. A word that ends in `*` stands
-//! for every word with that beginning. A short option is also found in a group of options (`-f` in `-uf`). A long
-//! option is also found with a value (`--force` in `--force=yes`), and if it is abbreviated (`--forc`).
+//! A rule is a program and, optionally, words that must all be among its arguments, or a pipeline of such commands. It
+//! finds each spelling of an option (`tenterhook_shell::CommandRule`), and judges one command at a time.
 //!
 //! A rule reads the command line; it does not run it. It sees commands that other commands run, such as
 //! `timeout 5 sudo x` and `sh -c 'sudo x'`. If commands are nested too deeply to be read, or the line does not show which
-//! program it runs, as in `$x reboot`, it denies the line. It does not see options in variables, the commands that a
-//! script or an alias runs, or text that is decoded at run time. Use a sandbox against those.
+//! program it runs, as in `$x reboot`, it denies the line. It does not see options in variables that the line does not
+//! set, the commands that a script or an alias runs, or text that is decoded at run time. Use a sandbox against those.
 
 use futures_util::future::{BoxFuture, ready};
 use tenterhook_engine::{Call, HandlerError};
@@ -15,7 +14,7 @@ use tenterhook_protocol::{AnyEffect, EventKind, Permission};
 
 use super::row::{Builtin, EventRunner};
 use super::shell_call::command_line;
-use tenterhook_shell::readings;
+use tenterhook_shell::{CommandRule, read};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "deny_commands",
@@ -25,85 +24,25 @@ pub(super) const BUILTIN: Builtin = Builtin {
         if setup.arguments.is_empty() {
             return Err("expected at least one command, such as `sudo`".to_owned());
         }
-        let rules: Result<Vec<Rule>, String> = setup
-            .arguments
-            .iter()
-            .map(|text| Rule::parse(text))
-            .collect();
-        Ok(Box::new(DenyCommands { rules: rules? }))
+        let rules = setup.arguments.iter().map(|text| CommandRule::parse(text));
+        let rules: Result<Vec<CommandRule>, _> = rules.collect();
+        let rules = rules.map_err(|error| error.to_string())?;
+        Ok(Box::new(DenyCommands { rules }))
     },
 };
 
-/// A denied command.
-struct Rule {
-    /// The rule as written.
-    text: String,
-    program: String,
-    words: Vec<String>,
-}
-
-impl Rule {
-    fn parse(text: &str) -> Result<Self, String> {
-        let mut words = text.split_whitespace().map(str::to_owned);
-        let program = words
-            .next()
-            .ok_or_else(|| "a command is empty; expected a program, such as `sudo`".to_owned())?;
-        Ok(Self {
-            text: text.trim().to_owned(),
-            program,
-            words: words.collect(),
-        })
-    }
-
-    fn matches(&self, command: &str) -> bool {
-        let mut words = command.split_whitespace();
-        let rest = words.clone().skip(1);
-        words
-            .next()
-            .is_some_and(|program| is_word(&self.program, program))
-            && self
-                .words
-                .iter()
-                .all(|wanted| rest.clone().any(|found| is_word(wanted, found)))
-    }
-}
-
-/// Returns whether a word of a command is the word of a rule.
-fn is_word(wanted: &str, found: &str) -> bool {
-    if let Some(beginning) = wanted.strip_suffix('*') {
-        return found.starts_with(beginning);
-    }
-    let option = wanted.strip_prefix('-');
-    let has_value = option.is_some()
-        && found
-            .split_once('=')
-            .is_some_and(|(name, _)| name == wanted);
-    // In `-uf`, the option `-f` is one letter; `--force` is a whole word.
-    let is_letter = option
-        .filter(|letter| letter.chars().count() == 1)
-        .zip(found.strip_prefix('-'))
-        .is_some_and(|(letter, letters)| !letters.starts_with('-') && letters.contains(letter));
-    // Many programs accept the beginning of a long option: `rm --rec` is `rm --recursive`.
-    let name = found.split_once('=').map_or(found, |(name, _)| name);
-    let is_beginning = name.len() > 2 && name.starts_with("--") && wanted.starts_with(name);
-    wanted == found || has_value || is_letter || is_beginning
-}
-
 struct DenyCommands {
-    rules: Vec<Rule>,
+    rules: Vec<CommandRule>,
 }
 
 impl DenyCommands {
     fn judge(&self, line: &str) -> AnyEffect {
-        let readings = readings(line);
+        let reading = read(line);
         let mut effect = AnyEffect::default();
-        let denied = self
-            .rules
-            .iter()
-            .find(|rule| readings.texts.iter().any(|command| rule.matches(command)));
+        let denied = self.rules.iter().find(|rule| rule.matches(&reading));
         let reason = if let Some(rule) = denied {
-            format!("`{}` is not allowed here", rule.text)
-        } else if let Some(unread) = readings.unread() {
+            format!("`{}` is not allowed here", rule.as_str())
+        } else if let Some(unread) = reading.unread() {
             unread.to_string()
         } else {
             return effect;
@@ -131,7 +70,7 @@ mod tests {
     fn denies(rules: &[&str], line: &str) -> bool {
         let rules = rules
             .iter()
-            .map(|text| Rule::parse(text).unwrap())
+            .map(|text| CommandRule::parse(text).unwrap())
             .collect();
         !DenyCommands { rules }.judge(line).is_empty()
     }
@@ -216,7 +155,7 @@ mod tests {
         ] {
             assert!(denies(RULES, line), "{line}");
         }
-        let rule = Rule::parse("sudo").unwrap();
+        let rule = CommandRule::parse("sudo").unwrap();
         let effect = DenyCommands { rules: vec![rule] }.judge("cd x && /bin/s? reboot");
         assert_eq!(
             effect.permission.unwrap().reason.unwrap(),
@@ -251,8 +190,208 @@ mod tests {
             "git commit -m \"$(cat <<'END'\n* no force (don't)\nEND\n)\"",
             "[ -f x ] && [[ $a && $b ]] && echo $((2*3))",
             "git -c alias.x='log --force' x",
+            "git push && tail -f log",
+            "git push; rm -f x",
+            "git commit -m 'push the -f flag'",
+            "echo 'a;sudo reboot'",
+            "echo \"a; sudo reboot\"",
+            "cat <<END\nsudo reboot\nEND",
+            "cat <<END | grep x\nsudo reboot\nEND",
+            "ls # sudo reboot",
+            "git push # --force",
+            "git push origin main # it's done; sudo\nls",
         ] {
             assert!(!denies(RULES, line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_rule_finds_every_spelling_of_its_options() {
+        let rule = &["rm -rf"][..];
+        for line in [
+            "rm -rf x",
+            "rm -fr x",
+            "rm -r -f x",
+            "rm -rfv x",
+            "rm -vRf x",
+            "rm --recursive --force x",
+            "rm --force --recursive x",
+            "rm --rec --forc x",
+            "rm -r dir --force",
+            "rm x -rf",
+            "\\rm -rf x",
+            "command rm -fr x",
+            "/bin/rm -f -r x",
+            "env A=1 rm -fr x",
+            "sudo rm -fr x",
+            "find . -name x | xargs rm -fr",
+            "find . -exec rm -f -r {} +",
+            "sh -c 'rm -fr x'",
+            "x=-fr; rm $x y",
+            "a=rm b='-r -f'; $a $b y",
+            "rm -r${IFS}-f x",
+            "echo '-fr x' | xargs rm",
+            "for o in -r -fr; do rm $o x; done",
+            "set -- rm -rf x; \"$@\"",
+            "c=(rm -fr x); \"${c[@]}\"",
+        ] {
+            assert!(denies(rule, line), "{line}");
+        }
+        for line in [
+            "rm -r build && tar -xf a.tgz",
+            "rm -f x",
+            "rm -r x; ls -f",
+            "rm x -- -rf",
+            "echo rm -rf x",
+            "git rm -rf x",
+            "git commit -m 'rm -rf x'",
+            "rm -r \"$(ls -f)\"",
+            "rm -r x # -f",
+        ] {
+            assert!(!denies(rule, line), "{line}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_other_programs_are_known() {
+        for (rule, denied, allowed) in [
+            (
+                "git push --force",
+                &["git push -f", "git push -uf o", "git -C x push --forc"][..],
+                &[
+                    "git push --force-with-lease",
+                    "git push -o f",
+                    "git push -of",
+                ][..],
+            ),
+            (
+                "git checkout --",
+                &["git checkout -- x", "git checkout main -- ."],
+                &["git checkout -bnew-branch", "git checkout main"],
+            ),
+            (
+                "git branch -D",
+                &[
+                    "git branch -D x",
+                    "git branch -d -f x",
+                    "git branch --delete --force x",
+                ],
+                &["git branch -d x", "git checkout -D"],
+            ),
+            (
+                "git commit --no-verify",
+                &["git commit -n -m x", "git commit -anm x"],
+                &[
+                    "git commit -m 'x -n'",
+                    "git commit -mn",
+                    "git push --no-verify",
+                ],
+            ),
+            (
+                "docker system prune -a",
+                &["docker system prune --all", "docker system prune -fa"],
+                &[
+                    "docker system prune",
+                    "docker ps -a",
+                    "podman system prune -a",
+                ],
+            ),
+            (
+                "docker rm -f",
+                &["docker container rm --force x"],
+                &["docker rmi -f x"],
+            ),
+            (
+                "kubectl delete",
+                &[
+                    "kubectl -n x delete pod y",
+                    "kubectl --context=c delete -f x",
+                ],
+                &["kubectl get pod delete", "kubectl -n delete get pods"],
+            ),
+            (
+                "curl -X DELETE",
+                &[
+                    "curl -XDELETE x",
+                    "curl --request DELETE x",
+                    "curl --request=DELETE x",
+                ],
+                &["curl -X GET x", "curl DELETE"],
+            ),
+            (
+                "curl | sh",
+                &["curl x | sh", "curl x | sudo sh", "curl x | tee y | sh"],
+                &["curl x; sh y", "curl x && sh y"],
+            ),
+            (
+                "terraform destroy",
+                &[
+                    "terraform -chdir=x destroy",
+                    "terraform destroy -auto-approve",
+                ],
+                &["terraform plan -destroy"],
+            ),
+            (
+                "terraform apply -auto-approve",
+                &["terraform apply --auto-approve"],
+                &["terraform apply"],
+            ),
+            (
+                "find -delete",
+                &["find . -name x -delete"],
+                &["find . -depth"],
+            ),
+            (
+                "chmod -R 777",
+                &["chmod --recursive 777 x", "chmod 777 -R x"],
+                &["chmod 777 x"],
+            ),
+            (
+                "npm install -g",
+                &["npm i --global x", "npm add -g x"],
+                &["npm install x"],
+            ),
+            (
+                "foo -xy",
+                &["foo -yx", "foo -y a -x", "foo -xy"],
+                &["foo -x", "foo --xy"],
+            ),
+            (
+                "foo --mode=prod",
+                &["foo --mode=prod", "foo --mode prod"],
+                &["foo --mode dev"],
+            ),
+            (
+                "dd of=/dev/*",
+                &["dd if=x of=/dev/sda"],
+                &["dd if=/dev/sda of=x"],
+            ),
+            ("mkfs*", &["mkfs.ext4 /dev/sda", "mkfs /dev/sda"], &["mk x"]),
+            (
+                "aws s3 rm",
+                &["aws --profile p s3 rm x"],
+                &["aws s3 ls rm2", "aws ec2 rm"],
+            ),
+            ("tar -x", &["tar xf a", "tar --extract -f a"], &["tar cf x"]),
+            ("pip install", &["pip3 install x"], &["pip list"]),
+            ("kill -9", &["kill -KILL 1", "kill -SIGKILL 1"], &["kill 1"]),
+        ] {
+            for line in denied {
+                assert!(denies(&[rule], line), "{rule}: {line}");
+            }
+            for line in allowed {
+                assert!(!denies(&[rule], line), "{rule}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_not_one_command_is_refused() {
+        for rule in [
+            "", "  ", "a && b", "a; b", "echo > x", "A=1", "rm $(x)", "a & b",
+        ] {
+            let error = CommandRule::parse(rule);
+            assert!(error.is_err(), "{rule}");
         }
     }
 
@@ -296,7 +435,6 @@ mod tests {
         "true; {}",
         "({})",
         "A=1 {}",
-        "! {}",
         "if true; then {}; fi",
         "echo $({})",
         "{} &",

@@ -18,7 +18,7 @@ use self::overwritten::overwritten;
 use self::safe::find_safe;
 use super::row::{Builtin, EventRunner, blocking};
 use super::shell_call::{command_line, directory};
-use tenterhook_shell::readings;
+use tenterhook_shell::{Command, Input, Word, read};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "safer_shell",
@@ -107,26 +107,27 @@ impl Assessment {
 
 /// Assesses a command line. The most destructive command in it counts.
 fn assess(line: &str) -> Assessment {
-    let line = &with_named_shell(line);
-    let readings = readings(line);
-    let commands = readings.texts.iter();
-    let found = commands.filter_map(|text| {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        find_destructive(&words)
-    });
-    if let Some(found) = found.max_by_key(|found| found.radius) {
+    let reading = read(line);
+    let found = reading.commands.iter().filter_map(find_destructive);
+    if let Some(found) = found.reduce(|best, found| {
+        if found.radius > best.radius {
+            found
+        } else {
+            best
+        }
+    }) {
         let reason = format!("`{}` can destroy something", found.shown);
         return Assessment::destructive(found.radius, found.category, reason);
     }
-    if !readings.is_complete {
+    if !reading.is_complete {
         let reason = "it has too many nested commands to check";
         return Assessment::destructive(Radius::High, "code", reason.to_owned());
     }
-    if empties_file(line) {
+    if reading.commands.iter().any(empties_file) {
         let reason = "it empties a file";
         return Assessment::destructive(Radius::Medium, "fs-overwrite", reason.to_owned());
     }
-    if runs_unread(line) {
+    if reading.commands.iter().any(runs_unread) {
         let reason = "it runs text that another command prints";
         return Assessment::destructive(Radius::High, "code", reason.to_owned());
     }
@@ -146,51 +147,31 @@ fn assess(line: &str) -> Assessment {
     }
 }
 
-/// Replaces the variable with the user's shell by the name of a shell, so that `$SHELL -c …` is read like `sh -c …`.
-fn with_named_shell(line: &str) -> String {
-    let line = line
-        .replace("\"$SHELL\"", "sh")
-        .replace("\"${SHELL}\"", "sh")
-        .replace("${SHELL}", "sh");
-    let mut parts = line.split("$SHELL");
-    let mut named = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let is_longer_name = part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        named.push_str(if is_longer_name { "$SHELL" } else { "sh" });
-        named.push_str(part);
+/// Reports whether a command redirects the output of no program, or of one without output, to a file.
+fn empties_file(command: &Command) -> bool {
+    let has_no_output = ["", ":", "true"].contains(&command.program());
+    let mut redirections = command.redirections.iter();
+    has_no_output
+        && redirections
+            .any(|it| [">", ">|", "&>"].contains(&it.operator) && it.target.as_str() != "/dev/null")
+}
+
+/// Reports whether a command is an interpreter that runs the output of another command: what it reads from a pipe, or
+/// text that the shell puts into the line.
+fn runs_unread(command: &Command) -> bool {
+    if !is_interpreter(command.name()) {
+        return false;
     }
-    named
-}
-
-/// Reports whether the line redirects the output of no command, or of one without output, to a file.
-fn empties_file(line: &str) -> bool {
-    let line = line.replace("&>", " ").replace(">|", ">");
-    line.split([';', '&', '|', '\n', '(', '{']).any(|part| {
-        let part = part.trim_start();
-        let redirect = part.strip_prefix(": ").unwrap_or(part).trim_start();
-        redirect
-            .strip_prefix('>')
-            .is_some_and(|file| !file.starts_with('>') && !file.trim().is_empty())
-    })
-}
-
-/// How a shell writes text that another command prints, or text of a here string.
-const MADE_TEXT: [&str; 5] = ["$(", "`", "<(", ">(", "<<<"];
-
-/// Reports whether the line passes the output of a command to an interpreter: through a pipe, or as text that the shell
-/// puts into the line.
-fn runs_unread(line: &str) -> bool {
-    let has_interpreter = |part: &str| {
-        readings(part).texts.iter().any(|reading| {
-            let first = reading.split_whitespace().next();
-            first.is_some_and(is_interpreter)
-        })
-    };
-    let is_piped = line
-        .split('|')
-        .skip(1)
-        .any(|part| has_interpreter(part.trim_start_matches('&')));
-    is_piped || MADE_TEXT.iter().any(|mark| line.contains(mark)) && has_interpreter(line)
+    let mut operands = command.arguments().iter();
+    let operand =
+        operands.find(|word| !word.as_str().starts_with(['-', '+']) || word.as_str() == "-");
+    let reads_input = operand.is_none_or(|word| ["-", "/dev/stdin"].contains(&word.as_str()))
+        || command.arguments().iter().any(|word| word.as_str() == "-s");
+    match &command.input {
+        Input::Unknown if reads_input => true,
+        Input::Text(text) if reads_input => text.contains("$(…)"),
+        _ => operand.is_some_and(Word::has_output),
+    }
 }
 
 struct SaferShell {

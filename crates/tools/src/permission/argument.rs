@@ -88,9 +88,9 @@ impl Argument<'_> {
         let mut unread = None;
         let mut readings = match self.meaning {
             Meaning::CommandLine => {
-                let readings = tenterhook_shell::readings(&self.text);
-                unread = readings.unread().map(|unread| unread.to_string());
-                readings.texts
+                let reading = tenterhook_shell::read(&self.text);
+                unread = reading.unread().map(|unread| unread.to_string());
+                reading.texts()
             }
             Meaning::Path => [self.place().spelled(), self.place().found()].concat(),
             Meaning::Text => Vec::new(),

@@ -133,6 +133,14 @@ fn a_wildcard_never_stands_for_a_command_that_another_one_runs() {
         ("git *", "git config core.pager evil"),
         ("git *", "git fetch --upload-pack=./evil ."),
         ("git *", "git rebase -x ./evil main"),
+        ("git *", "git archive -o x HEAD"),
+        ("git *", "git archive --output=x HEAD"),
+        ("git *", "git format-patch -o x main"),
+        ("git *", "git format-patch -ox main"),
+        ("git *", "git format-patch --output-directory x main"),
+        ("git *", "git fast-export --export-marks=x main"),
+        ("git *", "git read-tree --index-output=x main"),
+        ("git *", "git bundle create x main"),
         ("timeout *", "timeout 5 ./evil"),
         ("timeout 5 *", "timeout 5 ./evil"),
         ("timeout 5 make *", "timeout 5 env ./evil"),
@@ -542,7 +550,7 @@ fn a_line_that_does_not_show_what_it_runs_is_restricted_with_the_reason() {
     let deep = format!("{}ls", "env ".repeat(100));
     for (cmd, reason) in [
         (
-            "$(echo rm) x",
+            "$(date) x",
             "the program `$(…)` is known only when the command runs; write its name instead",
         ),
         (

@@ -1,0 +1,228 @@
+//! Expands the words of a command as far as the line shows their values.
+
+use crate::braces::{BracedWord, Expansion};
+use crate::printed::printed;
+use crate::script::{Operation, OutputKind, Part, RawWord, Role, Script, Variable};
+use crate::variables::{Choice, Variables};
+use crate::word::{OUTPUT, SOURCE, Word};
+
+/// Returns what stands for commands in a word.
+const fn shown(kind: OutputKind) -> &'static str {
+    match kind {
+        OutputKind::Text => OUTPUT,
+        OutputKind::Source => SOURCE,
+        OutputKind::Sink => ">(…)",
+    }
+}
+
+/// Expands words in one reading of a command.
+pub(crate) struct Expander<'a> {
+    pub(crate) variables: &'a Variables,
+    pub(crate) choice: &'a Choice,
+    /// Whether braces make words. Some shells do not expand them.
+    pub(crate) expands_braces: bool,
+    pub(crate) has_unread_braces: bool,
+}
+
+impl Expander<'_> {
+    /// Returns the words that written words make.
+    pub(crate) fn words(&mut self, raw: &[RawWord]) -> Vec<Word> {
+        let mut words = Vec::with_capacity(raw.len());
+        for word in raw {
+            self.fields(word, &mut words);
+        }
+        words
+    }
+
+    /// Returns the value of a word where a shell does not split it, such as a value of a variable.
+    pub(crate) fn value(&self, parts: &[Part]) -> Word {
+        let mut word = Word::default();
+        for part in parts {
+            match part {
+                Part::Plain(text) | Part::Quoted(text) => word.push_str(text),
+                Part::Unknown(text) => word.push_unknown(text),
+                Part::Variable(variable) => {
+                    for (at, value) in self.variable(variable).iter().enumerate() {
+                        if at > 0 {
+                            word.push_str(" ");
+                        }
+                        word.push_word(value);
+                    }
+                }
+                Part::Output { script, kind, .. } => match self.output(script, *kind) {
+                    Some(text) => word.push_str(&text),
+                    None => word.push_unknown(shown(*kind)),
+                },
+                Part::Array(_) => word.push_unknown("(…)"),
+            }
+        }
+        word
+    }
+
+    fn fields(&mut self, raw: &RawWord, words: &mut Vec<Word>) {
+        if self.expands_braces && has_braces(raw) {
+            match expand_braces(raw) {
+                Some(expanded) => {
+                    for raw in expanded {
+                        self.split_fields(&raw, words);
+                    }
+                    return;
+                }
+                None => self.has_unread_braces = true,
+            }
+        }
+        self.split_fields(raw, words);
+    }
+
+    fn split_fields(&self, raw: &RawWord, words: &mut Vec<Word>) {
+        // `None` before the first part, and after a separator at the end of a value.
+        let mut current: Option<Word> = None;
+        for part in &raw.parts {
+            match part {
+                Part::Plain(text) => current.get_or_insert_default().push_plain(text),
+                Part::Quoted(text) => current.get_or_insert_default().push_str(text),
+                Part::Unknown(text) => current.get_or_insert_default().push_unknown(text),
+                Part::Array(_) => current.get_or_insert_default().push_unknown("(…)"),
+                Part::Variable(variable) => {
+                    let values = self.variable(variable);
+                    for (at, value) in values.iter().enumerate() {
+                        if at > 0 {
+                            words.extend(current.take());
+                        }
+                        self.push_value(value, variable.is_quoted, &mut current, words);
+                    }
+                }
+                Part::Output {
+                    script,
+                    is_quoted,
+                    kind,
+                } => match self.output(script, *kind) {
+                    Some(text) => {
+                        self.push_value(&Word::known(text), *is_quoted, &mut current, words);
+                    }
+                    None => current.get_or_insert_default().push_unknown(shown(*kind)),
+                },
+            }
+        }
+        words.extend(current);
+    }
+
+    /// Appends a value to the current word. Without quotes, it may make several words.
+    fn push_value(
+        &self,
+        value: &Word,
+        is_quoted: bool,
+        current: &mut Option<Word>,
+        words: &mut Vec<Word>,
+    ) {
+        if is_quoted {
+            current.get_or_insert_default().push_word(value);
+            return;
+        }
+        let pieces = value.split(&self.variables.separators());
+        let count = pieces.words.len();
+        if !pieces.starts_open {
+            words.extend(current.take());
+        }
+        for (at, piece) in pieces.words.into_iter().enumerate() {
+            current.get_or_insert_default().push_word(&piece);
+            if at + 1 < count || !pieces.ends_open {
+                words.extend(current.take());
+            }
+        }
+    }
+
+    /// Returns the values that stand for a variable: one, or all of an array.
+    fn variable(&self, variable: &Variable) -> Vec<Word> {
+        let known = |is_all| self.variables.value(&variable.name, is_all, self.choice);
+        match &variable.operation {
+            Operation::Value => match known(variable.is_all) {
+                Some(values) => values,
+                // Words end at the separators that a shell starts with.
+                None if variable.name == "IFS" => vec![Word::known(" ")],
+                None => vec![Word::unknown(&variable.written)],
+            },
+            Operation::Alternative(word) => known(variable.is_all).unwrap_or_else(|| {
+                // The variable may have another value, so the word is unknown even if its alternative is not.
+                let value = self.value(&word.parts);
+                vec![Word::unknown(value.as_str())]
+            }),
+            Operation::Other(_) => vec![Word::unknown(&variable.written)],
+        }
+    }
+
+    /// Returns what commands print, if the line shows it.
+    fn output(&self, script: &Script, kind: OutputKind) -> Option<String> {
+        let [command] = script.commands.as_slice() else {
+            return None;
+        };
+        if kind != OutputKind::Text
+            || command.role != Role::Command
+            || !command.redirections.is_empty()
+        {
+            return None;
+        }
+        let mut inner = Expander {
+            variables: self.variables,
+            choice: self.choice,
+            expands_braces: self.expands_braces,
+            has_unread_braces: false,
+        };
+        let words = inner.words(&command.words);
+        if !words.iter().all(Word::is_known) {
+            return None;
+        }
+        let text = printed(&words)?;
+        Some(text.trim_end_matches('\n').to_owned())
+    }
+}
+
+/// Returns whether a word may have braces to expand.
+pub(crate) fn has_braces(raw: &RawWord) -> bool {
+    let is_open = |part: &Part| matches!(part, Part::Plain(text) if text.contains('{'));
+    raw.parts.iter().any(is_open)
+}
+
+/// The first of the characters that stand for parts of a word while its braces are expanded.
+const FIRST_PART: u32 = 0xF_0000;
+
+/// Returns the words that the braces of a word make. `None` means that there are too many.
+fn expand_braces(raw: &RawWord) -> Option<Vec<RawWord>> {
+    let mut braced = BracedWord::default();
+    for (at, part) in raw.parts.iter().enumerate() {
+        if let Part::Plain(text) = part {
+            for character in text.chars() {
+                match character {
+                    '{' | '}' | ',' => braced.push_mark(character),
+                    other => braced.text.push(other),
+                }
+            }
+        } else {
+            let at = u32::try_from(at).ok()?;
+            braced.text.push(char::from_u32(FIRST_PART + at)?);
+        }
+    }
+    let words = match braced.expanded() {
+        Expansion::Unchanged => return Some(vec![raw.clone()]),
+        Expansion::TooMany => return None,
+        Expansion::Words(words) => words,
+    };
+    let words = words.into_iter().filter(|word| !word.is_empty());
+    Some(words.map(|word| with_parts(&word, &raw.parts)).collect())
+}
+
+/// Puts the parts of a word back to the characters that stand for them.
+fn with_parts(text: &str, parts: &[Part]) -> RawWord {
+    let mut word = RawWord::default();
+    for character in text.chars() {
+        let at = u32::from(character).checked_sub(FIRST_PART);
+        let part = at
+            .and_then(|at| usize::try_from(at).ok())
+            .and_then(|at| parts.get(at));
+        match part {
+            Some(part) => word.parts.push(part.clone()),
+            None => word.push_plain(character.encode_utf8(&mut [0; 4])),
+        }
+    }
+    word
+}

@@ -1,0 +1,137 @@
+//! What `echo` and `printf` print.
+
+use crate::launch::program_name;
+use crate::word::{Word, joined};
+
+/// How often `printf` uses its format again for more arguments.
+const MAX_ROUNDS: usize = 64;
+
+/// Returns the text that a command prints, if it is a command that prints its arguments.
+pub(crate) fn printed(words: &[Word]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    match program_name(program.as_str()) {
+        "echo" => {
+            let is_option = |word: &Word| {
+                let letters = word.as_str().strip_prefix('-').unwrap_or_default();
+                !letters.is_empty() && letters.chars().all(|c| "neE".contains(c))
+            };
+            let options = arguments.iter().take_while(|word| is_option(word)).count();
+            let text = joined(arguments.get(options..).unwrap_or_default());
+            Some(unescaped(&text))
+        }
+        "printf" => {
+            let skipped = usize::from(arguments.first().is_some_and(|word| word.as_str() == "--"));
+            let (format, values) = arguments.get(skipped..)?.split_first()?;
+            Some(formatted(format.as_str(), values))
+        }
+        _ => None,
+    }
+}
+
+/// Returns what `printf` makes of a format and its arguments.
+fn formatted(format: &str, values: &[Word]) -> String {
+    let format = unescaped(format);
+    let mut values = values.iter();
+    let mut text = String::new();
+    for _ in 0..MAX_ROUNDS {
+        let before = values.len();
+        let mut rest = format.as_str();
+        while let Some((plain, after)) = rest.split_once('%') {
+            text.push_str(plain);
+            let is_flag = |c: char| c.is_ascii_digit() || "-+ #.".contains(c);
+            let after = after.trim_start_matches(is_flag);
+            let mut characters = after.chars();
+            match characters.next() {
+                Some('%') => text.push('%'),
+                Some('b') => text.push_str(&unescaped(next(&mut values))),
+                Some(_) => text.push_str(next(&mut values)),
+                None => {}
+            }
+            rest = characters.as_str();
+        }
+        text.push_str(rest);
+        if values.len() == 0 || values.len() == before {
+            break;
+        }
+    }
+    text
+}
+
+fn next<'a>(values: &mut std::slice::Iter<'a, Word>) -> &'a str {
+    values.next().map_or("", Word::as_str)
+}
+
+/// Replaces escapes such as `\n` and `\x41` with their characters.
+fn unescaped(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let mut result = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            result.push(character);
+            continue;
+        }
+        let mut number = |radix: u32, max: usize| {
+            let mut digits = String::new();
+            while digits.len() < max
+                && let Some(digit) = characters.next_if(|digit| digit.is_digit(radix))
+            {
+                digits.push(digit);
+            }
+            let value = u32::from_str_radix(&digits, radix).ok();
+            value.and_then(char::from_u32)
+        };
+        let found = match number(8, 4) {
+            Some(value) => Some(value),
+            None => match characters.next() {
+                Some('n') => Some('\n'),
+                Some('t') => Some('\t'),
+                Some('r') => Some('\r'),
+                Some('\\') => Some('\\'),
+                Some('x') => {
+                    let mut digits = String::new();
+                    while digits.len() < 2
+                        && let Some(digit) = characters.next_if(char::is_ascii_hexdigit)
+                    {
+                        digits.push(digit);
+                    }
+                    let value = u32::from_str_radix(&digits, 16).ok();
+                    value.and_then(char::from_u32)
+                }
+                Some(other) => {
+                    result.push('\\');
+                    Some(other)
+                }
+                None => Some('\\'),
+            },
+        };
+        result.extend(found);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_echo_and_printf_is_known() {
+        for (words, expected) in [
+            (&["echo", "a", "b"][..], Some("a b")),
+            (&["echo", "-n", "-e", "a\\nb"], Some("a\nb")),
+            (&["echo", "-x"], Some("-x")),
+            (&["/bin/echo", "\\x72m"], Some("rm")),
+            (&["printf", "%s %s\\n", "a", "b"], Some("a b\n")),
+            (&["printf", "%s ", "a", "b"], Some("a b ")),
+            (&["printf", "\\162m 100%%"], Some("rm 100%")),
+            (&["printf", "--", "a"], Some("a")),
+            (&["printf"], None),
+            (&["cat", "x"], None),
+        ] {
+            let words: Vec<Word> = words.iter().map(|word| Word::known(*word)).collect();
+            assert_eq!(printed(&words).as_deref(), expected, "{words:?}");
+        }
+    }
+}

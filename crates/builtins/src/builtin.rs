@@ -259,4 +259,8 @@ impl AsyncHandler for BuiltinHandler {
             Ok((!effect.is_empty()).then(|| Box::new(effect)))
         })
     }
+
+    fn coverage(&self) -> Vec<String> {
+        self.run.coverage()
+    }
 }

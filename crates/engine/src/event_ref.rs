@@ -7,6 +7,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tenterhook_protocol::{AnyEvent, Envelope, EventInfo, JsonObject, Origin};
+use tenterhook_shell::{Reading, read};
 
 use crate::error::WriteError;
 use crate::foreign_call::ForeignCall;
@@ -23,6 +24,8 @@ struct Inner {
     event: Arc<dyn AnyEvent>,
     envelope: Arc<Envelope>,
     payload: OnceLock<JsonObject>,
+    /// The command line of the event, as the first handler read it.
+    reading: OnceLock<Arc<Reading>>,
     encodings: Mutex<Vec<Encoding>>,
     /// The call that this event is an operation of, if another hook system made the call.
     foreign: Option<Arc<ForeignCall>>,
@@ -54,6 +57,7 @@ impl EventRef {
                 event,
                 envelope,
                 payload: OnceLock::new(),
+                reading: OnceLock::new(),
                 encodings,
                 foreign,
             }),
@@ -113,6 +117,17 @@ impl EventRef {
     /// Returns the envelope: the part of the event that is not payload.
     pub fn envelope(&self) -> &Arc<Envelope> {
         &self.inner.envelope
+    }
+
+    /// Returns the reading of the event's command line. It is made by the first call and then shared, so that all rules
+    /// judge the same commands. A handler that takes another text for the command line gets a reading of its own.
+    pub fn reading(&self, line: &str) -> Arc<Reading> {
+        let shared = self.inner.reading.get_or_init(|| Arc::new(read(line)));
+        if shared.lines.first().is_some_and(|first| first == line) {
+            Arc::clone(shared)
+        } else {
+            Arc::new(read(line))
+        }
     }
 
     /// Returns the payload as JSON. It is created by the first call and then shared.

@@ -72,4 +72,10 @@ pub trait AsyncHandler: Send + Sync + fmt::Debug {
     fn problem(&self) -> Option<String> {
         None
     }
+
+    /// Returns what the handler covers and what it cannot see, a sentence each, for a report that its author reads.
+    /// Most handlers have nothing to add to their description.
+    fn coverage(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -122,6 +122,14 @@ impl Handler {
             Self::Async(handler) => handler.problem(),
         }
     }
+
+    /// Returns what the handler covers and what it cannot see, a sentence each.
+    pub fn coverage(&self) -> Vec<String> {
+        match self {
+            Self::Inline(_) => Vec::new(),
+            Self::Async(handler) => handler.coverage(),
+        }
+    }
 }
 
 /// Everything that a registry needs to know about a hook.

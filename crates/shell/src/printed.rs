@@ -16,8 +16,10 @@ pub(crate) fn printed(words: &[Word]) -> Option<String> {
                 !letters.is_empty() && letters.chars().all(|c| "neE".contains(c))
             };
             let options = arguments.iter().take_while(|word| is_option(word)).count();
-            let text = joined(arguments.get(options..).unwrap_or_default());
-            Some(unescaped(&text))
+            let (options, words) = arguments.split_at_checked(options)?;
+            let text = joined(words);
+            let has_escapes = options.iter().any(|word| word.as_str().contains('e'));
+            Some(if has_escapes { unescaped(&text) } else { text })
         }
         "printf" => {
             let skipped = usize::from(arguments.first().is_some_and(|word| word.as_str() == "--"));
@@ -62,7 +64,7 @@ fn next<'a>(values: &mut std::slice::Iter<'a, Word>) -> &'a str {
 }
 
 /// Replaces escapes such as `\n` and `\x41` with their characters.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
     }
@@ -122,7 +124,7 @@ mod tests {
             (&["echo", "a", "b"][..], Some("a b")),
             (&["echo", "-n", "-e", "a\\nb"], Some("a\nb")),
             (&["echo", "-x"], Some("-x")),
-            (&["/bin/echo", "\\x72m"], Some("rm")),
+            (&["/bin/echo", "\\x72m"], Some("\\x72m")),
             (&["printf", "%s %s\\n", "a", "b"], Some("a b\n")),
             (&["printf", "%s ", "a", "b"], Some("a b ")),
             (&["printf", "\\162m 100%%"], Some("rm 100%")),

@@ -7,7 +7,7 @@ use crate::assignment::is_assignment;
 use crate::expand::{Expander, has_braces};
 use crate::launch::{self, Launch, program_name};
 use crate::parse::parse;
-use crate::printed::printed;
+use crate::printed::{printed, unescaped};
 use crate::script::{
     Operation, OutputKind, ParsedLine, Part, RawWord, Role, Script, SimpleCommand,
 };
@@ -533,6 +533,11 @@ impl Reader {
             && reads_line
         {
             self.line(text, inner(true));
+            // Some shells replace escapes in the text that `echo` prints.
+            let other = unescaped(text);
+            if other != *text {
+                self.line(&other, inner(false));
+            }
         }
         text
     }

@@ -14,7 +14,7 @@ use tenterhook_protocol::{AnyEffect, EventKind, Permission};
 
 use super::row::{Builtin, EventRunner};
 use super::shell_call::command_line;
-use tenterhook_shell::{CommandRule, read};
+use tenterhook_shell::{CommandRule, Reading};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "deny_commands",
@@ -36,10 +36,9 @@ struct DenyCommands {
 }
 
 impl DenyCommands {
-    fn judge(&self, line: &str) -> AnyEffect {
-        let reading = read(line);
+    fn judge(&self, reading: &Reading) -> AnyEffect {
         let mut effect = AnyEffect::default();
-        let denied = self.rules.iter().find(|rule| rule.matches(&reading));
+        let denied = self.rules.iter().find(|rule| rule.matches(reading));
         let reason = if let Some(rule) = denied {
             format!("`{}` is not allowed here", rule.as_str())
         } else if let Some(unread) = reading.unread() {
@@ -55,15 +54,29 @@ impl DenyCommands {
 impl EventRunner for DenyCommands {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>> {
         let line = command_line(&call.event);
-        let effect =
-            line.map(|line| line.map_or_else(AnyEffect::default, |line| self.judge(&line)));
+        let effect = line.map(|line| {
+            line.map_or_else(AnyEffect::default, |line| {
+                self.judge(&call.event.reading(&line))
+            })
+        });
         Box::pin(ready(effect))
     }
+
+    fn coverage(&self) -> Vec<String> {
+        let rules = self.rules.iter();
+        let covered = rules.map(|rule| format!("`{}` covers {}", rule.as_str(), rule.coverage()));
+        covered.chain([NOT_SEEN.to_owned()]).collect()
+    }
 }
+
+/// What no rule sees, for the report of `check`.
+const NOT_SEEN: &str = "not seen: options in variables that the line does not set, what a script or an alias runs, the \
+    code of an interpreter, and text that is decoded when the line runs";
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tenterhook_shell::read;
 
     use super::*;
 
@@ -72,7 +85,7 @@ mod tests {
             .iter()
             .map(|text| CommandRule::parse(text).unwrap())
             .collect();
-        !DenyCommands { rules }.judge(line).is_empty()
+        !DenyCommands { rules }.judge(&read(line)).is_empty()
     }
 
     const RULES: &[&str] = &["sudo", "git push --force", "git push -f", "git push +*"];
@@ -156,7 +169,7 @@ mod tests {
             assert!(denies(RULES, line), "{line}");
         }
         let rule = CommandRule::parse("sudo").unwrap();
-        let effect = DenyCommands { rules: vec![rule] }.judge("cd x && /bin/s? reboot");
+        let effect = DenyCommands { rules: vec![rule] }.judge(&read("cd x && /bin/s? reboot"));
         assert_eq!(
             effect.permission.unwrap().reason.unwrap(),
             "the program `/bin/s?` is known only when the command runs; write its name instead"

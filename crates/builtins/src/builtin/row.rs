@@ -46,6 +46,11 @@ pub struct BuiltinConfig<'a> {
 /// It must not block: work that reads files goes through [`blocking`].
 pub(super) trait EventRunner: Send + Sync {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<AnyEffect, HandlerError>>;
+
+    /// Returns what the built-in covers and what it cannot see, a sentence each.
+    fn coverage(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Runs work that may wait for the disk on a thread where blocking is allowed.

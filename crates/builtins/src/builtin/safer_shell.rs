@@ -18,7 +18,7 @@ use self::overwritten::overwritten;
 use self::safe::find_safe;
 use super::row::{Builtin, EventRunner, blocking};
 use super::shell_call::{command_line, directory};
-use tenterhook_shell::{Command, Input, Word, read};
+use tenterhook_shell::{Command, Input, Reading, Word};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "safer_shell",
@@ -106,8 +106,7 @@ impl Assessment {
 }
 
 /// Assesses a command line. The most destructive command in it counts.
-fn assess(line: &str) -> Assessment {
-    let reading = read(line);
+fn assess(line: &str, reading: &Reading) -> Assessment {
     let found = reading.commands.iter().filter_map(find_destructive);
     if let Some(found) = found.reduce(|best, found| {
         if found.radius > best.radius {
@@ -179,13 +178,18 @@ struct SaferShell {
 }
 
 impl SaferShell {
-    fn judge(&self, line: &str) -> AnyEffect {
-        self.effect(assess(line))
+    fn judge(&self, line: &str, reading: &Reading) -> AnyEffect {
+        self.effect(assess(line, reading))
     }
 
     /// Judges a line that runs in a directory.
-    async fn judge_in(&self, line: &str, dir: PathBuf) -> Result<AnyEffect, HandlerError> {
-        let mut assessment = assess(line);
+    async fn judge_in(
+        &self,
+        line: &str,
+        reading: &Reading,
+        dir: PathBuf,
+    ) -> Result<AnyEffect, HandlerError> {
+        let mut assessment = assess(line, reading);
         if assessment.label == Label::Unknown {
             let line = line.to_owned();
             if let Some(file) = blocking(move || overwritten(&line, &dir)).await? {
@@ -230,9 +234,10 @@ impl EventRunner for SaferShell {
             let Some(line) = command_line(&call.event)? else {
                 return Ok(AnyEffect::default());
             };
+            let reading = call.event.reading(&line);
             match directory(&call.event) {
-                Some(dir) => self.judge_in(&line, dir).await,
-                None => Ok(self.judge(&line)),
+                Some(dir) => self.judge_in(&line, &reading, dir).await,
+                None => Ok(self.judge(&line, &reading)),
             }
         })
     }

@@ -102,6 +102,27 @@ struct CheckReport<'a> {
     never_fired: Vec<&'static str>,
     /// The files that were not loaded because they are not approved.
     unchecked: Vec<Cow<'a, str>>,
+    /// What the rules of hooks cover.
+    coverage: Vec<HookCoverage>,
+}
+
+/// What the rules of a hook cover, and what they cannot see.
+#[derive(Serialize)]
+struct HookCoverage {
+    hook: String,
+    covers: Vec<String>,
+}
+
+impl HookCoverage {
+    /// Returns the coverage of all hooks that have one.
+    fn of(loaded: &Loaded) -> Vec<Self> {
+        let specs = loaded.specs.iter();
+        let coverage = specs.map(|spec| Self {
+            hook: spec.id.to_string(),
+            covers: spec.handling.coverage(),
+        });
+        coverage.filter(|hook| !hook.covers.is_empty()).collect()
+    }
 }
 
 /// The result of loading the hooks to check.
@@ -276,6 +297,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
                 .iter()
                 .map(|file| file.to_string_lossy())
                 .collect(),
+            coverage: HookCoverage::of(&loaded),
         });
         return Ok(if broken.is_empty() {
             Exit::Done
@@ -307,6 +329,12 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         [] => "no hook files are in force here".to_owned(),
         files => files.join(", "),
     };
+    for hook in HookCoverage::of(&loaded) {
+        output::line(format_args!("{}", escape_line(&hook.hook)));
+        for line in &hook.covers {
+            output::line(format_args!("  {}", escape_line(line)));
+        }
+    }
     let (hooks, events) = (count(hooks, "hook"), count(events, "event"));
     let verdict = match loaded.warnings.len() + warnings.len() + never_fired.len() {
         0 => "no problems".to_owned(),

@@ -1,7 +1,9 @@
+use tenterhook_shell::read;
+
 use super::*;
 
 fn label(line: &str) -> Label {
-    assess(line).label
+    assess(line, &read(line)).label
 }
 
 fn assert_labels(expected: Label, lines: &[&str]) {
@@ -172,7 +174,7 @@ fn metadata_names_the_label_the_radius_the_category_and_the_reason() {
             &[("blast_radius", "unknown"), ("safety_label", "unknown")],
         ),
     ] {
-        let metadata = SaferShell { policy }.judge(line).metadata;
+        let metadata = SaferShell { policy }.judge(line, &read(line)).metadata;
         let metadata = metadata.iter();
         let mut found: Vec<_> = metadata
             .map(|(key, value)| (key.as_str(), value.as_str().unwrap()))
@@ -198,7 +200,7 @@ fn a_policy_asks_about_its_labels_only() {
     ] {
         let mut known = POLICIES.iter();
         let found = known.find(|known| known.names.contains(&policy)).unwrap();
-        let effect = SaferShell { policy: found }.judge(line);
+        let effect = SaferShell { policy: found }.judge(line, &read(line));
         let asked = effect.permission.map(|verdict| verdict.permission);
         assert_eq!(asked, asks.then_some(Permission::Ask), "{policy} {line}");
     }
@@ -403,7 +405,7 @@ fn an_open_quote_is_not_safe() {
 #[test]
 fn a_line_that_is_too_deep_to_be_read_is_destructive() {
     let deep = "env ".repeat(1000) + "ls";
-    let found = assess(&deep);
+    let found = assess(&deep, &read(&deep));
     assert_eq!(
         (found.label, found.blast_radius),
         (Label::Destructive, "high")

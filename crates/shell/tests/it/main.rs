@@ -1,0 +1,3 @@
+//! Tests of rules against what a real shell runs.
+
+mod real_shell;

@@ -39,7 +39,6 @@ mod braces;
 mod commands;
 mod expand;
 mod launch;
-mod lexer;
 mod options;
 mod parse;
 mod plain;

@@ -31,6 +31,7 @@ pub(crate) fn parse(line: &str) -> ParsedLine {
     let mut parser = Parser {
         text: line,
         at: 0,
+        base: Some(0),
         depth: 0,
         pipelines: 0,
         bodies: Vec::new(),
@@ -49,6 +50,8 @@ pub(crate) fn parse(line: &str) -> ParsedLine {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Where the text starts in the line, if it is a part of the line.
+    base: Option<usize>,
     depth: u32,
     pipelines: u32,
     bodies: Vec<RawWord>,
@@ -566,6 +569,7 @@ impl Parser<'_> {
                 let mut inner = Parser {
                     text: &text,
                     at: 0,
+                    base: self.base.map(|base| base + self.at),
                     depth: self.depth + 1,
                     pipelines: self.pipelines,
                     bodies: std::mem::take(&mut self.bodies),
@@ -581,6 +585,9 @@ impl Parser<'_> {
             } else {
                 body.push_quoted(&text);
             }
+            body.range = self
+                .base
+                .map(|base| base + self.at..base + self.at + text.len());
             if let Some(place) = self.bodies.get_mut(document.body) {
                 *place = body;
             }
@@ -591,7 +598,9 @@ impl Parser<'_> {
     /// Reads a word. It is empty if none starts here.
     fn word(&mut self) -> RawWord {
         let mut word = RawWord::default();
+        let start = self.at;
         self.word_until(&mut word, None);
+        word.range = self.base.map(|base| base + start..base + self.at);
         word
     }
 
@@ -908,6 +917,8 @@ impl Parser<'_> {
     /// Reads a substitution in backticks.
     fn backticks(&mut self, word: &mut RawWord, is_quoted: bool) {
         self.at += 1;
+        let start = self.at;
+        let mut has_escapes = false;
         let mut text = String::new();
         let mut characters = self.rest().char_indices();
         let mut length = self.rest().len();
@@ -917,12 +928,15 @@ impl Parser<'_> {
                     length = at + 1;
                     break;
                 }
-                '\\' => match characters.next() {
-                    Some((_, escaped @ ('`' | '\\' | '$'))) => text.push(escaped),
-                    Some((_, '"')) if is_quoted => text.push('"'),
-                    Some((_, other)) => text.extend(['\\', other]),
-                    None => text.push('\\'),
-                },
+                '\\' => {
+                    has_escapes = true;
+                    match characters.next() {
+                        Some((_, escaped @ ('`' | '\\' | '$'))) => text.push(escaped),
+                        Some((_, '"')) if is_quoted => text.push('"'),
+                        Some((_, other)) => text.extend(['\\', other]),
+                        None => text.push('\\'),
+                    }
+                }
                 other => text.push(other),
             }
         }
@@ -934,6 +948,7 @@ impl Parser<'_> {
         let mut inner = Parser {
             text: &text,
             at: 0,
+            base: self.base.filter(|_| !has_escapes).map(|base| base + start),
             depth: self.depth + 1,
             pipelines: self.pipelines,
             bodies: std::mem::take(&mut self.bodies),

@@ -1,5 +1,7 @@
 //! What a command line says, before anything in it is expanded: its commands, their words and redirections.
 
+use std::ops::Range;
+
 /// The commands of a line or of a substitution, in the order in which they appear.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Script {
@@ -34,6 +36,8 @@ pub(crate) enum Role {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RawWord {
     pub(crate) parts: Vec<Part>,
+    /// Where it is in the line, in bytes. `None` if it is in text that is read after escapes in it were replaced.
+    pub(crate) range: Option<Range<usize>>,
 }
 
 /// A part of a word.
@@ -104,7 +108,7 @@ pub(crate) struct RawRedirection {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ParsedLine {
     pub(crate) script: Script,
-    /// The bodies of here-documents.
+    /// The bodies of here-documents. Their ranges are those of their texts.
     pub(crate) bodies: Vec<RawWord>,
     /// The largest number of a pipeline.
     pub(crate) pipelines: u32,

@@ -5,10 +5,12 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::lexer::{Lexer, Piece, QuotedPiece};
+use crate::assignment::is_assignment;
+use crate::parse::parse;
+use crate::script::{Operation, Part, RawWord, Script, SimpleCommand};
 
-/// Characters that end a word.
-const ENDS_WORD: &str = " \t\r\n;|&()<>`";
+/// How deep the bodies of here-documents, which are read as lines, may be nested.
+const MAX_BODIES: u32 = 4;
 
 /// A word of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub struct LineWord {
 /// The role of a word in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineWordKind {
-    /// The program or an argument.
+    /// The program, an argument or a file that is read.
     Plain,
     /// The value of a variable that is set before a command.
     Assignment,
@@ -36,169 +38,142 @@ pub enum LineWordKind {
     Output,
 }
 
-/// Returns the words of a line. `$PWD` stands for `dir`. All other variables are unknown.
+/// Returns the words of a line, those in substitutions and here-documents too. `$PWD` stands for `dir`. All other
+/// variables are unknown. A word in text that is read after escapes in it were replaced is left out.
 pub fn words(line: &str, dir: &Path) -> Vec<LineWord> {
     let mut reader = WordReader {
-        lexer: Lexer::new(line),
+        line,
         dir,
         words: Vec::new(),
         command: 0,
-        has_program: false,
-        is_output: false,
     };
-    while let Some(next) = reader.lexer.peek() {
-        reader.step(next);
-    }
+    reader.line(0..line.len(), 0);
     reader.words
 }
 
-/// Returns the length of the value after `NAME=`, in bytes, or `None` if the word is not an assignment.
-fn value_length(word: &str) -> Option<usize> {
-    let (name, value) = word.split_once('=')?;
-    let mut letters = name.chars();
-    let first = letters.next()?;
-    let is_name = (first.is_ascii_alphabetic() || first == '_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    is_name.then_some(value.len())
-}
-
 struct WordReader<'a> {
-    lexer: Lexer<'a>,
+    line: &'a str,
     dir: &'a Path,
     words: Vec<LineWord>,
     command: usize,
-    /// Whether the command already has a word that is not an assignment.
-    has_program: bool,
-    /// Whether the next word is the target of `>`.
-    is_output: bool,
 }
 
 impl WordReader<'_> {
-    /// Reads the next space, operator, comment or word.
-    fn step(&mut self, next: char) {
-        match next {
-            ' ' | '\t' | '\r' | '<' => self.lexer.skip(1),
-            '&' if self.lexer.rest().starts_with("&>") => self.lexer.skip(1),
-            '\n' | ';' | '|' | '&' | '(' | ')' | '`' => {
-                self.lexer.skip(1);
-                self.command += 1;
-                self.has_program = false;
-                self.is_output = false;
+    /// Reads a part of the line.
+    fn line(&mut self, range: Range<usize>, depth: u32) {
+        let base = range.start;
+        let parsed = parse(self.line.get(range).unwrap_or_default());
+        self.script(&parsed.script, base);
+        for body in parsed.bodies.iter().filter(|_| depth < MAX_BODIES) {
+            if let Some(range) = &body.range {
+                self.line(base + range.start..base + range.end, depth + 1);
             }
-            '>' => {
-                self.lexer.skip_all(&['>', '|', '&']);
-                self.is_output = true;
-            }
-            '#' => {
-                let rest = self.lexer.rest();
-                self.lexer.skip(rest.find('\n').unwrap_or(rest.len()));
-            }
-            _ => self.word(),
         }
     }
 
-    fn word(&mut self) {
-        let start = self.lexer.at();
-        let mut text = Some(String::new());
-        while let Some(next) = self.lexer.peek() {
-            if ENDS_WORD.contains(next) {
-                break;
+    fn script(&mut self, script: &Script, base: usize) {
+        for command in &script.commands {
+            self.simple_command(command, base);
+            self.command += 1;
+            let targets = command.redirections.iter().map(|it| &it.target);
+            for word in command.words.iter().chain(targets) {
+                self.nested(word, base);
             }
-            self.piece(&mut text);
         }
-        let raw = self.lexer.since(start).to_owned();
-        let is_number = !raw.is_empty() && raw.chars().all(|digit| digit.is_ascii_digit());
-        if is_number && self.lexer.rest().starts_with(['<', '>']) {
-            return;
+    }
+
+    fn simple_command(&mut self, command: &SimpleCommand, base: usize) {
+        let is_set = |word: &&RawWord| is_assignment(word.plain_start());
+        let set = command.words.iter().take_while(is_set).count();
+        let mut found = Vec::new();
+        for (at, word) in command.words.iter().enumerate() {
+            let kind = if at < set {
+                LineWordKind::Assignment
+            } else {
+                LineWordKind::Plain
+            };
+            found.extend(self.word(word, kind, base));
         }
-        let mut range = start..self.lexer.at();
-        let kind = if std::mem::take(&mut self.is_output) {
-            LineWordKind::Output
-        } else if ["{", "}", "!", "\\\n"].contains(&raw.as_str()) {
-            return;
-        } else if let Some(length) = value_length(&raw).filter(|_| !self.has_program) {
+        for redirection in command.redirections.iter().filter(|it| it.body.is_none()) {
+            let kind = if redirection.operator.contains('>') {
+                LineWordKind::Output
+            } else {
+                LineWordKind::Plain
+            };
+            found.extend(self.word(&redirection.target, kind, base));
+        }
+        found.sort_by_key(|word| word.range.start);
+        self.words.extend(found);
+    }
+
+    fn word(&self, word: &RawWord, kind: LineWordKind, base: usize) -> Option<LineWord> {
+        let range = word.range.clone()?;
+        let mut range = base + range.start..base + range.end;
+        let raw = self.line.get(range.clone())?.to_owned();
+        let mut text = self.text(word);
+        if kind == LineWordKind::Assignment {
+            let (name, value) = raw.split_once('=')?;
+            if value.is_empty() {
+                return None;
+            }
+            range.start += name.len() + 1;
             text = text.and_then(|text| Some(text.split_once('=')?.1.to_owned()));
-            range.start += raw.len() - length;
-            if text.as_deref() == Some("") {
-                return;
-            }
-            LineWordKind::Assignment
-        } else {
-            self.has_program = true;
-            LineWordKind::Plain
-        };
-        self.words.push(LineWord {
+        }
+        Some(LineWord {
             range,
             raw,
             text,
             command: self.command,
             kind,
-        });
+        })
     }
 
-    /// Reads one piece of a word.
-    fn piece(&mut self, text: &mut Option<String>) {
-        match self.lexer.next() {
-            Some(Piece::SingleQuoted(quoted)) => push_str(text, quoted),
-            Some(Piece::DoubleQuote) => self.quoted(text),
-            Some(Piece::Escaped(Some(escaped))) => push(text, escaped),
-            Some(Piece::Dollar) => self.variable(text),
-            Some(Piece::Char('*' | '?' | '[' | '{' | '}')) => *text = None,
-            Some(Piece::Char('~')) if text.as_deref() == Some("") => *text = None,
-            Some(
-                Piece::Char(other)
-                | Piece::Space(other)
-                | Piece::Syntax(other)
-                | Piece::Redirection(other),
-            ) => push(text, other),
-            Some(Piece::Escaped(None)) | None => {}
-        }
-    }
-
-    fn quoted(&mut self, text: &mut Option<String>) {
-        while let Some(piece) = self.lexer.next_quoted() {
-            match piece {
-                QuotedPiece::End => return,
-                QuotedPiece::Escaped(Some(escaped)) => push(text, escaped),
-                QuotedPiece::Escaped(None) => {}
-                QuotedPiece::Backslash(other) => {
-                    push(text, '\\');
-                    push(text, other);
+    /// Returns the text that a word stands for, if it is known.
+    fn text(&self, word: &RawWord) -> Option<String> {
+        let mut text = String::new();
+        for part in &word.parts {
+            match part {
+                Part::Plain(plain) => {
+                    let is_home = text.is_empty() && plain.starts_with('~');
+                    if is_home || plain.contains(['*', '?', '[', '{', '}']) {
+                        return None;
+                    }
+                    text.push_str(plain);
                 }
-                QuotedPiece::Dollar => self.variable(text),
-                QuotedPiece::Backtick => *text = None,
-                QuotedPiece::Char(other) => push(text, other),
+                Part::Quoted(quoted) => text.push_str(quoted),
+                Part::Variable(variable)
+                    if variable.name == "PWD" && variable.operation == Operation::Value =>
+                {
+                    text.push_str(&self.dir.to_string_lossy());
+                }
+                _ => return None,
             }
         }
+        Some(text)
     }
 
-    /// Reads a variable after its `$`. Only the working directory is known.
-    fn variable(&mut self, text: &mut Option<String>) {
-        for name in ["{PWD}", "PWD"] {
-            let Some(rest) = self.lexer.rest().strip_prefix(name) else {
-                continue;
-            };
-            let is_longer = rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-            if name == "PWD" && is_longer {
-                continue;
+    /// Reads the words in the substitutions of a word.
+    fn nested(&mut self, word: &RawWord, base: usize) {
+        for part in &word.parts {
+            match part {
+                Part::Output { script, .. } => self.script(script, base),
+                Part::Array(values) => {
+                    for value in values {
+                        self.words
+                            .extend(self.word(value, LineWordKind::Plain, base));
+                        self.nested(value, base);
+                    }
+                    self.command += 1;
+                }
+                Part::Variable(variable) => match &variable.operation {
+                    Operation::Alternative(word) | Operation::Other(word) => {
+                        self.nested(word, base);
+                    }
+                    Operation::Value => {}
+                },
+                Part::Plain(_) | Part::Quoted(_) | Part::Unknown(_) => {}
             }
-            self.lexer.skip(name.len());
-            push_str(text, &self.dir.to_string_lossy());
-            return;
         }
-        *text = None;
-    }
-}
-
-fn push(text: &mut Option<String>, character: char) {
-    if let Some(text) = text {
-        text.push(character);
-    }
-}
-
-fn push_str(text: &mut Option<String>, more: &str) {
-    if let Some(text) = text {
-        text.push_str(more);
     }
 }
 

@@ -41,6 +41,7 @@ mod expand;
 mod launch;
 mod options;
 mod parse;
+mod parse_word;
 mod plain;
 mod printed;
 mod programs;

@@ -104,539 +104,122 @@ pub(crate) const SUBCOMMANDS: &[(&str, &str, &str)] = &[
 ];
 
 /// The rows. A row of a subcommand comes in addition to the row of its program.
+#[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
-    row(
-        &["rm"],
-        &[
-            RECURSIVE,
-            FORCE,
-            &["--dir", "-d"],
-            &["--verbose", "-v"],
-            &["--one-file-system"],
-            &["--no-preserve-root"],
-            &["--interactive"],
-        ],
-    ),
-    row(
-        &["mv"],
-        &[FORCE, &["--no-clobber", "-n"], &["--interactive", "-i"]],
-    )
-    .valued(&["-t", "--target-directory", "-S", "--suffix"]),
-    row(
-        &["cp"],
-        &[
-            RECURSIVE,
-            FORCE,
-            &["--archive", "-a"],
-            &["--no-clobber", "-n"],
-        ],
-    )
-    .valued(&["-t", "--target-directory", "-S", "--suffix"])
-    .combined(&[("-a", &["--archive", "--recursive"])]),
+    row(&["rm"], &[RECURSIVE, FORCE, &["--dir", "-d"], &["--verbose", "-v"], &["--one-file-system"],
+        &["--no-preserve-root"], &["--interactive"]]),
+    row(&["mv"], &[FORCE, &["--no-clobber", "-n"], &["--interactive", "-i"]]).valued(&["-t",
+        "--target-directory", "-S", "--suffix"]),
+    row(&["cp"], &[RECURSIVE, FORCE, &["--archive", "-a"], &["--no-clobber", "-n"]]).valued(&["-t",
+        "--target-directory", "-S", "--suffix"]).combined(&[("-a", &["--archive", "--recursive"])]),
     row(&["ln"], &[FORCE, &["--symbolic", "-s"]]).valued(&["-t", "-S", "--target-directory"]),
     row(&["chmod"], &[&["--recursive", "-R"]]).valued(&["--reference"]),
     row(&["chown"], &[&["--recursive", "-R"]]).valued(&["--reference", "--from"]),
     row(&["chgrp"], &[&["--recursive", "-R"]]).valued(&["--reference"]),
     row(&["dd"], &[]).with_words(),
     row(&["find"], &[]).with_words(),
-    row(&["shred"], &[&["--remove", "-u"], &["--zero", "-z"]]).valued(&[
-        "-n",
-        "-s",
-        "--iterations",
-        "--size",
-    ]),
+    row(&["shred"], &[&["--remove", "-u"], &["--zero", "-z"]]).valued(&["-n", "-s", "--iterations", "--size"]),
     row(&["truncate"], &[&["--size", "-s"]]).valued(&["--size", "-s", "-r", "--reference"]),
     row(&["tee"], &[&["--append", "-a"]]),
-    row(
-        &["sed"],
-        &[
-            &["--in-place", "-i"],
-            &["--expression", "-e"],
-            &["--quiet", "-n", "--silent"],
-            &["--regexp-extended", "-E", "-r"],
-        ],
-    )
-    .valued(&["-e", "--expression", "-f", "--file", "-l"])
-    .attached(&["-i"]),
-    row(
-        &["tar"],
-        &[
-            &["--extract", "-x", "--get"],
-            &["--create", "-c"],
-            &["--file", "-f"],
-            &["--directory", "-C"],
-            &["--absolute-names", "-P"],
-        ],
-    )
-    .valued(&["-f", "-C", "--file", "--directory"]),
-    row(
-        &["rsync"],
-        &[
-            &["--archive", "-a"],
-            &["--recursive", "-r"],
-            DRY_RUN,
-            &["--rsh", "-e"],
-        ],
-    )
-    .valued(&["-e", "--rsh", "-f", "--filter", "--exclude", "--include"]),
-    row(
-        &["curl"],
-        &[
-            &["--request", "-X"],
-            &["--data", "-d", "--data-ascii"],
-            &["--form", "-F"],
-            &["--output", "-o"],
-            &["--remote-name", "-O"],
-            &["--upload-file", "-T"],
-            &["--insecure", "-k"],
-            &["--location", "-L"],
-            &["--silent", "-s"],
-            &["--user", "-u"],
-            &["--header", "-H"],
-            &["--config", "-K"],
-        ],
-    )
-    .valued(&[
-        "-A",
-        "-C",
-        "-D",
-        "-E",
-        "-F",
-        "-H",
-        "-K",
-        "-P",
-        "-Q",
-        "-T",
-        "-U",
-        "-X",
-        "-Y",
-        "-b",
-        "-c",
-        "-d",
-        "-e",
-        "-m",
-        "-o",
-        "-r",
-        "-t",
-        "-u",
-        "-w",
-        "-x",
-        "-y",
-        "-z",
-        "--config",
-        "--data",
-        "--data-binary",
-        "--data-raw",
-        "--data-urlencode",
-        "--form",
-        "--header",
-        "--json",
-        "--output",
-        "--request",
-        "--upload-file",
-        "--url",
-        "--user",
-        "--user-agent",
-    ]),
-    row(
-        &["wget"],
-        &[
-            &["--output-document", "-O"],
-            &["--recursive", "-r"],
-            &["--quiet", "-q"],
-            &["--input-file", "-i"],
-            &["--directory-prefix", "-P"],
-        ],
-    )
-    .valued(&[
-        "-A",
-        "-B",
-        "-D",
-        "-I",
-        "-O",
-        "-P",
-        "-Q",
-        "-R",
-        "-T",
-        "-U",
-        "-X",
-        "-a",
-        "-e",
-        "-i",
-        "-l",
-        "-o",
-        "-t",
-        "-w",
-        "--directory-prefix",
-        "--header",
-        "--input-file",
-        "--method",
-        "--output-document",
-        "--post-data",
-        "--post-file",
-    ]),
-    row(&["git"], &[])
-        .valued(&[
-            "-C",
-            "-c",
-            "--git-dir",
-            "--work-tree",
-            "--namespace",
-            "--config-env",
-            "--super-prefix",
-        ])
-        .with_subcommands(),
-    row(
-        &["git", "add"],
-        &[
-            FORCE,
-            DRY_RUN,
-            &["--all", "-A", "--no-ignore-removal"],
-            &["--update", "-u"],
-        ],
-    ),
-    row(
-        &["git", "branch"],
-        &[
-            FORCE,
-            DELETE,
-            &["--move", "-m"],
-            &["--copy", "-c"],
-            &["--all", "-a"],
-            &["--remotes", "-r"],
-        ],
-    )
-    .valued(&["-u", "--set-upstream-to"])
-    .combined(&[
-        ("-D", &["--delete", "--force"]),
-        ("-M", &["--move", "--force"]),
-        ("-C", &["--copy", "--force"]),
-    ]),
-    row(&["git", "checkout"], &[FORCE, &["--patch", "-p"]]).valued(&[
-        "-b",
-        "-B",
-        "--orphan",
-        "--conflict",
-        "--pathspec-from-file",
-    ]),
-    row(
-        &["git", "clean"],
-        &[
-            FORCE,
-            DRY_RUN,
-            &["--exclude", "-e"],
-            &["--interactive", "-i"],
-        ],
-    )
-    .valued(&["-e", "--exclude"]),
-    row(
-        &["git", "commit"],
-        &[
-            ALL,
-            &["--message", "-m"],
-            &["--no-verify", "-n"],
-            &["--file", "-F"],
-            &["--signoff", "-s"],
-            &["--gpg-sign", "-S"],
-            &["--amend"],
-        ],
-    )
-    .valued(&[
-        "-m",
-        "-F",
-        "-C",
-        "-c",
-        "-t",
-        "--message",
-        "--file",
-        "--author",
-        "--date",
-        "--template",
-        "--fixup",
-        "--squash",
-        "--reuse-message",
-        "--trailer",
-    ])
-    .attached(&["-S"]),
+    row(&["sed"], &[&["--in-place", "-i"], &["--expression", "-e"], &["--quiet", "-n", "--silent"],
+        &["--regexp-extended", "-E", "-r"]]).valued(&["-e", "--expression", "-f", "--file",
+        "-l"]).attached(&["-i"]),
+    row(&["tar"], &[&["--extract", "-x", "--get"], &["--create", "-c"], &["--file", "-f"], &["--directory",
+        "-C"], &["--absolute-names", "-P"]]).valued(&["-f", "-C", "--file", "--directory"]),
+    row(&["rsync"], &[&["--archive", "-a"], &["--recursive", "-r"], DRY_RUN, &["--rsh", "-e"]]).valued(&["-e",
+        "--rsh", "-f", "--filter", "--exclude", "--include"]),
+    row(&["curl"], &[&["--request", "-X"], &["--data", "-d", "--data-ascii"], &["--form", "-F"], &["--output",
+        "-o"], &["--remote-name", "-O"], &["--upload-file", "-T"], &["--insecure", "-k"], &["--location", "-L"],
+        &["--silent", "-s"], &["--user", "-u"], &["--header", "-H"], &["--config", "-K"]]).valued(&["-A", "-C",
+        "-D", "-E", "-F", "-H", "-K", "-P", "-Q", "-T", "-U", "-X", "-Y", "-b", "-c", "-d", "-e", "-m", "-o", "-r",
+        "-t", "-u", "-w", "-x", "-y", "-z", "--config", "--data", "--data-binary", "--data-raw", "--data-urlencode",
+        "--form", "--header", "--json", "--output", "--request", "--upload-file", "--url", "--user",
+        "--user-agent"]),
+    row(&["wget"], &[&["--output-document", "-O"], &["--recursive", "-r"], &["--quiet", "-q"], &["--input-file",
+        "-i"], &["--directory-prefix", "-P"]]).valued(&["-A", "-B", "-D", "-I", "-O", "-P", "-Q", "-R", "-T", "-U",
+        "-X", "-a", "-e", "-i", "-l", "-o", "-t", "-w", "--directory-prefix", "--header", "--input-file",
+        "--method", "--output-document", "--post-data", "--post-file"]),
+    row(&["git"], &[]).valued(&["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env",
+        "--super-prefix"]).with_subcommands(),
+    row(&["git", "add"], &[FORCE, DRY_RUN, &["--all", "-A", "--no-ignore-removal"], &["--update", "-u"]]),
+    row(&["git", "branch"], &[FORCE, DELETE, &["--move", "-m"], &["--copy", "-c"], &["--all", "-a"],
+        &["--remotes", "-r"]]).valued(&["-u", "--set-upstream-to"]).combined(&[("-D", &["--delete", "--force"]),
+        ("-M", &["--move", "--force"]), ("-C", &["--copy", "--force"])]),
+    row(&["git", "checkout"], &[FORCE, &["--patch", "-p"]]).valued(&["-b", "-B", "--orphan", "--conflict",
+        "--pathspec-from-file"]),
+    row(&["git", "clean"], &[FORCE, DRY_RUN, &["--exclude", "-e"], &["--interactive", "-i"]]).valued(&["-e",
+        "--exclude"]),
+    row(&["git", "commit"], &[ALL, &["--message", "-m"], &["--no-verify", "-n"], &["--file", "-F"],
+        &["--signoff", "-s"], &["--gpg-sign", "-S"], &["--amend"]]).valued(&["-m", "-F", "-C", "-c", "-t",
+        "--message", "--file", "--author", "--date", "--template", "--fixup", "--squash", "--reuse-message",
+        "--trailer"]).attached(&["-S"]),
     row(&["git", "fetch"], &[FORCE, ALL, &["--prune", "-p"]]).valued(&["--upload-pack", "--depth"]),
     row(&["git", "merge"], &[&["--no-verify"]]).valued(&["-m", "-s", "-X", "-F"]),
     row(&["git", "pull"], &[FORCE, &["--rebase", "-r"]]).valued(&["-s", "-X", "--upload-pack"]),
-    row(
-        &["git", "push"],
-        &[
-            FORCE,
-            DELETE,
-            DRY_RUN,
-            &["--set-upstream", "-u"],
-            &["--push-option", "-o"],
-            &["--force-with-lease"],
-            &["--force-if-includes"],
-        ],
-    )
-    .valued(&["-o", "--push-option", "--repo", "--receive-pack", "--exec"]),
-    row(
-        &["git", "rebase"],
-        &[&["--interactive", "-i"], &["--exec", "-x"]],
-    )
-    .valued(&["-x", "--exec", "--onto", "-s", "-X"]),
-    row(
-        &["git", "restore"],
-        &[
-            &["--staged", "-S"],
-            &["--worktree", "-W"],
-            &["--source", "-s"],
-        ],
-    )
-    .valued(&["-s", "--source"]),
-    row(
-        &["git", "rm"],
-        &[FORCE, DRY_RUN, &["--recursive", "-r"], &["--cached"]],
-    ),
-    row(
-        &["git", "switch"],
-        &[
-            &["--discard-changes", "-f", "--force"],
-            &["--create", "-c"],
-            &["--force-create", "-C"],
-        ],
-    )
-    .valued(&["-c", "-C", "--create", "--force-create", "--orphan"]),
-    row(
-        &["git", "tag"],
-        &[FORCE, DELETE, &["--list", "-l"], &["--message", "-m"]],
-    )
-    .valued(&["-m", "-F", "-u", "--message", "--file"]),
+    row(&["git", "push"], &[FORCE, DELETE, DRY_RUN, &["--set-upstream", "-u"], &["--push-option", "-o"],
+        &["--force-with-lease"], &["--force-if-includes"]]).valued(&["-o", "--push-option", "--repo",
+        "--receive-pack", "--exec"]),
+    row(&["git", "rebase"], &[&["--interactive", "-i"], &["--exec", "-x"]]).valued(&["-x", "--exec", "--onto",
+        "-s", "-X"]),
+    row(&["git", "restore"], &[&["--staged", "-S"], &["--worktree", "-W"], &["--source", "-s"]]).valued(&["-s",
+        "--source"]),
+    row(&["git", "rm"], &[FORCE, DRY_RUN, &["--recursive", "-r"], &["--cached"]]),
+    row(&["git", "switch"], &[&["--discard-changes", "-f", "--force"], &["--create", "-c"], &["--force-create",
+        "-C"]]).valued(&["-c", "-C", "--create", "--force-create", "--orphan"]),
+    row(&["git", "tag"], &[FORCE, DELETE, &["--list", "-l"], &["--message", "-m"]]).valued(&["-m", "-F", "-u",
+        "--message", "--file"]),
     row(&["git", "worktree"], &[FORCE]),
-    row(
-        &["docker"],
-        &[
-            FORCE,
-            ALL,
-            &["--volumes", "-v"],
-            &["--host", "-H"],
-            &["--quiet", "-q"],
-        ],
-    )
-    .valued(&[
-        "-H",
-        "--host",
-        "-c",
-        "--context",
-        "--config",
-        "-l",
-        "--log-level",
-    ])
-    .with_subcommands(),
-    row(
-        &["docker", "compose"],
-        &[&["--file", "-f"], &["--volumes", "-v"]],
-    )
-    .valued(&[
-        "-f",
-        "--file",
-        "-p",
-        "--project-name",
-        "--profile",
-        "--env-file",
-    ]),
+    row(&["docker"], &[FORCE, ALL, &["--volumes", "-v"], &["--host", "-H"], &["--quiet", "-q"]]).valued(&["-H",
+        "--host", "-c", "--context", "--config", "-l", "--log-level"]).with_subcommands(),
+    row(&["docker", "compose"], &[&["--file", "-f"], &["--volumes", "-v"]]).valued(&["-f", "--file", "-p",
+        "--project-name", "--profile", "--env-file"]),
     row(&["docker", "run"], RUN).valued(RUN_VALUED),
     row(&["docker", "create"], RUN).valued(RUN_VALUED),
-    row(
-        &["docker", "exec"],
-        &[&["--user", "-u"], &["--workdir", "-w"], &["--detach", "-d"]],
-    )
-    .valued(&["-u", "--user", "-w", "--workdir", "-e", "--env"]),
-    row(
-        &["kubectl"],
-        &[
-            NAMESPACE,
-            &["--filename", "-f"],
-            &["--all-namespaces", "-A"],
-            &["--selector", "-l"],
-            &["--output", "-o"],
-        ],
-    )
-    .valued(&[
-        "-n",
-        "-f",
-        "-l",
-        "-o",
-        "-s",
-        "-c",
-        "--namespace",
-        "--filename",
-        "--selector",
-        "--output",
-        "--context",
-        "--kubeconfig",
-        "--cluster",
-        "--user",
-        "--server",
-        "--token",
-        "--as",
-        "--grace-period",
-    ])
-    .with_subcommands(),
-    row(&["helm"], &[NAMESPACE])
-        .valued(&["-n", "--namespace", "--kube-context", "--kubeconfig"])
-        .with_subcommands(),
+    row(&["docker", "exec"], &[&["--user", "-u"], &["--workdir", "-w"], &["--detach", "-d"]]).valued(&["-u",
+        "--user", "-w", "--workdir", "-e", "--env"]),
+    row(&["kubectl"], &[NAMESPACE, &["--filename", "-f"], &["--all-namespaces", "-A"], &["--selector", "-l"],
+        &["--output", "-o"]]).valued(&["-n", "-f", "-l", "-o", "-s", "-c", "--namespace", "--filename",
+        "--selector", "--output", "--context", "--kubeconfig", "--cluster", "--user", "--server", "--token", "--as",
+        "--grace-period"]).with_subcommands(),
+    row(&["helm"], &[NAMESPACE]).valued(&["-n", "--namespace", "--kube-context",
+        "--kubeconfig"]).with_subcommands(),
     row(&["terraform"], &[]).with_words().with_subcommands(),
-    row(&["aws"], &[])
-        .valued(&[
-            "--profile",
-            "--region",
-            "--endpoint-url",
-            "--output",
-            "--query",
-        ])
-        .with_subcommands(),
-    row(&["gcloud"], &[&["--quiet", "-q"]])
-        .valued(&["--project", "--account", "--format", "--zone", "--region"])
-        .with_subcommands(),
-    row(
-        &["az"],
-        &[YES, &["--name", "-n"], &["--resource-group", "-g"]],
-    )
-    .valued(&["-n", "--name", "-g", "--resource-group", "-o", "--output"])
-    .with_subcommands(),
-    row(&["gh"], &[&["--repo", "-R"], &["--method", "-X"]])
-        .valued(&["-R", "--repo", "-X", "--method", "-f", "-F", "-H"])
-        .with_subcommands(),
-    row(
-        &["npm"],
-        &[
-            &["--global", "-g", "--location=global"],
-            FORCE,
-            YES,
-            &["--workspace", "-w"],
-        ],
-    )
-    .valued(&[
-        "-w",
-        "--workspace",
-        "--prefix",
-        "--registry",
-        "--tag",
-        "--otp",
-    ])
-    .with_subcommands(),
-    row(&["pnpm"], &[&["--global", "-g"], FORCE])
-        .valued(&["-C", "--dir", "--filter", "-F"])
-        .with_subcommands(),
+    row(&["aws"], &[]).valued(&["--profile", "--region", "--endpoint-url", "--output",
+        "--query"]).with_subcommands(),
+    row(&["gcloud"], &[&["--quiet", "-q"]]).valued(&["--project", "--account", "--format", "--zone",
+        "--region"]).with_subcommands(),
+    row(&["az"], &[YES, &["--name", "-n"], &["--resource-group", "-g"]]).valued(&["-n", "--name", "-g",
+        "--resource-group", "-o", "--output"]).with_subcommands(),
+    row(&["gh"], &[&["--repo", "-R"], &["--method", "-X"]]).valued(&["-R", "--repo", "-X", "--method", "-f",
+        "-F", "-H"]).with_subcommands(),
+    row(&["npm"], &[&["--global", "-g", "--location=global"], FORCE, YES, &["--workspace",
+        "-w"]]).valued(&["-w", "--workspace", "--prefix", "--registry", "--tag", "--otp"]).with_subcommands(),
+    row(&["pnpm"], &[&["--global", "-g"], FORCE]).valued(&["-C", "--dir", "--filter", "-F"]).with_subcommands(),
     row(&["yarn"], &[]).valued(&["--cwd"]).with_subcommands(),
-    row(
-        &["pip"],
-        &[
-            YES,
-            &["--requirement", "-r"],
-            &["--upgrade", "-U"],
-            &["--editable", "-e"],
-            &["--index-url", "-i", "--pypi-url"],
-            &["--target", "-t"],
-        ],
-    )
-    .valued(&[
-        "-r",
-        "-e",
-        "-i",
-        "-t",
-        "-c",
-        "-d",
-        "--requirement",
-        "--index-url",
-        "--target",
-    ])
-    .with_subcommands(),
-    row(
-        &["cargo"],
-        &[
-            &["--package", "-p"],
-            &["--features", "-F"],
-            &["--release", "-r"],
-        ],
-    )
-    .valued(&[
-        "-p",
-        "--package",
-        "-F",
-        "--features",
-        "-j",
-        "--jobs",
-        "-Z",
-        "-C",
-        "--config",
-    ])
-    .with_subcommands(),
-    row(&["apt"], &[YES, &["--quiet", "-q"]])
-        .valued(&["-o", "-t"])
-        .with_subcommands(),
-    row(&["apt-get"], &[YES, &["--quiet", "-q"]])
-        .valued(&["-o", "-t"])
-        .with_subcommands(),
+    row(&["pip"], &[YES, &["--requirement", "-r"], &["--upgrade", "-U"], &["--editable", "-e"], &["--index-url",
+        "-i", "--pypi-url"], &["--target", "-t"]]).valued(&["-r", "-e", "-i", "-t", "-c", "-d", "--requirement",
+        "--index-url", "--target"]).with_subcommands(),
+    row(&["cargo"], &[&["--package", "-p"], &["--features", "-F"], &["--release", "-r"]]).valued(&["-p",
+        "--package", "-F", "--features", "-j", "--jobs", "-Z", "-C", "--config"]).with_subcommands(),
+    row(&["apt"], &[YES, &["--quiet", "-q"]]).valued(&["-o", "-t"]).with_subcommands(),
+    row(&["apt-get"], &[YES, &["--quiet", "-q"]]).valued(&["-o", "-t"]).with_subcommands(),
     row(&["brew"], &[FORCE]).with_subcommands(),
-    row(&["systemctl"], &[FORCE])
-        .valued(&[
-            "-H",
-            "-M",
-            "-n",
-            "-o",
-            "-p",
-            "-s",
-            "-t",
-            "--host",
-            "--machine",
-            "--type",
-        ])
-        .with_subcommands(),
-    row(
-        &["kill"],
-        &[
-            &["-KILL", "-9", "-SIGKILL"],
-            &["-TERM", "-15", "-SIGTERM"],
-            &["--signal", "-s"],
-        ],
-    )
-    .valued(&["-s", "--signal", "-n"]),
-    row(
-        &["pkill"],
-        &[
-            &["-KILL", "-9", "-SIGKILL"],
-            &["-TERM", "-15", "-SIGTERM"],
-            &["--full", "-f"],
-        ],
-    )
-    .valued(&["-u", "-U", "-g", "-G", "-P", "-t"]),
-    row(
-        &["killall"],
-        &[&["-KILL", "-9", "-SIGKILL"], &["--signal", "-s"]],
-    )
-    .valued(&["-s", "-u"]),
+    row(&["systemctl"], &[FORCE]).valued(&["-H", "-M", "-n", "-o", "-p", "-s", "-t", "--host", "--machine",
+        "--type"]).with_subcommands(),
+    row(&["kill"], &[&["-KILL", "-9", "-SIGKILL"], &["-TERM", "-15", "-SIGTERM"], &["--signal",
+        "-s"]]).valued(&["-s", "--signal", "-n"]),
+    row(&["pkill"], &[&["-KILL", "-9", "-SIGKILL"], &["-TERM", "-15", "-SIGTERM"], &["--full",
+        "-f"]]).valued(&["-u", "-U", "-g", "-G", "-P", "-t"]),
+    row(&["killall"], &[&["-KILL", "-9", "-SIGKILL"], &["--signal", "-s"]]).valued(&["-s", "-u"]),
     row(&["crontab"], &[]).valued(&["-u"]),
-    row(&["psql"], &[&["--command", "-c"], &["--file", "-f"]]).valued(&[
-        "-c",
-        "-f",
-        "-d",
-        "-h",
-        "-p",
-        "-U",
-        "-v",
-        "-o",
-        "--command",
-        "--file",
-    ]),
-    row(&["mysql"], &[&["--execute", "-e"]]).valued(&[
-        "-e",
-        "-h",
-        "-P",
-        "-u",
-        "-D",
-        "--execute",
-        "--host",
-        "--user",
-        "--database",
-    ]),
+    row(&["psql"], &[&["--command", "-c"], &["--file", "-f"]]).valued(&["-c", "-f", "-d", "-h", "-p", "-U",
+        "-v", "-o", "--command", "--file"]),
+    row(&["mysql"], &[&["--execute", "-e"]]).valued(&["-e", "-h", "-P", "-u", "-D", "--execute", "--host",
+        "--user", "--database"]),
+
 ];
 
+#[rustfmt::skip]
 const RUN: &[&[&str]] = &[
     &["--volume", "-v"],
     &["--env", "-e"],
@@ -649,6 +232,7 @@ const RUN: &[&[&str]] = &[
     &["--network", "--net"],
 ];
 
+#[rustfmt::skip]
 const RUN_VALUED: &[&str] = &[
     "-v",
     "-e",

@@ -91,7 +91,6 @@ pub(crate) fn unescaped(text: &str) -> String {
                 Some('n') => Some('\n'),
                 Some('t') => Some('\t'),
                 Some('r') => Some('\r'),
-                Some('\\') => Some('\\'),
                 Some('x') => {
                     let mut digits = String::new();
                     while digits.len() < 2
@@ -102,11 +101,11 @@ pub(crate) fn unescaped(text: &str) -> String {
                     let value = u32::from_str_radix(&digits, 16).ok();
                     value.and_then(char::from_u32)
                 }
+                Some('\\') | None => Some('\\'),
                 Some(other) => {
                     result.push('\\');
                     Some(other)
                 }
-                None => Some('\\'),
             },
         };
         result.extend(found);

@@ -317,7 +317,7 @@ impl Reader {
         let choices = self.variables.choices(&names);
         for choice in &choices {
             let words = self.expand(words, choice, place.is_certain);
-            text = self.command(words, around.clone());
+            text = self.command(words, &around);
         }
         // Some shells do not expand braces.
         if words.iter().any(has_braces) {
@@ -330,7 +330,7 @@ impl Reader {
             let words = expander.words(words);
             let mut around = around;
             around.place.is_certain = false;
-            self.command(words, around);
+            self.command(words, &around);
         }
         text.filter(|_| choices.len() == 1)
     }
@@ -448,22 +448,11 @@ impl Reader {
     }
 
     /// Reads a command and the commands that it runs. Returns what it prints, if that is known.
-    fn command(&mut self, words: Vec<Word>, around: Around) -> Option<String> {
+    fn command(&mut self, words: Vec<Word>, around: &Around) -> Option<String> {
         let Place {
             depth, is_certain, ..
         } = around.place;
-        if depth > 0 {
-            let has_text = matches!(around.input, Input::Text(_));
-            let key = (words.clone(), around.pipeline, has_text);
-            match self.seen.get_mut(&key) {
-                Some(was_certain) if *was_certain || !is_certain => return None,
-                Some(was_certain) => *was_certain = true,
-                None => {
-                    self.seen.insert(key, is_certain);
-                }
-            }
-        }
-        if !self.is_affordable(launch::size(&words), depth) {
+        if self.was_seen(&words, around) || !self.is_affordable(launch::size(&words), depth) {
             return None;
         }
         let program = words.first()?;
@@ -481,65 +470,105 @@ impl Reader {
         let found = launch::launched(&words, self.room, &self.variables);
         self.room = found.room;
         self.reading.is_complete &= found.is_complete;
-        let mut text = printed(&words).or_else(|| passed_on(&words, &around.input));
+        let text = printed(&words).or_else(|| passed_on(&words, &around.input));
         let name = program_name(program.as_str()).to_owned();
-        let is_fed = launch::is_fed(&name);
         let reads_line =
             name == "parallel" || launch::is_shell(&name) && launch::reads_input(&words);
-        let at = self.push(words, &around);
-        let inner = |is_sure: bool| Place {
+        let place = Place {
             depth: depth + 1,
-            is_certain: is_certain && is_sure,
-            run_by: Some(at),
+            is_certain,
+            run_by: Some(self.push(words, around)),
             is_sink: false,
         };
+        let inner = Around {
+            place,
+            assignments: Vec::new(),
+            redirections: Vec::new(),
+            ..around.clone()
+        };
+        let mut printed = None;
         for launch in found.found {
-            match launch {
-                Launch::Words {
-                    words,
-                    is_certain: is_sure,
-                } => {
-                    let around = Around {
-                        place: inner(is_sure),
-                        assignments: Vec::new(),
-                        redirections: Vec::new(),
-                        ..around.clone()
-                    };
-                    if is_fed && let Input::Text(text) = &around.input {
-                        let mut words = words.clone();
-                        words.extend(Word::known(text).split("").words);
-                        self.command(words, around.clone());
-                    }
-                    let inner = self.command(words, around);
-                    text = text.or(inner.filter(|_| is_sure));
-                }
-                Launch::Line {
-                    line,
-                    is_certain: is_sure,
-                    parameters,
-                } => {
-                    if parameters.is_empty() {
-                        self.line(&line, inner(is_sure));
-                    } else {
-                        let before = self.variables.replace_parameters(&parameters);
-                        self.line(&line, inner(is_sure));
-                        self.variables = before;
-                    }
-                }
-                Launch::Unseen => self.reading.launched.push(String::new()),
-            }
+            let of_launch = self.launch(launch, launch::is_fed(&name), &inner);
+            printed = printed.or(of_launch);
         }
         if let Input::Text(text) = &around.input
             && reads_line
         {
-            self.line(text, inner(true));
+            self.line(text, place);
             // Some shells replace escapes in the text that `echo` prints.
             let other = unescaped(text);
             if other != *text {
-                self.line(&other, inner(false));
+                let is_certain = false;
+                self.line(
+                    &other,
+                    Place {
+                        is_certain,
+                        ..place
+                    },
+                );
             }
         }
-        text
+        text.or(printed)
+    }
+
+    /// Reads a command or line that another command runs. `is_fed` is whether the other command adds what it reads.
+    fn launch(&mut self, launch: Launch, is_fed: bool, around: &Around) -> Option<String> {
+        let placed = |is_sure: bool| Place {
+            is_certain: around.place.is_certain && is_sure,
+            ..around.place
+        };
+        match launch {
+            Launch::Words { words, is_certain } => {
+                let around = Around {
+                    place: placed(is_certain),
+                    ..around.clone()
+                };
+                if is_fed && let Input::Text(text) = &around.input {
+                    let mut words = words.clone();
+                    words.extend(Word::known(text).split("").words);
+                    self.command(words, &around);
+                }
+                self.command(words, &around).filter(|_| is_certain)
+            }
+            Launch::Line {
+                line,
+                is_certain,
+                parameters,
+            } => {
+                if parameters.is_empty() {
+                    self.line(&line, placed(is_certain));
+                } else {
+                    let before = self.variables.replace_parameters(&parameters);
+                    self.line(&line, placed(is_certain));
+                    self.variables = before;
+                }
+                None
+            }
+            Launch::Unseen => {
+                self.reading.launched.push(String::new());
+                None
+            }
+        }
+    }
+
+    /// Returns whether a command that another one runs was read before, and notes that it is read now.
+    fn was_seen(&mut self, words: &[Word], around: &Around) -> bool {
+        let Place {
+            depth, is_certain, ..
+        } = around.place;
+        if depth == 0 {
+            return false;
+        }
+        let has_text = matches!(around.input, Input::Text(_));
+        let key = (words.to_vec(), around.pipeline, has_text);
+        match self.seen.get_mut(&key) {
+            Some(was_certain) if *was_certain || !is_certain => return true,
+            Some(was_certain) => *was_certain = true,
+            None => {
+                self.seen.insert(key, is_certain);
+            }
+        }
+        false
     }
 
     /// Reads the commands in the values of variables such as `PAGER`.
@@ -565,7 +594,7 @@ impl Reader {
                             input: Input::Inherited,
                             pipeline,
                         };
-                        self.command(words, around);
+                        self.command(words, &around);
                     }
                     Launch::Unseen => {}
                 }
@@ -665,7 +694,7 @@ fn passed_on(words: &[Word], input: &Input) -> Option<String> {
     };
     match input {
         Input::Text(text) if is_copy => Some(text.clone()),
-        _ => None,
+        Input::Text(_) | Input::Inherited | Input::Unknown => None,
     }
 }
 
@@ -679,7 +708,7 @@ fn names_in<'a>(word: &'a RawWord, names: &mut Vec<&'a str>) {
                     names_in(word, names);
                 }
             }
-            _ => {}
+            Part::Plain(_) | Part::Quoted(_) | Part::Array(_) | Part::Unknown(_) => {}
         }
     }
 }

@@ -214,7 +214,7 @@ impl Pattern {
                 });
             } else if !has_subcommand && spellings_subcommand(name, word, subcommand.as_deref()) {
                 has_subcommand = true;
-            } else if !(!has_subcommand && is_skipped(name, word)) {
+            } else if has_subcommand || !is_skipped(name, word) {
                 wanted.push(Wanted::Operand(word.to_owned()));
             }
         }

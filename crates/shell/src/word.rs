@@ -61,8 +61,8 @@ impl Word {
             return false;
         }
         let is_unknown = |at: usize| self.unknown.iter().any(|range| range.contains(&at));
-        let slashes = self.text.match_indices('/').map(|(at, _)| at);
-        let name = slashes.filter(|at| !is_unknown(*at)).last().unwrap_or(0);
+        let mut slashes = self.text.match_indices('/').map(|(at, _)| at);
+        let name = slashes.rfind(|at| !is_unknown(*at)).unwrap_or(0);
         self.unknown.iter().any(|range| range.end > name)
     }
 

@@ -146,7 +146,9 @@ impl WordReader<'_> {
                 {
                     text.push_str(&self.dir.to_string_lossy());
                 }
-                _ => return None,
+                Part::Variable(_) | Part::Output { .. } | Part::Array(_) | Part::Unknown(_) => {
+                    return None;
+                }
             }
         }
         Some(text)

@@ -265,130 +265,133 @@ mod tests {
         }
     }
 
+    /// A rule, lines that it denies, and lines that it does not.
+    const SPELLINGS: &[(&str, &[&str], &[&str])] = &[
+        (
+            "git push --force",
+            &["git push -f", "git push -uf o", "git -C x push --forc"],
+            &[
+                "git push --force-with-lease",
+                "git push -o f",
+                "git push -of",
+            ][..],
+        ),
+        (
+            "git checkout --",
+            &["git checkout -- x", "git checkout main -- ."],
+            &["git checkout -bnew-branch", "git checkout main"],
+        ),
+        (
+            "git branch -D",
+            &[
+                "git branch -D x",
+                "git branch -d -f x",
+                "git branch --delete --force x",
+            ],
+            &["git branch -d x", "git checkout -D"],
+        ),
+        (
+            "git commit --no-verify",
+            &["git commit -n -m x", "git commit -anm x"],
+            &[
+                "git commit -m 'x -n'",
+                "git commit -mn",
+                "git push --no-verify",
+            ],
+        ),
+        (
+            "docker system prune -a",
+            &["docker system prune --all", "docker system prune -fa"],
+            &[
+                "docker system prune",
+                "docker ps -a",
+                "podman system prune -a",
+            ],
+        ),
+        (
+            "docker rm -f",
+            &["docker container rm --force x"],
+            &["docker rmi -f x"],
+        ),
+        (
+            "kubectl delete",
+            &[
+                "kubectl -n x delete pod y",
+                "kubectl --context=c delete -f x",
+            ],
+            &["kubectl get pod delete", "kubectl -n delete get pods"],
+        ),
+        (
+            "curl -X DELETE",
+            &[
+                "curl -XDELETE x",
+                "curl --request DELETE x",
+                "curl --request=DELETE x",
+            ],
+            &["curl -X GET x", "curl DELETE"],
+        ),
+        (
+            "curl | sh",
+            &["curl x | sh", "curl x | sudo sh", "curl x | tee y | sh"],
+            &["curl x; sh y", "curl x && sh y"],
+        ),
+        (
+            "terraform destroy",
+            &[
+                "terraform -chdir=x destroy",
+                "terraform destroy -auto-approve",
+            ],
+            &["terraform plan -destroy"],
+        ),
+        (
+            "terraform apply -auto-approve",
+            &["terraform apply --auto-approve"],
+            &["terraform apply"],
+        ),
+        (
+            "find -delete",
+            &["find . -name x -delete"],
+            &["find . -depth"],
+        ),
+        (
+            "chmod -R 777",
+            &["chmod --recursive 777 x", "chmod 777 -R x"],
+            &["chmod 777 x"],
+        ),
+        (
+            "npm install -g",
+            &["npm i --global x", "npm add -g x"],
+            &["npm install x"],
+        ),
+        (
+            "foo -xy",
+            &["foo -yx", "foo -y a -x", "foo -xy"],
+            &["foo -x", "foo --xy"],
+        ),
+        (
+            "foo --mode=prod",
+            &["foo --mode=prod", "foo --mode prod"],
+            &["foo --mode dev"],
+        ),
+        (
+            "dd of=/dev/*",
+            &["dd if=x of=/dev/sda"],
+            &["dd if=/dev/sda of=x"],
+        ),
+        ("mkfs*", &["mkfs.ext4 /dev/sda", "mkfs /dev/sda"], &["mk x"]),
+        (
+            "aws s3 rm",
+            &["aws --profile p s3 rm x"],
+            &["aws s3 ls rm2", "aws ec2 rm"],
+        ),
+        ("tar -x", &["tar xf a", "tar --extract -f a"], &["tar cf x"]),
+        ("pip install", &["pip3 install x"], &["pip list"]),
+        ("kill -9", &["kill -KILL 1", "kill -SIGKILL 1"], &["kill 1"]),
+    ];
+
     #[test]
     fn spellings_of_other_programs_are_known() {
-        for (rule, denied, allowed) in [
-            (
-                "git push --force",
-                &["git push -f", "git push -uf o", "git -C x push --forc"][..],
-                &[
-                    "git push --force-with-lease",
-                    "git push -o f",
-                    "git push -of",
-                ][..],
-            ),
-            (
-                "git checkout --",
-                &["git checkout -- x", "git checkout main -- ."],
-                &["git checkout -bnew-branch", "git checkout main"],
-            ),
-            (
-                "git branch -D",
-                &[
-                    "git branch -D x",
-                    "git branch -d -f x",
-                    "git branch --delete --force x",
-                ],
-                &["git branch -d x", "git checkout -D"],
-            ),
-            (
-                "git commit --no-verify",
-                &["git commit -n -m x", "git commit -anm x"],
-                &[
-                    "git commit -m 'x -n'",
-                    "git commit -mn",
-                    "git push --no-verify",
-                ],
-            ),
-            (
-                "docker system prune -a",
-                &["docker system prune --all", "docker system prune -fa"],
-                &[
-                    "docker system prune",
-                    "docker ps -a",
-                    "podman system prune -a",
-                ],
-            ),
-            (
-                "docker rm -f",
-                &["docker container rm --force x"],
-                &["docker rmi -f x"],
-            ),
-            (
-                "kubectl delete",
-                &[
-                    "kubectl -n x delete pod y",
-                    "kubectl --context=c delete -f x",
-                ],
-                &["kubectl get pod delete", "kubectl -n delete get pods"],
-            ),
-            (
-                "curl -X DELETE",
-                &[
-                    "curl -XDELETE x",
-                    "curl --request DELETE x",
-                    "curl --request=DELETE x",
-                ],
-                &["curl -X GET x", "curl DELETE"],
-            ),
-            (
-                "curl | sh",
-                &["curl x | sh", "curl x | sudo sh", "curl x | tee y | sh"],
-                &["curl x; sh y", "curl x && sh y"],
-            ),
-            (
-                "terraform destroy",
-                &[
-                    "terraform -chdir=x destroy",
-                    "terraform destroy -auto-approve",
-                ],
-                &["terraform plan -destroy"],
-            ),
-            (
-                "terraform apply -auto-approve",
-                &["terraform apply --auto-approve"],
-                &["terraform apply"],
-            ),
-            (
-                "find -delete",
-                &["find . -name x -delete"],
-                &["find . -depth"],
-            ),
-            (
-                "chmod -R 777",
-                &["chmod --recursive 777 x", "chmod 777 -R x"],
-                &["chmod 777 x"],
-            ),
-            (
-                "npm install -g",
-                &["npm i --global x", "npm add -g x"],
-                &["npm install x"],
-            ),
-            (
-                "foo -xy",
-                &["foo -yx", "foo -y a -x", "foo -xy"],
-                &["foo -x", "foo --xy"],
-            ),
-            (
-                "foo --mode=prod",
-                &["foo --mode=prod", "foo --mode prod"],
-                &["foo --mode dev"],
-            ),
-            (
-                "dd of=/dev/*",
-                &["dd if=x of=/dev/sda"],
-                &["dd if=/dev/sda of=x"],
-            ),
-            ("mkfs*", &["mkfs.ext4 /dev/sda", "mkfs /dev/sda"], &["mk x"]),
-            (
-                "aws s3 rm",
-                &["aws --profile p s3 rm x"],
-                &["aws s3 ls rm2", "aws ec2 rm"],
-            ),
-            ("tar -x", &["tar xf a", "tar --extract -f a"], &["tar cf x"]),
-            ("pip install", &["pip3 install x"], &["pip list"]),
-            ("kill -9", &["kill -KILL 1", "kill -SIGKILL 1"], &["kill 1"]),
-        ] {
+        for (rule, denied, allowed) in SPELLINGS {
             for line in denied {
                 assert!(denies(&[rule], line), "{rule}: {line}");
             }

@@ -169,7 +169,7 @@ fn runs_unread(command: &Command) -> bool {
     match &command.input {
         Input::Unknown if reads_input => true,
         Input::Text(text) if reads_input => text.contains("$(…)"),
-        _ => operand.is_some_and(Word::has_output),
+        Input::Inherited | Input::Text(_) | Input::Unknown => operand.is_some_and(Word::has_output),
     }
 }
 

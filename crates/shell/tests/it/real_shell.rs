@@ -177,7 +177,7 @@ fn drop_values(words: &[String], valued: &[&str]) -> Vec<String> {
     kept
 }
 
-/// A generator of pseudo-random numbers (SplitMix64).
+/// A generator of pseudo-random numbers (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -239,7 +239,7 @@ fn written(program: &str, arguments: &str, folder: &Path, random: &mut Random) -
     let mut words = Vec::new();
     let program = match random.below(8) {
         0 => {
-            before.push_str(&format!("p={program}; "));
+            before = format!("p={program}; ");
             random.one(&["$p", "${p}", "\"$p\"", "\"${p}\""]).to_owned()
         }
         1 => folder.join(program).display().to_string(),
@@ -252,7 +252,7 @@ fn written(program: &str, arguments: &str, folder: &Path, random: &mut Random) -
     for (at, word) in arguments.split(' ').enumerate() {
         words.push(match random.below(7) {
             0 => {
-                before.push_str(&format!("a{at}={word}; "));
+                before = format!("{before}a{at}={word}; ");
                 random
                     .one(&["$aN", "${aN}", "\"$aN\"", "${aN:-x}"])
                     .replace('N', &at.to_string())
@@ -501,10 +501,10 @@ fn a_rule_of_one_line_stops_what_a_real_shell_would_run_and_nothing_else() {
     let mut random = Random(u64::try_from(seed).unwrap());
     let (mut dangerous, mut harmless) = (0, 0);
     let (mut passed, mut stopped) = (Vec::new(), Vec::new());
-    let mut seen = HashSet::new();
+    let mut lines = HashSet::new();
     while dangerous < wanted || harmless < wanted {
         let (subject, line) = generate(&mut random, &folder);
-        if !seen.insert(line.clone()) {
+        if !lines.insert(line.clone()) {
             continue;
         }
         let ran = run(&line, &folder, &log);

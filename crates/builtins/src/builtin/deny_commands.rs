@@ -274,7 +274,7 @@ mod tests {
                 "git push --force-with-lease",
                 "git push -o f",
                 "git push -of",
-            ][..],
+            ],
         ),
         (
             "git checkout --",
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn spellings_of_other_programs_are_known() {
-        for (rule, denied, allowed) in SPELLINGS {
+        for &(rule, denied, allowed) in SPELLINGS {
             for line in denied {
                 assert!(denies(&[rule], line), "{rule}: {line}");
             }

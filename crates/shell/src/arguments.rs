@@ -9,7 +9,7 @@ pub(crate) struct Arguments<'a> {
     pub(crate) options: Vec<FoundOption<'a>>,
     /// The words that are neither options nor their values, without the subcommand.
     pub(crate) operands: Vec<&'a str>,
-    /// Whether `--` is among the words.
+    /// Whether `--` is among the words, and words come after it.
     pub(crate) has_separator: bool,
 }
 
@@ -173,6 +173,33 @@ impl Spellings {
         same.chain(combined).find(|known| **known == name).copied()
     }
 
+    /// Adds the option for a signal that is the value of another option: `-s KILL` means `-KILL`.
+    fn add_signals(&self, found: &mut Vec<FoundOption<'_>>, from: usize) {
+        let signals = found.iter().skip(from);
+        let mut signals = signals.filter(|option| option.name == OptionName::Word("--signal"));
+        let Some(signal) = signals.find_map(|option| option.value) else {
+            return;
+        };
+        let groups = self.rows().flat_map(|row| row.same);
+        let mut groups = groups.filter(|same| {
+            same.iter()
+                .any(|option| option.trim_start_matches('-').eq_ignore_ascii_case(signal))
+        });
+        if let Some(name) = groups.next().and_then(|same| same.first()) {
+            found.push(FoundOption {
+                name: OptionName::Word(name),
+                value: None,
+                next: None,
+            });
+        }
+    }
+
+    /// Returns whether the table has an option, so that it is known whether it takes a value.
+    fn has(&self, option: &str) -> bool {
+        let name = option.split_once('=').map_or(option, |(name, _)| name);
+        self.same(name).is_some() || self.is_valued(name) || option.contains('=')
+    }
+
     /// Reads the words after the program.
     pub(crate) fn read<'a>(&self, words: &[&'a str]) -> Arguments<'a> {
         let mut arguments = Arguments::default();
@@ -197,45 +224,72 @@ impl Spellings {
         let mut has_ended = false;
         while let Some(word) = words.next() {
             if has_ended || word == "-" || !word.starts_with('-') {
+                // The first operands are the subcommand, and then what runs.
+                let before = self
+                    .0
+                    .iter()
+                    .flatten()
+                    .filter(|row| row.command.len() > 1)
+                    .count();
+                has_ended |= self.rows().any(|row| row.stops) && arguments.operands.len() >= before;
                 arguments.operands.push(word);
             } else if word == "--" {
                 has_ended = true;
-                arguments.has_separator = true;
+                arguments.has_separator = words.peek().is_some();
             } else {
                 let next = words.peek().copied();
+                let count = arguments.options.len();
                 if self.read_options(word, next, &mut arguments.options) {
                     words.next();
                 }
+                self.add_signals(&mut arguments.options, count);
             }
         }
         arguments
     }
 }
 
-/// Reads the words after a program. Returns the spellings that apply, too.
-pub(crate) fn arguments<'a>(program: &str, words: &[&'a str]) -> (Arguments<'a>, Spellings) {
+/// Reads the words after a program. Returns the spellings that apply, too. There may be two readings, because an option
+/// that is not in the table may take the word after it.
+pub(crate) fn arguments<'a>(program: &str, words: &[&'a str]) -> Vec<(Arguments<'a>, Spellings)> {
     let own = Spellings::new(program, None);
     if !own.has_subcommands() {
-        return (own.read(words), own);
+        return vec![(own.read(words), own)];
     }
-    let before = own.read(words);
-    let mut operands = before.operands.iter().copied();
+    let mut operands = own.read(words).operands.into_iter();
     // `cargo +nightly build` names a version first.
-    let subcommand = operands.find(|word| !(program == "cargo" && word.starts_with('+')));
-    let (subcommand, skipped) = match subcommand {
-        Some(subcommand) => {
-            let mut names = SUBCOMMANDS.iter();
-            match names.find(|(of, other, _)| *of == related(program) && *other == subcommand) {
-                Some((_, _, "")) => (operands.next(), Some(subcommand)),
-                Some((_, _, name)) => (Some(*name), Some(subcommand)),
-                None => (Some(subcommand), None),
-            }
-        }
-        None => (None, None),
+    let first = operands.find(|word| !(program == "cargo" && word.starts_with('+')));
+    let mut readings = vec![with_subcommand(program, words, first, operands.next())];
+    let place = words.iter().position(|word| Some(*word) == first);
+    let before = place.and_then(|at| words.get(at.checked_sub(1)?));
+    let may_be_value = before.is_some_and(|before| before.starts_with('-') && !own.has(before));
+    if may_be_value && let Some(place) = place {
+        let kept = words.iter().enumerate().filter(|(at, _)| *at != place);
+        let kept: Vec<&str> = kept.map(|(_, word)| *word).collect();
+        let mut operands = own.read(&kept).operands.into_iter();
+        let first = operands.next();
+        readings.push(with_subcommand(program, &kept, first, operands.next()));
+    }
+    readings
+}
+
+/// Reads words whose first operand is a subcommand.
+fn with_subcommand<'a>(
+    program: &str,
+    words: &[&'a str],
+    first: Option<&'a str>,
+    second: Option<&'a str>,
+) -> (Arguments<'a>, Spellings) {
+    let mut names = SUBCOMMANDS.iter();
+    let other = names.find(|(of, other, _)| *of == related(program) && Some(*other) == first);
+    let (subcommand, written) = match other {
+        Some((_, _, "")) => (second, [first, second]),
+        Some((_, _, name)) => (Some(*name), [first, None]),
+        None => (first, [first, None]),
     };
     let spellings = Spellings::new(program, subcommand);
     let mut found = spellings.read(words);
-    for name in [skipped, subcommand].into_iter().flatten() {
+    for name in written.into_iter().flatten() {
         if let Some(at) = found.operands.iter().position(|word| *word == name) {
             found.operands.remove(at);
         }

@@ -1,5 +1,7 @@
 //! Lists the commands of a line, each as its words.
 
+use std::cell::Cell;
+
 use crate::expand::Expander;
 use crate::parse::parse;
 use crate::script::{Operation, Part, RawWord, Role, Script};
@@ -29,11 +31,12 @@ fn in_script(script: &Script, found: &mut Vec<Vec<String>>) {
         if command.role != Role::Command || command.words.is_empty() {
             continue;
         }
-        let mut expander = Expander {
+        let expander = Expander {
             variables: &Variables::default(),
             choice: &Choice::default(),
             expands_braces: true,
-            has_unread_braces: false,
+            is_complete: Cell::new(true),
+            depth: 0,
         };
         let words = expander.words(&command.words);
         found.push(words.into_iter().map(Word::into_string).collect());
@@ -46,8 +49,8 @@ fn in_word(word: &RawWord, found: &mut Vec<Vec<String>>) {
             Part::Output { script, .. } => in_script(script, found),
             Part::Array(values) => values.iter().for_each(|value| in_word(value, found)),
             Part::Variable(variable) => match &variable.operation {
-                Operation::Alternative(word) | Operation::Other(word) => in_word(word, found),
-                Operation::Value => {}
+                Operation::Alternative(_, word) | Operation::Other(word) => in_word(word, found),
+                Operation::Value | Operation::Element(_) => {}
             },
             Part::Plain(_) | Part::Quoted(_) | Part::Unknown(_) => {}
         }

@@ -1,7 +1,10 @@
 //! Expands the words of a command as far as the line shows their values.
 
+use std::borrow::Cow;
+use std::cell::Cell;
+
 use crate::braces::{BracedWord, Expansion};
-use crate::printed::printed;
+use crate::printed::{printed, prints_settings};
 use crate::script::{Operation, OutputKind, Part, RawWord, Role, Script, Variable};
 use crate::variables::{Choice, Variables};
 use crate::word::{OUTPUT, SOURCE, Word};
@@ -21,12 +24,26 @@ pub(crate) struct Expander<'a> {
     pub(crate) choice: &'a Choice,
     /// Whether braces make words. Some shells do not expand them.
     pub(crate) expands_braces: bool,
-    pub(crate) has_unread_braces: bool,
+    /// Whether everything was expanded. Too many braces and too long words are not.
+    pub(crate) is_complete: Cell<bool>,
+    /// How many substitutions are around the words.
+    pub(crate) depth: u32,
+}
+
+/// How long a word may become, in bytes.
+const MAX_WORD: usize = 1 << 16;
+
+/// How deep substitutions are followed for what they print.
+const MAX_OUTPUTS: u32 = 4;
+
+/// Returns whether a variable with these values is empty.
+fn is_blank(values: &[Word]) -> bool {
+    values.iter().all(|value| value.as_str().is_empty())
 }
 
 impl Expander<'_> {
     /// Returns the words that written words make.
-    pub(crate) fn words(&mut self, raw: &[RawWord]) -> Vec<Word> {
+    pub(crate) fn words(&self, raw: &[RawWord]) -> Vec<Word> {
         let mut words = Vec::with_capacity(raw.len());
         for word in raw {
             self.fields(word, &mut words);
@@ -38,6 +55,10 @@ impl Expander<'_> {
     pub(crate) fn value(&self, parts: &[Part]) -> Word {
         let mut word = Word::default();
         for part in parts {
+            if word.as_str().len() > MAX_WORD {
+                self.is_complete.set(false);
+                break;
+            }
             match part {
                 Part::Plain(text) | Part::Quoted(text) => word.push_str(text),
                 Part::Unknown(text) => word.push_unknown(text),
@@ -59,7 +80,7 @@ impl Expander<'_> {
         word
     }
 
-    fn fields(&mut self, raw: &RawWord, words: &mut Vec<Word>) {
+    fn fields(&self, raw: &RawWord, words: &mut Vec<Word>) {
         if self.expands_braces && has_braces(raw) {
             match expand_braces(raw) {
                 Some(expanded) => {
@@ -68,7 +89,7 @@ impl Expander<'_> {
                     }
                     return;
                 }
-                None => self.has_unread_braces = true,
+                None => self.is_complete.set(false),
             }
         }
         self.split_fields(raw, words);
@@ -78,6 +99,13 @@ impl Expander<'_> {
         // `None` before the first part, and after a separator at the end of a value.
         let mut current: Option<Word> = None;
         for part in &raw.parts {
+            if current
+                .as_ref()
+                .is_some_and(|word| word.as_str().len() > MAX_WORD)
+            {
+                self.is_complete.set(false);
+                break;
+            }
             match part {
                 Part::Plain(text) => current.get_or_insert_default().push_plain(text),
                 Part::Quoted(text) => current.get_or_insert_default().push_str(text),
@@ -85,6 +113,17 @@ impl Expander<'_> {
                 Part::Array(_) => current.get_or_insert_default().push_unknown("(…)"),
                 Part::Variable(variable) => {
                     let values = self.variable(variable);
+                    let is_joined = variable.is_quoted && variable.written.contains('*');
+                    if is_joined {
+                        let word = current.get_or_insert_default();
+                        for (at, value) in values.iter().enumerate() {
+                            if at > 0 && self.choice.separators.is_empty() {
+                                word.push_str(" ");
+                            }
+                            word.push_word(value);
+                        }
+                        continue;
+                    }
                     for (at, value) in values.iter().enumerate() {
                         if at > 0 {
                             words.extend(current.take());
@@ -119,7 +158,7 @@ impl Expander<'_> {
             current.get_or_insert_default().push_word(value);
             return;
         }
-        let pieces = value.split(&self.variables.separators());
+        let pieces = value.split(&self.choice.separators);
         let count = pieces.words.len();
         if !pieces.starts_open {
             words.extend(current.take());
@@ -133,42 +172,60 @@ impl Expander<'_> {
     }
 
     /// Returns the values that stand for a variable: one, or all of an array.
-    fn variable(&self, variable: &Variable) -> Vec<Word> {
+    fn variable<'b>(&'b self, variable: &'b Variable) -> Cow<'b, [Word]> {
         let known = |is_all| self.variables.value(&variable.name, is_all, self.choice);
+        let unknown = || Cow::Owned(vec![Word::unknown(&variable.written)]);
         match &variable.operation {
             Operation::Value => match known(variable.is_all) {
-                Some(values) => values,
+                Some(values) => Cow::Borrowed(values),
                 // Words end at the separators that a shell starts with.
-                None if variable.name == "IFS" => vec![Word::known(" ")],
-                None => vec![Word::unknown(&variable.written)],
+                None if variable.name == "IFS" => Cow::Owned(vec![Word::known(" ")]),
+                None => unknown(),
             },
-            Operation::Alternative(word) => known(variable.is_all).unwrap_or_else(|| {
-                // The variable may have another value, so the word is unknown even if its alternative is not.
-                let value = self.value(&word.parts);
-                vec![Word::unknown(value.as_str())]
-            }),
-            Operation::Other(_) => vec![Word::unknown(&variable.written)],
+            Operation::Element(at) => {
+                let values = known(true);
+                values.map_or_else(unknown, |values| {
+                    Cow::Borrowed(values.get(*at..=*at).unwrap_or_default())
+                })
+            }
+            // The value of a variable that the line does not set is not known, so its alternative counts.
+            Operation::Alternative(operator, word) => match known(variable.is_all) {
+                Some(values) if *operator != '+' && !is_blank(values) => Cow::Borrowed(values),
+                _ => Cow::Owned(vec![self.value(&word.parts)]),
+            },
+            Operation::Other(_) => unknown(),
         }
     }
 
     /// Returns what commands print, if the line shows it.
     fn output(&self, script: &Script, kind: OutputKind) -> Option<String> {
+        if kind == OutputKind::Text {
+            self.printed(script)
+        } else {
+            None
+        }
+    }
+
+    /// Returns what a command prints, if it is alone and the line shows that.
+    pub(crate) fn printed(&self, script: &Script) -> Option<String> {
         let [command] = script.commands.as_slice() else {
             return None;
         };
-        if kind != OutputKind::Text
-            || command.role != Role::Command
-            || !command.redirections.is_empty()
-        {
+        let is_plain = command.role == Role::Command && command.redirections.is_empty();
+        if !is_plain || self.depth >= MAX_OUTPUTS {
             return None;
         }
-        let mut inner = Expander {
+        let inner = Expander {
             variables: self.variables,
             choice: self.choice,
             expands_braces: self.expands_braces,
-            has_unread_braces: false,
+            is_complete: Cell::new(true),
+            depth: self.depth + 1,
         };
         let words = inner.words(&command.words);
+        if prints_settings(&words) {
+            return Some(String::new());
+        }
         if !words.iter().all(Word::is_known) {
             return None;
         }

@@ -250,7 +250,8 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         flags: "ABEHKPSbeiknNsv",
         valued: &[
-            "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", "-u",
+            "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", "-u", "--chdir", "--group",
+            "--host", "--prompt", "--user",
         ],
         ..wrapper("sudo")
     },
@@ -371,7 +372,7 @@ const COMMAND_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["sort"], &["--compress-program"]),
     (&["split"], &["--filter"]),
     (&["ssh"], &["-o"]),
-    (&["su"], &["-c", "--command"]),
+    (&["su"], &["-c", "--command", "--session-command"]),
     (
         &["tar"],
         &[
@@ -444,8 +445,13 @@ const GIT_ELSEWHERE: [&str; 5] = [
     "--work-tree",
 ];
 
-/// Options of shells that take the next word as their value.
-const SHELL_VALUED: [&str; 6] = ["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
+/// Returns whether an option of a shell takes the next word as its value, as `-o` and `-euo` do.
+fn takes_next(word: &str) -> bool {
+    if let Some(long) = word.strip_prefix("--") {
+        return ["rcfile", "init-file"].contains(&long);
+    }
+    word.starts_with(['-', '+']) && word.ends_with(['o', 'O'])
+}
 
 /// Returns the commands that a command runs. Its first word is its program. `room` is the limit on their
 /// total size, in bytes.
@@ -467,7 +473,9 @@ pub(super) fn launched(words: &[Word], room: usize, variables: &Variables) -> La
     }
     // A variable may contain the name of a shell, such as `$SHELL`.
     if SHELLS.contains(&name) || name.starts_with('$') {
-        shell_lines(arguments, &mut launches);
+        // Other shells have another syntax, so what looks hidden in it may not be.
+        let is_posix = !["elvish", "fish", "nu", "pwsh", "xonsh"].contains(&name);
+        shell_lines(arguments, is_posix, &mut launches);
     }
     if sets_variables(name) {
         set_variables(arguments, &mut launches);
@@ -475,7 +483,13 @@ pub(super) fn launched(words: &[Word], room: usize, variables: &Variables) -> La
     match name {
         "env" => split_strings(arguments, &mut launches),
         "tar" => tar_letters(arguments, &mut launches),
-        "eval" => launches.joined(arguments, true),
+        "eval" => {
+            let is_end = arguments.first().is_some_and(|word| word.as_str() == "--");
+            launches.joined(
+                arguments.get(usize::from(is_end)..).unwrap_or_default(),
+                true,
+            );
+        }
         "trap" => {
             let line = arguments
                 .iter()
@@ -527,16 +541,37 @@ pub(super) fn is_fed(name: &str) -> bool {
     FED.contains(&name)
 }
 
+/// Returns whether a program that runs others has a name with this beginning.
+pub(super) fn runs_others(start: &str) -> bool {
+    let wrappers = WRAPPERS.iter().map(|wrapper| wrapper.name);
+    let others = ["eval", "find", "git", "source", "tar", "rsync"];
+    wrappers
+        .chain(SHELLS)
+        .chain(others)
+        .any(|name| name.starts_with(start))
+}
+
 /// Returns whether a program sets the variables that its arguments name.
 pub(super) fn sets_variables(name: &str) -> bool {
     SETTERS.contains(&name)
 }
 
-/// Returns whether a shell with these words runs the text that it reads: it has neither `-c` nor a script.
-pub(super) fn reads_input(words: &[Word]) -> bool {
+/// Returns whether a program runs the files that its arguments name.
+pub(super) fn runs_file(name: &str) -> bool {
+    is_shell(name) || [".", "source"].contains(&name)
+}
+
+/// Returns whether a command runs the text that it reads: a shell with neither `-c` nor a script, for example.
+pub(super) fn reads_input(name: &str, words: &[Word]) -> bool {
+    if name == "parallel" || name == "su" {
+        return true;
+    }
+    if !runs_file(name) {
+        return false;
+    }
     let mut arguments = words.iter().skip(1).map(Word::as_str);
     while let Some(word) = arguments.next() {
-        if SHELL_VALUED.contains(&word) {
+        if takes_next(word) {
             arguments.next();
         } else if let Some(letters) = word.strip_prefix('-') {
             let letters = letters.strip_prefix('-').map_or(letters, |_| "");
@@ -547,11 +582,53 @@ pub(super) fn reads_input(words: &[Word]) -> bool {
                 return true;
             }
         } else if !word.starts_with('+') {
-            return ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&word);
+            let path = word.replace("//", "/");
+            return ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&path.as_str());
         }
     }
-    true
+    is_shell(name)
 }
+
+/// Returns the commands that `xargs` makes of its command and the text that it reads.
+pub(super) fn with_input(words: &[Word], arguments: &[Word], text: &str) -> Vec<Vec<Word>> {
+    let mut options = arguments.iter().map(Word::as_str);
+    let placeholder = options.find_map(|word| {
+        let rest = word
+            .strip_prefix("-I")
+            .or_else(|| word.strip_prefix("--replace"))?;
+        let rest = rest.strip_prefix('=').unwrap_or(rest);
+        Some(if rest.is_empty() { "" } else { rest })
+    });
+    let at = arguments.iter().position(|word| word.as_str() == "-I");
+    let next = at.and_then(|at| arguments.get(at + 1)).map(Word::as_str);
+    let placeholder = placeholder.map(|it| {
+        if it.is_empty() {
+            next.unwrap_or("{}")
+        } else {
+            it
+        }
+    });
+    if let Some(placeholder) = placeholder {
+        let lines = text.lines().take(MAX_INPUT_LINES);
+        let replaced = lines.map(|line| {
+            let words = words.iter();
+            let words = words.map(|word| Word::known(word.as_str().replace(placeholder, line)));
+            words.collect()
+        });
+        return replaced.collect();
+    }
+    // Quotes in the text group words, as in a shell.
+    let quoted = crate::commands::commands(&text.replace(['\n', '\0'], " "));
+    let quoted = quoted.into_iter().flatten().map(Word::known);
+    let plain = Word::known(text).split("").words;
+    [quoted.collect(), plain]
+        .into_iter()
+        .map(|more: Vec<Word>| words.iter().cloned().chain(more).collect())
+        .collect()
+}
+
+/// How many lines of a text make commands of their own.
+const MAX_INPUT_LINES: usize = 64;
 
 /// Returns the commands in the value of a variable, if programs run it.
 pub(super) fn variable_commands(name: &str, value: &str) -> Vec<Launch> {
@@ -571,7 +648,6 @@ pub(super) fn variable_commands(name: &str, value: &str) -> Vec<Launch> {
         return git.collect();
     }
     let ends = [
-        "COMMAND",
         "PAGER",
         "EDITOR",
         "ASKPASS",
@@ -580,9 +656,14 @@ pub(super) fn variable_commands(name: &str, value: &str) -> Vec<Launch> {
         "BROWSER",
         "LESSOPEN",
         "LESSCLOSE",
+        "SSH_COMMAND",
+        "PROXY_COMMAND",
+        "PROMPT_COMMAND",
+        "EXTERNAL_DIFF",
+        "GIT_SSH",
     ];
-    let is_command = name.starts_with("GIT_") || ends.iter().any(|end| name.ends_with(end));
-    if !is_command {
+    let is_setting = name.starts_with("GIT_CONFIG_VALUE_");
+    if !is_setting && !ends.iter().any(|end| name.ends_with(end)) {
         return Vec::new();
     }
     // A value of git's configuration may be an alias, whose command starts with `!`. One of `less` starts with `|`.
@@ -600,6 +681,11 @@ fn wrapped(wrapper: &Wrapper, words: &[Word], launches: &mut Launches) {
             commands.insert(at);
         }
     };
+    // `env` sets variables of any name, and people give it the output of a program.
+    let is_skipped = |at: usize| {
+        let word = words.get(at);
+        word.is_some_and(|word| word.as_str().contains('=') || word.has_output())
+    };
     // Positions only grow, so each one is checked once.
     while let Some(at) = open.pop_first() {
         let Some(word) = words.get(at).map(Word::as_str) else {
@@ -614,23 +700,28 @@ fn wrapped(wrapper: &Wrapper, words: &[Word], launches: &mut Launches) {
         } else if word.starts_with('-') {
             let is_flag = |letters: &str| letters.chars().all(|c| wrapper.flags.contains(c));
             let is_known = word.strip_prefix('-').is_some_and(is_flag) || word.contains('=');
-            if wrapper.valued.contains(&word) {
+            if wrapper.valued.contains(&word) || ends_with_valued(wrapper, word) {
                 open.insert(at + 2);
             } else if is_known || has_attached_value(wrapper, word) {
                 open.insert(at + 1);
             } else {
                 open.extend([at + 1, at + 2]);
             }
-        } else if is_assignment(word) && !is_joining {
+        } else if is_assignment(word) && !is_joining || wrapper.name == "env" && is_skipped(at) {
             open.insert(at + 1);
         } else {
             end(at, &mut commands);
         }
     }
     // `command -v x` only looks for a program.
-    let is_search =
-        wrapper.name == "command" && words.iter().any(|word| word.as_str().starts_with("-v"));
-    let is_only = commands.len() == 1;
+    let is_option = |word: &&Word| word.as_str().starts_with('-');
+    let mut options = words.iter().take_while(is_option);
+    if wrapper.name == "command" && options.any(|word| word.as_str().contains(['v', 'V'])) {
+        return;
+    }
+    // An unknown option may take the next word.
+    let is_shown = words.iter().take(1).all(Word::is_known);
+    let is_only = commands.len() == 1 && is_shown;
     let commands = commands.into_iter().map(|mut at| {
         // `ssh HOST -p 22 LINE` has options after its operand, too.
         while wrapper.name == "ssh"
@@ -645,8 +736,27 @@ fn wrapped(wrapper: &Wrapper, words: &[Word], launches: &mut Launches) {
         if is_joining {
             launches.joined(words, is_only);
         }
-        launches.words(words, !is_search && !is_joining);
+        launches.words(words, !is_joining);
     }
+}
+
+/// Returns whether a word is a group of options of which the last takes the next word, such as `-Hu`.
+fn ends_with_valued(wrapper: &Wrapper, word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    let Some((flags, last)) = letters
+        .char_indices()
+        .next_back()
+        .and_then(|(at, _)| letters.split_at_checked(at))
+    else {
+        return false;
+    };
+    let mut valued = wrapper
+        .valued
+        .iter()
+        .filter_map(|option| option.strip_prefix('-'));
+    !flags.is_empty()
+        && flags.chars().all(|c| wrapper.flags.contains(c))
+        && valued.any(|option| option == last)
 }
 
 /// Returns whether a word is an option with its value, such as `-n1`.
@@ -656,7 +766,7 @@ fn has_attached_value(wrapper: &Wrapper, word: &str) -> bool {
 }
 
 /// Adds the lines that a shell gets with `-c`.
-fn shell_lines(words: &[Word], launches: &mut Launches) {
+fn shell_lines(words: &[Word], is_certain: bool, launches: &mut Launches) {
     let is_c = |word: &Word| {
         let word = word.as_str();
         let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -669,9 +779,9 @@ fn shell_lines(words: &[Word], launches: &mut Launches) {
         launches.line(line, false);
     }
     // The line is the first word after the options. The words after it are its parameters.
-    let mut line = at + 1;
+    let mut line = at;
     while let Some(word) = words.get(line).map(Word::as_str) {
-        if SHELL_VALUED.contains(&word) {
+        if takes_next(word) {
             line += 2;
         } else if word.starts_with(['-', '+']) && word.len() > 1 {
             line += 1;
@@ -681,7 +791,7 @@ fn shell_lines(words: &[Word], launches: &mut Launches) {
     }
     if let Some(word) = words.get(line) {
         let parameters = words.get(line + 1..).unwrap_or_default();
-        launches.line_with(word.as_str(), true, parameters);
+        launches.line_with(word.as_str(), is_certain, parameters);
     }
 }
 
@@ -751,7 +861,9 @@ fn git<'a>(words: &'a [Word], variables: &Variables, launches: &mut Launches) ->
             let setting = words.get(at).map_or("", Word::as_str);
             let (name, value) = setting.split_once('=').unwrap_or_default();
             aliases.extend(alias(name, value));
-            launches.line(without_mark(value), false);
+            if runs_value(name) {
+                launches.line(without_mark(value), false);
+            }
             launches.unseen();
         } else if GIT_ELSEWHERE.contains(&name) {
             launches.unseen();
@@ -761,30 +873,38 @@ fn git<'a>(words: &'a [Word], variables: &Variables, launches: &mut Launches) ->
                 let (name, variable) = setting.split_once('=').unwrap_or_default();
                 for value in variables.texts(variable) {
                     aliases.extend(alias(name, &value));
-                    launches.line(without_mark(&value), false);
+                    if runs_value(name) {
+                        launches.line(without_mark(&value), false);
+                    }
                 }
             }
             at += usize::from(!word.contains('=') && name != "--exec-path");
         }
         at += 1;
     }
-    let (subcommand, rest) = words.get(at..)?.split_first()?;
-    let subcommand = subcommand.as_str();
+    let (subcommand, rest) = match words.get(at..).unwrap_or_default().split_first() {
+        Some((subcommand, rest)) => (subcommand.as_str(), rest),
+        None => ("", [].as_slice()),
+    };
     if subcommand == "config" {
-        let pairs = rest.iter().zip(rest.iter().skip(1));
-        aliases.extend(pairs.filter_map(|(name, value)| alias(name.as_str(), value.as_str())));
+        for (name, value) in rest.iter().zip(rest.iter().skip(1)) {
+            let (name, value) = (name.as_str(), value.as_str());
+            aliases.extend(alias(name, value));
+            if runs_value(name) {
+                launches.line(without_mark(value), false);
+            }
+        }
     }
+    // `git config` only stores the alias.
+    let arguments = if subcommand == "config" { &[] } else { rest };
     for line in aliases {
-        launches.line(&format!("{line} {}", joined(rest)), true);
+        launches.line(format!("{line} {}", joined(arguments)).trim_end(), true);
     }
     if GIT_UNSEEN.contains(&subcommand) || rest.iter().any(|word| is_unseen(subcommand, word)) {
         launches.unseen();
     }
     for word in rest.iter().map(Word::as_str) {
-        if let Some(line) = word
-            .strip_prefix('!')
-            .or_else(|| word.strip_prefix("ext::"))
-        {
+        if let Some(line) = word.strip_prefix("ext::") {
             launches.line(line, false);
         }
     }
@@ -838,8 +958,14 @@ fn option_values(option: &str, words: &[Word], launches: &mut Launches) {
 
 /// Adds the command that starts with these words and ends at `;` or `+`.
 fn command_at(words: &[Word], launches: &mut Launches) {
-    let is_end = |word: &Word| [";", "+"].contains(&word.as_str());
-    let end = words.iter().position(is_end).unwrap_or(words.len());
+    // `+` ends a command only after `{}`.
+    let before = std::iter::once(None).chain(words.iter().map(Some));
+    let mut pairs = before.zip(words);
+    let end = pairs.position(|(before, word)| {
+        let is_after_file = before.is_some_and(|before| before.as_str() == "{}");
+        word.as_str() == ";" || word.as_str() == "+" && is_after_file
+    });
+    let end = end.unwrap_or(words.len());
     let words = words.get(..end).unwrap_or_default();
     let is_option = |word: &&Word| word.as_str().starts_with('-');
     let skipped = words.iter().take_while(is_option).count();
@@ -858,6 +984,31 @@ fn is_abbreviated(option: &str, word: &str) -> bool {
 
 fn without_mark(line: &str) -> &str {
     line.strip_prefix('!').unwrap_or(line)
+}
+
+/// Returns whether git runs the value of a setting.
+fn runs_value(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let ends = [
+        "editor",
+        "pager",
+        "external",
+        "fsmonitor",
+        "clean",
+        "smudge",
+        "process",
+        "textconv",
+        "program",
+        "command",
+        "askpass",
+        "cmd",
+        "driver",
+        "helper",
+        "uploadpack",
+        "receivepack",
+        "proxy",
+    ];
+    ends.iter().any(|end| name.ends_with(end)) || name.starts_with("pager.")
 }
 
 /// Returns the line that a setting of git runs as a subcommand, as in `alias.x=push` or `alias.x=!make`.

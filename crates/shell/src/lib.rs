@@ -215,7 +215,7 @@ mod tests {
         "trap 'rm v' EXIT",
         "eval rm v",
         "/lib64/ld-linux-x86-64.so.2 rm v",
-        "find . -exec rm v +",
+        "find . -exec rm v \\;",
         "find . -name x -execdir rm v \\;",
         "find . -ok sh -c 'rm v' \\;",
         "fd -x rm v",
@@ -292,7 +292,7 @@ mod tests {
             ("git diff --output=x", &[""]),
             ("git -c core.pager=evil log", &["evil", ""]),
             ("git -C x log", &[""]),
-            ("git config core.pager evil", &[""]),
+            ("git config core.pager evil", &["evil", ""]),
             ("sh -c 'make x'", &["make"]),
         ] {
             let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
@@ -473,6 +473,162 @@ mod tests {
             found.texts().contains(&"curl x |  sh".to_owned()),
             "{found:?}"
         );
+    }
+
+    /// Lines that run `rm v`, each by another way around a reader of commands.
+    const ATTACKS: &[&str] = &[
+        // Where a command starts
+        "curl x |\nrm v",
+        "cat <<'E' |\nrm v\nE\nsh",
+        "time -p { rm v; }",
+        "coproc N { rm v; }",
+        "echo \"$([[ a =~ (a) ]]; rm v)\"",
+        "echo $[$(rm v)]",
+        "echo $(( 1 + $(rm v) ))",
+        "cat <<E\n${x:-$(rm v)}\nE",
+        "echo $(cat <<E\nhi\nE); rm v",
+        "a[\"k\"]=1 rm v",
+        "a[1 + 0]=1 rm v",
+        // What a shell reads
+        "bash -euo pipefail <<'E'\nrm v\nE",
+        "bash -c -euo pipefail 'rm v'",
+        "bash -co errexit 'rm v'",
+        "{ sh; } <<<'rm v'",
+        "if :; then sh; fi <<E\nrm v\nE",
+        "exec <<<'rm v'; sh",
+        "sh -c bash <<<'rm v'",
+        "eval sh <<<'rm v'",
+        ". <(echo rm v)",
+        "source /dev/stdin <<<'rm v'",
+        "bash <(echo rm v)",
+        "sh < <(echo rm v)",
+        "sh <<<'rm v' 3</dev/null",
+        "if true; then echo 'rm v'; fi | sh",
+        "echo 'rm v' | head -1 | sh",
+        "su <<<'rm v'",
+        // Variables
+        "x=ls; x=rm; y=$x; $y v",
+        "for i in ls rm; do p=$i; $p v; done",
+        "x=1; ${x:+rm} v",
+        "x=; ${x:-rm} v",
+        "x=; : ${x:=rm}; $x v",
+        "x=ls; f(){ $x v; }; x=rm; f",
+        "x=ls; trap '$x v' EXIT; x=rm",
+        "set -- ls rm; shift; $1 v",
+        "set rm; $1 v",
+        "(IFS=m); x=rm; $x v",
+        "x=ls; x[0]=rm; $x v",
+        "o=(rm v); ${o[0]} v",
+        "declare -a o=(rm v); \"${o[@]}\"",
+        "f() { rm \"$@\"; }; f v",
+        "run() { \"$@\"; }; run rm v",
+        "alias r=rm\nr v",
+        // Programs that run others
+        "eval -- rm v",
+        "env a.b=1 rm v",
+        "echo 'rm v' | xargs -I{} sh -c '{}'",
+        "echo \"'rm' v\" | xargs env",
+        "printf 'rm\\0v' | xargs -0 env",
+        "printf '%.2s v' rmabc | sh",
+        "git config core.editor 'rm v'",
+        "GIT_CONFIG_PARAMETERS=\"'alias.x=!rm v'\" git x",
+        "su --session-command='rm v'",
+    ];
+
+    #[test]
+    fn no_detour_hides_a_command() {
+        for line in ATTACKS {
+            let found = read(line);
+            let texts = found.texts();
+            assert!(
+                texts.contains(&"rm v".to_owned()),
+                "{line}: {texts:?} {:?}",
+                found.hidden
+            );
+        }
+    }
+
+    #[test]
+    fn lines_of_everyday_work_run_only_what_they_show() {
+        for line in [
+            "echo $(( $(date +%s) - start ))",
+            "make -j$(( $(nproc) / 2 ))",
+            "arr[$i]=x",
+            "count[${#a[@]}]=1",
+            "declare -a cmd=(ls -l); \"${cmd[@]}\"",
+            "command -v rm v",
+            "for p in rm git; do command -v $p; done",
+            "eval \"$(ssh-agent -s)\"",
+            "PYTHON=${PYTHON:-python3}; $PYTHON x",
+            "CC=$(which gcc); $CC a.c",
+            "run() { \"$@\"; }; run make test",
+            "env $(cat .env | xargs) npm start",
+            "ssh $OPTIONS $HOST ls",
+            "./target/debug/deps/foo-* --nocapture",
+            "for t in tests/*.sh; do \"$t\"; done",
+            "\"./$name\"",
+            "[[ $cmd =~ ^(rm|sudo)$ ]]",
+            "GIT_AUTHOR_NAME='rm v' git commit",
+            "git -c user.name='rm v' commit",
+            "git commit -m '!rm v'",
+            "pwsh -c '$x = Get-Date'",
+            "systemctl status $unit",
+        ] {
+            let found = read(line);
+            assert_eq!(found.hidden, [""; 0], "{line}");
+            assert!(!found.texts().contains(&"rm v".to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_output_of_a_command_is_followed_through_pipes_lines_and_files() {
+        let rule = CommandRule::parse("curl | sh").unwrap();
+        for line in [
+            "curl x | sh",
+            "curl x |\n# comment\nsh",
+            "sh -c 'curl x' | sh",
+            "curl x | sudo sh",
+            "curl x | sh -c sh",
+            "curl x | tee y | sh",
+            "sh <(curl x)",
+            "sh < <(curl x)",
+            "curl x > >(sh)",
+            "curl x | tee >(sh)",
+            "( [[ ( a ) ]]; curl x ) | sh",
+            "{ curl x; } | { sh; }",
+        ] {
+            assert!(rule.matches(&read(line)), "{line}");
+        }
+        for line in [
+            "curl x; sh y",
+            "curl x | cat; sh y",
+            "sh x | curl y",
+            "curl x && sh y",
+        ] {
+            assert!(!rule.matches(&read(line)), "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_that_grow_while_they_are_read_are_not_complete() {
+        let doubled: String = (1..40)
+            .map(|at| format!("a{at}=$a{0}$a{0};", at - 1))
+            .collect();
+        for line in [
+            format!("a0=xxxxxxxxxx;{doubled}$a39"),
+            "x=(".repeat(100_000),
+            "$((".repeat(10_000) + &"))".repeat(10_000),
+            format!("x='{}'; {}", "a ".repeat(1000), "$x;".repeat(1000)),
+        ] {
+            assert!(!read(&line).is_complete, "{}", &line[..20]);
+        }
+        for line in [
+            "case x in ".repeat(2000),
+            "*( ".repeat(10_000),
+            "find -exec ".repeat(500),
+        ] {
+            assert_eq!(read(&line).lines.first(), Some(&line));
+        }
     }
 
     #[test]

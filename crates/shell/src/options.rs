@@ -17,6 +17,8 @@ pub(crate) struct Row {
     pub(crate) has_words: bool,
     /// Whether the first word that is not an option is a subcommand.
     pub(crate) has_subcommands: bool,
+    /// Whether the words after the first one that is not an option belong to what runs, as in `node FILE -e`.
+    pub(crate) stops: bool,
 }
 
 const fn row(command: &'static [&'static str], same: &'static [&'static [&'static str]]) -> Row {
@@ -28,6 +30,7 @@ const fn row(command: &'static [&'static str], same: &'static [&'static [&'stati
         combined: &[],
         has_words: false,
         has_subcommands: false,
+        stops: false,
     }
 }
 
@@ -51,6 +54,13 @@ impl Row {
         }
     }
 
+    const fn stops(self) -> Self {
+        Self {
+            stops: true,
+            ..self
+        }
+    }
+
     const fn with_subcommands(self) -> Self {
         Self {
             has_subcommands: true,
@@ -69,7 +79,6 @@ const NAMESPACE: &[&str] = &["--namespace", "-n"];
 
 /// Other names of the same program.
 const PROGRAMS: &[(&str, &str)] = &[
-    ("pip3", "pip"),
     ("gtar", "tar"),
     ("bsdtar", "tar"),
     ("gsed", "sed"),
@@ -87,6 +96,13 @@ const RELATED: &[(&str, &str)] = &[
 /// Other names of the same subcommand, by program. A word that is left out (`""`) is followed by the real subcommand.
 pub(crate) const SUBCOMMANDS: &[(&str, &str, &str)] = &[
     ("docker", "container", ""),
+    ("npm", "run-script", "run"),
+    ("npm", "rum", "run"),
+    ("npm", "urn", "run"),
+    ("npm", "in", "install"),
+    ("npm", "ins", "install"),
+    ("npm", "inst", "install"),
+    ("npm", "isntall", "install"),
     ("npm", "add", "install"),
     ("npm", "i", "install"),
     ("npm", "r", "uninstall"),
@@ -136,10 +152,11 @@ pub(crate) const ROWS: &[Row] = &[
         "--form", "--header", "--json", "--output", "--request", "--upload-file", "--url", "--user",
         "--user-agent"]),
     row(&["wget"], &[&["--output-document", "-O"], &["--recursive", "-r"], &["--quiet", "-q"], &["--input-file",
-        "-i"], &["--directory-prefix", "-P"]]).valued(&["-A", "-B", "-D", "-I", "-O", "-P", "-Q", "-R", "-T", "-U",
+        "-i"], &["--directory-prefix", "-P"], &["--no-clobber", "-nc"], &["--no-verbose", "-nv"], &["--no-parent", "-np"], &["--no-directories", "-nd"]]).valued(&["-A", "-B", "-D", "-I", "-O", "-P", "-Q", "-R", "-T", "-U",
         "-X", "-a", "-e", "-i", "-l", "-o", "-t", "-w", "--directory-prefix", "--header", "--input-file",
         "--method", "--output-document", "--post-data", "--post-file"]),
-    row(&["git"], &[]).valued(&["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env",
+    row(&["git"], &[&["--no-pager", "-P"], &["--paginate", "-p"], &["--bare"], &["--literal-pathspecs"],
+        &["--no-replace-objects"], &["--no-optional-locks"]]).valued(&["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env",
         "--super-prefix"]).with_subcommands(),
     row(&["git", "add"], &[FORCE, DRY_RUN, &["--all", "-A", "--no-ignore-removal"], &["--update", "-u"]]),
     row(&["git", "branch"], &[FORCE, DELETE, &["--move", "-m"], &["--copy", "-c"], &["--all", "-a"],
@@ -152,7 +169,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(&["git", "commit"], &[ALL, &["--message", "-m"], &["--no-verify", "-n"], &["--file", "-F"],
         &["--signoff", "-s"], &["--gpg-sign", "-S"], &["--amend"]]).valued(&["-m", "-F", "-C", "-c", "-t",
         "--message", "--file", "--author", "--date", "--template", "--fixup", "--squash", "--reuse-message",
-        "--trailer"]).attached(&["-S"]),
+        "--trailer"]).attached(&["-S", "-u"]),
     row(&["git", "fetch"], &[FORCE, ALL, &["--prune", "-p"]]).valued(&["--upload-pack", "--depth"]),
     row(&["git", "merge"], &[&["--no-verify"]]).valued(&["-m", "-s", "-X", "-F"]),
     row(&["git", "pull"], &[FORCE, &["--rebase", "-r"]]).valued(&["-s", "-X", "--upload-pack"]),
@@ -169,14 +186,15 @@ pub(crate) const ROWS: &[Row] = &[
     row(&["git", "tag"], &[FORCE, DELETE, &["--list", "-l"], &["--message", "-m"]]).valued(&["-m", "-F", "-u",
         "--message", "--file"]),
     row(&["git", "worktree"], &[FORCE]),
-    row(&["docker"], &[FORCE, ALL, &["--volumes", "-v"], &["--host", "-H"], &["--quiet", "-q"]]).valued(&["-H",
+    row(&["docker"], &[FORCE, ALL, &["--volumes", "-v"], &["--host", "-H"], &["--quiet", "-q"],
+        &["--debug", "-D"], &["--tls"], &["--tlsverify"]]).valued(&["-H",
         "--host", "-c", "--context", "--config", "-l", "--log-level"]).with_subcommands(),
     row(&["docker", "compose"], &[&["--file", "-f"], &["--volumes", "-v"]]).valued(&["-f", "--file", "-p",
         "--project-name", "--profile", "--env-file"]),
-    row(&["docker", "run"], RUN).valued(RUN_VALUED),
-    row(&["docker", "create"], RUN).valued(RUN_VALUED),
+    row(&["docker", "run"], RUN).valued(RUN_VALUED).stops(),
+    row(&["docker", "create"], RUN).valued(RUN_VALUED).stops(),
     row(&["docker", "exec"], &[&["--user", "-u"], &["--workdir", "-w"], &["--detach", "-d"]]).valued(&["-u",
-        "--user", "-w", "--workdir", "-e", "--env"]),
+        "--user", "-w", "--workdir", "-e", "--env"]).stops(),
     row(&["kubectl"], &[NAMESPACE, &["--filename", "-f"], &["--all-namespaces", "-A"], &["--selector", "-l"],
         &["--output", "-o"]]).valued(&["-n", "-f", "-l", "-o", "-s", "-c", "--namespace", "--filename",
         "--selector", "--output", "--context", "--kubeconfig", "--cluster", "--user", "--server", "--token", "--as",
@@ -193,7 +211,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(&["gh"], &[&["--repo", "-R"], &["--method", "-X"]]).valued(&["-R", "--repo", "-X", "--method", "-f",
         "-F", "-H"]).with_subcommands(),
     row(&["npm"], &[&["--global", "-g", "--location=global"], FORCE, YES, &["--workspace",
-        "-w"]]).valued(&["-w", "--workspace", "--prefix", "--registry", "--tag", "--otp"]).with_subcommands(),
+        "-w"], &["--silent", "-s"], &["--quiet", "-q"]]).valued(&["-w", "--workspace", "--prefix", "--registry", "--tag", "--otp"]).with_subcommands(),
     row(&["pnpm"], &[&["--global", "-g"], FORCE]).valued(&["-C", "--dir", "--filter", "-F"]).with_subcommands(),
     row(&["yarn"], &[]).valued(&["--cwd"]).with_subcommands(),
     row(&["pip"], &[YES, &["--requirement", "-r"], &["--upgrade", "-U"], &["--editable", "-e"], &["--index-url",
@@ -211,6 +229,15 @@ pub(crate) const ROWS: &[Row] = &[
     row(&["pkill"], &[&["-KILL", "-9", "-SIGKILL"], &["-TERM", "-15", "-SIGTERM"], &["--full",
         "-f"]]).valued(&["-u", "-U", "-g", "-G", "-P", "-t"]),
     row(&["killall"], &[&["-KILL", "-9", "-SIGKILL"], &["--signal", "-s"]]).valued(&["-s", "-u"]),
+    row(&["node"], &[&["--eval", "-e"], &["--print", "-p"]]).valued(&["-e", "-p", "-r", "--eval", "--print"]).stops(),
+    row(&["python"], &[]).valued(&["-c", "-m", "-W", "-X"]).stops(),
+    row(&["perl"], &[]).valued(&["-e", "-E", "-I", "-M"]).stops(),
+    row(&["ruby"], &[]).valued(&["-e", "-I", "-r"]).stops(),
+    row(&["bash"], &[]).valued(&["-c", "-o", "-O"]).stops(),
+    row(&["sh"], &[]).valued(&["-c", "-o"]).stops(),
+    row(&["go"], &[]).with_words().with_subcommands(),
+    row(&["java"], &[]).with_words(),
+    row(&["ffmpeg"], &[]).with_words(),
     row(&["crontab"], &[]).valued(&["-u"]),
     row(&["psql"], &[&["--command", "-c"], &["--file", "-f"]]).valued(&["-c", "-f", "-d", "-h", "-p", "-U",
         "-v", "-o", "--command", "--file"]),
@@ -266,6 +293,13 @@ const RUN_VALUED: &[&str] = &[
 
 /// Returns the name that stands for a program and its other names.
 pub(crate) fn program(name: &str) -> &str {
+    // `pip3.11` is a `pip`.
+    for program in ["pip", "python"] {
+        let version = name.strip_prefix(program);
+        if version.is_some_and(|it| it.chars().all(|c| c.is_ascii_digit() || c == '.')) {
+            return program;
+        }
+    }
     let found = PROGRAMS.iter().find(|(other, _)| *other == name);
     found.map_or(name, |(_, program)| program)
 }

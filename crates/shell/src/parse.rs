@@ -32,6 +32,10 @@ pub(crate) fn parse(line: &str) -> ParsedLine {
         pipelines: 0,
         bodies: Vec::new(),
         pending: Vec::new(),
+        functions: Vec::new(),
+        repeats: false,
+        no_pattern_before: 0,
+        no_arithmetic: Vec::new(),
         is_complete: true,
     };
     let script = parser.script(false);
@@ -39,6 +43,8 @@ pub(crate) fn parse(line: &str) -> ParsedLine {
         script,
         bodies: parser.bodies,
         pipelines: parser.pipelines,
+        functions: parser.functions,
+        repeats: parser.repeats,
         is_complete: parser.is_complete,
     }
 }
@@ -53,6 +59,12 @@ pub(super) struct Parser<'a> {
     pub(super) bodies: Vec<RawWord>,
     /// The here-documents whose bodies start with the next line.
     pub(super) pending: Vec<HereDocument>,
+    functions: Vec<String>,
+    repeats: bool,
+    /// No pattern of a case starts before this position, because that was tried.
+    no_pattern_before: usize,
+    /// Where no arithmetic starts, because that was tried.
+    pub(super) no_arithmetic: Vec<usize>,
     pub(super) is_complete: bool,
 }
 
@@ -93,8 +105,11 @@ struct Commands {
     frames: Vec<Frame>,
     /// The compound command that ended last, if nothing but redirections came after it.
     closed: Option<Frame>,
-    /// Whether a test in `[[ ]]` is open.
+    /// Whether a test in `[[ ]]` is open, and how many parentheses are open in it.
     is_test: bool,
+    test_depth: u32,
+    /// Whether a pipe is waiting for its next command, which may be on another line.
+    is_piped: bool,
 }
 
 impl Commands {
@@ -104,7 +119,18 @@ impl Commands {
 
     /// Ends the current command. The next one has this place in a pipeline.
     fn end(&mut self, pipeline: u32, stage: u32) {
-        self.closed = None;
+        self.is_piped = false;
+        if let Some(frame) = self.closed.take()
+            && self.current.words.is_empty()
+        {
+            // Redirections after a compound command apply to each of its commands.
+            let redirections = std::mem::take(&mut self.current.redirections);
+            for command in self.found.get_mut(frame.start..).unwrap_or_default() {
+                command
+                    .redirections
+                    .splice(0..0, redirections.iter().cloned());
+            }
+        }
         let is_empty = self.current.words.is_empty() && self.current.redirections.is_empty();
         if is_empty {
             self.current.pipeline = pipeline;
@@ -157,6 +183,7 @@ impl Commands {
             }
         }
         self.end(pipeline, stage.saturating_add(1));
+        self.is_piped = true;
     }
 
     fn is_case(&self) -> bool {
@@ -177,7 +204,53 @@ const fn command(pipeline: u32, stage: u32, is_certain: bool) -> SimpleCommand {
     }
 }
 
+/// What a parser of a part of a line found.
+pub(super) struct Outcome {
+    pipelines: u32,
+    bodies: Vec<RawWord>,
+    functions: Vec<String>,
+    repeats: bool,
+    is_complete: bool,
+}
+
 impl Parser<'_> {
+    /// Returns a parser for text that is a part of this one's, at a position in the line if it is unchanged.
+    pub(super) fn inner<'b>(&mut self, text: &'b str, base: Option<usize>) -> Parser<'b> {
+        Parser {
+            text,
+            at: 0,
+            base,
+            depth: self.depth + 1,
+            pipelines: self.pipelines,
+            bodies: std::mem::take(&mut self.bodies),
+            pending: Vec::new(),
+            functions: Vec::new(),
+            repeats: false,
+            no_pattern_before: 0,
+            no_arithmetic: Vec::new(),
+            is_complete: self.is_complete,
+        }
+    }
+
+    pub(super) fn outcome(self) -> Outcome {
+        Outcome {
+            pipelines: self.pipelines,
+            bodies: self.bodies,
+            functions: self.functions,
+            repeats: self.repeats,
+            is_complete: self.is_complete,
+        }
+    }
+
+    /// Continues after a part of the text was parsed.
+    pub(super) fn take(&mut self, inner: Outcome) {
+        self.pipelines = inner.pipelines;
+        self.bodies = inner.bodies;
+        self.functions.extend(inner.functions);
+        self.repeats |= inner.repeats;
+        self.is_complete = inner.is_complete;
+    }
+
     pub(super) fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -255,17 +328,22 @@ impl Parser<'_> {
             frames: Vec::new(),
             closed: None,
             is_test: false,
+            test_depth: 0,
+            is_piped: false,
         };
         loop {
             self.blanks();
             let Some(next) = self.peek() else { break };
             match next {
                 b'\n' => {
-                    self.end(&mut commands);
+                    if !commands.is_piped {
+                        self.end(&mut commands);
+                    }
                     self.at += 1;
                     self.here_documents();
                 }
                 b'#' => self.comment(),
+                b'|' if commands.is_test && commands.test_depth > 0 => self.at += 1,
                 b';' => {
                     self.end(&mut commands);
                     self.at += 1;
@@ -292,6 +370,10 @@ impl Parser<'_> {
                     }
                 }
                 b'(' => self.parenthesis(&mut commands),
+                b')' if commands.is_test && commands.test_depth > 0 => {
+                    commands.test_depth -= 1;
+                    self.at += 1;
+                }
                 b')' => {
                     self.end(&mut commands);
                     let kinds = [FrameKind::Parenthesis, FrameKind::DoubleParenthesis];
@@ -314,6 +396,7 @@ impl Parser<'_> {
     fn parenthesis(&mut self, commands: &mut Commands) {
         self.at += 1;
         if commands.is_test {
+            commands.test_depth += 1;
             return;
         }
         if commands.is_start() {
@@ -328,7 +411,10 @@ impl Parser<'_> {
         self.blanks();
         if commands.current.words.len() == 1 && self.eat(")") {
             // `NAME() COMMAND` defines a function. Its command counts, because something may call it.
-            commands.current.words.clear();
+            let name = commands.current.words.pop();
+            let name = name.as_ref().and_then(RawWord::plain);
+            self.functions.extend(name.map(str::to_owned));
+            self.repeats = true;
             return;
         }
         self.at = start;
@@ -339,7 +425,7 @@ impl Parser<'_> {
     fn word_or_redirection(&mut self, commands: &mut Commands) {
         let is_file = matches!(self.peek(), Some(b'<' | b'>')) && self.peek_at(1) == Some(b'(');
         if !is_file && let Some(operator) = self.operator() {
-            self.redirection(operator, commands);
+            self.redirection(None, operator, commands);
             return;
         }
         let start = self.at;
@@ -355,11 +441,16 @@ impl Parser<'_> {
             && self.peek_at(1) != Some(b'(')
             && !commands.is_test
             && word.plain().is_some_and(is_descriptor)
+            && let Some(operator) = self.operator()
         {
+            let descriptor = word.plain().map(str::to_owned);
+            self.redirection(descriptor, operator, commands);
             return;
         }
+        commands.is_piped = false;
         if commands.is_test {
             commands.is_test = word.plain() != Some("]]");
+            commands.test_depth *= u32::from(commands.is_test);
             commands.current.words.push(word);
             return;
         }
@@ -383,7 +474,9 @@ impl Parser<'_> {
             "case" => self.case(commands),
             "function" => {
                 self.blanks();
-                self.word();
+                let name = self.word();
+                self.functions.extend(name.plain().map(str::to_owned));
+                self.repeats = true;
                 self.blanks();
                 if self.eat("(") {
                     self.blanks();
@@ -393,14 +486,26 @@ impl Parser<'_> {
             "time" | "coproc" => {
                 // Before a program, these are read like programs that run another one.
                 let start = self.at;
-                self.blanks();
-                let is_compound = self.peek() == Some(b'(') || {
+                let mut is_named = word == "coproc";
+                loop {
+                    self.blanks();
+                    let before = self.at;
                     let next = self.word();
                     let next = next.plain().unwrap_or_default();
-                    KEYWORDS.contains(&next) || ["for", "case", "select"].contains(&next)
-                };
-                self.at = start;
-                return is_compound;
+                    let is_compound = self.peek() == Some(b'(') && next.is_empty()
+                        || KEYWORDS.contains(&next)
+                        || ["for", "case", "select", "[["].contains(&next);
+                    if is_compound {
+                        self.at = before;
+                        return true;
+                    }
+                    // `time` has options, and `coproc` may have a name.
+                    let is_skipped = ["-p", "--", "time"].contains(&next);
+                    if !is_skipped && !(std::mem::take(&mut is_named) && self.at > before) {
+                        self.at = start;
+                        return false;
+                    }
+                }
             }
             _ if CLOSERS.contains(&word) => {
                 let kind = if word == "esac" {
@@ -411,7 +516,11 @@ impl Parser<'_> {
                 self.end(commands);
                 commands.close(&[kind]);
             }
-            "if" | "while" | "until" | "{" => commands.open(FrameKind::Block),
+            "while" | "until" => {
+                self.repeats = true;
+                commands.open(FrameKind::Block);
+            }
+            "if" | "{" => commands.open(FrameKind::Block),
             _ => return KEYWORDS.contains(&word),
         }
         true
@@ -419,6 +528,7 @@ impl Parser<'_> {
 
     /// Reads a loop up to its `do`.
     fn for_loop(&mut self, commands: &mut Commands) {
+        self.repeats = true;
         commands.open(FrameKind::Block);
         self.blanks();
         if self.rest().starts_with("((") {
@@ -474,6 +584,9 @@ impl Parser<'_> {
             return;
         }
         self.at = start;
+        if start < self.no_pattern_before {
+            return;
+        }
         self.eat("(");
         let mut patterns = Vec::new();
         loop {
@@ -486,6 +599,7 @@ impl Parser<'_> {
                 Some(b'|') => self.at += 1,
                 Some(b'\n' | b';' | b'&') | None => {
                     // This is not a pattern, so its words may be a command.
+                    self.no_pattern_before = self.at;
                     self.at = start;
                     return;
                 }
@@ -514,17 +628,24 @@ impl Parser<'_> {
             .find(|operator| rest.starts_with(operator))
     }
 
-    fn redirection(&mut self, operator: &'static str, commands: &mut Commands) {
+    fn redirection(
+        &mut self,
+        descriptor: Option<String>,
+        operator: &'static str,
+        commands: &mut Commands,
+    ) {
         self.at += operator.len();
         self.blanks();
+        let start = self.at;
         let target = self.word();
         let is_here = operator == "<<" || operator == "<<-";
         let body = is_here.then(|| {
             let is_quoted = |part: &Part| matches!(part, Part::Quoted(_));
             let body = self.bodies.len();
+            let written = self.text.get(start..self.at).unwrap_or_default();
             self.bodies.push(RawWord::default());
             self.pending.push(HereDocument {
-                delimiter: as_written(&target),
+                delimiter: written.replace(['\'', '"', '\\'], ""),
                 is_expanded: !target.parts.iter().any(is_quoted),
                 is_indented: operator == "<<-",
                 body,
@@ -532,6 +653,7 @@ impl Parser<'_> {
             body
         });
         commands.current.redirections.push(RawRedirection {
+            descriptor,
             operator,
             target,
             body,
@@ -555,27 +677,25 @@ impl Parser<'_> {
                     length = end + line.len();
                     break;
                 }
+                // In a substitution, its parenthesis may come directly after the delimiter.
+                let after = text.strip_prefix(document.delimiter.as_str());
+                if self.depth > 0 && after.is_some_and(|after| after.starts_with(')')) {
+                    length = end + line.len() - line.trim_start_matches('\t').len();
+                    length += document.delimiter.len();
+                    break;
+                }
                 end += line.len();
             }
             let text = rest.get(..end.min(length)).unwrap_or_default().to_owned();
             let mut body = RawWord::default();
             if document.is_expanded {
-                let mut inner = Parser {
-                    text: &text,
-                    at: 0,
-                    base: self.base.map(|base| base + self.at),
-                    depth: self.depth + 1,
-                    pipelines: self.pipelines,
-                    bodies: std::mem::take(&mut self.bodies),
-                    pending: Vec::new(),
-                    is_complete: self.is_complete && self.depth < MAX_NESTING,
-                };
+                let mut inner = self.inner(&text, self.base.map(|base| base + self.at));
+                inner.is_complete &= self.depth < MAX_NESTING;
                 if inner.is_complete {
                     inner.quoted(&mut body, None);
                 }
-                self.bodies = inner.bodies;
-                self.pipelines = inner.pipelines;
-                self.is_complete = inner.is_complete;
+                let inner = inner.outcome();
+                self.take(inner);
             } else {
                 body.push_quoted(&text);
             }
@@ -594,14 +714,4 @@ impl Parser<'_> {
 fn is_descriptor(word: &str) -> bool {
     let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
     is_number || (word.starts_with('{') && word.ends_with('}') && word.len() > 2)
-}
-
-/// Returns the delimiter of a here-document, without its quotes.
-fn as_written(word: &RawWord) -> String {
-    let parts = word.parts.iter().map(|part| match part {
-        Part::Plain(text) | Part::Quoted(text) | Part::Unknown(text) => text.as_str(),
-        Part::Variable(variable) => variable.written.as_str(),
-        Part::Output { .. } | Part::Array(_) => "",
-    });
-    parts.collect()
 }

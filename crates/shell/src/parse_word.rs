@@ -21,10 +21,15 @@ impl Parser<'_> {
                 return;
             }
             match next {
+                b' ' | b'\t' if end.is_none() && is_open_index(word, self.rest()) => {
+                    self.at += 1;
+                    word.push_plain(" ");
+                }
                 b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')' if end.is_none() => return,
                 b'\r' if end.is_none() && matches!(self.peek_at(1), None | Some(b'\n')) => return,
-                b'<' | b'>' if end.is_none() => {
-                    if !word.parts.is_empty() || self.peek_at(1) != Some(b'(') {
+                b'<' | b'>' if end.is_none() || self.peek_at(1) == Some(b'(') => {
+                    let is_start = word.parts.is_empty() || end.is_some();
+                    if !is_start || self.peek_at(1) != Some(b'(') {
                         return;
                     }
                     let kind = if next == b'<' {
@@ -84,6 +89,12 @@ impl Parser<'_> {
             return false;
         };
         if text.ends_with('=') && is_assignment(text) {
+            if self.depth >= MAX_NESTING {
+                self.is_complete = false;
+                self.at = self.text.len();
+                return true;
+            }
+            self.depth += 1;
             self.at += 1;
             let mut values = Vec::new();
             loop {
@@ -98,6 +109,7 @@ impl Parser<'_> {
                     self.at += 1;
                 }
             }
+            self.depth -= 1;
             word.parts.push(Part::Array(values));
             return true;
         }
@@ -109,7 +121,8 @@ impl Parser<'_> {
         // Patterns such as `@(a|b)`, and qualifiers such as `*(.)`.
         if text.ends_with(['?', '*', '+', '@', '!']) {
             let rest = self.rest();
-            if let Some(length) = rest.find(')').filter(|length| {
+            let near = rest.bytes().take(MAX_PATTERN).position(|byte| byte == b')');
+            if let Some(length) = near.filter(|length| {
                 let inside = rest.get(..*length).unwrap_or_default();
                 !inside.contains(['\n', ';', '&', '$', '`', ' '])
             }) {
@@ -177,10 +190,17 @@ impl Parser<'_> {
             }
             Some(b'[') => {
                 // `$[…]` is an old form of arithmetic.
-                let rest = self.rest();
-                let length = rest.find(']').map_or(rest.len(), |length| length + 1);
-                word.parts.push(Part::Unknown("$[…]".to_owned()));
-                self.at += length;
+                self.at += 1;
+                let mut inner = RawWord::default();
+                if self.depth < MAX_NESTING {
+                    self.depth += 1;
+                    self.word_until(&mut inner, Some(b']'));
+                    self.depth -= 1;
+                } else {
+                    self.is_complete = false;
+                }
+                self.eat("]");
+                word.parts.push(arithmetic_part(inner));
             }
             Some(b'{') => self.braced_variable(word, is_quoted, start),
             Some(next) if next.is_ascii_alphabetic() || next == b'_' => {
@@ -266,34 +286,41 @@ impl Parser<'_> {
 
     /// Reads arithmetic after its dollar sign. Returns `false` if it is a substitution that starts with a group.
     fn arithmetic(&mut self, word: &mut RawWord) -> bool {
-        let mut depth = 0_usize;
-        let mut before = b' ';
-        let mut has_command = false;
-        let bytes = self.rest().as_bytes();
-        let mut length = None;
-        for (at, byte) in bytes.iter().copied().enumerate() {
-            match byte {
-                b'(' => {
-                    has_command |= before == b'$';
-                    depth += 1;
-                }
-                b'`' => has_command = true,
-                b'\'' | b'"' | b'\n' | b';' => return false,
-                b')' if depth == 1 => {
-                    length = (before == b')').then_some(at + 1);
-                    break;
-                }
-                b')' => depth -= 1,
-                _ => {}
-            }
-            before = byte;
-        }
-        let Some(length) = length else { return false };
-        if has_command {
+        let start = self.at;
+        // Text that is not arithmetic is read again, so there is a limit to how often that is tried.
+        let is_tried = self.no_arithmetic.len() >= MAX_TRIES || self.no_arithmetic.contains(&start);
+        let end = self.rest().find("))");
+        if is_tried || end.is_none_or(|end| end > MAX_ARITHMETIC) || self.depth >= MAX_NESTING {
             return false;
         }
-        word.parts.push(Part::Unknown("$(…)".to_owned()));
-        self.at += length;
+        let (bodies, pipelines) = (self.bodies.len(), self.pipelines);
+        self.depth += 1;
+        self.at += 2;
+        let mut inner = RawWord::default();
+        let is_closed = loop {
+            self.word_until(&mut inner, Some(b')'));
+            match self.peek() {
+                Some(_) if self.peek_at(1) == Some(b')') && is_balanced(&inner) => break true,
+                Some(_) => {
+                    self.at += 1;
+                    inner.push_plain(")");
+                }
+                None => break false,
+            }
+            if is_overclosed(&inner) {
+                break false;
+            }
+        };
+        self.depth -= 1;
+        if !is_closed || self.at.saturating_sub(start) > MAX_ARITHMETIC {
+            self.no_arithmetic.push(start);
+            self.at = start;
+            self.bodies.truncate(bodies);
+            self.pipelines = pipelines;
+            return false;
+        }
+        self.at += 2;
+        word.parts.push(arithmetic_part(inner));
         true
     }
 
@@ -355,20 +382,11 @@ impl Parser<'_> {
             self.is_complete = false;
             return;
         }
-        let mut inner = Parser {
-            text: &text,
-            at: 0,
-            base: self.base.filter(|_| !has_escapes).map(|base| base + start),
-            depth: self.depth + 1,
-            pipelines: self.pipelines,
-            bodies: std::mem::take(&mut self.bodies),
-            pending: Vec::new(),
-            is_complete: self.is_complete,
-        };
+        let base = self.base.filter(|_| !has_escapes).map(|base| base + start);
+        let mut inner = self.inner(&text, base);
         let script = inner.script(false);
-        self.is_complete = inner.is_complete;
-        self.pipelines = inner.pipelines;
-        self.bodies = inner.bodies;
+        let inner = inner.outcome();
+        self.take(inner);
         word.parts.push(Part::Output {
             script,
             is_quoted,
@@ -402,18 +420,23 @@ impl Parser<'_> {
         let name = rest.get(..length).unwrap_or_default().to_owned();
         self.at += length;
         let is_all = self.eat("[@]") || self.eat("[*]") || name == "@" || name == "*";
-        let has_index = self.peek() == Some(b'[');
-        let is_alternative = !is_changed && !has_index && self.alternative_operator();
+        let element = self.element();
+        let has_index = element.is_none() && self.peek() == Some(b'[');
+        let alternative = if is_changed || has_index || element.is_some() {
+            None
+        } else {
+            self.alternative_operator()
+        };
         let mut argument = RawWord::default();
         self.word_until(&mut argument, Some(b'}'));
         self.eat("}");
         self.depth -= 1;
-        let operation = if is_alternative {
-            Operation::Alternative(argument)
-        } else if is_changed || has_index || !argument.parts.is_empty() || name.is_empty() {
-            Operation::Other(argument)
-        } else {
-            Operation::Value
+        let is_plain = !is_changed && !has_index && argument.parts.is_empty() && !name.is_empty();
+        let operation = match (alternative, element) {
+            (Some(operator), _) => Operation::Alternative(operator, argument),
+            (None, Some(element)) if is_plain => Operation::Element(element),
+            (None, None) if is_plain => Operation::Value,
+            _ => Operation::Other(argument),
         };
         word.parts.push(Part::Variable(Variable {
             written: self.text.get(start..self.at).unwrap_or_default().to_owned(),
@@ -425,14 +448,77 @@ impl Parser<'_> {
     }
 
     /// Reads the operator of `${x:-y}` and similar forms.
-    fn alternative_operator(&mut self) -> bool {
+    fn alternative_operator(&mut self) -> Option<char> {
         let offset = usize::from(self.peek() == Some(b':'));
-        let found = matches!(self.peek_at(offset), Some(b'-' | b'=' | b'+'));
-        if found {
-            self.at += offset + 1;
-        }
-        found
+        let operator = self.peek_at(offset).map(char::from);
+        let operator = operator.filter(|operator| ['-', '=', '+'].contains(operator))?;
+        self.at += offset + 1;
+        Some(operator)
     }
+
+    /// Reads an index that is a number, such as `[0]`.
+    fn element(&mut self) -> Option<usize> {
+        let (index, _) = self.rest().strip_prefix('[')?.split_once(']')?;
+        let number = index.parse().ok()?;
+        self.at += index.len() + 2;
+        Some(number)
+    }
+}
+
+/// How long a pattern such as `@(a|b)` may be, in bytes.
+const MAX_PATTERN: usize = 256;
+
+/// How often text may turn out not to be arithmetic.
+const MAX_TRIES: usize = 8;
+
+/// How long an arithmetic expression may be, in bytes.
+const MAX_ARITHMETIC: usize = 4096;
+
+/// Returns the part of a word that arithmetic stands for. Its commands run.
+fn arithmetic_part(inner: RawWord) -> Part {
+    Part::Variable(Variable {
+        written: "$((…))".to_owned(),
+        name: String::new(),
+        is_all: false,
+        is_quoted: true,
+        operation: Operation::Other(inner),
+    })
+}
+
+/// Returns how many more parentheses an expression opens than it closes.
+fn open_parentheses(expression: &RawWord) -> isize {
+    let plain = expression.parts.iter().map(|part| match part {
+        Part::Plain(text) => text.as_str(),
+        _ => "",
+    });
+    let characters = plain.flat_map(str::chars);
+    characters
+        .map(|character| match character {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        })
+        .sum()
+}
+
+fn is_balanced(expression: &RawWord) -> bool {
+    open_parentheses(expression) == 0
+}
+
+fn is_overclosed(expression: &RawWord) -> bool {
+    open_parentheses(expression) < 0
+}
+
+/// Returns whether white space belongs to an index, as in `a[1 + 0]=x`.
+fn is_open_index(word: &RawWord, rest: &str) -> bool {
+    let Some((name, index)) = word.plain().and_then(|text| text.split_once('[')) else {
+        return false;
+    };
+    let near = rest.get(..rest.len().min(MAX_PATTERN)).unwrap_or_default();
+    let near = near.split(['\n', ';', '|', '&']).next().unwrap_or_default();
+    is_assignment(&format!("{name}="))
+        && !index.contains(']')
+        && (near.contains("]=") || near.contains("]+="))
 }
 
 /// Returns whether a byte ends text that stands for itself outside of quotes.

@@ -24,14 +24,56 @@ pub(crate) fn printed(words: &[Word]) -> Option<String> {
         "printf" => {
             let skipped = usize::from(arguments.first().is_some_and(|word| word.as_str() == "--"));
             let (format, values) = arguments.get(skipped..)?.split_first()?;
-            Some(formatted(format.as_str(), values))
+            formatted(format.as_str(), values)
         }
+        // These print the name of a program, or nothing.
+        "which" => arguments
+            .iter()
+            .map(|word| Some(word.as_str().to_owned()))
+            .next()?,
+        "command" => match arguments {
+            [option, name] if option.as_str() == "-v" => Some(name.as_str().to_owned()),
+            _ => None,
+        },
+        name if SILENT.contains(&name) => Some(String::new()),
         _ => None,
     }
 }
 
+/// Commands that print nothing.
+const SILENT: [&str; 13] = [
+    ":", "[", "cd", "exit", "export", "false", "read", "return", "set", "shift", "test", "true",
+    "unset",
+];
+
+/// Programs that print settings of a shell, which people run with `eval`.
+const SETTINGS: [&str; 16] = [
+    "brew",
+    "conda",
+    "direnv",
+    "dircolors",
+    "fnm",
+    "luarocks",
+    "minikube",
+    "mise",
+    "nodenv",
+    "opam",
+    "pyenv",
+    "rbenv",
+    "ssh-agent",
+    "starship",
+    "zoxide",
+    "rtx",
+];
+
+/// Returns whether a command prints settings of a shell, as `ssh-agent -s` does.
+pub(crate) fn prints_settings(words: &[Word]) -> bool {
+    let program = words.first().map_or("", Word::as_str);
+    SETTINGS.contains(&program_name(program))
+}
+
 /// Returns what `printf` makes of a format and its arguments.
-fn formatted(format: &str, values: &[Word]) -> String {
+fn formatted(format: &str, values: &[Word]) -> Option<String> {
     let format = unescaped(format);
     let mut values = values.iter();
     let mut text = String::new();
@@ -40,14 +82,26 @@ fn formatted(format: &str, values: &[Word]) -> String {
         let mut rest = format.as_str();
         while let Some((plain, after)) = rest.split_once('%') {
             text.push_str(plain);
-            let is_flag = |c: char| c.is_ascii_digit() || "-+ #.".contains(c);
-            let after = after.trim_start_matches(is_flag);
+            let (width, after) = split_width(after);
+            let precision = after.strip_prefix('.').map(split_width);
+            let (precision, after) = precision.map_or((None, after), |(digits, after)| {
+                (digits.parse::<usize>().ok(), after)
+            });
+            let has_width = !width.is_empty() && width != "-";
             let mut characters = after.chars();
             match characters.next() {
                 Some('%') => text.push('%'),
-                Some('b') => text.push_str(&unescaped(next(&mut values))),
-                Some(_) => text.push_str(next(&mut values)),
-                None => {}
+                // A width only adds spaces.
+                Some('s') => {
+                    let value = next(&mut values).chars();
+                    text.extend(value.take(precision.unwrap_or(usize::MAX)));
+                }
+                Some('b') if !has_width => text.push_str(&unescaped(next(&mut values))),
+                Some('c') => text.extend(next(&mut values).chars().next()),
+                Some('d' | 'i' | 'u') if !has_width => text.push_str(next(&mut values)),
+                Some('q') => text.push_str(next(&mut values)),
+                // What other directives print is not followed.
+                Some(_) | None => return None,
             }
             rest = characters.as_str();
         }
@@ -56,7 +110,14 @@ fn formatted(format: &str, values: &[Word]) -> String {
             break;
         }
     }
-    text
+    Some(text)
+}
+
+/// Splits the flags and digits off the text after `%` or a dot.
+fn split_width(text: &str) -> (&str, &str) {
+    let is_flag = |c: char| c.is_ascii_digit() || "-+ #".contains(c);
+    let rest = text.trim_start_matches(is_flag);
+    text.split_at(text.len() - rest.len())
 }
 
 fn next<'a>(values: &mut std::slice::Iter<'a, Word>) -> &'a str {
@@ -91,9 +152,14 @@ pub(crate) fn unescaped(text: &str) -> String {
                 Some('n') => Some('\n'),
                 Some('t') => Some('\t'),
                 Some('r') => Some('\r'),
-                Some('x') => {
+                Some(kind @ ('x' | 'u' | 'U')) => {
+                    let max = match kind {
+                        'x' => 2,
+                        'u' => 4,
+                        _ => 8,
+                    };
                     let mut digits = String::new();
-                    while digits.len() < 2
+                    while digits.len() < max
                         && let Some(digit) = characters.next_if(char::is_ascii_hexdigit)
                     {
                         digits.push(digit);

@@ -1,5 +1,6 @@
 //! Reads a command line: every command in it, and the commands that these run.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -19,7 +20,7 @@ const MAX_DEPTH: u32 = 16;
 
 /// How many commands that other commands run are read, and how many bytes they may have in total.
 const MAX_LAUNCHED: usize = 4096;
-const MAX_LAUNCHED_BYTES: usize = 1 << 20;
+const MAX_LAUNCHED_BYTES: usize = 1 << 18;
 
 /// Everything that a command line runs, as far as the line shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,17 +48,22 @@ pub struct Command {
     pub redirections: Vec<Redirection>,
     /// What it reads from its standard input.
     pub input: Input,
-    /// The number of its pipeline, and its place in the pipeline, starting at 0.
-    pub pipeline: (u32, u32),
+    /// The pipelines that it is part of, each with its stage: its own, and those of the commands around it.
+    stages: Vec<Stage>,
     /// The place of the command that runs it in [`Reading::commands`]; `None` if a shell runs it.
     pub run_by: Option<usize>,
     /// Whether it surely runs if the line runs to its end. Otherwise, its words may also be something else.
     pub is_certain: bool,
 }
 
+/// A pipeline and a place in it. What is at a lower place feeds what is at a higher place.
+type Stage = (u32, u32);
+
 /// A redirection of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirection {
+    /// The number before the operator, if there is one.
+    pub descriptor: Option<String>,
     /// The operator, such as `>>`.
     pub operator: &'static str,
     /// The file, the descriptor or the text of a here-string. For a here-document, its delimiter.
@@ -134,11 +140,11 @@ impl Reading {
         texts
     }
 
-    /// Returns the commands that are before a command in its pipeline, and feed it.
+    /// Returns the commands whose output may reach a command: those before it in a pipeline, also in the pipelines of the
+    /// commands that run both, and those in `<(…)`.
     pub fn feeding<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Command> {
-        let (pipeline, stage) = command.pipeline;
         let commands = self.commands.iter();
-        commands.filter(move |it| it.pipeline.0 == pipeline && it.pipeline.1 < stage)
+        commands.filter(move |it| it.feeds(command))
     }
 }
 
@@ -153,6 +159,14 @@ impl Command {
         program_name(self.program())
     }
 
+    /// Returns whether the output of this command may reach another one.
+    pub fn feeds(&self, other: &Self) -> bool {
+        self.stages.iter().any(|(pipeline, stage)| {
+            let mut stages = other.stages.iter();
+            stages.any(|(of, later)| of == pipeline && stage < later)
+        })
+    }
+
     /// Returns the words after the program.
     pub fn arguments(&self) -> &[Word] {
         self.words.get(1..).unwrap_or_default()
@@ -161,25 +175,19 @@ impl Command {
 
 /// Reads a command line for rules that restrict what it may run.
 pub fn read(line: &str) -> Reading {
-    let mut reader = Reader {
-        reading: Reading {
-            is_complete: true,
-            ..Reading::default()
-        },
-        variables: Variables::default(),
-        seen: HashMap::new(),
-        pipelines: 0,
-        launched: 0,
-        bytes: 0,
-        room: MAX_LAUNCHED_BYTES,
-    };
+    let mut reader = Reader::new(Variables::default());
     let place = Place {
         depth: 0,
         is_certain: true,
         run_by: None,
-        is_sink: false,
+        scope: None,
     };
     reader.line(line, place);
+    if reader.repeats && !reader.variables.is_empty() {
+        // A loop, a function or a trap may run with values that are set later in the line.
+        reader = Reader::new(reader.variables);
+        reader.line(line, place);
+    }
     reader.reading
 }
 
@@ -187,6 +195,14 @@ pub fn read(line: &str) -> Reading {
 struct Reader {
     reading: Reading,
     variables: Variables,
+    /// The pipelines and inputs around lines and substitutions.
+    scopes: Vec<Scope>,
+    /// The functions that the line defines.
+    functions: Vec<String>,
+    /// Whether commands may run in another order than they are written, or more than once.
+    repeats: bool,
+    /// What commands read if nothing is redirected, after `exec < FILE`.
+    input: Input,
     /// The commands that other commands run and that were read, and whether as certain ones.
     seen: HashMap<Seen, bool>,
     /// How many pipelines the lines before have.
@@ -199,7 +215,16 @@ struct Reader {
 }
 
 /// The words, the pipeline and the input of a command.
-type Seen = (Vec<Word>, (u32, u32), bool);
+type Seen = (Vec<Word>, Stage, bool);
+
+/// What is around a line or a substitution.
+#[derive(Debug, Clone)]
+struct Scope {
+    stage: Stage,
+    /// What its commands read if nothing is redirected.
+    input: Input,
+    outer: Option<usize>,
+}
 
 /// Where a line or a command was found.
 #[derive(Debug, Clone, Copy)]
@@ -207,8 +232,8 @@ struct Place {
     depth: u32,
     is_certain: bool,
     run_by: Option<usize>,
-    /// Whether its commands read what another command writes to them.
-    is_sink: bool,
+    /// The scope in [`Reader::scopes`].
+    scope: Option<usize>,
 }
 
 /// A command before it is read: what surrounds its words.
@@ -218,17 +243,46 @@ struct Around {
     assignments: Vec<String>,
     redirections: Vec<Redirection>,
     input: Input,
-    pipeline: (u32, u32),
+    stage: Stage,
 }
 
 /// What the commands of one stage of a pipeline print.
 struct Printed {
-    pipeline: (u32, u32),
+    stage: Stage,
     /// `None` if it is not known.
     text: Option<String>,
 }
 
 impl Reader {
+    fn new(variables: Variables) -> Self {
+        Self {
+            reading: Reading {
+                is_complete: true,
+                ..Reading::default()
+            },
+            variables,
+            scopes: Vec::new(),
+            functions: Vec::new(),
+            repeats: false,
+            input: Input::Inherited,
+            seen: HashMap::new(),
+            pipelines: 0,
+            launched: 0,
+            bytes: 0,
+            room: MAX_LAUNCHED_BYTES,
+        }
+    }
+
+    /// Adds a scope inside of a place.
+    fn scope(&mut self, stage: Stage, input: Input, place: Place) -> Option<usize> {
+        self.scopes.push(Scope {
+            stage,
+            input,
+            outer: place.scope,
+        });
+        Some(self.scopes.len() - 1)
+    }
+
     /// Reads a line that a shell runs.
     fn line(&mut self, line: &str, place: Place) {
         if !self.is_affordable(line.len(), place.depth) {
@@ -239,6 +293,8 @@ impl Reader {
         self.reading.is_complete &= parsed.is_complete || !place.is_certain;
         let first = self.pipelines;
         self.pipelines += parsed.pipelines + 1;
+        self.functions.extend(parsed.functions.iter().cloned());
+        self.repeats |= parsed.repeats;
         self.script(&parsed.script, &parsed, first, place);
     }
 
@@ -247,10 +303,10 @@ impl Reader {
         let mut printed: Vec<Printed> = Vec::new();
         for command in &script.commands {
             let text = self.simple_command(command, parsed, first, place, &printed);
-            let pipeline = (first + command.pipeline, command.stage);
+            let stage = stage_of(command, first);
             // Only the stages of the current pipeline are needed.
-            printed.retain(|it| it.pipeline.0 == pipeline.0);
-            printed.push(Printed { pipeline, text });
+            printed.retain(|it| it.stage.0 == stage.0);
+            printed.push(Printed { stage, text });
         }
     }
 
@@ -263,7 +319,7 @@ impl Reader {
         place: Place,
         printed: &[Printed],
     ) -> Option<String> {
-        let pipeline = (first + command.pipeline, command.stage);
+        let stage = stage_of(command, first);
         let place = Place {
             is_certain: place.is_certain && command.is_certain,
             ..place
@@ -272,87 +328,169 @@ impl Reader {
         let bodies: Vec<&RawWord> = bodies.filter_map(|at| parsed.bodies.get(at)).collect();
         let targets = command.redirections.iter().map(|it| &it.target);
         for word in command.words.iter().chain(targets).chain(bodies) {
-            self.nested(word, parsed, first, place);
+            self.nested(word, parsed, first, stage, place);
         }
         match &command.role {
             Role::Words => return None,
             Role::Loop(name) => {
-                let words = self.expand(&command.words, &Choice::default(), place.is_certain);
-                for word in words {
-                    if !word.is_known() {
-                        self.variables.open(name);
-                    }
-                    self.variables.add(name, vec![word]);
+                let mut names = Vec::new();
+                for word in &command.words {
+                    names_in(word, &mut names);
                 }
-                return None;
+                let (choices, _) = self.variables.choices(&names);
+                for choice in &choices {
+                    for word in self.expand(&command.words, choice, place.is_certain) {
+                        self.variables.add(name, vec![word]);
+                    }
+                }
+                return Some(String::new());
             }
             Role::Command => {}
         }
-        let is_set = |word: &&RawWord| is_assignment(word.plain_start());
+        let is_set = |word: &&RawWord| word.assignment().is_some();
         let count = command.words.iter().take_while(is_set).count();
         let (assignments, words) = command.words.split_at_checked(count)?;
         let assignments = self.assign(assignments);
+        if let Some(setter) = words.first().and_then(RawWord::plain)
+            && launch::sets_variables(setter)
+        {
+            self.assign_arrays(words);
+        }
         let redirections = self.redirections(command, parsed);
-        let input = input(pipeline, printed, &redirections, place.is_sink);
+        let input = self.input_of(stage, printed, &redirections, place);
         let around = Around {
             place,
             assignments,
             redirections,
             input,
-            pipeline,
+            stage,
         };
         if words.is_empty() {
-            self.variable_commands(&around.assignments, place, pipeline);
-            let has_target = !around.redirections.is_empty();
-            if has_target {
+            self.variable_commands(&around);
+            if !around.redirections.is_empty() {
                 self.push(Vec::new(), &around);
             }
-            return None;
+            return Some(String::new());
         }
+        self.with_choices(words, &around)
+    }
+
+    /// Reads a command with each combination of the values of its variables. Returns what it prints, if that is known.
+    fn with_choices(&mut self, words: &[RawWord], around: &Around) -> Option<String> {
+        let is_certain = around.place.is_certain;
         let mut names = Vec::new();
         for word in words {
             names_in(word, &mut names);
         }
-        let mut text = None;
-        let choices = self.variables.choices(&names);
+        let (choices, has_all) = self.variables.choices(&names);
+        if !has_all
+            && let Some(program) = words.first()
+            && program
+                .parts
+                .iter()
+                .any(|part| matches!(part, Part::Variable(_)))
+        {
+            // One of the values that were left out may be any program.
+            self.reading
+                .hidden
+                .push(self.value(&program.parts).as_str().to_owned());
+        }
+        let sources = self.sources(words);
+        let mut printed = Vec::new();
         for choice in &choices {
-            let words = self.expand(words, choice, place.is_certain);
-            text = self.command(words, &around);
+            let words = self.expand(words, choice, is_certain);
+            if let Some(source) = &sources
+                && let Some(program) = words.first()
+                && launch::runs_file(program_name(program.as_str()))
+            {
+                let place = Place {
+                    depth: around.place.depth + 1,
+                    ..around.place
+                };
+                self.line(source, place);
+            }
+            printed.push(self.command(words, around));
         }
         // Some shells do not expand braces.
         if words.iter().any(has_braces) {
-            let mut expander = Expander {
-                variables: &self.variables,
-                choice: &Choice::default(),
+            let choice = Choice::default();
+            let expander = Expander {
                 expands_braces: false,
-                has_unread_braces: false,
+                ..self.expander(&choice)
             };
             let words = expander.words(words);
-            let mut around = around;
+            let mut around = around.clone();
             around.place.is_certain = false;
             self.command(words, &around);
         }
-        text.filter(|_| choices.len() == 1)
+        let printed: Option<Vec<String>> = printed.into_iter().collect();
+        Some(printed?.join("\n"))
+    }
+
+    /// Returns what the commands in `<(…)` print, if a word has them and that is known.
+    fn sources(&self, words: &[RawWord]) -> Option<String> {
+        let parts = words.iter().flat_map(|word| &word.parts);
+        let mut sources = parts.filter_map(|part| match part {
+            Part::Output {
+                script,
+                kind: OutputKind::Source,
+                ..
+            } => Some(script),
+            _ => None,
+        });
+        let choice = Choice::default();
+        sources.find_map(|script| self.expander(&choice).printed(script))
+    }
+
+    fn expander<'a>(&'a self, choice: &'a Choice) -> Expander<'a> {
+        Expander {
+            variables: &self.variables,
+            choice,
+            expands_braces: true,
+            is_complete: Cell::new(true),
+            depth: 0,
+        }
     }
 
     /// Reads the commands in the substitutions of a word.
-    fn nested(&mut self, word: &RawWord, parsed: &ParsedLine, first: u32, place: Place) {
+    fn nested(
+        &mut self,
+        word: &RawWord,
+        parsed: &ParsedLine,
+        first: u32,
+        stage: Stage,
+        place: Place,
+    ) {
         for part in &word.parts {
             match part {
                 Part::Output { script, kind, .. } => {
-                    let is_sink = *kind == OutputKind::Sink;
-                    self.script(script, parsed, first, Place { is_sink, ..place });
+                    // What `<(…)` prints comes before the command, and what `>(…)` reads comes after it.
+                    let (pipeline, at) = stage;
+                    let scope = match kind {
+                        OutputKind::Text => place.scope,
+                        OutputKind::Source => {
+                            let input = self.inherited(place);
+                            self.scope((pipeline, at.saturating_sub(1)), input, place)
+                        }
+                        OutputKind::Sink => self.scope((pipeline, at + 1), Input::Unknown, place),
+                    };
+                    self.script(script, parsed, first, Place { scope, ..place });
                 }
                 Part::Array(values) => {
                     for value in values {
-                        self.nested(value, parsed, first, place);
+                        self.nested(value, parsed, first, stage, place);
                     }
                 }
                 Part::Variable(variable) => match &variable.operation {
-                    Operation::Alternative(word) | Operation::Other(word) => {
-                        self.nested(word, parsed, first, place);
+                    Operation::Alternative(operator, word) => {
+                        self.nested(word, parsed, first, stage, place);
+                        if *operator == '=' {
+                            let value = self.value(&word.parts);
+                            self.variables.add(&variable.name, vec![value]);
+                        }
                     }
-                    Operation::Value => {}
+                    Operation::Other(word) => self.nested(word, parsed, first, stage, place),
+                    Operation::Value | Operation::Element(_) => {}
                 },
                 Part::Plain(_) | Part::Quoted(_) | Part::Unknown(_) => {}
             }
@@ -360,70 +498,114 @@ impl Reader {
     }
 
     fn expand(&mut self, raw: &[RawWord], choice: &Choice, is_certain: bool) -> Vec<Word> {
-        let mut expander = Expander {
-            variables: &self.variables,
-            choice,
-            expands_braces: true,
-            has_unread_braces: false,
-        };
+        let expander = self.expander(choice);
         let words = expander.words(raw);
-        self.reading.is_complete &= !(is_certain && expander.has_unread_braces);
-        words
+        let is_complete = expander.is_complete.get();
+        let size = launch::size(&words);
+        let is_affordable = size <= self.room;
+        self.room = self.room.saturating_sub(size);
+        self.reading.is_complete &= is_affordable && (is_complete || !is_certain);
+        if is_affordable { words } else { Vec::new() }
     }
 
     fn value(&self, parts: &[Part]) -> Word {
-        let expander = Expander {
-            variables: &self.variables,
-            choice: &Choice::default(),
-            expands_braces: false,
-            has_unread_braces: false,
-        };
-        expander.value(parts)
+        let choice = Choice::default();
+        self.expander(&choice).value(parts)
+    }
+
+    /// Returns every value that a word may have where a shell does not split it.
+    fn values(&mut self, word: &RawWord) -> Vec<Word> {
+        let mut names = Vec::new();
+        names_in(word, &mut names);
+        let (choices, _) = self.variables.choices(&names);
+        let mut values = Vec::new();
+        for choice in &choices {
+            let expander = self.expander(choice);
+            let value = expander.value(&word.parts);
+            let is_complete = expander.is_complete.get();
+            self.reading.is_complete &= is_complete;
+            values.push(value);
+        }
+        values
     }
 
     /// Sets variables, and returns their texts.
     fn assign(&mut self, words: &[RawWord]) -> Vec<String> {
         let mut texts = Vec::new();
         for word in words {
-            let Some((name, start)) = word.plain_start().split_once('=') else {
+            let Some((name, value)) = word.assignment() else {
                 continue;
             };
-            let rest = word.parts.get(1..).unwrap_or_default();
-            let value = if let [Part::Array(values)] = rest {
-                self.expand(values, &Choice::default(), false)
+            let values = if let [Part::Array(elements)] = value.parts.as_slice() {
+                vec![self.expand(elements, &Choice::default(), false)]
             } else {
-                let mut value = Word::known(start);
-                value.push_word(&self.value(rest));
-                vec![value]
+                let values = self.values(&value).into_iter();
+                values.map(|value| vec![value]).collect()
             };
-            texts.push(format!("{name}={}", joined(&value)));
-            let (name, is_more) = match name.strip_suffix('+') {
-                Some(name) => (name, true),
-                None => (name, false),
-            };
-            let (name, is_element) = match name.split_once('[') {
+            let is_more = name.ends_with('+');
+            let (name, is_element) = match name.trim_end_matches('+').split_once('[') {
                 Some((name, _)) => (name, true),
-                None => (name, false),
+                None => (name.trim_end_matches('+'), false),
             };
-            if is_more || is_element {
-                self.variables.append(name, &value);
-            } else {
-                self.variables.add(name, value);
+            for value in values {
+                texts.push(format!("{name}={}", joined(&value)));
+                if is_more || is_element {
+                    self.variables.append(name, &value);
+                }
+                if !is_more {
+                    self.variables.add(name, value);
+                }
             }
         }
         texts
     }
 
-    fn redirections(&self, command: &SimpleCommand, parsed: &ParsedLine) -> Vec<Redirection> {
-        let redirections = command.redirections.iter().map(|raw| Redirection {
-            operator: raw.operator,
-            target: self.value(&raw.target.parts),
-            body: raw.body.map(|at| {
-                let body = parsed.bodies.get(at);
-                body.map(|body| self.value(&body.parts)).unwrap_or_default()
-            }),
-        });
-        redirections.collect()
+    /// Sets the arrays in the arguments of a command such as `declare`.
+    fn assign_arrays(&mut self, words: &[RawWord]) {
+        let is_array = |word: &&RawWord| {
+            let value = word.assignment().map(|(_, value)| value);
+            value.is_some_and(|value| matches!(value.parts.as_slice(), [Part::Array(_)]))
+        };
+        let arrays: Vec<RawWord> = words.iter().filter(is_array).cloned().collect();
+        self.assign(&arrays);
+    }
+
+    fn redirections(&mut self, command: &SimpleCommand, parsed: &ParsedLine) -> Vec<Redirection> {
+        let mut redirections = Vec::new();
+        for raw in &command.redirections {
+            let body = raw.body.and_then(|at| parsed.bodies.get(at));
+            let body = body.map(|body| self.values(body));
+            let targets = self.values(&raw.target);
+            let source = self.sources(std::slice::from_ref(&raw.target));
+            let body = body.or_else(|| source.map(|text| vec![Word::known(text)]));
+            redirections.push(Redirection {
+                descriptor: raw.descriptor.clone(),
+                operator: raw.operator,
+                target: lines(targets),
+                body: body.map(lines),
+            });
+        }
+        redirections
+    }
+
+    /// Returns what commands read if nothing else is known.
+    fn inherited(&self, place: Place) -> Input {
+        let scope = place.scope.and_then(|at| self.scopes.get(at));
+        scope.map_or_else(|| self.input.clone(), |scope| scope.input.clone())
+    }
+
+    /// Returns what a command reads: its own redirection, what the stage before it prints, or what is around it.
+    fn input_of(
+        &self,
+        stage: Stage,
+        printed: &[Printed],
+        redirections: &[Redirection],
+        place: Place,
+    ) -> Input {
+        match input(stage, printed, redirections) {
+            Input::Inherited => self.inherited(place),
+            other => other,
+        }
     }
 
     /// Adds a command to the reading, and returns its place.
@@ -433,14 +615,20 @@ impl Reader {
             assignments,
             redirections,
             input,
-            pipeline,
+            stage,
         } = around.clone();
+        let mut stages = vec![stage];
+        let mut scope = place.scope;
+        while let Some(outer) = scope.and_then(|at| self.scopes.get(at)) {
+            stages.push(outer.stage);
+            scope = outer.outer;
+        }
         self.reading.commands.push(Command {
             words,
             assignments,
             redirections,
             input,
-            pipeline,
+            stages,
             run_by: place.run_by,
             is_certain: place.is_certain,
         });
@@ -459,7 +647,7 @@ impl Reader {
         if depth > 0 {
             self.reading.launched.push(program.as_str().to_owned());
         }
-        self.variable_commands(&around.assignments, around.place, around.pipeline);
+        self.variable_commands(around);
         if is_certain && program.hides_program() {
             let program = program.as_str().to_owned();
             if !self.reading.hidden.contains(&program) {
@@ -472,23 +660,42 @@ impl Reader {
         self.reading.is_complete &= found.is_complete;
         let text = printed(&words).or_else(|| passed_on(&words, &around.input));
         let name = program_name(program.as_str()).to_owned();
-        let reads_line =
-            name == "parallel" || launch::is_shell(&name) && launch::reads_input(&words);
+        let reads_line = launch::reads_input(&name, &words);
+        if words.len() == 1 && name == "exec" {
+            self.input = around.input.clone();
+        }
+        let arguments = words.get(1..).unwrap_or_default().to_vec();
+        let run_by = Some(self.push(words, around));
         let place = Place {
             depth: depth + 1,
             is_certain,
-            run_by: Some(self.push(words, around)),
-            is_sink: false,
+            run_by,
+            scope: self.scope(around.stage, around.input.clone(), around.place),
         };
+        for alias in self.variables.texts(&format!("{ALIAS}{name}")) {
+            let line = format!("{alias} {}", joined(&arguments));
+            self.line(
+                &line,
+                Place {
+                    is_certain: false,
+                    ..place
+                },
+            );
+        }
+        // The stage is that of the scope.
         let inner = Around {
-            place,
+            place: Place {
+                scope: around.place.scope,
+                ..place
+            },
             assignments: Vec::new(),
             redirections: Vec::new(),
             ..around.clone()
         };
+        let fed = launch::is_fed(&name).then_some(arguments);
         let mut printed = None;
         for launch in found.found {
-            let of_launch = self.launch(launch, launch::is_fed(&name), &inner);
+            let of_launch = self.launch(launch, fed.as_deref(), &inner, place.scope);
             printed = printed.or(of_launch);
         }
         if let Input::Text(text) = &around.input
@@ -511,8 +718,15 @@ impl Reader {
         text.or(printed)
     }
 
-    /// Reads a command or line that another command runs. `is_fed` is whether the other command adds what it reads.
-    fn launch(&mut self, launch: Launch, is_fed: bool, around: &Around) -> Option<String> {
+    /// Reads a command or line that another command runs. `fed` has the arguments of the other command if it adds what it
+    /// reads. `scope` is that of a line.
+    fn launch(
+        &mut self,
+        launch: Launch,
+        fed: Option<&[Word]>,
+        around: &Around,
+        scope: Option<usize>,
+    ) -> Option<String> {
         let placed = |is_sure: bool| Place {
             is_certain: around.place.is_certain && is_sure,
             ..around.place
@@ -523,10 +737,12 @@ impl Reader {
                     place: placed(is_certain),
                     ..around.clone()
                 };
-                if is_fed && let Input::Text(text) = &around.input {
-                    let mut words = words.clone();
-                    words.extend(Word::known(text).split("").words);
-                    self.command(words, &around);
+                if let Some(arguments) = fed
+                    && let Input::Text(text) = &around.input
+                {
+                    for words in launch::with_input(&words, arguments, text) {
+                        self.command(words, &around);
+                    }
                 }
                 self.command(words, &around).filter(|_| is_certain)
             }
@@ -535,12 +751,16 @@ impl Reader {
                 is_certain,
                 parameters,
             } => {
+                let place = Place {
+                    scope,
+                    ..placed(is_certain)
+                };
                 if parameters.is_empty() {
-                    self.line(&line, placed(is_certain));
+                    self.line(&line, place);
                 } else {
                     let before = self.variables.replace_parameters(&parameters);
-                    self.line(&line, placed(is_certain));
-                    self.variables = before;
+                    self.line(&line, place);
+                    self.variables.restore(before);
                 }
                 None
             }
@@ -560,7 +780,7 @@ impl Reader {
             return false;
         }
         let has_text = matches!(around.input, Input::Text(_));
-        let key = (words.to_vec(), around.pipeline, has_text);
+        let key = (words.to_vec(), around.stage, has_text);
         match self.seen.get_mut(&key) {
             Some(was_certain) if *was_certain || !is_certain => return true,
             Some(was_certain) => *was_certain = true,
@@ -572,27 +792,26 @@ impl Reader {
     }
 
     /// Reads the commands in the values of variables such as `PAGER`.
-    fn variable_commands(&mut self, assignments: &[String], place: Place, pipeline: (u32, u32)) {
-        for assignment in assignments {
+    fn variable_commands(&mut self, around: &Around) {
+        for assignment in &around.assignments {
             let Some((name, value)) = assignment.split_once('=') else {
                 continue;
             };
-            let inner = Place {
-                depth: place.depth + 1,
+            let place = Place {
+                depth: around.place.depth + 1,
                 is_certain: false,
-                run_by: None,
-                is_sink: false,
+                ..around.place
             };
             for launch in launch::variable_commands(name, value) {
                 match launch {
-                    Launch::Line { line, .. } => self.line(&line, inner),
+                    Launch::Line { line, .. } => self.line(&line, place),
                     Launch::Words { words, .. } => {
                         let around = Around {
-                            place: inner,
+                            place,
                             assignments: Vec::new(),
                             redirections: Vec::new(),
                             input: Input::Inherited,
-                            pipeline,
+                            stage: around.stage,
                         };
                         self.command(words, &around);
                     }
@@ -614,20 +833,52 @@ impl Reader {
                     let name = name.split(['=', '[', '+']).next().unwrap_or_default();
                     self.variables.open(name);
                 }
-            }
-            "set" => {
-                let at = arguments.iter().position(|word| word.as_str() == "--");
-                if let Some(values) = at.and_then(|at| arguments.get(at + 1..)) {
-                    self.variables.add(PARAMETERS, values.to_vec());
+                for name in ["REPLY", "MAPFILE", "OPTARG"] {
+                    self.variables.open(name);
                 }
             }
-            name if launch::sets_variables(name) => {
-                for word in arguments.iter().filter(|word| is_assignment(word.as_str())) {
+            "shift" => {
+                let count = arguments.first().map_or("1", Word::as_str);
+                self.variables.shift(count.parse().unwrap_or(1));
+            }
+            "trap" => self.repeats = true,
+            "alias" => {
+                for word in arguments {
                     if let Some((name, _)) = word.as_str().split_once('=') {
                         let value = word.from(name.len() + 1);
-                        self.variables.add(name.trim_end_matches('+'), vec![value]);
+                        self.variables.add(&format!("{ALIAS}{name}"), vec![value]);
                     }
                 }
+            }
+            "set" => {
+                let is_option = |word: &&Word| {
+                    let word = word.as_str();
+                    word.starts_with(['-', '+']) && word != "--"
+                };
+                let options = arguments.iter().take_while(is_option).count();
+                let values = arguments.get(options..).unwrap_or_default();
+                let values = match values.split_first() {
+                    Some((first, rest)) if first.as_str() == "--" => rest,
+                    _ => values,
+                };
+                self.variables.add(PARAMETERS, values.to_vec());
+            }
+            name if launch::sets_variables(name) => {
+                let is_reference = arguments.iter().any(|word| word.as_str() == "-n");
+                for word in arguments.iter().filter(|word| is_assignment(word.as_str())) {
+                    if let Some((name, value)) = word.as_str().split_once('=')
+                        && value != "(…)"
+                    {
+                        let value = word.from(name.len() + 1);
+                        self.variables.add(name.trim_end_matches('+'), vec![value]);
+                        if is_reference {
+                            self.variables.open(name);
+                        }
+                    }
+                }
+            }
+            name if self.functions.iter().any(|function| function == name) => {
+                self.variables.add(PARAMETERS, arguments.to_vec());
             }
             _ => {}
         }
@@ -647,51 +898,69 @@ impl Reader {
     }
 }
 
-/// Returns what a command reads: the last of its own redirections, or what the stage before it prints.
-fn input(
-    (pipeline, stage): (u32, u32),
-    printed: &[Printed],
-    redirections: &[Redirection],
-    is_sink: bool,
-) -> Input {
-    let own = redirections.iter().rev().find_map(|redirection| {
-        match (redirection.operator, &redirection.body) {
+/// Returns what a command reads by its own redirections, or from the stage before it.
+fn input((pipeline, stage): Stage, printed: &[Printed], redirections: &[Redirection]) -> Input {
+    let is_standard = |it: &&Redirection| it.descriptor.as_deref().is_none_or(|it| it == "0");
+    let mut own = redirections.iter().rev().filter(is_standard);
+    let own = own.find_map(
+        |redirection| match (redirection.operator, &redirection.body) {
             (_, Some(body)) => Some(Input::Text(body.as_str().to_owned())),
             ("<<<", None) => Some(Input::Text(redirection.target.as_str().to_owned())),
             ("<" | "<&" | "<>", None) => Some(Input::Unknown),
             _ => None,
-        }
-    });
+        },
+    );
     if let Some(own) = own {
         return own;
     }
-    let Some(before) = stage.checked_sub(1) else {
-        return if is_sink {
-            Input::Unknown
-        } else {
-            Input::Inherited
-        };
-    };
+    if stage < FIRST_STAGE + STAGE_STEP {
+        return Input::Inherited;
+    }
+    let before = stage - STAGE_STEP;
     let mut text = String::new();
-    for it in printed {
-        if it.pipeline == (pipeline, before) {
-            match &it.text {
-                Some(printed) => text.push_str(printed),
-                None => return Input::Unknown,
+    for it in printed.iter().filter(|it| it.stage == (pipeline, before)) {
+        match &it.text {
+            Some(printed) => {
+                text.push_str(printed);
+                text.push('\n');
             }
+            None => return Input::Unknown,
         }
     }
     Input::Text(text)
 }
 
+/// The first place in a pipeline, and the distance to the next one. Between them is room for what a command in `<(…)`
+/// prints, and for what one in `>(…)` reads.
+const FIRST_STAGE: u32 = 1;
+const STAGE_STEP: u32 = 2;
+
+fn stage_of(command: &SimpleCommand, first: u32) -> Stage {
+    let stage = command
+        .stage
+        .saturating_mul(STAGE_STEP)
+        .saturating_add(FIRST_STAGE);
+    (first + command.pipeline, stage)
+}
+
+/// The prefix of the names under which aliases are kept.
+const ALIAS: &str = "alias ";
+
+/// Returns the possible texts of a word, each on a line.
+fn lines(values: Vec<Word>) -> Word {
+    let mut values = values.into_iter();
+    let mut text = values.next().unwrap_or_default();
+    for value in values {
+        text.push_str("\n");
+        text.push_word(&value);
+    }
+    text
+}
+
 /// Returns what a command that copies its input prints.
 fn passed_on(words: &[Word], input: &Input) -> Option<String> {
-    let (program, arguments) = words.split_first()?;
-    let is_copy = match program_name(program.as_str()) {
-        "cat" => arguments.iter().all(|word| word.as_str() == "-"),
-        "tee" => true,
-        _ => false,
-    };
+    let program = program_name(words.first()?.as_str());
+    let is_copy = ["cat", "head", "tail", "sort", "uniq", "grep", "tee"].contains(&program);
     match input {
         Input::Text(text) if is_copy => Some(text.clone()),
         Input::Text(_) | Input::Inherited | Input::Unknown => None,

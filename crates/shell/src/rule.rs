@@ -7,10 +7,10 @@ use std::fmt;
 
 use crate::arguments::{Arguments, FoundOption, OptionName, Spellings, arguments};
 use crate::assignment::is_assignment;
-use crate::launch::program_name;
+use crate::launch::{program_name, runs_others};
 use crate::options::program as program_of;
 use crate::parse::parse;
-use crate::reading::{Command, Reading};
+use crate::reading::{Command, Reading, UnreadLine};
 use crate::script::{Part, RawWord, Role};
 use crate::word::Word;
 
@@ -44,6 +44,9 @@ impl fmt::Display for RuleError {
 }
 
 impl std::error::Error for RuleError {}
+
+/// How many characters of a program's name tell it apart from others.
+const MIN_START: usize = 3;
 
 /// One command of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,15 +138,13 @@ impl CommandRule {
         let (last, before) = self.stages.split_last()?;
         let mut commands = reading.commands.iter();
         commands.find(|command| {
-            last.matches(command) && {
-                let mut at = command.pipeline.1;
-                before.iter().rev().all(|pattern| {
-                    let mut feeding = reading.feeding(command);
-                    let found = feeding.find(|it| it.pipeline.1 < at && pattern.matches(it));
-                    at = found.map_or(at, |found| found.pipeline.1);
+            let mut current = *command;
+            last.matches(command)
+                && before.iter().rev().all(|pattern| {
+                    let found = reading.feeding(current).find(|it| pattern.matches(it));
+                    current = found.unwrap_or(current);
                     found.is_some()
                 })
-            }
         })
     }
 
@@ -153,6 +154,22 @@ impl CommandRule {
             [pattern] => pattern.matches(command),
             _ => false,
         }
+    }
+
+    /// Returns whether a program that a line does not show completely may be one that the rule names, or a program that
+    /// runs others. `written` is how the line names it.
+    pub fn may_name(&self, written: &str) -> bool {
+        let start = written
+            .split(['$', '*', '?', '[', '{', '`'])
+            .next()
+            .unwrap_or_default();
+        let start = program_name(start);
+        start.len() < MIN_START
+            || runs_others(start)
+            || self
+                .stages
+                .iter()
+                .any(|pattern| pattern.may_start_with(start))
     }
 
     /// Describes the spellings that the rule covers, for example "`rm` with `-r` (also `--recursive`, `-R`)".
@@ -179,7 +196,7 @@ impl Pattern {
         let is_plain = |word: &&str| !word.ends_with('*') && !word.starts_with('+');
         // In a rule for a program with subcommands, the first word that is not an option is one.
         let texts: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (read, spellings) = arguments(name, &texts);
+        let (read, spellings) = first_reading(name, &texts);
         let subcommand = read.subcommand.filter(is_plain).map(str::to_owned);
         let mut wanted = Vec::new();
         let mut rest = texts.into_iter().peekable();
@@ -249,12 +266,17 @@ impl Pattern {
         }
         let name = program_of(program_name(&self.program));
         let words: Vec<&str> = command.arguments().iter().map(Word::as_str).collect();
-        let (found, spellings) = arguments(name, &words);
-        (self.subcommand.is_none() || self.subcommand.as_deref() == found.subcommand)
-            && self
-                .words
-                .iter()
-                .all(|wanted| wanted.is_in(&found, &words, spellings))
+        arguments(name, &words).iter().any(|(found, spellings)| {
+            let is_wanted = |wanted: &Wanted| wanted.is_in(found, &words, *spellings);
+            (self.subcommand.is_none() || self.subcommand.as_deref() == found.subcommand)
+                && self.words.iter().all(is_wanted)
+        })
+    }
+
+    /// Returns whether a program whose name starts in this way may be the program of the rule.
+    fn may_start_with(&self, start: &str) -> bool {
+        let name = program_name(&self.program).trim_end_matches('*');
+        name.starts_with(start) || self.program.ends_with('*') && start.starts_with(name)
     }
 
     fn coverage(&self) -> String {
@@ -277,15 +299,24 @@ impl Pattern {
     }
 }
 
+/// Returns the most likely reading of the words after a program.
+fn first_reading<'a>(program: &str, words: &[&'a str]) -> (Arguments<'a>, Spellings) {
+    let mut readings = arguments(program, words);
+    if readings.is_empty() {
+        return (Arguments::default(), Spellings::new(program, None));
+    }
+    readings.swap_remove(0)
+}
+
 /// Returns whether a word of a rule is its subcommand, maybe under another name.
 fn spellings_subcommand(program: &str, word: &str, subcommand: Option<&str>) -> bool {
-    let (read, _) = arguments(program, &[word]);
+    let (read, _) = first_reading(program, &[word]);
     Some(word) == subcommand || read.subcommand.is_some() && read.subcommand == subcommand
 }
 
 /// Returns whether a word before the subcommand means nothing, as in `docker container rm`.
 fn is_skipped(program: &str, word: &str) -> bool {
-    let (read, _) = arguments(program, &[word]);
+    let (read, _) = first_reading(program, &[word]);
     read.subcommand.is_none() && read.operands.is_empty()
 }
 
@@ -372,5 +403,18 @@ fn is_name(wanted: OptionName<'_>, found: OptionName<'_>, spellings: Spellings) 
             wanted == found || is_beginning
         }
         _ => wanted == found,
+    }
+}
+
+impl Reading {
+    /// Like [`unread`](Self::unread), for these rules. A hidden program does not matter if the beginning of its name shows
+    /// that no rule is about it, as in `clang-$VERSION`.
+    pub fn unread_for(&self, rules: &[CommandRule]) -> Option<UnreadLine<'_>> {
+        if !self.is_complete {
+            return Some(UnreadLine::Nested);
+        }
+        let may_matter = |program: &&String| rules.iter().any(|rule| rule.may_name(program));
+        let program = self.hidden.iter().find(may_matter)?;
+        Some(UnreadLine::HiddenProgram(program))
     }
 }

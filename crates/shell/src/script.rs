@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::assignment::is_assignment;
+
 /// The commands of a line or of a substitution, in the order in which they appear.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Script {
@@ -89,8 +91,10 @@ pub(crate) struct Variable {
 pub(crate) enum Operation {
     /// It is used as it is.
     Value,
-    /// Another word replaces it, or may replace it, as in `${x:-y}`.
-    Alternative(RawWord),
+    /// Another word replaces it, or may replace it, as in `${x:-y}`. The character is `-`, `=` or `+`.
+    Alternative(char, RawWord),
+    /// One value of an array.
+    Element(usize),
     /// It is changed. The words may contain commands.
     Other(RawWord),
 }
@@ -98,6 +102,8 @@ pub(crate) enum Operation {
 /// A redirection as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawRedirection {
+    /// The number before it. Without one, it is the descriptor that the operator uses.
+    pub(crate) descriptor: Option<String>,
     pub(crate) operator: &'static str,
     pub(crate) target: RawWord,
     /// The number of the here-document's body.
@@ -112,6 +118,10 @@ pub(crate) struct ParsedLine {
     pub(crate) bodies: Vec<RawWord>,
     /// The largest number of a pipeline.
     pub(crate) pipelines: u32,
+    /// The functions that the line defines.
+    pub(crate) functions: Vec<String>,
+    /// Whether commands may run in another order than they are written, or more than once.
+    pub(crate) repeats: bool,
     /// Whether all of the line was read.
     pub(crate) is_complete: bool,
 }
@@ -141,6 +151,41 @@ impl RawWord {
             [Part::Plain(text)] => Some(text),
             _ => None,
         }
+    }
+
+    /// Returns the name of the variable that the word sets, and the parts of its value.
+    pub(crate) fn assignment(&self) -> Option<(&str, RawWord)> {
+        let start = self.plain_start();
+        if is_assignment(start) {
+            let (name, value) = start.split_once('=')?;
+            return Some((name, self.value_from(0, value)));
+        }
+        // The index of an element may be quoted or contain a variable: `a["$i"]=x`.
+        let (name, _) = start.split_once('[')?;
+        if !is_assignment(&format!("{name}=")) {
+            return None;
+        }
+        let parts = self.parts.iter().enumerate().skip(1);
+        let mut plain = parts.filter_map(|(at, part)| match part {
+            Part::Plain(text) => Some((at, text)),
+            _ => None,
+        });
+        plain.find_map(|(at, text)| {
+            let after = text
+                .strip_prefix(']')
+                .or_else(|| text.split_once(']').map(|it| it.1))?;
+            let value = after.strip_prefix('+').unwrap_or(after).strip_prefix('=')?;
+            Some((start, self.value_from(at, value)))
+        })
+    }
+
+    fn value_from(&self, at: usize, start: &str) -> RawWord {
+        let mut value = RawWord::default();
+        if !start.is_empty() {
+            value.push_plain(start);
+        }
+        value.parts.extend(self.parts.iter().skip(at + 1).cloned());
+        value
     }
 
     /// Returns the beginning that is written without quotes and expansions.

@@ -6,7 +6,7 @@ use crate::word::Word;
 const MAX_VALUES: usize = 8;
 
 /// How many combinations of values a command is read with.
-const MAX_COMBINATIONS: usize = 16;
+const MAX_COMBINATIONS: usize = 64;
 
 /// The name under which the parameters `$1`, `$2` and so on are kept.
 pub(crate) const PARAMETERS: &str = "@";
@@ -26,9 +26,16 @@ struct Known {
     is_open: bool,
 }
 
+/// The parameters before a line with its own ones.
+pub(crate) struct Parameters(Vec<Known>);
+
 /// Which of its values each variable has in one reading of a command.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Choice(Vec<(String, usize)>);
+pub(crate) struct Choice {
+    values: Vec<(String, usize)>,
+    /// The characters that separate words, in addition to white space.
+    pub(crate) separators: String,
+}
 
 impl Variables {
     fn position(&self, name: &str) -> Option<usize> {
@@ -60,18 +67,29 @@ impl Variables {
         }
     }
 
-    /// Appends to the last value, as `x+=y` does.
+    /// Appends to every value, as `x+=y` does.
     pub(crate) fn append(&mut self, name: &str, more: &[Word]) {
-        let last = self.get(name).and_then(|known| known.values.last());
-        let Some(mut value) = last.cloned() else {
+        let before = self.get(name).map(|known| known.values.clone());
+        let before = before.unwrap_or_default();
+        if before.is_empty() {
             self.add(name, more.to_vec());
-            return;
-        };
-        match (value.as_mut_slice(), more) {
-            ([one], [more]) => one.push_word(more),
-            _ => value.extend_from_slice(more),
         }
-        self.add(name, value);
+        for mut value in before {
+            match (value.as_mut_slice(), more) {
+                ([one], [more]) => one.push_word(more),
+                _ => value.extend_from_slice(more),
+            }
+            self.add(name, value);
+        }
+    }
+
+    /// Removes the first parameters, as `shift` does.
+    pub(crate) fn shift(&mut self, count: usize) {
+        let before = self.get(PARAMETERS).map(|known| known.values.clone());
+        for value in before.unwrap_or_default() {
+            let rest = value.get(count..).unwrap_or_default();
+            self.add(PARAMETERS, rest.to_vec());
+        }
     }
 
     /// Notes that a variable may get a value that the line does not show.
@@ -84,19 +102,32 @@ impl Variables {
     }
 
     /// Replaces the parameters, and returns what they were.
-    pub(crate) fn replace_parameters(&mut self, values: &[Word]) -> Self {
-        let before = self.clone();
-        let is_parameter = |name: &str| name == PARAMETERS || name == "0";
-        self.all.retain(|known| !is_parameter(&known.name));
+    pub(crate) fn replace_parameters(&mut self, values: &[Word]) -> Parameters {
+        let is_parameter = |known: &Known| known.name == PARAMETERS || known.name == "0";
+        let before = self
+            .all
+            .extract_if(.., |known| is_parameter(known))
+            .collect();
         if let Some((first, rest)) = values.split_first() {
             self.add("0", vec![first.clone()]);
             self.add(PARAMETERS, rest.to_vec());
         }
-        before
+        Parameters(before)
+    }
+
+    /// Puts parameters back.
+    pub(crate) fn restore(&mut self, before: Parameters) {
+        self.replace_parameters(&[]);
+        self.all.extend(before.0);
+    }
+
+    /// Returns whether no variable is set.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// Returns the value of a variable in a reading, or `None` if it is not known.
-    pub(crate) fn value(&self, name: &str, is_all: bool, choice: &Choice) -> Option<Vec<Word>> {
+    pub(crate) fn value(&self, name: &str, is_all: bool, choice: &Choice) -> Option<&[Word]> {
         let number: Option<usize> = name.parse().ok();
         let stored = match number {
             Some(1..) => PARAMETERS,
@@ -104,12 +135,12 @@ impl Variables {
             _ => name,
         };
         let known = self.get(stored)?;
-        let chosen = choice.0.iter().find(|(name, _)| name == stored);
+        let chosen = choice.values.iter().find(|(name, _)| name == stored);
         let value = known.values.get(chosen.map_or(0, |(_, at)| *at))?;
         match number {
-            Some(number @ 1..) => Some(value.get(number - 1).cloned().into_iter().collect()),
-            _ if is_all => Some(value.clone()),
-            _ => Some(value.first().cloned().into_iter().collect()),
+            Some(number @ 1..) => Some(value.get(number - 1..number).unwrap_or_default()),
+            _ if is_all => Some(value),
+            _ => Some(value.get(..1).unwrap_or_default()),
         }
     }
 
@@ -120,14 +151,17 @@ impl Variables {
         values.map(|value| crate::word::joined(value)).collect()
     }
 
-    /// Returns the characters that separate words, in addition to white space.
-    pub(crate) fn separators(&self) -> String {
-        self.texts("IFS").concat()
-    }
-
-    /// Returns every combination of the values of these variables, up to a limit.
-    pub(crate) fn choices(&self, names: &[&str]) -> Vec<Choice> {
+    /// Returns every combination of the values of these variables, and whether these are all.
+    pub(crate) fn choices(&self, names: &[&str]) -> (Vec<Choice>, bool) {
         let mut choices = vec![Choice::default()];
+        let separators = self.texts("IFS").concat();
+        if !separators.is_empty() && !names.is_empty() {
+            choices.push(Choice {
+                separators,
+                ..Choice::default()
+            });
+        }
+        let mut is_complete = true;
         for name in names {
             let stored = if name.parse::<usize>().is_ok_and(|number| number > 0) || *name == "*" {
                 PARAMETERS
@@ -138,7 +172,7 @@ impl Variables {
                 continue;
             };
             let count = known.values.len() + usize::from(known.is_open);
-            let is_chosen = |choice: &Choice| choice.0.iter().any(|(name, _)| name == stored);
+            let is_chosen = |choice: &Choice| choice.values.iter().any(|(name, _)| name == stored);
             if count < 2 || choices.iter().any(is_chosen) {
                 continue;
             }
@@ -148,13 +182,14 @@ impl Variables {
                 .flat_map(|at| {
                     choices.iter().map(move |choice| {
                         let mut choice = choice.clone();
-                        choice.0.push((stored.to_owned(), at));
+                        choice.values.push((stored.to_owned(), at));
                         choice
                     })
                 })
                 .collect();
+            is_complete &= choices.len() <= MAX_COMBINATIONS;
             choices.truncate(MAX_COMBINATIONS);
         }
-        choices
+        (choices, is_complete)
     }
 }

@@ -55,15 +55,23 @@ impl Word {
         })
     }
 
-    /// Returns whether the line does not show which program this word names. An unknown folder does not matter.
+    /// Returns whether the line does not show which program this word names. An unknown folder does not matter. A file of
+    /// unknown name in a known folder does not matter either, except in a folder of programs of the system: a script of
+    /// the project may run anything anyway.
     pub(crate) fn hides_program(&self) -> bool {
         if self.is_known() || ["$SHELL", "${SHELL}"].contains(&self.as_str()) {
             return false;
         }
         let is_unknown = |at: usize| self.unknown.iter().any(|range| range.contains(&at));
         let mut slashes = self.text.match_indices('/').map(|(at, _)| at);
-        let name = slashes.rfind(|at| !is_unknown(*at)).unwrap_or(0);
-        self.unknown.iter().any(|range| range.end > name)
+        let Some(name) = slashes.rfind(|at| !is_unknown(*at)) else {
+            return true;
+        };
+        let folder = self.text.get(..name).unwrap_or_default();
+        let folder = folder.rsplit('/').next().unwrap_or_default();
+        let is_unknown_folder = self.unknown.iter().any(|range| range.start < name);
+        let is_of_system = ["", "bin", "sbin"].contains(&folder) || is_unknown_folder;
+        is_of_system && self.unknown.iter().any(|range| range.end > name)
     }
 
     pub(crate) fn push_str(&mut self, text: &str) {
@@ -114,8 +122,10 @@ impl Word {
     }
 
     fn part(&self, range: Range<usize>) -> Self {
-        let ranges = self.unknown.iter();
-        let inside = ranges.filter(|it| it.start < range.end && it.end > range.start);
+        // The ranges are in order, so only those inside are looked at.
+        let first = self.unknown.partition_point(|it| it.end <= range.start);
+        let ranges = self.unknown.iter().skip(first);
+        let inside = ranges.take_while(|it| it.start < range.end);
         let moved = inside.map(|it| {
             let (start, end) = (it.start.max(range.start), it.end.min(range.end));
             start - range.start..end - range.start
@@ -129,9 +139,14 @@ impl Word {
 
     /// Splits a value at white space and other separators, as a shell does where a variable is not quoted.
     pub(crate) fn split(&self, separators: &str) -> Pieces {
+        let is_unknown = |at: usize| {
+            let next = self.unknown.partition_point(|range| range.end <= at);
+            let next = self.unknown.get(next);
+            next.is_some_and(|range| range.contains(&at))
+        };
         let is_separator = |(at, character): &(usize, char)| {
-            (character.is_ascii_whitespace() || separators.contains(*character))
-                && !self.unknown.iter().any(|range| range.contains(at))
+            let separates = character.is_ascii_whitespace() || *character == '\0';
+            (separates || separators.contains(*character)) && !is_unknown(*at)
         };
         let mut words = Vec::new();
         let mut start = None;

@@ -168,10 +168,10 @@ impl WordReader<'_> {
                     self.command += 1;
                 }
                 Part::Variable(variable) => match &variable.operation {
-                    Operation::Alternative(word) | Operation::Other(word) => {
+                    Operation::Alternative(_, word) | Operation::Other(word) => {
                         self.nested(word, base);
                     }
-                    Operation::Value => {}
+                    Operation::Value | Operation::Element(_) => {}
                 },
                 Part::Plain(_) | Part::Quoted(_) | Part::Unknown(_) => {}
             }

@@ -41,7 +41,7 @@ impl DenyCommands {
         let denied = self.rules.iter().find(|rule| rule.matches(reading));
         let reason = if let Some(rule) = denied {
             format!("`{}` is not allowed here", rule.as_str())
-        } else if let Some(unread) = reading.unread() {
+        } else if let Some(unread) = reading.unread_for(&self.rules) {
             unread.to_string()
         } else {
             return effect;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tenterhook_hookfile::{Fault, has_extension, is_cases_file, misnamed_as_cases};
 use tenterhook_process::is_executable;
 use tenterhook_systems::SYSTEMS;
+use tenterhook_systems::hook_folder::FolderKind;
 use tenterhook_trust::{
     ApprovalItem, ApprovalRecord, Approvals, ApprovedFiles, CoverageError, CoverageSearch,
     FileMemory, HookOrder, ItemFile, Project, ProjectRoots, Trust, TrustState, add, below,
@@ -19,7 +20,9 @@ use super::extension_files::extension_name;
 use super::found_file::{FileState, FoundFile};
 use super::hook_folder::{HookFolder, is_in_force};
 use super::language::{Language, is_isolated, misnamed};
-use super::loadable_sources::{ExtensionSources, LoadableSources, digest_covered};
+use super::loadable_sources::{
+    ExtensionSources, LoadableSources, digest_approved, digest_covered, digest_sources,
+};
 use super::script_imports::find_imports;
 
 /// The size of the largest file that is read although it has another size than the approved one, in bytes.
@@ -197,7 +200,11 @@ fn read_trusted(
         return check_program(&bytes, &folder.dir);
     }
     candidate.is_isolated = is_isolated(&bytes);
-    candidate.sources_sha256 = sources.digest(&folder.dir)?;
+    let mut others = sources.files(&folder.dir)?.to_vec();
+    if let Some(project) = &folder.project {
+        add_imports(&mut others, Some(&bytes), folder.kind, &project.dir)?;
+    }
+    candidate.sources_sha256 = digest_sources(&others);
     let all = [candidate.sha256.as_str(), &candidate.sources_sha256];
     candidate.sha256 = hex_digest(all.concat().as_bytes());
     Ok(())
@@ -308,11 +315,12 @@ fn add_others(
     memory: &FileMemory,
 ) -> Result<bool, Fault> {
     let Some(ExtensionSources { folder, budget }) = &sources.extension else {
-        candidate.sources_sha256 = sources.digest(&item.project)?;
         let own = item.files.first().map(|file| file.path.clone());
         let others = sources.files(&item.project)?.iter();
         let others = others.filter(|file| Some(&file.path) != own.as_ref());
         item.files.extend(others.cloned());
+        add_imports(&mut item.files, None, candidate.found.kind, &item.project)?;
+        candidate.sources_sha256 = digest_approved(item);
         return Ok(true);
     };
     let search = CoverageSearch {
@@ -333,6 +341,27 @@ fn add_others(
         Err(CoverageError::Differs { .. }) => Ok(false),
         Err(error) => Err(Fault::from(error.to_string()).hint(error.hint())),
     }
+}
+
+/// Adds the files that scripts import from packages of their project: those in `files`, and one with the text `own`.
+fn add_imports(
+    files: &mut Vec<ItemFile>,
+    own: Option<&[u8]>,
+    kind: &FolderKind,
+    project: &Path,
+) -> Result<(), String> {
+    let Some(scripts) = &kind.scripts else {
+        return Ok(());
+    };
+    let scripts_of_python = files
+        .iter()
+        .filter(|file| file.path.extension().is_some_and(|end| end == "py"));
+    let texts = scripts_of_python.map(|file| &*file.bytes).chain(own);
+    let imported = scripts.project_packages.imported(project, texts);
+    for path in imported.map_err(|error| error.to_string())? {
+        add(files, &path, project)?;
+    }
+    Ok(())
 }
 
 /// Leaves a file without an approval, or one that differs from its approval, unread. Its metadata stands for its

@@ -387,9 +387,9 @@ pub(crate) fn without(hooks: &[Arc<Hook>], gone: impl Fn(&Hook) -> bool) -> Vec<
 impl Hook {
     /// Returns whether the hook is for an event of this kind and lineage.
     pub(crate) fn is_within(&self, info: &EventInfo, lineage: &Lineage) -> bool {
-        lineage.reach(info).any(|origin| {
-            self.scope.applies(origin) && self.spec.is_for_agent(&origin.agent.name)
-        })
+        lineage
+            .reach(info)
+            .any(|origin| self.scope.applies(origin) && self.spec.is_for_agent(&origin.agent.name))
     }
 }
 

@@ -91,7 +91,8 @@ impl Passphrase {
         for path in places() {
             match fs::symlink_metadata(&path) {
                 Ok(_) => return Ok(Some(Self { path })),
-                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
                 Err(error) => return Err(damaged(&path, &error)),
             }
         }
@@ -106,8 +107,11 @@ impl Passphrase {
         let path = match Self::find()? {
             Some(old) => old.path,
             None => places().pop().ok_or_else(|| {
-                CliError::new(Exit::Failed, "cannot find your home folder, which stores the passphrase")
-                    .hint("set `HOME` to your home folder")
+                CliError::new(
+                    Exit::Failed,
+                    "cannot find your home folder, which stores the passphrase",
+                )
+                .hint("set `HOME` to your home folder")
             })?,
         };
         let nothing = "nothing was changed";
@@ -132,8 +136,7 @@ impl Passphrase {
     /// # Errors
     /// Fails if the file cannot be removed.
     pub fn remove(self) -> Result<(), CliError> {
-        fs::remove_file(&self.path)
-            .map_err(|error| failed("cannot remove the passphrase", &error))
+        fs::remove_file(&self.path).map_err(|error| failed("cannot remove the passphrase", &error))
     }
 
     /// Asks the user for the passphrase, unless it was entered before in this process. `action` names what it is
@@ -170,7 +173,8 @@ impl Passphrase {
             return Err(CliError::new(Exit::Usage, message)
                 .hint(format!("try again in {} s", delay.as_secs().max(1))));
         }
-        let hash = PasswordHash::new(&record.hash).map_err(|error| damaged(&self.path, &as_io(error)))?;
+        let hash =
+            PasswordHash::new(&record.hash).map_err(|error| damaged(&self.path, &as_io(error)))?;
         let verified = Argon2::default().verify_password(text.as_bytes(), &hash);
         let before = record.wrong_tries;
         match verified {
@@ -187,8 +191,10 @@ impl Passphrase {
         if is_correct {
             return Ok(before);
         }
-        Err(CliError::new(Exit::Usage, "wrong passphrase; nothing was done")
-            .hint("run this command again and enter the passphrase of `tenterhook protect`"))
+        Err(
+            CliError::new(Exit::Usage, "wrong passphrase; nothing was done")
+                .hint("run this command again and enter the passphrase of `tenterhook protect`"),
+        )
     }
 
     fn read(&self) -> Result<Record, CliError> {
@@ -267,10 +273,12 @@ fn enter(question: &str, unchanged: &str) -> Result<String, CliError> {
 /// Creates the error for a file that cannot be used.
 fn damaged(path: &Path, error: &dyn std::error::Error) -> CliError {
     let message = "cannot read your passphrase, so nothing was done";
-    CliError::new(Exit::Failed, message).cause(error).hint(format!(
-        "repair `{}`, or delete it to be without a passphrase",
-        path.display()
-    ))
+    CliError::new(Exit::Failed, message)
+        .cause(error)
+        .hint(format!(
+            "repair `{}`, or delete it to be without a passphrase",
+            path.display()
+        ))
 }
 
 fn failed(message: &str, error: &dyn std::error::Error) -> CliError {
@@ -327,7 +335,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let passphrase = stored(home.path(), "correct horse");
         let text = fs::read_to_string(&passphrase.path).unwrap();
-        assert!(text.contains("$argon2id$") && !text.contains("horse"), "{text}");
+        assert!(
+            text.contains("$argon2id$") && !text.contains("horse"),
+            "{text}"
+        );
         let mode = fs::metadata(&passphrase.path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let other = tempfile::tempdir().unwrap();
@@ -350,7 +361,10 @@ mod tests {
         ] {
             fs::write(&passphrase.path, text).unwrap();
             let error = passphrase.check("correct horse").unwrap_err();
-            assert!(error.message.starts_with("cannot read"), "{text}: {error:?}");
+            assert!(
+                error.message.starts_with("cannot read"),
+                "{text}: {error:?}"
+            );
         }
         fs::write(&passphrase.path, &whole).unwrap();
         let open = fs::Permissions::from_mode(0o666);

@@ -46,7 +46,12 @@ pub static WORKSPACE: Selection = Selection {
 /// The packages of morphix. Its hooks run inside it, and may import any of its modules.
 const PACKAGES: ProjectPackages = ProjectPackages {
     names: &["agents", "core"],
-    provided: &["agents", "agents.audit", "core.hooks", "core.hooks_registry"],
+    provided: &[
+        "agents",
+        "agents.audit",
+        "core.hooks",
+        "core.hooks_registry",
+    ],
 };
 
 /// The folders of morphix's hooks. Other projects use folders with the same names for other purposes.

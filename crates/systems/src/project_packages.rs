@@ -62,9 +62,7 @@ impl ProjectPackages {
             return Ok(Vec::new());
         }
         let (mut found, mut bytes) = (BTreeSet::new(), 0);
-        let mut pending: Vec<_> = texts
-            .flat_map(|text| self.files(root, &[], text))
-            .collect();
+        let mut pending: Vec<_> = texts.flat_map(|text| self.files(root, &[], text)).collect();
         while let Some((path, package)) = pending.pop() {
             if found.contains(&path) {
                 continue;
@@ -93,7 +91,10 @@ impl ProjectPackages {
                 continue;
             };
             let top = module.first().map_or("", String::as_str);
-            let mut dir: PathBuf = [root].into_iter().chain(parent.iter().map(Path::new)).collect();
+            let mut dir: PathBuf = [root]
+                .into_iter()
+                .chain(parent.iter().map(Path::new))
+                .collect();
             // Otherwise it is a name in a module.
             let is_module = dir.join(format!("{last}.py")).is_file() || dir.join(last).is_dir();
             let is_provided = self.provides(&module) || (!is_module && self.provides(parent));
@@ -163,14 +164,16 @@ fn modules(text: &str, package: &[&str]) -> BTreeSet<Vec<String>> {
 /// Returns the rest of a statement that begins with a word.
 fn after_word<'a>(statement: &'a str, word: &str) -> Option<&'a str> {
     let rest = statement.strip_prefix(word)?;
-    rest.starts_with([' ', '\t', '.']).then_some(rest.trim_start())
+    rest.starts_with([' ', '\t', '.'])
+        .then_some(rest.trim_start())
 }
 
 /// Splits the rest of a `from` statement at the word `import`.
 fn at_import(rest: &str) -> Option<(&str, &str)> {
     rest.match_indices("import").find_map(|(start, word)| {
         let (module, names) = (rest.get(..start)?, rest.get(start + word.len()..)?);
-        let is_word = module.ends_with([' ', '\t', '.']) && names.starts_with([' ', '\t', '(', '*']);
+        let is_word =
+            module.ends_with([' ', '\t', '.']) && names.starts_with([' ', '\t', '(', '*']);
         is_word.then_some((module, names))
     })
 }
@@ -217,17 +220,17 @@ mod tests {
             ),
             ("from core \\\n  import a", &["core", "core.a"]),
             ("\ttry: import core.a; import core.b", &["core.a", "core.b"]),
-            (
-                "from . import x",
-                &["core.security", "core.security.x"],
-            ),
+            ("from . import x", &["core.security", "core.security.x"]),
             (
                 "from .x import y",
                 &["core.security.x", "core.security.x.y"],
             ),
             ("from ..config import y", &["core.config", "core.config.y"]),
             ("from core.a import *", &["core.a"]),
-            ("from core.important import x", &["core.important", "core.important.x"]),
+            (
+                "from core.important import x",
+                &["core.important", "core.important.x"],
+            ),
             ("from .... import x\nimport ../x, /etc/x", &[]),
             ("important = 1\nfromage(x)\n# import core.a", &[]),
         ];
@@ -249,7 +252,10 @@ mod tests {
             ("core/given.py", "import core.unused"),
             ("core/unused.py", ""),
             ("core/security/__init__.py", "from .guard import check"),
-            ("core/security/guard.py", "from ..config import limits\nimport other\n"),
+            (
+                "core/security/guard.py",
+                "from ..config import limits\nimport other\n",
+            ),
             ("core/config/__init__.py", "import core.security"),
             ("other/__init__.py", ""),
         ] {
@@ -263,7 +269,8 @@ mod tests {
             let found = found.map(|path| path.strip_prefix(root.path()).unwrap().to_owned());
             found.map(|path| path.display().to_string()).collect()
         };
-        let text = "from core.given import x\nfrom core.security import guard\nimport json, other\n";
+        let text =
+            "from core.given import x\nfrom core.security import guard\nimport json, other\n";
         assert_eq!(
             names(text),
             [

@@ -28,7 +28,10 @@ fn answer(test: Test, answers: &[(&str, &str)]) -> (String, u32, TempDir) {
     }
     let (screen, status, folder) = sitting.end();
     for (_, text) in answers {
-        assert!(!screen.contains(text), "the terminal shows `{text}`: {screen}");
+        assert!(
+            !screen.contains(text),
+            "the terminal shows `{text}`: {screen}"
+        );
     }
     (screen, status, folder)
 }
@@ -53,7 +56,11 @@ fn without_terminal(test: Test) -> (Output, TempDir) {
         .arg(command.get_program())
         .args(command.get_args())
         .env_clear()
-        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
         .current_dir(command.get_current_dir().unwrap());
     (detached.output().unwrap(), folder)
 }
@@ -67,11 +74,20 @@ fn a_passphrase_is_set_changed_and_removed_and_never_shown() {
     let folder = protect(Test::new());
     let path = stored(folder.path());
     let record = fs::read_to_string(&path).unwrap();
-    assert!(record.contains("$argon2id$") && !record.contains(PASSPHRASE), "{record}");
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(
+        record.contains("$argon2id$") && !record.contains(PASSPHRASE),
+        "{record}"
+    );
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     let ran = Test::in_folder(folder).args(["protect"]).run();
     let (stderr, status) = ran.refusal();
-    assert!(stderr.contains("hint: replace it with `tenterhook protect --change`") && status == 64, "{stderr}");
+    assert!(
+        stderr.contains("hint: replace it with `tenterhook protect --change`") && status == 64,
+        "{stderr}"
+    );
     let change = |ran: Test, old: &str| {
         let answers = [
             ("Passphrase to change the passphrase:", old),
@@ -87,14 +103,27 @@ fn a_passphrase_is_set_changed_and_removed_and_never_shown() {
         answer(test.args(["protect", "--remove"]), &answers)
     };
     let (screen, status, folder) = remove(Test::in_folder(folder), PASSPHRASE);
-    assert!(screen.contains("error: wrong passphrase; nothing was done") && status == 64, "{screen}");
+    assert!(
+        screen.contains("error: wrong passphrase; nothing was done") && status == 64,
+        "{screen}"
+    );
     assert!(path_of(&folder).exists());
     let (screen, status, folder) = remove(Test::in_folder(folder), "another passphrase");
-    assert!(screen.contains("warning: 1 try with a wrong passphrase"), "{screen}");
-    assert!(screen.contains("Removed the passphrase.") && status == 0, "{screen}");
+    assert!(
+        screen.contains("warning: 1 try with a wrong passphrase"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("Removed the passphrase.") && status == 0,
+        "{screen}"
+    );
     assert!(!path_of(&folder).exists());
     let ran = Test::in_folder(folder).args(["protect", "--remove"]).run();
-    assert!(ran.refusal().0.contains("error: no passphrase is set"), "{}", ran.stderr);
+    assert!(
+        ran.refusal().0.contains("error: no passphrase is set"),
+        "{}",
+        ran.stderr
+    );
 }
 
 fn path_of(folder: &TempDir) -> PathBuf {
@@ -104,7 +133,11 @@ fn path_of(folder: &TempDir) -> PathBuf {
 #[test]
 fn a_short_passphrase_two_that_differ_and_an_interrupted_one_are_not_set() {
     let rows: [(&[(&str, &str)], &str, u32); 3] = [
-        (&[("New passphrase:", "short")], "the passphrase has 5 characters", 64),
+        (
+            &[("New passphrase:", "short")],
+            "the passphrase has 5 characters",
+            64,
+        ),
         (
             &[
                 ("New passphrase:", PASSPHRASE),
@@ -113,7 +146,11 @@ fn a_short_passphrase_two_that_differ_and_an_interrupted_one_are_not_set() {
             "the two passphrases differ",
             64,
         ),
-        (&[("New passphrase:", "some keys\u{3}")], "interrupted; nothing was changed", 130),
+        (
+            &[("New passphrase:", "some keys\u{3}")],
+            "interrupted; nothing was changed",
+            130,
+        ),
     ];
     for (answers, expected, exit) in rows {
         let (screen, status, folder) = answer(Test::new().args(["protect"]), answers);
@@ -145,9 +182,14 @@ fn with_a_passphrase_no_command_that_only_the_user_may_give_runs_without_a_termi
         &["gateway", "pair", "approve", "web", "123456"],
         &["gateway", "token", "create", "me"],
         &["gateway", "send", "web:1", "hello"],
-        &["gateway", "channels", "--restart", "web"],
+        &["gateway", "channels", "restart", "web"],
     ];
-    let mut folder = protect(Test::new());
+    let cases = "cases: [{name: one, tool: shell, input: {cmd: ls}, expect: {decision: proceed}}]";
+    let hooks = "hooks: [{event: turn_end, command: \"true\"}]";
+    let test = Test::new()
+        .file(".tenterhook/hooks.yaml", hooks)
+        .file(".tenterhook/hooks.cases.yaml", cases);
+    let mut folder = protect(test);
     for words in commands {
         // No variable leads to another place.
         let elsewhere = folder.path().join("elsewhere").display().to_string();
@@ -158,7 +200,8 @@ fn with_a_passphrase_no_command_that_only_the_user_may_give_runs_without_a_termi
         let (output, kept) = without_terminal(test);
         folder = kept;
         let stderr = text(&output.stderr);
-        let expected = "error: this process has no terminal, so no one can be asked for a passphrase";
+        let expected =
+            "error: this process has no terminal, so no one can be asked for a passphrase";
         assert!(stderr.contains(expected), "{words:?}: {stderr}");
         assert_eq!(output.status.code(), Some(64), "{words:?}: {stderr}");
         assert!(!folder.path().join("elsewhere").exists(), "{words:?}");
@@ -167,11 +210,26 @@ fn with_a_passphrase_no_command_that_only_the_user_may_give_runs_without_a_termi
 
 #[test]
 fn doctor_says_what_keeps_agents_from_the_users_commands() {
-    let ran = Test::new().args(["doctor"]).variable("PATH", "/nowhere").run();
-    assert!(ran.stdout.contains("`tenterhook protect` sets a passphrase"), "{}", ran.stdout);
+    let ran = Test::new()
+        .args(["doctor"])
+        .variable("PATH", "/nowhere")
+        .run();
+    assert!(
+        ran.stdout
+            .contains("`tenterhook protect` sets a passphrase"),
+        "{}",
+        ran.stdout
+    );
     let folder = protect(ran.again([]));
-    let ran = Test::in_folder(folder).args(["doctor"]).variable("PATH", "/nowhere").run();
-    assert!(ran.stdout.contains("ask for your passphrase"), "{}", ran.stdout);
+    let ran = Test::in_folder(folder)
+        .args(["doctor"])
+        .variable("PATH", "/nowhere")
+        .run();
+    assert!(
+        ran.stdout.contains("ask for your passphrase"),
+        "{}",
+        ran.stdout
+    );
 }
 
 /// A way to start a program from an agent's shell, so that it looks like the user's own.
@@ -256,7 +314,11 @@ const WAYS: [Way; 7] = [
 fn try_to_disable(folder: TempDir, script: &str) -> (bool, String, TempDir) {
     let hooks = folder.path().join("config/hooks.d");
     fs::create_dir_all(&hooks).unwrap();
-    fs::write(hooks.join("on.yaml"), "hooks: [{event: turn_end, command: \"true\"}]").unwrap();
+    fs::write(
+        hooks.join("on.yaml"),
+        "hooks: [{event: turn_end, command: \"true\"}]",
+    )
+    .unwrap();
     let (place, program) = (folder.path().display(), env!("CARGO_BIN_EXE_tenterhook"));
     // The variables, because a service manager starts programs without them.
     let disable = format!(
@@ -280,7 +342,11 @@ fn try_to_disable(folder: TempDir, script: &str) -> (bool, String, TempDir) {
     let (status, said) = (ran.file("status"), ran.file("said"));
     let list = ran.path("home/.local/share/tenterhook/disabled.json");
     let is_disabled = fs::read_to_string(list).is_ok_and(|list| list.contains("on.yaml"));
-    assert_eq!(is_disabled, status.trim() == "0", "{script}: {status} {said}");
+    assert_eq!(
+        is_disabled,
+        status.trim() == "0",
+        "{script}: {status} {said}"
+    );
     (is_disabled, said, into_folder(ran))
 }
 
@@ -297,7 +363,12 @@ fn usable_ways() -> impl Iterator<Item = &'static Way> {
     });
     let names: Vec<&str> = others.iter().map(|way| way.name).collect();
     if !names.is_empty() {
-        eprintln!("{} of {} ways are not tried: {}", names.len(), WAYS.len(), names.join(", "));
+        eprintln!(
+            "{} of {} ways are not tried: {}",
+            names.len(),
+            WAYS.len(),
+            names.join(", ")
+        );
     }
     assert!(usable.len() >= 4, "{names:?}");
     usable.into_iter()

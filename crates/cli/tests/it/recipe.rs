@@ -107,7 +107,8 @@ fn a_recipe_that_allows_a_tool_which_is_missing_here_runs_with_a_warning_and_the
     };
     let ran = run("thinking,file_write");
     assert_eq!((ran.stdout.lines().last(), ran.status), (Some("done"), 0));
-    let warning = "warning: the recipe `intro` allows the tool `thinking`, which this agent does not have\n";
+    let warning =
+        "warning: the recipe `intro` allows the tool `thinking`, which this agent does not have\n";
     assert!(ran.stderr.contains(warning), "{}", ran.stderr);
     assert_eq!(ran.file("introduction.txt"), "Ada");
     let asked = asked_last(&ran.file("asked.log"));

@@ -178,7 +178,7 @@ const PACKAGES: [(&str, &str); 8] = [
         "from core.hooks_registry import HookContext, hooks_registry\n\
          from core.security.anti_distillation import is_locked\n\n\
          @hooks_registry.register('on_before_tool')\n\
-         def guard(ctx: HookContext):\n    ctx.parameters['cmd'] = 'echo ' + is_locked()\n",
+         def guard(ctx: HookContext):\n    ctx.parameters['command'] += ' # ' + is_locked()\n",
     ),
     ("operator_use/__init__.py", ""),
     ("operator_use/settings.py", "MARK = ' says Operator'\n"),
@@ -206,16 +206,25 @@ fn a_hook_that_imports_its_projects_package_runs_once_both_are_approved() {
             .run()
     };
     let ran = fire(test.args(["list"]).run());
-    assert_eq!(ran.json()["hooks"], serde_json::Value::Array(Vec::new()), "{}", ran.stdout);
+    assert_eq!(ran.json()["runs"], serde_json::json!([]), "{}", ran.stdout);
     let ran = ran.again(["trust", "--show"]).run();
-    for covered in ["core/security/anti_distillation.py", "core/config.py", "operator_use/settings.py"] {
+    for covered in [
+        "core/security/anti_distillation.py",
+        "core/config.py",
+        "operator_use/settings.py",
+    ] {
         assert!(ran.stdout.contains(covered), "{covered}: {}", ran.stdout);
     }
     let ran = ran.again(["trust", "--all"]).run();
     assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
     let is_guarded = |ran: &Ran| {
-        let expected = "echo too many calls says Operator";
-        assert!(ran.stdout.contains(expected), "{}{}", ran.stdout, ran.stderr);
+        let expected = "ls says Operator # too many calls";
+        assert!(
+            ran.stdout.contains(expected),
+            "{}{}",
+            ran.stdout,
+            ran.stderr
+        );
     };
     let ran = fire(ran);
     is_guarded(&ran);
@@ -224,7 +233,11 @@ fn a_hook_that_imports_its_projects_package_runs_once_both_are_approved() {
     fs::remove_dir_all(ran.path("work/operator_use")).unwrap();
     let ran = fire(ran);
     is_guarded(&ran);
-    assert!(ran.stderr.contains("differ from the project"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("differ from the project"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -241,7 +254,11 @@ fn an_approved_hook_does_not_import_what_its_approval_does_not_cover() {
     let ran = test.args(["trust", "--all"]).run();
     let expected = "No module named 'core.other'";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the files that its approval covers"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("the files that its approval covers"),
+        "{}",
+        ran.stderr
+    );
     assert!(!ran.stderr.contains("/trust/"), "{}", ran.stderr);
 }
 

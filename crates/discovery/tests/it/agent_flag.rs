@@ -41,11 +41,7 @@ fn every_key_of_an_agent_wires_its_builtin_and_the_limit_is_always_there() {
     ];
     for (keys, before, after) in [
         ("redact_secrets: true", &[][..], &[][..]),
-        (
-            "add_date: true",
-            &["turn_start root+ add_date"],
-            &[],
-        ),
+        ("add_date: true", &["turn_start root+ add_date"], &[]),
         ("add_date: false", &[], &[]),
         (
             "add_prompt_files: [A.md, B.md], add_date: true, add_environment_info: true",

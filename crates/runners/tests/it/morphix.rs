@@ -251,7 +251,10 @@ async fn the_audit_hook_of_morphix_writes_its_trail() {
 const PROJECT: [(&str, &str); 5] = [
     ("core/__init__.py", "VERSION = '9'\n"),
     ("core/config.py", "LIMIT = 3\n"),
-    ("core/hooks_registry.py", "NEWEST = 'newest'\nclass HookContext: pass\n"),
+    (
+        "core/hooks_registry.py",
+        "NEWEST = 'newest'\nclass HookContext: pass\n",
+    ),
     ("core/security/__init__.py", ""),
     (
         "core/security/anti_distillation.py",
@@ -278,7 +281,9 @@ async fn a_hook_of_morphix_imports_the_package_of_its_project() {
         for (name, text) in PROJECT {
             stage.write(name, text);
         }
-        stage.add(API, &format!("{place}/guard.py"), IMPORTS_ITS_PROJECT).await;
+        stage
+            .add(API, &format!("{place}/guard.py"), IMPORTS_ITS_PROJECT)
+            .await;
         let outcome = stage.hooks().dispatch(call()).await;
         assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
         let input = outcome.into_rewritten().unwrap().tool_input;
@@ -289,7 +294,10 @@ async fn a_hook_of_morphix_imports_the_package_of_its_project() {
         let missing = "from core.security.missing import x\n";
         let error = stage.load(API, &format!("{place}/other.py"), missing).await;
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("No module named 'core.security.missing'"), "{error}");
+        assert!(
+            error.contains("No module named 'core.security.missing'"),
+            "{error}"
+        );
         assert!(!error.contains("not installed"), "{error}");
     }
 }
@@ -297,7 +305,10 @@ async fn a_hook_of_morphix_imports_the_package_of_its_project() {
 #[test]
 fn the_modules_that_are_provided_are_those_of_the_stand_ins() {
     let mut text = "from tenterhook import _morphix, _operator\n".to_owned();
-    for (name, system) in [("morphix", &morphix::FOLDER), ("operator", &operator::FOLDER)] {
+    for (name, system) in [
+        ("morphix", &morphix::FOLDER),
+        ("operator", &operator::FOLDER),
+    ] {
         let packages = &system.scripts.as_ref().unwrap().project_packages;
         let (names, provided) = (json!(packages.names), json!(packages.provided));
         text.push_str(&format!(

@@ -735,7 +735,11 @@ async fn a_hook_of_operator_imports_the_package_next_to_it_or_of_its_project() {
         stage.add(API, ".operator/hooks/guard.py", &text).await;
         let outcome = stage.hooks().dispatch(call("ls")).await;
         assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
-        assert_eq!(outcome.decision().reason(), Some("9 3 NewestEvent"), "{root}");
+        assert_eq!(
+            outcome.decision().reason(),
+            Some("9 3 NewestEvent"),
+            "{root}"
+        );
     }
 }
 

@@ -4,8 +4,8 @@
 //! packages. The names are read from the `import` statements. A module that is imported in another way is not found.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// The largest number of files that are found for one script.
@@ -67,10 +67,11 @@ impl ProjectPackages {
             if found.contains(&path) {
                 continue;
             }
-            let text = fs::read(&path).map_err(|source| ImportError::Unreadable {
-                path: path.strip_prefix(root).unwrap_or(&path).to_owned(),
-                source,
-            })?;
+            let text =
+                read(&path, MAX_BYTES - bytes).map_err(|source| ImportError::Unreadable {
+                    path: path.strip_prefix(root).unwrap_or(&path).to_owned(),
+                    source,
+                })?;
             bytes += u64::try_from(text.len()).unwrap_or(u64::MAX);
             found.insert(path);
             if found.len() > MAX_FILES || bytes > MAX_BYTES {
@@ -125,6 +126,13 @@ impl ProjectPackages {
         let package = format!("{}.", package.join("."));
         self.provided.iter().any(|name| name.starts_with(&package))
     }
+}
+
+/// Reads a file up to its first byte above a limit.
+fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// Returns the full names of the modules that a source may import. A name after `from … import` may be a module or
@@ -201,6 +209,8 @@ fn full_name(name: &str, package: &[&str]) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn named(text: &str) -> Vec<String> {

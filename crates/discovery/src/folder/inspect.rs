@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use tenterhook_hookfile::{Fault, has_extension, is_cases_file, misnamed_as_cases};
 use tenterhook_process::is_executable;
 use tenterhook_systems::SYSTEMS;
-use tenterhook_systems::hook_folder::FolderKind;
 use tenterhook_trust::{
     ApprovalItem, ApprovalRecord, Approvals, ApprovedFiles, CoverageError, CoverageSearch,
     FileMemory, HookOrder, ItemFile, Project, ProjectRoots, Trust, TrustState, add, below,
@@ -21,7 +20,7 @@ use super::found_file::{FileState, FoundFile};
 use super::hook_folder::{HookFolder, is_in_force};
 use super::language::{Language, is_isolated, misnamed};
 use super::loadable_sources::{
-    ExtensionSources, LoadableSources, digest_approved, digest_covered, digest_sources,
+    ExtensionSources, LoadableSources, digest_approved, digest_covered,
 };
 use super::script_imports::find_imports;
 
@@ -200,11 +199,7 @@ fn read_trusted(
         return check_program(&bytes, &folder.dir);
     }
     candidate.is_isolated = is_isolated(&bytes);
-    let mut others = sources.files(&folder.dir)?.to_vec();
-    if let Some(project) = &folder.project {
-        add_imports(&mut others, Some(&bytes), folder.kind, &project.dir)?;
-    }
-    candidate.sources_sha256 = digest_sources(&others);
+    candidate.sources_sha256 = sources.digest(&folder.dir)?;
     let all = [candidate.sha256.as_str(), &candidate.sources_sha256];
     candidate.sha256 = hex_digest(all.concat().as_bytes());
     Ok(())
@@ -319,7 +314,13 @@ fn add_others(
         let others = sources.files(&item.project)?.iter();
         let others = others.filter(|file| Some(&file.path) != own.as_ref());
         item.files.extend(others.cloned());
-        add_imports(&mut item.files, None, candidate.found.kind, &item.project)?;
+        if let Some(scripts) = &candidate.found.kind.scripts {
+            let texts = item.files.iter().map(|file| &*file.bytes);
+            let imported = scripts.project_packages.imported(&item.project, texts);
+            for path in imported.map_err(|error| error.to_string())? {
+                add(&mut item.files, &path, &item.project)?;
+            }
+        }
         candidate.sources_sha256 = digest_approved(item);
         return Ok(true);
     };
@@ -341,27 +342,6 @@ fn add_others(
         Err(CoverageError::Differs { .. }) => Ok(false),
         Err(error) => Err(Fault::from(error.to_string()).hint(error.hint())),
     }
-}
-
-/// Adds the files that scripts import from packages of their project: those in `files`, and one with the text `own`.
-fn add_imports(
-    files: &mut Vec<ItemFile>,
-    own: Option<&[u8]>,
-    kind: &FolderKind,
-    project: &Path,
-) -> Result<(), String> {
-    let Some(scripts) = &kind.scripts else {
-        return Ok(());
-    };
-    let scripts_of_python = files
-        .iter()
-        .filter(|file| file.path.extension().is_some_and(|end| end == "py"));
-    let texts = scripts_of_python.map(|file| &*file.bytes).chain(own);
-    let imported = scripts.project_packages.imported(project, texts);
-    for path in imported.map_err(|error| error.to_string())? {
-        add(files, &path, project)?;
-    }
-    Ok(())
 }
 
 /// Leaves a file without an approval, or one that differs from its approval, unread. Its metadata stands for its

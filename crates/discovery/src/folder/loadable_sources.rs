@@ -63,6 +63,11 @@ impl LoadableSources {
         }
     }
 
+    /// Returns a digest of all sources.
+    pub(super) fn digest(&self, base: &Path) -> Result<String, String> {
+        Ok(digest_sources(self.files(base)?))
+    }
+
     /// Returns the sources, with paths relative to `base`.
     pub(super) fn files(&self, base: &Path) -> Result<&[ItemFile], String> {
         let files = self.files.get_or_init(|| {

@@ -29,7 +29,7 @@ const MIN_LENGTH: usize = 8;
 /// The number of wrong tries that cost no time, because everyone mistypes.
 const FREE_TRIES: u32 = 2;
 /// The longest time between two tries.
-const MAX_DELAY: Duration = Duration::from_secs(60);
+const MAX_DELAY: Duration = Duration::from_mins(1);
 /// How long another command may use the file.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
@@ -150,7 +150,7 @@ impl Passphrase {
         }
         let question = format!("Passphrase to {action}: ");
         let text = enter(&question, "nothing was done")?;
-        let wrong_tries = self.check(&text)?;
+        let wrong_tries = self.check(&text, seconds_now())?;
         IS_ENTERED.store(true, Ordering::Release);
         if wrong_tries > 0 {
             let tries = if wrong_tries == 1 { "try" } else { "tries" };
@@ -161,12 +161,11 @@ impl Passphrase {
         Ok(())
     }
 
-    /// Checks a passphrase, and returns the number of wrong tries before it.
-    fn check(&self, text: &str) -> Result<u32, CliError> {
+    /// Checks a passphrase, and returns the number of wrong tries before it. `now` is in seconds since 1970.
+    fn check(&self, text: &str, now: u64) -> Result<u32, CliError> {
         // Only one command at a time checks a passphrase, so that many at once cannot guess faster.
         let _lock = self.lock()?;
         let mut record = self.read()?;
-        let now = seconds_now();
         let delay = record.delay(now);
         if !delay.is_zero() {
             let message = format!("{} wrong passphrases were entered", record.wrong_tries);
@@ -255,17 +254,15 @@ fn seconds_now() -> u64 {
 /// Asks for a passphrase. `unchanged` names what was not done.
 fn enter(question: &str, unchanged: &str) -> Result<String, CliError> {
     ask_secret(question).map_err(|error| {
-        let exit = match error {
-            SecretLineError::NoTerminal | SecretLineError::TooLong => Exit::Usage,
-            SecretLineError::Interrupted | SecretLineError::Ended => Exit::Interrupted,
-            _ => Exit::Failed,
-        };
-        let problem = CliError::new(exit, format!("{error}; {unchanged}"));
+        let message = format!("{error}; {unchanged}");
         match error {
-            SecretLineError::NoTerminal => {
-                problem.hint("run this command in a terminal, where you can enter the passphrase")
+            SecretLineError::NoTerminal => CliError::new(Exit::Usage, message)
+                .hint("run this command in a terminal, where you can enter the passphrase"),
+            SecretLineError::TooLong => CliError::new(Exit::Usage, message),
+            SecretLineError::Interrupted | SecretLineError::Ended => {
+                CliError::new(Exit::Interrupted, message)
             }
-            _ => problem,
+            SecretLineError::Read(source) => CliError::new(Exit::Failed, message).cause(&source),
         }
     })
 }
@@ -310,23 +307,24 @@ mod tests {
     fn wrong_tries_are_counted_and_soon_cost_time_that_is_bounded() {
         let home = tempfile::tempdir().unwrap();
         let passphrase = stored(home.path(), "correct horse");
+        let now = 1_000_000;
         for tries in 1..=3 {
-            let error = passphrase.check("wrong").unwrap_err();
+            let error = passphrase.check("wrong", now).unwrap_err();
             assert!(error.message.starts_with("wrong passphrase"), "{error:?}");
             assert_eq!(passphrase.read().unwrap().wrong_tries, tries);
         }
-        let error = passphrase.check("correct horse").unwrap_err();
+        let error = passphrase.check("correct horse", now + 1).unwrap_err();
         assert_eq!(error.message, "3 wrong passphrases were entered");
+        assert_eq!(error.hint.as_deref(), Some("try again in 1 s"));
         let mut record = passphrase.read().unwrap();
-        assert_eq!(record.delay(record.last_wrong_try), Duration::from_secs(2));
         // The clock was set back.
-        assert_eq!(record.delay(record.last_wrong_try - 1), Duration::ZERO);
+        assert_eq!(record.delay(now - 1), Duration::ZERO);
         record.wrong_tries = u32::MAX;
-        assert_eq!(record.delay(record.last_wrong_try), MAX_DELAY);
-        record.last_wrong_try -= MAX_DELAY.as_secs();
+        assert_eq!(record.delay(now), MAX_DELAY);
         passphrase.write(&record).unwrap();
-        assert_eq!(passphrase.check("correct horse").unwrap(), u32::MAX);
-        assert_eq!(passphrase.check("correct horse").unwrap(), 0);
+        let later = now + MAX_DELAY.as_secs();
+        assert_eq!(passphrase.check("correct horse", later).unwrap(), u32::MAX);
+        assert_eq!(passphrase.check("correct horse", later).unwrap(), 0);
     }
 
     #[test]
@@ -360,7 +358,7 @@ mod tests {
             &whole.replace("$argon2id$", ""),
         ] {
             fs::write(&passphrase.path, text).unwrap();
-            let error = passphrase.check("correct horse").unwrap_err();
+            let error = passphrase.check("correct horse", 0).unwrap_err();
             assert!(
                 error.message.starts_with("cannot read"),
                 "{text}: {error:?}"
@@ -369,7 +367,7 @@ mod tests {
         fs::write(&passphrase.path, &whole).unwrap();
         let open = fs::Permissions::from_mode(0o666);
         fs::set_permissions(&passphrase.path, open).unwrap();
-        let error = passphrase.check("correct horse").unwrap_err();
+        let error = passphrase.check("correct horse", 0).unwrap_err();
         assert!(error.message.starts_with("cannot read"), "{error:?}");
     }
 }

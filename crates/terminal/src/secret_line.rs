@@ -14,7 +14,6 @@ const MAX_BYTES: usize = 1_024;
 
 /// Why no line was entered.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum SecretLineError {
     /// The process has no terminal.
     #[error("this process has no terminal, so no one can be asked for a passphrase")]

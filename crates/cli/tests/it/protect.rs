@@ -132,7 +132,8 @@ fn path_of(folder: &TempDir) -> PathBuf {
 
 #[test]
 fn a_short_passphrase_two_that_differ_and_an_interrupted_one_are_not_set() {
-    let rows: [(&[(&str, &str)], &str, u32); 3] = [
+    type Answers = &'static [(&'static str, &'static str)];
+    let rows: [(Answers, &str, u32); 3] = [
         (
             &[("New passphrase:", "short")],
             "the passphrase has 5 characters",
@@ -355,6 +356,7 @@ fn into_folder(ran: crate::stage::Ran) -> TempDir {
 }
 
 /// Returns the ways that can be used on this machine, and reports the others.
+#[expect(clippy::print_stderr, reason = "a test says what it does not try")]
 fn usable_ways() -> impl Iterator<Item = &'static Way> {
     static WAYS_OF_THIS_MACHINE: [Way; 7] = WAYS;
     let (usable, others): (Vec<_>, Vec<_>) = WAYS_OF_THIS_MACHINE.iter().partition(|way| {

@@ -242,14 +242,14 @@ fn a_hook_that_imports_its_projects_package_runs_once_both_are_approved() {
 
 #[test]
 fn an_approved_hook_does_not_import_what_its_approval_does_not_cover() {
-    let text = "import importlib\nfrom core.hooks_registry import hooks_registry\n\
+    let source = "import importlib\nfrom core.hooks_registry import hooks_registry\n\
                 importlib.import_module('core.' + 'other')\n\n\
                 @hooks_registry.register('on_before_tool')\ndef guard(ctx):\n    pass\n";
     let test = Test::new();
-    for (name, text) in [("core/hooks/guard.py", text), ("core/other.py", "")] {
+    for (name, content) in [("core/hooks/guard.py", source), ("core/other.py", "")] {
         let path = test.work().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::write(path, content).unwrap();
     }
     let ran = test.args(["trust", "--all"]).run();
     let expected = "No module named 'core.other'";

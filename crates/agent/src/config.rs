@@ -231,6 +231,13 @@ impl AgentConfig {
             .insert(agent.into(), Arc::new(restrictions));
     }
 
+    /// Returns whether a list of tools may name this tool.
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.toolbox.get(name).is_some()
+            || name == TRANSFER_TASK
+            || BACKGROUND_TOOLS.contains(&name)
+    }
+
     /// Returns the hooks of a session of the main agent.
     pub(crate) fn hooks(&self, engine: &Engine, session: &SessionId) -> Hooks {
         let origin = Origin::new(session.clone(), self.cwd.clone())
@@ -270,12 +277,7 @@ impl AgentConfig {
         }
         let lists = self.agents.iter().map(|agent| (&agent.name, &agent.tools));
         for (agent, tools) in lists.chain([(&self.name, &self.tools)]) {
-            let is_known = |tool: &&String| {
-                self.toolbox.get(tool).is_some()
-                    || *tool == TRANSFER_TASK
-                    || BACKGROUND_TOOLS.contains(&tool.as_str())
-            };
-            if let Some(tool) = tools.iter().flatten().find(|tool| !is_known(tool)) {
+            if let Some(tool) = tools.iter().flatten().find(|tool| !self.has_tool(tool)) {
                 return Err(self.unknown_tool(agent, tool));
             }
         }

@@ -22,6 +22,8 @@ use crate::command::install::InstallArgs;
 use crate::command::list::ListArgs;
 use crate::command::man::ManArgs;
 #[cfg(unix)]
+use crate::command::protect::ProtectArgs;
+#[cfg(unix)]
 use crate::command::reload::ReloadArgs;
 use crate::command::run::args::RunArgs;
 use crate::command::sessions::args::SessionsArgs;
@@ -100,6 +102,9 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Show the hooks of this project, approve them, or revoke approvals.
     Trust(TrustArgs),
+    /// Set a passphrase for the commands that only you may give, such as `trust` and `disable`.
+    #[cfg(unix)]
+    Protect(ProtectArgs),
     /// Run the hooks that you wrote for a coding agent here too, without a change.
     Import(ImportArgs),
     /// Disable a source of hooks, such as a script that cannot be loaded. It stays disabled until you enable it.

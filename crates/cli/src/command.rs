@@ -19,6 +19,8 @@ pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod man;
 #[cfg(unix)]
+pub(crate) mod protect;
+#[cfg(unix)]
 pub(crate) mod reload;
 pub(crate) mod run;
 pub(crate) mod sessions;

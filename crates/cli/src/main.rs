@@ -24,7 +24,7 @@ use crate::command::{
     man, run, sessions, snapshot, status, test, tools, trust, uninstall,
 };
 #[cfg(unix)]
-use crate::command::{daemon, doctor, reload, worker};
+use crate::command::{daemon, doctor, protect, reload, worker};
 use crate::fire_call::FireCall;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -149,6 +149,8 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Doctor(args) => doctor::doctor(args, interrupts).await,
         #[cfg(unix)]
         Command::Daemon(args) => Box::pin(daemon::daemon(args, interrupts)).await,
+        #[cfg(unix)]
+        Command::Protect(args) => protect::protect(&args),
         #[cfg(unix)]
         Command::Reload(args) => reload::reload(args, interrupts).await,
         #[cfg(unix)]

@@ -59,6 +59,7 @@ pub(crate) fn build(
         id: HookId::new(event.id.as_str()),
         matcher: declaration.matcher.clone(),
         agent: declaration.agent.clone(),
+        includes_unnamed: declaration.includes_unnamed,
         handling: Handler::Async(Arc::clone(&handler)),
         phase: declaration.phase,
         priority: declaration.priority,

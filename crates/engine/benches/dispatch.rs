@@ -50,6 +50,7 @@ fn without_process(rounds: usize) {
         id: HookId::new("translated"),
         matcher: Matcher::everything(),
         agent: None,
+        includes_unnamed: false,
         handling: Handler::Async(Arc::new(Translated {
             dialect: Native::new(),
         })),

@@ -107,6 +107,7 @@ fn engine(matchers: &[String]) -> Engine {
         id: HookId::new("silent"),
         matcher: Matcher::parse(text).unwrap(),
         agent: None,
+        includes_unnamed: false,
         handling: Handler::Inline(Arc::clone(&function)),
         phase: Phase::Main,
         priority: 0,

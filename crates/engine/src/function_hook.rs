@@ -147,6 +147,7 @@ impl FunctionHook {
             id,
             matcher: self.matcher,
             agent: None,
+            includes_unnamed: false,
             handling,
             phase: self.phase,
             priority: self.priority,

@@ -179,6 +179,8 @@ pub struct HookSpec {
     pub matcher: Matcher,
     /// The agent whose events the hook is for, or `None` for every agent, including subagents.
     pub agent: Option<String>,
+    /// Whether a hook for one agent is also for agents without a name.
+    pub includes_unnamed: bool,
     /// What the hook runs.
     pub handling: Handler,
     /// When the hook runs within a dispatch.
@@ -213,6 +215,12 @@ impl HookSpec {
         tools.map_or(NATIVE_SYSTEM, ToolNames::system)
     }
 
+    /// Returns whether the hook is for the agent with this name.
+    pub fn is_for_agent(&self, name: &str) -> bool {
+        let is_own = |agent: &String| agent == name || (name.is_empty() && self.includes_unnamed);
+        self.agent.as_ref().is_none_or(is_own)
+    }
+
     /// Returns the names by which the matcher finds a tool. For the native system, these are the
     /// canonical name and all other known names. For another system, it is that system's name. A
     /// tool that the system does not have keeps its name.
@@ -236,6 +244,7 @@ impl HookSpec {
             id: id.into(),
             matcher: Matcher::everything(),
             agent: None,
+            includes_unnamed: false,
             handling: Handler::Async(handler),
             phase: Phase::Main,
             priority: 0,

@@ -36,6 +36,7 @@ impl Scoped {
             id: HookId::new(format!("subscriber {}", self.next_function())),
             matcher: Matcher::everything(),
             agent: None,
+            includes_unnamed: false,
             handling: Handler::Async(Arc::new(Subscriber::new(function))),
             phase: Phase::Observe,
             priority: 0,

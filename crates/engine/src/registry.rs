@@ -322,6 +322,9 @@ pub struct RegisteredHook {
     /// The agent that the hook is for, if it is for only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Whether a hook for one agent is also for agents without a name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub includes_unnamed: bool,
     /// The kind of its handler.
     pub kind: &'static str,
     /// What the handler runs.
@@ -349,6 +352,7 @@ impl RegisteredHook {
             id,
             matcher,
             agent,
+            includes_unnamed,
             handling,
             phase,
             priority,
@@ -362,6 +366,7 @@ impl RegisteredHook {
             id: id.clone(),
             matcher: matcher.to_string(),
             agent: agent.clone(),
+            includes_unnamed: *includes_unnamed,
             kind: handling.kind(),
             handler: handling.describe(),
             phase: *phase,
@@ -382,14 +387,9 @@ pub(crate) fn without(hooks: &[Arc<Hook>], gone: impl Fn(&Hook) -> bool) -> Vec<
 impl Hook {
     /// Returns whether the hook is for an event of this kind and lineage.
     pub(crate) fn is_within(&self, info: &EventInfo, lineage: &Lineage) -> bool {
-        lineage.reach(info).any(|origin| {
-            self.scope.applies(origin)
-                && self
-                    .spec
-                    .agent
-                    .as_ref()
-                    .is_none_or(|agent| *agent == origin.agent.name)
-        })
+        lineage
+            .reach(info)
+            .any(|origin| self.scope.applies(origin) && self.spec.is_for_agent(&origin.agent.name))
     }
 }
 

@@ -26,6 +26,8 @@ pub struct HookDeclaration {
     pub matcher: Matcher,
     /// The agent whose events the hook runs on; `None` is every agent.
     pub agent: Option<String>,
+    /// Whether a hook for one agent also runs for agents without a name.
+    pub includes_unnamed: bool,
     /// What the hook runs.
     pub action: HookAction,
     /// Where the action is in the file.
@@ -138,6 +140,7 @@ impl HookDeclaration {
             events: vec![event],
             matcher: Matcher::everything(),
             agent: None,
+            includes_unnamed: false,
             action,
             timeout: None,
             working_dir: None,

@@ -177,6 +177,7 @@ fn read_hook(
         events,
         matcher,
         agent,
+        includes_unnamed: false,
         action,
         action_span,
         timeout,

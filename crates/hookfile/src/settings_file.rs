@@ -312,6 +312,7 @@ impl SettingsReader<'_> {
             }],
             matcher: group.matcher.clone(),
             agent: None,
+            includes_unnamed: false,
             action,
             action_span,
             timeout: Some(timeout),

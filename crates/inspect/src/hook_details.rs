@@ -219,6 +219,7 @@ mod tests {
             id: HookId::new("chatty"),
             matcher: Matcher::everything(),
             agent: None,
+            includes_unnamed: false,
             handling: Handler::Async(Arc::new(Chatty)),
             phase: Phase::Main,
             priority: 0,

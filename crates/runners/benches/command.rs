@@ -59,6 +59,7 @@ fn hook(kind: EventKind, id: usize, program: Program) -> HookSpec {
         id: HookId::new(id.to_string()),
         matcher: Matcher::parse("shell").unwrap(),
         agent: None,
+        includes_unnamed: false,
         handling: Handler::Async(Arc::new(handler)),
         phase: Phase::Main,
         priority: 0,

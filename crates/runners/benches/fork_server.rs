@@ -131,6 +131,7 @@ import xml.etree.ElementTree
             id: HookId::new("hook"),
             matcher: Matcher::everything(),
             agent: None,
+            includes_unnamed: false,
             handling: Handler::Async(Arc::<CommandHandler>::clone(handler)),
             phase: Phase::Main,
             priority: 0,

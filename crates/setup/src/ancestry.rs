@@ -1,5 +1,7 @@
 //! Refuses commands that only the user may give. An agent must not approve, revoke, disable or enable the hooks that
 //! guard it.
+//!
+//! If the user has set a passphrase, it decides. Otherwise the ancestors of the process decide, which a program can hide.
 
 #[cfg(unix)]
 use std::io::ErrorKind;
@@ -15,14 +17,35 @@ use tenterhook_shim::place::DaemonPlace;
 
 use crate::error::CliError;
 use crate::exit::Exit;
+#[cfg(unix)]
+use crate::passphrase::Passphrase;
 
 /// The environment variable with the folder for the files of running programs.
 #[cfg(unix)]
 const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
 
-/// Returns an error if a program that Tenterhook runs started this one. `action` names what only the user may do,
-/// such as `disable hooks`.
+/// Returns an error unless the user gave this command: asks for the passphrase if there is one, and otherwise checks
+/// that no program which Tenterhook runs started this one. `action` names what only the user may do, such as `disable
+/// hooks`.
 pub fn require_user(action: &str) -> Result<(), CliError> {
+    #[cfg(unix)]
+    if let Some(passphrase) = Passphrase::find()? {
+        return passphrase.require(action);
+    }
+    check_ancestors(action)
+}
+
+/// Returns whether the user may be asked what to do. Before the answer has an effect, [`require_user`] decides.
+pub fn may_ask_user() -> bool {
+    #[cfg(unix)]
+    if !matches!(Passphrase::find(), Ok(None)) {
+        return true;
+    }
+    check_ancestors("answer").is_ok()
+}
+
+/// Returns an error if a program that Tenterhook runs started this one.
+fn check_ancestors(action: &str) -> Result<(), CliError> {
     let (who, hint) = match tenterhook_ancestry() {
         TenterhookAncestry::Yes => ("a program that Tenterhook runs", OWN_TERMINAL.to_owned()),
         TenterhookAncestry::Possible(id) => ("a program that Tenterhook runs", hint_for_job(id)),

@@ -202,19 +202,30 @@ pub async fn settle_displaced(
         .map(|hook| (hook.project.as_path(), hook.here()))
         .collect();
     // The shell of an agent must not answer for the user.
-    if groups.is_empty() || ancestry::require_user("accept approvals").is_err() {
+    if groups.is_empty() || !ancestry::may_ask_user() {
         return Ok(false);
     }
     let mut approvals = open(&named_dir(start)).await?;
-    let mut is_settled = false;
-    let answers = LineSource::plain();
-    for (project, here) in groups {
-        if approvals.is_kept(project, here) {
-            continue;
+    let mut choices = Vec::new();
+    {
+        let answers = LineSource::plain();
+        for (project, here) in groups {
+            if approvals.is_kept(project, here) {
+                continue;
+            }
+            let Some(choice) = ask(project, here, &answers, interrupts).await? else {
+                break;
+            };
+            choices.push((project, here, choice));
         }
-        let Some(choice) = ask(project, here, &answers, interrupts).await? else {
-            break;
-        };
+    }
+    let is_settled = choices
+        .iter()
+        .any(|(_, _, choice)| !matches!(choice, Choice::Keep));
+    if is_settled {
+        ancestry::require_user("accept or revoke approvals")?;
+    }
+    for (project, here, choice) in choices {
         match choice {
             Choice::Keep => approvals
                 .keep(project, here)
@@ -222,12 +233,10 @@ pub async fn settle_displaced(
             Choice::Accept => {
                 let accepted = approvals.accept(project, here).await;
                 accepted.map_err(|error| refused(&error))?;
-                is_settled = true;
             }
             Choice::Revoke => {
                 let revoked = approvals.revoke(project, |_| true);
                 revoked.map_err(|error| refused(&error))?;
-                is_settled = true;
             }
         }
     }

@@ -27,6 +27,8 @@ pub mod hooks;
 pub mod journal;
 pub mod live_inspector;
 pub mod models;
+#[cfg(unix)]
+pub mod passphrase;
 pub mod protected;
 pub mod resources;
 pub mod rules;

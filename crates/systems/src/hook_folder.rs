@@ -12,6 +12,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tenterhook_engine::{Dialect, EventName, Layer};
 
+use crate::project_packages::ProjectPackages;
+
 /// The maximum number of files in one folder.
 pub const MAX_FILES: usize = 8_192;
 
@@ -211,6 +213,8 @@ pub struct ScriptHooks {
     /// Strings that only scripts of this system contain. They identify a script of this system that is outside of
     /// the system's folders.
     pub marks: &'static [&'static str],
+    /// The packages of a project that they may import.
+    pub project_packages: ProjectPackages,
     /// The events that they register hooks for.
     pub events: SystemEvents,
 }

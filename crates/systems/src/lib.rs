@@ -36,6 +36,7 @@ mod object;
 pub mod opencode;
 pub mod operator;
 pub mod pi;
+pub mod project_packages;
 pub mod qwen;
 mod reply;
 mod returned;

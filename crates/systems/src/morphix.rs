@@ -26,6 +26,7 @@ use crate::hook_folder::{
     FolderBase, FolderFiles, FolderKind, FolderLocation, FolderPath, ScriptHooks, ScriptLanguage,
     Selection, SystemEvent, SystemEvents,
 };
+use crate::project_packages::ProjectPackages;
 use crate::system::HookSystem;
 
 /// The workspaces of a project, one of which is active.
@@ -40,6 +41,17 @@ pub static WORKSPACE: Selection = Selection {
         let dir = dir.display();
         format!("no project folder has a workspace `{name}`: `{dir}` does not exist")
     },
+};
+
+/// The packages of morphix. Its hooks run inside it, and may import any of its modules.
+const PACKAGES: ProjectPackages = ProjectPackages {
+    names: &["agents", "core"],
+    provided: &[
+        "agents",
+        "agents.audit",
+        "core.hooks",
+        "core.hooks_registry",
+    ],
 };
 
 /// The folders of morphix's hooks. Other projects use folders with the same names for other purposes.
@@ -63,6 +75,7 @@ pub static FOLDER: FolderKind = FolderKind {
         private_prefixes: &['_', '.'],
         may_register_nothing: false,
         marks: &["hooks_registry"],
+        project_packages: PACKAGES,
         events: SystemEvents {
             find: |name| {
                 let event = Morphix::event(name)?;

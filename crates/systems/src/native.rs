@@ -21,6 +21,7 @@ use crate::hook_folder::{
     ScriptLanguage, SystemEvent, SystemEvents,
 };
 use crate::kodelet;
+use crate::project_packages::ProjectPackages;
 use crate::system::HookSystem;
 
 /// The folder in a project that contains its native hooks.
@@ -61,6 +62,7 @@ pub static FOLDER: FolderKind = FolderKind {
         private_prefixes: &['_', '.'],
         may_register_nothing: false,
         marks: &[],
+        project_packages: ProjectPackages::NONE,
         events: SystemEvents {
             find: |name| {
                 let event = EventName::from_str(name).ok()?;

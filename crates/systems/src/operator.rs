@@ -43,6 +43,7 @@ use crate::hook_folder::{
     FolderBase, FolderKind, FolderLocation, FolderPath, ScriptHooks, ScriptLanguage, Selection,
     SystemEvent, SystemEvents,
 };
+use crate::project_packages::ProjectPackages;
 use crate::system::{GatewaySettings, HookSystem};
 
 /// The profiles of a user, one of which is active.
@@ -57,6 +58,31 @@ pub static PROFILE: Selection = Selection {
         let dir = dir.display();
         format!("Operator has no profile `{name}`: `{dir}` does not exist")
     },
+};
+
+/// The packages of Operator, under the names of each of its versions.
+const PACKAGES: ProjectPackages = ProjectPackages {
+    names: &["operator_use", "program"],
+    provided: &[
+        "operator_use.bus",
+        "operator_use.bus.types",
+        "operator_use.hooks",
+        "operator_use.hooks.service",
+        "operator_use.hooks.types",
+        "operator_use.subagent.types",
+        "operator_use.program.bus",
+        "operator_use.program.bus.types",
+        "operator_use.program.hooks",
+        "operator_use.program.hooks.service",
+        "operator_use.program.hooks.types",
+        "operator_use.program.subagent.types",
+        "program.bus",
+        "program.bus.types",
+        "program.hooks",
+        "program.hooks.service",
+        "program.hooks.types",
+        "program.subagent.types",
+    ],
 };
 
 /// The folders of Operator's hook files.
@@ -79,6 +105,7 @@ pub static FOLDER: FolderKind = FolderKind {
         private_prefixes: &['_', '.'],
         may_register_nothing: false,
         marks: &["operator_use"],
+        project_packages: PACKAGES,
         events: SystemEvents {
             find: |name| {
                 let event = Operator::event(name)?;

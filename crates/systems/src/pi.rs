@@ -55,6 +55,7 @@ use crate::hook_folder::{
     ScriptLanguage, SystemEvent, SystemEvents,
 };
 use crate::native::Native;
+use crate::project_packages::ProjectPackages;
 use crate::system::HookSystem;
 
 /// The folders of pi's extensions.
@@ -87,6 +88,7 @@ pub static FOLDER: FolderKind = FolderKind {
         private_prefixes: &[],
         may_register_nothing: true,
         marks: &["pi-coding-agent", "ExtensionAPI"],
+        project_packages: ProjectPackages::NONE,
         events: SystemEvents {
             find: declared_event,
             names: || EVENTS.iter().map(|event| event.name).collect(),

@@ -17,6 +17,8 @@ pub mod line_source;
 pub mod local_time;
 pub mod output;
 pub mod rpc;
+#[cfg(unix)]
+pub mod secret_line;
 pub mod session_tree;
 mod stdin_lines;
 pub mod test_report;

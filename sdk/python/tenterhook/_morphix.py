@@ -8,6 +8,7 @@ import collections
 import datetime
 import inspect
 import json
+import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -227,6 +228,18 @@ def _live(hook_point, handler):
         return None
 
     return call
+
+
+def project_of(path):
+    """Returns the folder of the morphix project to which a file of hooks belongs, or None."""
+    folder, name = os.path.split(os.path.dirname(os.path.abspath(path)))
+    parent, of = os.path.split(folder)
+    if name != "hooks":
+        return None
+    if of == "core":
+        return parent
+    root, collection = os.path.split(parent)
+    return root if collection == "workspaces" else None
 
 
 def stand_ins(roots=()):

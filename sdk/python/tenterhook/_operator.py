@@ -529,6 +529,13 @@ _EVENT_CLASSES = {class_of(event): event for event in EVENTS}
 _PART_CLASSES = {name: kind for kind, (name, _) in PARTS.items()}
 
 
+def project_of(path):
+    """Returns the folder of the project to which a file of hooks belongs, or None."""
+    folder, name = os.path.split(os.path.dirname(os.path.abspath(path)))
+    root, of = os.path.split(folder)
+    return root if (of, name) == (".operator", "hooks") else None
+
+
 def stand_ins(roots=()):
     """Returns the finder of Operator's modules."""
     return StandIns("Operator", _names(), named, roots)

@@ -1,7 +1,7 @@
 """Makes the modules that hooks of another hook system import available, whether or not that system is installed.
 
-A stand-in contains only the names that hooks need. Everything else of the system is imported from its installed
-package, if there is one.
+A stand-in contains only the names that hooks need. Everything else of the system is imported from the project's own
+package of that name, or else from the installed package, if there is one.
 """
 
 import contextlib
@@ -39,8 +39,8 @@ class StandIn(types.ModuleType):
 class StandIns:
     """A finder for `sys.meta_path` that provides the stand-ins of one hook system.
 
-    `names` lists the names in each module, and `value` returns the value of a name. `roots` are folders in which the
-    packages of the system are looked up in addition to `sys.path`.
+    `names` lists the names in each module, and `value` returns the value of a name. `roots` are the folders of projects
+    that may contain packages of the system. They are searched before `sys.path`, and only for these packages.
     """
 
     def __init__(self, system, names, value, roots=()):
@@ -73,6 +73,11 @@ class StandIns:
     def exec_module(self, module):
         """A stand-in creates its names on first use, so there is nothing to run."""
 
+    def add_root(self, root):
+        """Adds the folder of a project."""
+        if root is not None and root not in self.roots:
+            self.roots.append(root)
+
     def add_last(self):
         """Provides the modules that Python does not find in any other way."""
         self.comes_first = False
@@ -99,13 +104,15 @@ class StandIns:
 
     def _installed(self, name, path):
         """Returns the spec of the module that this finder hides, or None."""
+        if "." not in name and self.roots:
+            spec = importlib.machinery.PathFinder.find_spec(name, self.roots)
+            if spec is not None:
+                return spec
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             spec = find(name, path) if find is not None and not isinstance(finder, StandIns) else None
             if spec is not None:
                 return spec
-        if "." not in name and self.roots:
-            return importlib.machinery.PathFinder.find_spec(name, self.roots)
         return None
 
     def _is_missing(self, name, top, path):
@@ -115,11 +122,11 @@ class StandIns:
         _, installed = sys.modules[top].__spec__.loader_state
         if installed is None:
             return (
-                f"No module named {name!r}: {self.system} is not installed for the Python that runs this file, "
-                "and Tenterhook does not replace this module"
+                f"No module named {name!r}: {self.system} is not installed for the Python that runs this file, the "
+                f"project has no package {top!r}, and Tenterhook does not replace this module"
             )
         where = os.path.dirname(installed.origin or "") or next(iter(installed.submodule_search_locations or ()), top)
-        return f"No module named {name!r}: the installed package in {where} does not contain it"
+        return f"No module named {name!r}: the package in {where} does not contain it"
 
 
 def _parents(name):

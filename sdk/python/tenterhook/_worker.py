@@ -167,6 +167,16 @@ def where(error, path):
     return f"{name}:{place}: {said}" if place else f"{name}: {said}"
 
 
+def why(error, path, approved):
+    """Returns why a script did not load. Names the files of the project instead of their approved copies."""
+    text = where(error, path)
+    if approved is None:
+        return text
+    if isinstance(error, ImportError):
+        text += "; an approved script finds only installed packages and the files that its approval covers"
+    return text.replace(approved["copies"], approved["project"])
+
+
 class Own:
     """Tenterhook's own API, with the same functions as the modules of the other APIs."""
 
@@ -204,7 +214,8 @@ def api_of(kind):
             module_of("tenterhook._standins", STAND_INS)
         module = module_of(name, source)
         module._check_loading = check_loading
-        module.stand_ins().add_first()
+        module._finder = module.stand_ins()
+        module._finder.add_first()
     return sys.modules[name]
 
 
@@ -244,7 +255,7 @@ def check_loading():
 class Script:
     """One file and the hooks that it registers."""
 
-    def __init__(self, number, path, kind):
+    def __init__(self, number, path, kind, approved):
         global loading
         self.api = api_of(kind)
         self.path = path
@@ -263,6 +274,8 @@ class Script:
             # At the end of the path, so that a script called `logging.py` does not replace the
             # module of that name for others.
             sys.path.append(folder)
+        if self.api is not Own:
+            self.api._finder.add_root(self.api.project_of(path))
         sys.modules[module.__name__] = module
         self.names = module.__dict__
         loading = self
@@ -272,7 +285,7 @@ class Script:
             show_logs()
         except BaseException as error:
             getattr(self.api, "abandon", self.api.begin)()
-            raise Refused(where(error, path)) from None
+            raise Refused(why(error, path, approved)) from None
         finally:
             loading = None
 
@@ -471,7 +484,7 @@ class Worker:
             return {"protocol_version": VERSION, "worker": {"name": "python", "version": version}}
         if method == "script/load":
             number = params["script"]
-            script = Script(number, params["path"], params["api"])
+            script = Script(number, params["path"], params["api"], params.get("approved"))
             self.unload(number)
             scripts[number] = script
             return {"hooks": script.described()}

@@ -19,9 +19,10 @@ _SYSTEMS = {"operator": _operator, "morphix": _morphix}
 class Hooks:
     """The hooks of one file."""
 
-    def __init__(self, hooks, system="tenterhook"):
+    def __init__(self, hooks, system="tenterhook", path=None):
         self._hooks = sorted(hooks, key=lambda hook: -hook["priority"])
         self.system = system
+        self._path = path
 
     @property
     def names(self):
@@ -40,7 +41,7 @@ class Hooks:
         subject = payload.get("tool_name") if subject is None else subject
         make = self._maker(event, payload)
         hooks = [hook for hook in self._hooks if hook["event"] == event and _matches(hook["matcher"], subject)]
-        with _imports_of_systems():
+        with _imports_of_systems(self._path):
             effects = [self._run(hook, make()) for hook in hooks]
         return [effect for effect in effects if effect is not None]
 
@@ -73,11 +74,13 @@ class Hooks:
 
 
 @contextlib.contextmanager
-def _imports_of_systems():
-    """Provides the modules of the systems instead of installed ones, as in a worker."""
+def _imports_of_systems(path):
+    """Provides the modules of the systems to the file at `path`, as in a worker."""
     with contextlib.ExitStack() as stack:
         for system in _SYSTEMS.values():
-            stack.enter_context(system.stand_ins().alone())
+            finder = system.stand_ins()
+            finder.add_root(path and system.project_of(path))
+            stack.enter_context(finder.alone())
         yield
 
 
@@ -114,7 +117,7 @@ def load(path):
     sys.modules[module.__name__] = module
     tenterhook._hooks.clear()
     tenterhook._open.clear()
-    with _imports_of_systems():
+    with _imports_of_systems(path):
         _morphix.begin()
         try:
             exec(code, module.__dict__)
@@ -135,7 +138,7 @@ def load(path):
         )
     if len(systems) > 1:
         raise LookupError(f"{path.name} registers hooks of {' and '.join(systems)}; expected hooks of one system")
-    return Hooks(found[systems[0]], systems[0])
+    return Hooks(found[systems[0]], systems[0], path)
 
 
 def provide_modules(root="."):

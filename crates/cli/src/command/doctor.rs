@@ -10,6 +10,7 @@ use tenterhook_proof::prove::{HostProof, ProvenCase, prove};
 use tenterhook_proof::row_check::RowResult;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
+use tenterhook_setup::passphrase::Passphrase;
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
@@ -42,9 +43,14 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
-    let agents = find_agents(&args)?;
+    let has_passphrase = Passphrase::find()?.is_some();
+    let agents = find_agents(&args).inspect_err(|_| {
+        if !args.json {
+            show_protection(has_passphrase);
+        }
+    })?;
     if !args.prove {
-        list(&args, &agents);
+        list(&args, &agents, has_passphrase);
         return Ok(Exit::Done);
     }
     let program = std::env::current_exe().map_err(|error| {
@@ -105,7 +111,17 @@ fn find_agents(args: &DoctorArgs) -> Result<Vec<InstalledAgent>, CliError> {
     args.hosts.iter().map(find).collect()
 }
 
-fn list(args: &DoctorArgs, agents: &[InstalledAgent]) {
+/// Shows what keeps agents from the commands that only the user may give.
+fn show_protection(has_passphrase: bool) {
+    output::line(if has_passphrase {
+        "your commands: `trust`, `disable`, `uninstall` and others ask for your passphrase\n"
+    } else {
+        "your commands: `trust`, `disable`, `uninstall` and others refuse programs that an agent started, but not a \
+         program that detaches itself and creates its own terminal; `tenterhook protect` sets a passphrase\n"
+    });
+}
+
+fn list(args: &DoctorArgs, agents: &[InstalledAgent], has_passphrase: bool) {
     if args.json {
         let hosts: Vec<Value> = agents
             .iter()
@@ -118,9 +134,10 @@ fn list(args: &DoctorArgs, agents: &[InstalledAgent]) {
                 })
             })
             .collect();
-        output::json(&json!({ "hosts": hosts }));
+        output::json(&json!({ "hosts": hosts, "has_passphrase": has_passphrase }));
         return;
     }
+    show_protection(has_passphrase);
     for agent in agents {
         let path = agent.program.display().to_string();
         let name = agent.host.name;

@@ -298,7 +298,7 @@ fn why(
 ) -> Option<String> {
     let spec = spec_of(hook, specs)?;
     if let (Some(of), Some(agent)) = (hook.agent.as_deref(), call.agent)
-        && of != agent
+        && !spec.is_for_agent(agent)
     {
         return Some(match of {
             "" => "it is for agents without a name".to_owned(),

@@ -28,8 +28,10 @@ use tenterhook_setup::hooks;
 use tenterhook_setup::hooks::Hooks;
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_setup::models;
+use tenterhook_setup::warning::warn;
 use tenterhook_setup::{agent, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::json_lines::JournalWithoutFeed;
 use tenterhook_terminal::timeline::Timeline;
 use tenterhook_terminal::{Terminal, Verbosity};
@@ -76,6 +78,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let config = AgentConfig {
         protected_files: Arc::new(protected),
         permissions: config.permissions.yes(args.yes),
+        toolbox: rules::attempts(options, extras.toolbox())?,
         ..config
     };
     let config = with_recipe(config, &loaded, recipe.as_ref());
@@ -86,7 +89,6 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let config = models::select_model(config, options, &loaded, known)?;
     let config = AgentConfig {
         context_swaps: Some(swaps),
-        toolbox: rules::attempts(options, extras.toolbox())?,
         resources: resources::places(options)?,
         scripts: Some(Arc::clone(&scripts)),
         ..config
@@ -240,7 +242,7 @@ fn sink(sinks: impl Iterator<Item = Arc<dyn JournalSink>>) -> Option<Arc<dyn Jou
 }
 
 /// Gives the agent the recipe's name, and limits its tools to the recipe's. A recipe cannot add tools that the agent
-/// does not have.
+/// does not have. Recipes are written for several agents, so a tool that is missing here only causes a warning.
 fn with_recipe(mut config: AgentConfig, loaded: &Loaded, recipe: Option<&Recipe>) -> AgentConfig {
     let Some(recipe) = recipe else {
         return config;
@@ -255,6 +257,17 @@ fn with_recipe(mut config: AgentConfig, loaded: &Loaded, recipe: Option<&Recipe>
         config.restrict(config.name.clone(), limited);
     }
     if let Some(mut tools) = recipe.allowed_tools.clone() {
+        tools.retain(|tool| {
+            let has_tool = config.has_tool(tool);
+            if !has_tool {
+                let tool = escape_line(tool);
+                let name = escape_line(&recipe.name);
+                warn(format_args!(
+                    "the recipe `{name}` allows the tool `{tool}`, which this agent does not have"
+                ));
+            }
+            has_tool
+        });
         if let Some(own) = agent::root(loaded).and_then(|root| rules::tools(root, true)) {
             tools.retain(|tool| own.contains(tool));
         }

@@ -76,6 +76,7 @@ mod pi_render;
 mod pi_ui;
 mod program;
 mod prompt;
+mod protect;
 mod protected;
 mod question;
 mod readme;

@@ -85,6 +85,41 @@ fn a_recipe_of_the_project_has_tools_and_handlers_of_its_own() {
     );
 }
 
+// kodelet's own recipe `intro.md` has this restriction. Tenterhook has no tool `thinking`.
+#[test]
+fn a_recipe_that_allows_a_tool_which_is_missing_here_runs_with_a_warning_and_the_other_tools() {
+    let recipe = |tools: &str| {
+        format!(
+            "---\nname: Personal Introduction\ndescription: Writes an introduction\nallowed_tools: \"{tools}\"\n\
+             allowed_commands: []\n---\n\nMy name is {{{{.name}}}}, a {{{{.occupation}}}}.\n"
+        )
+    };
+    let script = "turns: [{tool_calls: [{name: write_file, arguments: {path: introduction.txt, content: Ada}}]}, \
+                  {tool_calls: [{name: read_file, arguments: {path: introduction.txt}}]}, {text: done}]";
+    let run = |tools: &str| {
+        Test::new()
+            .args(["run", "--no-journal", "--yes", "--recipe", "intro"])
+            .args(["--arg", "name=Ada", "--arg", "occupation=programmer"])
+            .executable(".kodelet/recipes/intro.md", &recipe(tools))
+            .script(script)
+            .hooks(ASKED)
+            .run()
+    };
+    let ran = run("thinking,file_write");
+    assert_eq!((ran.stdout.lines().last(), ran.status), (Some("done"), 0));
+    let warning =
+        "warning: the recipe `intro` allows the tool `thinking`, which this agent does not have\n";
+    assert!(ran.stderr.contains(warning), "{}", ran.stderr);
+    assert_eq!(ran.file("introduction.txt"), "Ada");
+    let asked = asked_last(&ran.file("asked.log"));
+    let refused = "The tool `read_file` is disabled.";
+    assert!(asked.last().unwrap().contains(refused), "{asked:?}");
+    // If no tool is left, the agent has none.
+    let ran = run("thinking");
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(!ran.path("work/introduction.txt").exists());
+}
+
 #[test]
 fn a_plugin_s_recipe_gets_arguments_and_limits_commands_and_is_named_as_it_was_called() {
     let recipe = "---\nname: Say Hello\nworkflow: true\nallowed_tools: bash\nallowed_commands: echo *\narguments: {mood: {default: well}}\n---\nI am {{.name}}, {{.mood}}. {{bash \"echo\" .name}}{{bash \"no-such-program\"}}\n";

@@ -164,6 +164,104 @@ fn the_workspace_is_that_of_the_call_or_of_the_event() {
     assert_eq!(ran.refusal(), (expected, 64));
 }
 
+/// A project of morphix and of Operator, whose hooks import its packages.
+const PACKAGES: [(&str, &str); 8] = [
+    ("core/__init__.py", ""),
+    ("core/config.py", "REASON = 'too many calls'\n"),
+    ("core/security/__init__.py", ""),
+    (
+        "core/security/anti_distillation.py",
+        "from core.config import REASON\n\ndef is_locked():\n    return REASON\n",
+    ),
+    (
+        "core/hooks/distillation_guard.py",
+        "from core.hooks_registry import HookContext, hooks_registry\n\
+         from core.security.anti_distillation import is_locked\n\n\
+         @hooks_registry.register('on_before_tool')\n\
+         def guard(ctx: HookContext):\n    ctx.parameters['command'] += ' # ' + is_locked()\n",
+    ),
+    ("operator_use/__init__.py", ""),
+    ("operator_use/settings.py", "MARK = ' says Operator'\n"),
+    (
+        ".operator/hooks/mark.py",
+        "from operator_use.hooks.types import ToolCallEvent, ToolCallEventResult\n\
+         from operator_use.settings import MARK\n\n\
+         def mark(event: ToolCallEvent):\n    \
+         return ToolCallEventResult(params={'cmd': event.input['cmd'] + MARK})\n\n\
+         hooks = [('tool_call', mark)]\n",
+    ),
+];
+
+#[test]
+fn a_hook_that_imports_its_projects_package_runs_once_both_are_approved() {
+    let test = Test::new();
+    for (name, text) in PACKAGES {
+        let path = test.work().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let fire = |ran: Ran| {
+        ran.again(["fire", "pre_tool_use", "--no-journal", "--json"])
+            .event(r#"{"tool_name": "shell", "tool_input": {"cmd": "ls"}}"#)
+            .run()
+    };
+    let ran = fire(test.args(["list"]).run());
+    assert_eq!(ran.json()["runs"], serde_json::json!([]), "{}", ran.stdout);
+    let ran = ran.again(["trust", "--show"]).run();
+    for covered in [
+        "core/security/anti_distillation.py",
+        "core/config.py",
+        "operator_use/settings.py",
+    ] {
+        assert!(ran.stdout.contains(covered), "{covered}: {}", ran.stdout);
+    }
+    let ran = ran.again(["trust", "--all"]).run();
+    assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
+    let is_guarded = |ran: &Ran| {
+        let expected = "ls says Operator # too many calls";
+        assert!(
+            ran.stdout.contains(expected),
+            "{}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    };
+    let ran = fire(ran);
+    is_guarded(&ran);
+    // What the hooks import is part of the approval.
+    fs::write(ran.path("work/core/config.py"), "REASON = 'nothing'\n").unwrap();
+    fs::remove_dir_all(ran.path("work/operator_use")).unwrap();
+    let ran = fire(ran);
+    is_guarded(&ran);
+    assert!(
+        ran.stderr.contains("differ from the project"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn an_approved_hook_does_not_import_what_its_approval_does_not_cover() {
+    let source = "import importlib\nfrom core.hooks_registry import hooks_registry\n\
+                importlib.import_module('core.' + 'other')\n\n\
+                @hooks_registry.register('on_before_tool')\ndef guard(ctx):\n    pass\n";
+    let test = Test::new();
+    for (name, content) in [("core/hooks/guard.py", source), ("core/other.py", "")] {
+        let path = test.work().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let ran = test.args(["trust", "--all"]).run();
+    let expected = "No module named 'core.other'";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("the files that its approval covers"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("/trust/"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_session_takes_what_is_saved_between_two_prompts() {
     let note = |version: &str| {

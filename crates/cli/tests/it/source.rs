@@ -259,11 +259,43 @@ agents:
             .map(|hook| hook["handler"].as_str().unwrap().to_owned())
             .collect()
     };
-    // One hook is for the agent `root`, one for agents without a name.
-    assert_eq!(of("turn_start"), ["echo written", "add_date", "add_date"]);
+    assert_eq!(of("turn_start"), ["echo written", "add_date"]);
     assert_eq!(
         of("tool_response_transform"),
         ["redact_secrets", "limit_large_tool_results"]
+    );
+}
+
+#[test]
+fn each_setting_of_an_agent_is_listed_once() {
+    let agent = "\
+agents:
+  root:
+    add_date: true
+    add_prompt_files: [NOTES.md]
+    snapshot: true
+    redact_secrets: false
+";
+    let listed = Test::new()
+        .args(["list", "--json", "--hooks", "agent.yaml"])
+        .file("agent.yaml", agent)
+        .run();
+    let json = listed.json();
+    let hooks = json["hooks"].as_array().unwrap().iter();
+    let mut ids: Vec<&str> = hooks.map(|hook| hook["id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(
+        ids,
+        [
+            "root.session_end.limit_large_tool_results",
+            "root.session_end.snapshot",
+            "root.session_start.snapshot",
+            "root.tool_response_transform.limit_large_tool_results",
+            "root.turn_end.snapshot",
+            "root.turn_start.add_date",
+            "root.turn_start.add_prompt_files",
+            "root.turn_start.snapshot",
+        ]
     );
 }
 

@@ -19,7 +19,9 @@ use super::extension_files::extension_name;
 use super::found_file::{FileState, FoundFile};
 use super::hook_folder::{HookFolder, is_in_force};
 use super::language::{Language, is_isolated, misnamed};
-use super::loadable_sources::{ExtensionSources, LoadableSources, digest_covered};
+use super::loadable_sources::{
+    ExtensionSources, LoadableSources, digest_approved, digest_covered,
+};
 use super::script_imports::find_imports;
 
 /// The size of the largest file that is read although it has another size than the approved one, in bytes.
@@ -308,11 +310,18 @@ fn add_others(
     memory: &FileMemory,
 ) -> Result<bool, Fault> {
     let Some(ExtensionSources { folder, budget }) = &sources.extension else {
-        candidate.sources_sha256 = sources.digest(&item.project)?;
         let own = item.files.first().map(|file| file.path.clone());
         let others = sources.files(&item.project)?.iter();
         let others = others.filter(|file| Some(&file.path) != own.as_ref());
         item.files.extend(others.cloned());
+        if let Some(scripts) = &candidate.found.kind.scripts {
+            let texts = item.files.iter().map(|file| &*file.bytes);
+            let imported = scripts.project_packages.imported(&item.project, texts);
+            for path in imported.map_err(|error| error.to_string())? {
+                add(&mut item.files, &path, &item.project)?;
+            }
+        }
+        candidate.sources_sha256 = digest_approved(item);
         return Ok(true);
     };
     let search = CoverageSearch {

@@ -62,14 +62,16 @@ impl WorkerState {
             || self.isolated.contains(&candidate.run);
         let own = is_alone.then(|| candidate.run.clone());
         let folder = candidate.found.path.parent();
+        let is_python = language == Language::Script(ScriptLanguage::Python);
         WorkerKey {
             language,
             layer: candidate.found.layer,
             project,
-            // Python loads only one module with the same name, and two folders may each have a `rules.py`.
-            folder: folder
-                .filter(|_| language == Language::Script(ScriptLanguage::Python))
-                .map(Path::to_owned),
+            // Python loads only one module with the same name. Two folders may each have a `rules.py`, and two approved
+            // scripts may have different copies of it.
+            modules: folder
+                .filter(|_| is_python)
+                .map(|folder| (folder.to_owned(), candidate.sources_sha256.clone())),
             own,
             changed,
         }
@@ -83,8 +85,9 @@ struct WorkerKey {
     layer: Layer,
     /// The project of its scripts.
     project: Option<PathBuf>,
-    /// The folder of its scripts, if scripts of other folders must not share the worker.
-    folder: Option<PathBuf>,
+    /// The folder of its scripts and the digest of the sources that they may load, if scripts with others must not share
+    /// the worker.
+    modules: Option<(PathBuf, String)>,
     /// The only script that it serves, if that script has a worker of its own.
     own: Option<PathBuf>,
     /// The digests of its script and sources, if they changed since they were first seen. An interpreter

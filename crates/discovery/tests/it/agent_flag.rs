@@ -16,16 +16,13 @@ fn wired(agents: &str) -> Vec<HookSpec> {
         .wired
 }
 
-/// Returns the event, the agent and the built-in of each hook.
+/// Returns the event, the agent and the built-in of each hook. `+` marks hooks that agents without a name have too.
 fn short(specs: &[HookSpec]) -> Vec<String> {
     let one = |spec: &HookSpec| {
         let event = spec.event.as_ref().map(EventName::as_str).unwrap();
-        let agent = match spec.agent.as_deref() {
-            Some("") => "unnamed",
-            Some(name) => name,
-            None => "all",
-        };
-        format!("{event} {agent} {}", spec.handling.describe())
+        let agent = spec.agent.as_deref().unwrap_or("all");
+        let more = if spec.includes_unnamed { "+" } else { "" };
+        format!("{event} {agent}{more} {}", spec.handling.describe())
     };
     specs.iter().map(one).collect()
 }
@@ -44,21 +41,14 @@ fn every_key_of_an_agent_wires_its_builtin_and_the_limit_is_always_there() {
     ];
     for (keys, before, after) in [
         ("redact_secrets: true", &[][..], &[][..]),
-        (
-            "add_date: true",
-            &["turn_start root add_date", "turn_start unnamed add_date"],
-            &[],
-        ),
+        ("add_date: true", &["turn_start root+ add_date"], &[]),
         ("add_date: false", &[], &[]),
         (
             "add_prompt_files: [A.md, B.md], add_date: true, add_environment_info: true",
             &[
-                "turn_start root add_date",
-                "turn_start unnamed add_date",
-                "turn_start root add_prompt_files A.md B.md",
-                "turn_start unnamed add_prompt_files A.md B.md",
-                "session_start root add_environment_info",
-                "session_start unnamed add_environment_info",
+                "turn_start root+ add_date",
+                "turn_start root+ add_prompt_files A.md B.md",
+                "session_start root+ add_environment_info",
             ],
             &[],
         ),
@@ -66,7 +56,7 @@ fn every_key_of_an_agent_wires_its_builtin_and_the_limit_is_always_there() {
         (
             "cache: {enabled: true}",
             &[],
-            &["stop root cache_response", "stop unnamed cache_response"],
+            &["stop root+ cache_response"],
         ),
         ("cache: {enabled: false}", &[], &[]),
     ] {
@@ -95,14 +85,10 @@ fn snapshots_are_taken_between_redaction_and_limit_where_an_agent_wants_them() {
     assert_eq!(
         found,
         [
-            "session_start root snapshot",
-            "session_start unnamed snapshot",
-            "turn_start root snapshot",
-            "turn_start unnamed snapshot",
-            "turn_end root snapshot",
-            "turn_end unnamed snapshot",
-            "session_end root snapshot",
-            "session_end unnamed snapshot",
+            "session_start root+ snapshot",
+            "turn_start root+ snapshot",
+            "turn_end root+ snapshot",
+            "session_end root+ snapshot",
             "tool_response_transform all limit_large_tool_results",
             "session_end all limit_large_tool_results",
         ]
@@ -124,8 +110,7 @@ fn gates_of_the_root_agent_are_for_all_and_context_is_for_the_agent_that_asks() 
     assert_eq!(
         short(&found),
         [
-            "turn_start root add_date",
-            "turn_start unnamed add_date",
+            "turn_start root+ add_date",
             "tool_input_transform all redact_secrets",
             "before_llm_call all redact_secrets",
             "tool_response_transform all redact_secrets",
@@ -145,7 +130,7 @@ fn what_a_person_wrote_is_not_wired_again() {
     assert!(!short(&found).iter().any(|hook| hook.ends_with("add_date")));
     let other = "hooks: {turn_start: [{type: builtin, command: add_date, timeout: 5}]}";
     let found = wired(&format!("{{root: {{add_date: true, {other}}}}}"));
-    assert_eq!(short(&found)[0], "turn_start root add_date");
+    assert_eq!(short(&found)[0], "turn_start root+ add_date");
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(crate) fn spec(kind: EventKind, id: &str, handling: Handler) -> HookSpec {
         id: HookId::new(id),
         matcher: Matcher::everything(),
         agent: None,
+        includes_unnamed: false,
         handling,
         phase: Phase::Main,
         priority: 0,

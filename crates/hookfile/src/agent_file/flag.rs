@@ -24,9 +24,6 @@ use crate::tree::Entry;
 
 use super::value::read_count;
 
-/// Stands for an agent to which the embedding program gave no name.
-const UNNAMED: &str = "";
-
 /// One row of the table.
 struct Flag {
     /// The key of the agent, or the name of the built-in if it is always on and has no key.
@@ -153,39 +150,23 @@ pub(crate) fn read(
         let entry = fields.entry(flag.key);
         let span = entry.map_or(agent.key_span, |entry| entry.key_span);
         for event in flag.events {
-            for audience in flag.audiences(*event, &agent.key, is_root) {
-                let hook = FlagHook {
-                    agent: audience,
-                    flag,
-                    args: &args,
-                    event: *event,
-                };
-                let mut known = written.iter().chain(wired.iter());
-                if !known.any(|declaration| hook.is(declaration)) {
-                    wired.push(hook.declaration(&agent.key, span));
-                }
+            let is_for_all = is_root && (flag.audience == Audience::Every || is_gate(*event));
+            let hook = FlagHook {
+                agent: Some(agent.key.as_str()).filter(|_| !is_for_all),
+                includes_unnamed: is_root && !is_for_all,
+                flag,
+                args: &args,
+                event: *event,
+            };
+            let mut known = written.iter().chain(wired.iter());
+            if !known.any(|declaration| hook.is(declaration)) {
+                wired.push(hook.declaration(&agent.key, span));
             }
         }
     }
 }
 
 impl Flag {
-    /// Returns the agents that the built-in applies to on an event, one for each hook; `None` is every agent.
-    fn audiences<'a>(
-        &self,
-        event: EventKind,
-        agent: &'a str,
-        is_root: bool,
-    ) -> Vec<Option<&'a str>> {
-        if !is_root {
-            vec![Some(agent)]
-        } else if self.audience == Audience::Every || is_gate(event) {
-            vec![None]
-        } else {
-            vec![Some(agent), Some(UNNAMED)]
-        }
-    }
-
     /// Returns the arguments of the built-in if the agent turns it on.
     fn arguments(&self, report: &mut Report, fields: &Fields<'_>) -> Option<Vec<String>> {
         let is_on = match self.switch {
@@ -223,6 +204,8 @@ fn is_gate(event: EventKind) -> bool {
 struct FlagHook<'a> {
     /// The agent that the hook applies to; `None` is every agent.
     agent: Option<&'a str>,
+    /// Whether it also applies to agents to which the embedding program gave no name.
+    includes_unnamed: bool,
     flag: &'a Flag,
     args: &'a [String],
     event: EventKind,
@@ -254,14 +237,10 @@ impl FlagHook<'_> {
     /// Creates the hook that a key of the agent `owner` stands for.
     fn declaration(&self, owner: &str, span: Span) -> HookDeclaration {
         let (event, builtin) = (self.event.info().name, self.flag.builtin);
-        let prefix = match self.agent {
-            Some(UNNAMED) => "unnamed",
-            _ => owner,
-        };
         let event = DeclaredEvent {
             name: EventName::Known(self.event),
             span,
-            id: format!("{prefix}.{event}.{builtin}"),
+            id: format!("{owner}.{event}.{builtin}"),
             on_error: is_gate(self.event).then_some(OnError::Block),
         };
         let action = HookAction::Builtin {
@@ -270,6 +249,7 @@ impl FlagHook<'_> {
         };
         HookDeclaration {
             agent: self.agent.map(str::to_owned),
+            includes_unnamed: self.includes_unnamed,
             ..HookDeclaration::of_agent_file(event, action, self.definition(self.agent))
         }
     }

@@ -268,6 +268,7 @@ impl<'a> HookReader<'a> {
             }],
             matcher: context.matcher.clone(),
             agent: self.agent.clone(),
+            includes_unnamed: false,
             action_span,
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),

@@ -73,6 +73,7 @@ fn spec(kind: EventKind, id: &str, handler: Arc<dyn AsyncHandler>) -> HookSpec {
         id: HookId::new(id),
         matcher: Matcher::everything(),
         agent: None,
+        includes_unnamed: false,
         handling: Handler::Async(handler),
         phase: Phase::Main,
         priority: 0,

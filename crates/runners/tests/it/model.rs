@@ -101,6 +101,7 @@ fn add(engine: &Engine, event: &str, handler: ModelHandler, timeout: Duration) {
         id: "judge".into(),
         matcher: Matcher::everything(),
         agent: None,
+        includes_unnamed: false,
         handling: Handler::Async(Arc::new(handler)),
         phase: Phase::Main,
         priority: 0,

@@ -8,6 +8,7 @@ use tenterhook_engine::event::{
 };
 use tenterhook_engine::{Engine, Event, ToolResult};
 use tenterhook_runners::worker::Host;
+use tenterhook_systems::{morphix, operator};
 
 use crate::stage::{Listener, PROVIDED, Stage, run_without_host};
 
@@ -244,6 +245,79 @@ async fn the_audit_hook_of_morphix_writes_its_trail() {
             ("tool_error".to_owned(), place(error), false),
         ]
     );
+}
+
+/// A project of morphix, whose hooks run inside it.
+const PROJECT: [(&str, &str); 5] = [
+    ("core/__init__.py", "VERSION = '9'\n"),
+    ("core/config.py", "LIMIT = 3\n"),
+    (
+        "core/hooks_registry.py",
+        "NEWEST = 'newest'\nclass HookContext: pass\n",
+    ),
+    ("core/security/__init__.py", ""),
+    (
+        "core/security/anti_distillation.py",
+        "from core.config import LIMIT\nfrom core.hooks_registry import HookContext\n\n\
+         def judge(ctx):\n    assert isinstance(ctx, HookContext)\n    ctx.parameters['limit'] = LIMIT\n",
+    ),
+];
+
+const IMPORTS_ITS_PROJECT: &str = "\
+from core import VERSION
+from core.hooks_registry import NEWEST, HookContext, hooks_registry
+from core.security.anti_distillation import judge
+
+@hooks_registry.register('on_before_tool')
+def guard(ctx: HookContext):
+    ctx.parameters['names'] = f'{VERSION} {NEWEST}'
+    judge(ctx)
+";
+
+#[tokio::test]
+async fn a_hook_of_morphix_imports_the_package_of_its_project() {
+    for place in ["core/hooks", "workspaces/lab/hooks"] {
+        let stage = Stage::new();
+        for (name, text) in PROJECT {
+            stage.write(name, text);
+        }
+        stage
+            .add(API, &format!("{place}/guard.py"), IMPORTS_ITS_PROJECT)
+            .await;
+        let outcome = stage.hooks().dispatch(call()).await;
+        assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
+        let input = outcome.into_rewritten().unwrap().tool_input;
+        assert_eq!(
+            (&input["names"], &input["limit"]),
+            (&"9 newest".into(), &3.into())
+        );
+        let missing = "from core.security.missing import x\n";
+        let error = stage.load(API, &format!("{place}/other.py"), missing).await;
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("No module named 'core.security.missing'"),
+            "{error}"
+        );
+        assert!(!error.contains("not installed"), "{error}");
+    }
+}
+
+#[test]
+fn the_modules_that_are_provided_are_those_of_the_stand_ins() {
+    let mut text = "from tenterhook import _morphix, _operator\n".to_owned();
+    for (name, system) in [
+        ("morphix", &morphix::FOLDER),
+        ("operator", &operator::FOLDER),
+    ] {
+        let packages = &system.scripts.as_ref().unwrap().project_packages;
+        let (names, provided) = (json!(packages.names), json!(packages.provided));
+        text.push_str(&format!(
+            "finder = _{name}.stand_ins()\n\
+             assert sorted(finder.names) == sorted({provided}), sorted(finder.names)\n\
+             assert {{name.partition('.')[0] for name in finder.names}} == set({names})\n"
+        ));
+    }
+    run_without_host(&format!("{text}print('passed')\n"));
 }
 
 /// Writes the context of every event to a file.

@@ -720,6 +720,30 @@ async fn a_hook_reaches_an_installed_operator_and_keeps_the_classes_of_its_event
 }
 
 #[tokio::test]
+async fn a_hook_of_operator_imports_the_package_next_to_it_or_of_its_project() {
+    for root in ["", ".operator/hooks/"] {
+        let stage = Stage::new();
+        for (name, text) in INSTALLED {
+            let name = name.strip_prefix("site/").unwrap_or(name);
+            stage.write(&format!("{root}{name}"), text);
+        }
+        let text = NEEDS_INSTALLED
+            .lines()
+            .filter(|line| !line.contains("sys"))
+            .collect::<Vec<_>>()
+            .join("\n");
+        stage.add(API, ".operator/hooks/guard.py", &text).await;
+        let outcome = stage.hooks().dispatch(call("ls")).await;
+        assert!(outcome.failures().is_empty(), "{:?}", outcome.failures());
+        assert_eq!(
+            outcome.decision().reason(),
+            Some("9 3 NewestEvent"),
+            "{root}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_hook_that_needs_operator_says_so() {
     let stage = Stage::new();
     let text = "from operator_use.inference.types import AudioFormat\nhooks = []\n";

@@ -118,6 +118,7 @@ impl JsonLines {
             id: HookId::new(KIND),
             matcher: Matcher::everything(),
             agent: None,
+            includes_unnamed: false,
             handling: Handler::Async(Arc::new(EventWriter {
                 feed: self.clone(),
                 form,

@@ -152,6 +152,7 @@ async fn a_builtin_that_fails_denies_on_a_gate() {
         id: HookId::new("broken"),
         matcher: Matcher::everything(),
         agent: None,
+        includes_unnamed: false,
         handling: Handler::Async(std::sync::Arc::new(Broken)),
         phase: Phase::Main,
         priority: 0,

@@ -208,13 +208,11 @@ fn line_of(name: &str, value: &Value) -> Option<Line> {
         return None;
     }
     let text = words_text(value)?;
-    let first = match value {
-        Value::Array(words) => words.first().and_then(Value::as_str).map(str::to_owned),
-        _ => text
-            .split_whitespace()
-            .find(|word| !is_assignment(word))
-            .map(str::to_owned),
+    let first = match value.as_array() {
+        Some(words) => words.first().and_then(Value::as_str),
+        None => text.split_whitespace().find(|word| !is_assignment(word)),
     };
+    let first = first.map(str::to_owned);
     Some(Line {
         program: first?,
         is_text,
@@ -225,18 +223,15 @@ fn line_of(name: &str, value: &Value) -> Option<Line> {
 
 /// Returns a text as it is, and a list of words as a command line.
 fn words_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(words) if !words.is_empty() => {
-            let words = words.iter().map(|word| match word {
-                Value::String(word) => quoted(word),
-                other => quoted(&other.to_string()),
-            });
-            let words: Vec<String> = words.collect();
-            Some(words.join(" "))
-        }
-        _ => None,
+    if let Some(text) = value.as_str() {
+        return Some(text.to_owned());
     }
+    let words = value.as_array().filter(|words| !words.is_empty())?;
+    let words = words.iter().map(|word| match word.as_str() {
+        Some(word) => quoted(word),
+        None => quoted(&word.to_string()),
+    });
+    Some(words.collect::<Vec<_>>().join(" "))
 }
 
 /// Writes a word so that a shell reads exactly this word.

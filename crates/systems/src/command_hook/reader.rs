@@ -208,18 +208,20 @@ impl<'a> EventReader<'a> {
     pub(crate) fn tool_call(&self) -> Result<ToolCall, ReadError> {
         let keys = self.keys;
         let name = self.text(keys.tool_name)?;
-        let input = match self.required(keys.tool_input)? {
-            Value::String(text) => Value::Object(JsonObject::from_iter([(
-                TEXT.to_owned(),
-                text.as_str().into(),
-            )])),
-            input => reading::object(input, keys.tool_input)?.clone().into(),
+        let given = self.required(keys.tool_input)?;
+        let input = match given.as_str() {
+            Some(text) => JsonObject::from_iter([(TEXT.to_owned(), text.into())]),
+            None => reading::object(given, keys.tool_input)?.clone(),
         };
         let id = match keys.tool_use_id {
             "" => None,
             key => self.optional_text(key)?,
         };
-        Ok(ToolCall::new(id.unwrap_or_default(), name, input))
+        Ok(ToolCall::new(
+            id.unwrap_or_default(),
+            name,
+            Value::Object(input),
+        ))
     }
 
     /// Reads an event that is not about the judgement or the result of a tool call.

@@ -161,7 +161,11 @@ fn command_input(tool: &dyn Tool, input: &JsonObject) -> Option<JsonObject> {
         return None;
     }
     let schema = tool.schema();
-    let is_free = |key: &str| schema["properties"][key].get("enum").is_none();
+    let properties = schema.get("properties");
+    let is_free = |key: &str| {
+        let values = properties.and_then(|all| all.get(key)?.get("enum"));
+        values.is_none()
+    };
     let free = input.iter().filter(|(key, _)| is_free(key));
     let free = free
         .map(|(key, value)| (key.clone(), value.clone()))

@@ -32,6 +32,7 @@ mod stt;
 mod testing;
 #[cfg(feature = "http")]
 mod tts;
+mod unknown_tools;
 #[cfg(feature = "http")]
 mod unload;
 #[cfg(feature = "http")]
@@ -85,6 +86,7 @@ pub const BUILTINS: &[Builtin] = &[
     tts::BUILTIN,
     #[cfg(not(feature = "http"))]
     no_http::TTS,
+    unknown_tools::BUILTIN,
     #[cfg(feature = "http")]
     unload::BUILTIN,
     #[cfg(not(feature = "http"))]

@@ -9,7 +9,7 @@ use tenterhook_protocol::{AnyEffect, JsonObject};
 use crate::dialect::{Dialect, Reply};
 use crate::error::{ReadError, WriteError};
 use crate::event_ref::EventRef;
-use crate::tools::{ToolInputError, ToolNames};
+use crate::tools::{ToolInputError, ToolNames, is_tool_input};
 
 impl EventRef {
     /// Returns the event as `dialect` writes it, with the tool names of the dialect's hook system.
@@ -56,12 +56,9 @@ impl EventRef {
         tool: &str,
         effect: &AnyEffect,
     ) -> Result<JsonObject, ToolInputError> {
-        let is_input = |field: &str| {
-            let mut rewrites = self.info().rewrites.iter();
-            rewrites.any(|rewrite| rewrite.field == field && rewrite.target == "tool_input")
-        };
         let canonical = |(field, value): (&String, &Value)| {
-            let own = value.as_object().filter(|_| is_input(field));
+            let own = value.as_object();
+            let own = own.filter(|_| is_tool_input(self.info(), field));
             let value = match own {
                 Some(own) => tools.canonical_input(tool, own)?.into(),
                 None => value.clone(),

@@ -12,6 +12,7 @@ use tenterhook_protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::as_shell::command_of;
 use crate::dispatch::{Conditions, Finished, milliseconds, run_inline, run_shared};
 use crate::event_ref::EventRef;
 use crate::fold::{fold, fold_operation};
@@ -21,7 +22,7 @@ use crate::plan::Plan;
 use crate::shared::Shared;
 use crate::sink::JournalSink;
 use crate::span::Span;
-use crate::tools::{ToolInputError, ToolNames};
+use crate::tools::{CommandReading, ToolInputError, ToolNames};
 use crate::versions::{AnyVersions, TypedVersions, Versions};
 use crate::watch::{is_watched, report_event_end, requests_details};
 
@@ -187,6 +188,16 @@ impl Dispatcher {
     }
 
     async fn dispatch_hooked<E: Event>(&self, mut event: E) -> Outcome<E> {
+        if let Some((tools, reading)) = self.command(&event) {
+            let plan = self.plan_as_shell(&event, tools, &reading);
+            let mut versions = TypedVersions::new(event, self.next_envelope());
+            versions.guess(reading.guess);
+            let outcome = match plan {
+                Some(plan) => Box::pin(self.run(&plan, &mut versions)).await,
+                None => AnyOutcome::default(),
+            };
+            return Outcome::new(outcome, versions.into_event());
+        }
         if let Some(operations) = self.operations(&event) {
             let mut versions = TypedVersions::new(event, self.next_envelope());
             let outcome = Box::pin(self.run_operations(operations, &mut versions)).await;
@@ -217,6 +228,19 @@ impl Dispatcher {
 
     /// Sends an event whose type is only known at run time.
     pub async fn dispatch_any(&self, event: Box<dyn AnyEvent>) -> Dispatched {
+        if let Some((tools, reading)) = self.command(&*event) {
+            let plan = self.plan_as_shell(&*event, tools, &reading);
+            let mut versions = AnyVersions::new(event, self.next_envelope());
+            versions.guess(reading.guess);
+            let outcome = match plan {
+                Some(plan) => self.run(&plan, &mut versions).await,
+                None => AnyOutcome::default(),
+            };
+            return Dispatched {
+                outcome,
+                event: versions.into_event(),
+            };
+        }
         if let Some(operations) = self.operations(&*event) {
             let mut versions = AnyVersions::new(event, self.next_envelope());
             let outcome = self.run_operations(operations, &mut versions).await;
@@ -244,6 +268,27 @@ impl Dispatcher {
             outcome,
             event: versions.into_event(),
         }
+    }
+
+    /// Reads the command line of an event's call whose tool is not the shell but also runs one.
+    /// Without tools of the calling system, those of the engine count.
+    fn command(&self, event: &dyn AnyEvent) -> Option<(&Arc<dyn ToolNames>, CommandReading)> {
+        let tools = self.tools.as_ref().or(self.shared.tools.as_ref())?;
+        let is_hooked = self.shared.is_hooked(event.info().kind);
+        let reading = is_hooked.then(|| command_of(event, &**tools)).flatten()?;
+        Some((tools, reading))
+    }
+
+    fn plan_as_shell(
+        &self,
+        event: &dyn AnyEvent,
+        tools: &Arc<dyn ToolNames>,
+        reading: &CommandReading,
+    ) -> Option<Arc<Plan>> {
+        let (written, _) = event.tool_call()?;
+        let tool = tools.spelling(written);
+        let registry = self.shared.registry.load();
+        registry.plan_as_shell(event, tool, tools, reading.guess.is_none())
     }
 
     /// Returns the operations that hooks have to judge, if another hook system made the call.
@@ -431,6 +476,7 @@ fn dispatch_record(event: &EventRef, outcome: &AnyOutcome, began: Instant) -> Di
             .reason()
             .or(outcome.stop_run.as_deref())
             .map(str::to_owned),
+        read_as_shell: event.shell_guess().map(|guess| guess.because.clone()),
         rewritten: outcome.rewritten.clone(),
         failures: outcome.failures.clone(),
         hooks: 0,

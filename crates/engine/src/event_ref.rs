@@ -11,7 +11,7 @@ use tenterhook_shell::{Reading, read};
 
 use crate::error::WriteError;
 use crate::foreign_call::ForeignCall;
-use crate::tools::{OwnCall, ToolInputError, ToolNames};
+use crate::tools::{OwnCall, ShellGuess, ToolInputError, ToolNames};
 
 /// An event that handlers share. It is cheap to clone and never changes. A rewrite creates a new
 /// one.
@@ -29,6 +29,8 @@ struct Inner {
     encodings: Mutex<Vec<Encoding>>,
     /// The call that this event is an operation of, if another hook system made the call.
     foreign: Option<Arc<ForeignCall>>,
+    /// Why the event's call is read as one to the shell, if no table of tools says so.
+    guess: Option<Arc<ShellGuess>>,
 }
 
 /// The name of a dialect and the bytes that it wrote.
@@ -43,13 +45,14 @@ impl fmt::Debug for EventRef {
 impl EventRef {
     /// Creates the first version of an event. The engine does this for every dispatch.
     pub fn new(event: Arc<dyn AnyEvent>, envelope: Arc<Envelope>) -> Self {
-        Self::made(event, envelope, None)
+        Self::made(event, envelope, None, None)
     }
 
     fn made(
         event: Arc<dyn AnyEvent>,
         envelope: Arc<Envelope>,
         foreign: Option<Arc<ForeignCall>>,
+        guess: Option<Arc<ShellGuess>>,
     ) -> Self {
         let encodings = Mutex::new(Vec::new());
         Self {
@@ -60,6 +63,7 @@ impl EventRef {
                 reading: OnceLock::new(),
                 encodings,
                 foreign,
+                guess,
             }),
         }
     }
@@ -70,13 +74,25 @@ impl EventRef {
             event,
             Arc::clone(self.envelope()),
             self.inner.foreign.clone(),
+            self.inner.guess.clone(),
         )
     }
 
     /// Returns the event as one operation of a call that another hook system made.
     pub(crate) fn of_call(&self, foreign: Arc<ForeignCall>) -> Self {
         let event = Arc::clone(&self.inner.event);
-        Self::made(event, Arc::clone(self.envelope()), Some(foreign))
+        Self::made(event, Arc::clone(self.envelope()), Some(foreign), None)
+    }
+
+    /// Returns the event with the reason why its call is read as one to the shell.
+    pub(crate) fn guessed(&self, guess: Arc<ShellGuess>) -> Self {
+        let event = Arc::clone(&self.inner.event);
+        Self::made(event, Arc::clone(self.envelope()), None, Some(guess))
+    }
+
+    /// Returns why the event's tool call is read as one to the shell, if no table of tools says so.
+    pub fn shell_guess(&self) -> Option<&ShellGuess> {
+        self.inner.guess.as_deref()
     }
 
     /// Returns the same event with another origin.
@@ -91,6 +107,7 @@ impl EventRef {
             Arc::clone(&self.inner.event),
             Arc::new(envelope),
             self.inner.foreign.clone(),
+            self.inner.guess.clone(),
         )
     }
 

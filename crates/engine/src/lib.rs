@@ -43,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+mod as_shell;
 mod dialect;
 mod dialect_exchange;
 mod dispatch;
@@ -96,4 +97,6 @@ pub use run_notes::RunNotes;
 pub use sink::{JournalSink, MemoryJournal};
 pub use tenterhook_protocol::*;
 pub use tokio_util::sync::CancellationToken;
-pub use tools::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
+pub use tools::{
+    CanonicalCall, CommandReading, NATIVE_SYSTEM, OwnCall, ShellGuess, ToolInputError, ToolNames,
+};

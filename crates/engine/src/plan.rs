@@ -71,10 +71,22 @@ impl Plan {
     pub(crate) fn build<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, event: &str) -> Self {
         let mut steps: Vec<Arc<Hook>> = hooks.filter(|hook| hook.is_for(event)).cloned().collect();
         dedupe(&mut steps);
+        Self::of(steps)
+    }
+
+    fn of(steps: Vec<Arc<Hook>>) -> Self {
         Self {
             steps,
             inline: OnceLock::new(),
         }
+    }
+
+    /// Replaces each hook of the plan.
+    pub(crate) fn replace<I>(self, replacements: impl Fn(Arc<Hook>) -> I) -> Self
+    where
+        I: IntoIterator<Item = Arc<Hook>>,
+    {
+        Self::of(self.steps.into_iter().flat_map(replacements).collect())
     }
 
     /// Returns all hooks of the plan, ready to be called with an `E`. Returns `None` unless every

@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use serde::Serialize;
-use tenterhook_protocol::{AnyEvent, EventInfo, EventKind, EventName, HookId, Origin};
+use tenterhook_protocol::{AnyEvent, EventClass, EventInfo, EventKind, EventName, HookId, Origin};
 
+use crate::as_shell::as_shell;
 use crate::foreign_call::ForeignCall;
 use crate::hook::{HookSpec, NO_TIMEOUT, Scope, Source};
 use crate::lineage::Lineage;
@@ -17,11 +18,14 @@ use crate::observer::LeftOutReason;
 use crate::phase::Phase;
 use crate::plan::{Hook, Plan, sort};
 use crate::policy::Policy;
-use crate::tools::NATIVE_SYSTEM;
+use crate::tools::{NATIVE_SYSTEM, ToolNames};
 
 /// The number of subjects of one event for which a registry caches plans. Hosts have few tools, and
 /// names that a model makes up must not make the table grow.
 const REMEMBERED_SUBJECTS: usize = 512;
+
+/// The canonical name of the shell tool.
+const SHELL: &str = "shell";
 
 /// One immutable set of hooks.
 #[derive(Debug, Default)]
@@ -106,17 +110,23 @@ impl Slot {
     /// Returns the positions of the hooks that match, in order. Each matcher is tested with the
     /// names that the tool has in the matcher's hook system.
     fn select(&self, event: &dyn AnyEvent, foreign: Option<&ForeignCall>) -> Vec<usize> {
+        match event.tool_call() {
+            Some((tool, _)) => self.select_named(|hook| names(tool, hook, foreign)),
+            None => self.index().matchers.select(event.subject()),
+        }
+    }
+
+    /// Returns the positions of the hooks that match one of a tool's names, in order. `names` returns
+    /// those in the system of a hook.
+    fn select_named<'a>(&self, names: impl Fn(&HookSpec) -> Vec<&'a str>) -> Vec<usize> {
         let index = self.index();
-        let Some((tool, _)) = event.tool_call() else {
-            return index.matchers.select(event.subject());
-        };
         let mut selected = Vec::new();
         for (system, hook) in &index.systems {
             let is_of_system = |at: &usize| {
                 let hook = self.hooks.get(*at);
                 hook.is_some_and(|hook| hook.spec.system() == *system)
             };
-            for name in names(tool, &hook.spec, foreign) {
+            for name in names(&hook.spec) {
                 let found = index.matchers.select(Some(name)).into_iter();
                 selected.extend(found.filter(is_of_system));
             }
@@ -134,7 +144,48 @@ impl Slot {
     ) -> Arc<Plan> {
         let selected = self.select(event, foreign);
         let hooks = selected.into_iter().filter_map(|at| self.hooks.get(at));
-        let plan = Arc::new(Plan::build(hooks, event.name()));
+        self.keep(key, Plan::build(hooks, event.name()))
+    }
+
+    /// Returns the plan of a call that also is one to the shell. Each hook receives the call by the
+    /// name that it matches. A hook of a gate that matches both names receives it twice.
+    fn plan_as_shell(
+        &self,
+        event: &dyn AnyEvent,
+        tool: &str,
+        tools: &Arc<dyn ToolNames>,
+        is_known: bool,
+    ) -> Arc<Plan> {
+        let key = format!("{}\0{tool}\0{}\0{is_known}", event.name(), tools.system());
+        if let Some(plan) = self.plans.read().get(&key).cloned() {
+            return plan;
+        }
+        let own = self.select_named(|hook| match is_known && hook.system() != tools.system() {
+            // To hooks of other systems, the tool is the shell and nothing else.
+            true => Vec::new(),
+            false if is_known => vec![tool],
+            false => hook.tool_names(tool),
+        });
+        let shell = self.select_named(|hook| hook.tool_names(SHELL));
+        let all = self.hooks.iter().enumerate();
+        let all = all.filter(|(at, _)| own.contains(at) || shell.contains(at));
+        let plan = Plan::build(all.map(|(_, hook)| hook), event.name()).replace(|hook| {
+            let has = |selected: &[usize]| {
+                let mut selected = selected.iter().filter_map(|at| self.hooks.get(*at));
+                selected.any(|other| Arc::ptr_eq(other, &hook))
+            };
+            let judges =
+                event.info().class == EventClass::Gate && hook.spec.phase != Phase::Observe;
+            let is_own = has(&own);
+            let is_shell = has(&shell) && (judges || !is_own);
+            let shell = is_shell.then(|| Arc::new(as_shell(&hook, tools)));
+            is_own.then_some(hook).into_iter().chain(shell)
+        });
+        self.keep(key, plan)
+    }
+
+    fn keep(&self, key: String, plan: Plan) -> Arc<Plan> {
+        let plan = Arc::new(plan);
         let mut plans = self.plans.write();
         if plans.len() >= REMEMBERED_SUBJECTS {
             plans.clear();
@@ -243,6 +294,19 @@ impl Registry {
         Some(slot.plan(event, foreign)).filter(|plan| !plan.steps.is_empty())
     }
 
+    /// Returns the plan of an event whose call is a call to `tool` and also one to the shell.
+    /// `is_known` tells whether the table of the system that makes the call has the tool.
+    pub(crate) fn plan_as_shell(
+        &self,
+        event: &dyn AnyEvent,
+        tool: &str,
+        tools: &Arc<dyn ToolNames>,
+        is_known: bool,
+    ) -> Option<Arc<Plan>> {
+        let slot = self.slots.get(event.info().kind.index())?;
+        Some(slot.plan_as_shell(event, tool, tools, is_known)).filter(|plan| !plan.steps.is_empty())
+    }
+
     /// Returns the hooks of `event` that do not take part in a dispatch with this plan, and why.
     pub(crate) fn left_out(
         &self,
@@ -255,7 +319,7 @@ impl Registry {
         let reason = |hook: &Arc<Hook>| {
             if !hook.is_within(event.info(), lineage) {
                 Some(LeftOutReason::Scope)
-            } else if plan.steps.iter().any(|step| Arc::ptr_eq(step, hook)) {
+            } else if plan.steps.iter().any(|step| step.position == hook.position) {
                 None
             } else if hook.spec.definition.is_some() && hook.matches(event) {
                 Some(LeftOutReason::Duplicate)

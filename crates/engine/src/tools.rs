@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tenterhook_protocol::JsonObject;
+use tenterhook_protocol::{EventInfo, JsonObject};
 use thiserror::Error;
 
 /// The name of Tenterhook's own hook system, whose hooks see canonical tools.
@@ -31,6 +31,24 @@ pub struct OwnCall {
     pub name: String,
     /// The arguments under the names of that system.
     pub input: JsonObject,
+}
+
+/// A call that also is a call to the shell, because its tool runs a command line under another name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandReading {
+    /// The call as one to the canonical shell tool.
+    pub call: CanonicalCall,
+    /// Why an argument counts as a command line, if no table of tools says so.
+    pub guess: Option<ShellGuess>,
+}
+
+/// The reason why a call to a tool that no table has is read as one to the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellGuess {
+    /// The system that makes the call.
+    pub system: &'static str,
+    /// The reason, as a sentence without a full stop.
+    pub because: String,
 }
 
 /// Translates between the tools of one hook system and the tools of the catalogue.
@@ -64,6 +82,26 @@ pub trait ToolNames: Send + Sync + fmt::Debug {
         input: &JsonObject,
     ) -> Result<Option<Vec<CanonicalCall>>, ToolInputError>;
 
+    /// Reads a call that runs a command line although its tool is not the one by which the system's
+    /// hooks know the shell. Hooks for the shell judge it too. By default there are no such calls.
+    fn command_of(&self, _name: &str, _input: &JsonObject) -> Option<CommandReading> {
+        None
+    }
+
+    /// Translates arguments of the shell back that a hook wrote for a call that
+    /// [runs a command line](Self::command_of). The hook may provide only some of them.
+    ///
+    /// # Errors
+    /// Fails if the arguments of the tool have no place for them.
+    fn command_input(
+        &self,
+        _name: &str,
+        _input: &JsonObject,
+        shell: &JsonObject,
+    ) -> Result<JsonObject, ToolInputError> {
+        Ok(shell.clone())
+    }
+
     /// Returns an operation in the form that the system's hooks see, or `None` if they see it
     /// unchanged.
     ///
@@ -89,4 +127,10 @@ pub struct ToolInputError {
     pub tool: String,
     /// What was found and what was expected.
     pub problem: String,
+}
+
+/// Returns whether a rewrite of this field changes the arguments of a tool call.
+pub(crate) fn is_tool_input(info: &EventInfo, field: &str) -> bool {
+    let mut rewrites = info.rewrites.iter();
+    rewrites.any(|rewrite| rewrite.field == field && rewrite.target == "tool_input")
 }

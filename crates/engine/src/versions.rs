@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tenterhook_protocol::{AnyEvent, Envelope, Event, JsonObject, RewriteError};
 
 use crate::event_ref::EventRef;
+use crate::tools::ShellGuess;
 
 /// The changes that an answer can make to an event.
 pub(crate) trait Change {
@@ -63,6 +64,13 @@ impl<E: Event> TypedVersions<E> {
         Self { event, shared }
     }
 
+    /// Notes why the event's call is read as one to the shell.
+    pub(crate) fn guess(&mut self, guess: Option<ShellGuess>) {
+        if let Some(guess) = guess {
+            self.shared = self.shared.guessed(Arc::new(guess));
+        }
+    }
+
     /// Returns the newest version.
     pub(crate) fn into_event(self) -> E {
         drop(self.shared);
@@ -107,6 +115,13 @@ pub(crate) struct AnyVersions(EventRef);
 impl AnyVersions {
     pub(crate) fn new(event: Box<dyn AnyEvent>, envelope: Envelope) -> Self {
         Self(EventRef::new(Arc::from(event), Arc::new(envelope)))
+    }
+
+    /// Notes why the event's call is read as one to the shell.
+    pub(crate) fn guess(&mut self, guess: Option<ShellGuess>) {
+        if let Some(guess) = guess {
+            self.0 = self.0.guessed(Arc::new(guess));
+        }
     }
 
     /// Returns the newest version.

@@ -50,6 +50,7 @@ mod source;
 mod suggest;
 mod timeout;
 pub mod tree;
+mod unknown_tools;
 
 pub use agent_file::{AgentDefinition, AgentFile, PermissionRules, Toolset, ToolsetKind};
 pub use broken::{BrokenSource, LoadError};

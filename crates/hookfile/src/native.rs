@@ -25,6 +25,7 @@ use crate::source::Span;
 use crate::suggest::{nearest, one_of};
 use crate::timeout;
 use crate::tree::Node;
+use crate::unknown_tools;
 
 /// The keys that say what a hook runs. A hook has exactly one of them.
 const ACTIONS: [&str; 5] = ["command", "argv", "builtin", "http", "model"];
@@ -82,11 +83,16 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> NativeFile {
         Some(entry) if !entry.value.is_null() => read_defaults(report, &entry.value),
         _ => Defaults::default(),
     };
+    let unknown_tools = unknown_tools::read(report, &file).map(|mut declaration| {
+        declaration.definition = definition(&declaration, None, None);
+        declaration
+    });
+    let mut declarations: Vec<HookDeclaration> = unknown_tools.into_iter().collect();
     let mut ids = HookNames::default();
     let hooks = file.entry("hooks").map(|entry| &entry.value);
     let Some(node) = hooks.filter(|node| !node.is_null()) else {
         return NativeFile {
-            declarations: Vec::new(),
+            declarations,
             imports,
         };
     };
@@ -94,9 +100,9 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> NativeFile {
         .as_list()
         .or_else(|| wrong(report, "hooks", node, "a list of hooks"));
     let hooks = hooks.unwrap_or_default().iter();
-    let hooks = hooks.filter_map(|hook| read_hook(report, hook, &defaults, &mut ids));
+    declarations.extend(hooks.filter_map(|hook| read_hook(report, hook, &defaults, &mut ids)));
     NativeFile {
-        declarations: hooks.collect(),
+        declarations,
         imports,
     }
 }

@@ -52,6 +52,12 @@ pub(crate) const FILE_KEYS: &[NativeKey] = &[
         ..EMPTY
     },
     NativeKey {
+        name: "unknown_tools",
+        value: "`see`, `ask` or `deny`, for [tools that no table has](tools.md#tools-that-no-table-has); or one for each agent",
+        default: "`see`",
+        ..EMPTY
+    },
+    NativeKey {
         name: "hooks",
         value: "a list of hooks",
         default: "none",

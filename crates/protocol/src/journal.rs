@@ -161,6 +161,9 @@ pub struct DispatchRecord {
     /// The reason of the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why hooks for the shell judged the call to a tool that is not in the agent's table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_as_shell: Option<String>,
     /// The fields that hooks changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewritten: Vec<String>,

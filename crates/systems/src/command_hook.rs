@@ -20,4 +20,4 @@ pub(crate) use self::effect::{
     replace_result,
 };
 pub(crate) use self::event_writer::{SOURCES, TRIGGERS, result_text, word, write};
-pub(crate) use self::reader::{EventReader, Keys, content_of, renamed};
+pub(crate) use self::reader::{EventReader, Keys, TEXT, content_of, renamed};

@@ -140,7 +140,9 @@ pub fn canonical_name<'a>(system: &str, name: &'a str) -> &'a str {
 /// of every system and host, sorted.
 pub fn known_tool_names() -> BTreeSet<&'static str> {
     let canonical = CANONICAL_TOOLS.iter().map(|tool| tool.name);
-    let own = tables().flat_map(|table| table.rows).map(|row| row.name);
+    let rows = tables().flat_map(|table| table.rows).map(|row| row.name);
+    let others = tables().flat_map(|table| table.others).copied();
+    let own = rows.chain(others);
     let of_agent = UNTRANSLATED_AGENT_TOOLS.iter().copied();
     canonical.chain(of_agent).chain(own).collect()
 }

@@ -35,6 +35,7 @@
 
 mod agent_tools;
 mod canonical;
+mod command;
 mod envelope;
 mod python;
 mod row;
@@ -44,6 +45,7 @@ mod unified_diff;
 
 pub use self::agent_tools::{AGENT_TOOLS, UNTRANSLATED_AGENT_TOOLS};
 pub use self::canonical::{CANONICAL_TOOLS, CanonicalTool};
+pub use self::command::FoundCommand;
 pub use self::python::is_true_in_python;
 pub use self::row::{ArgumentRow, Packing, Selector, ToolRow, Unit, renamed, same, single};
 pub use self::table::ToolTable;

@@ -121,6 +121,11 @@ impl ToolRow {
     pub fn describe(&self) -> (String, String) {
         let when = match self.selector {
             None => String::new(),
+            Some(Selector {
+                key: "",
+                with: Some(key),
+                ..
+            }) => format!(" (with `{key}`)"),
             Some(Selector { key, value, with }) => {
                 let value =
                     value.map_or_else(|| " left out".to_owned(), |value| format!(": {value}"));
@@ -182,6 +187,13 @@ impl ToolRow {
             selector: Some(selector),
             ..self
         }
+    }
+
+    /// Restricts the row to calls with the argument `key`.
+    #[must_use]
+    pub const fn only_with(self, key: &'static str) -> Self {
+        // No argument has an empty name, so only `with` restricts the row.
+        self.without("", Some(key))
     }
 
     /// Adds other names by which matchers of the system find the tool.

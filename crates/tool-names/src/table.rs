@@ -1,23 +1,56 @@
 //! The tools of one system: finds the row of a call in both directions.
 
-use tenterhook_engine::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
+use tenterhook_engine::{
+    CanonicalCall, CommandReading, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames,
+};
 use tenterhook_protocol::JsonObject;
 
 use crate::agent_tools::AGENT_TOOLS;
+use crate::canonical::CANONICAL_TOOLS;
+use crate::command::FoundCommand;
 use crate::row::{Packing, Problem, ToolRow};
+
+/// The canonical name of the shell tool.
+const SHELL: &str = "shell";
 
 /// The table of one system's tools.
 #[derive(Debug, Clone)]
 pub struct ToolTable {
-    system: &'static str,
+    /// The name of the system.
+    pub system: &'static str,
     /// The rows, in lookup order.
     pub rows: &'static [ToolRow],
+    /// The system's tools that stand for no canonical tool.
+    pub others: &'static [&'static str],
 }
 
 impl ToolTable {
     /// Creates the table of a system.
     pub const fn new(system: &'static str, rows: &'static [ToolRow]) -> Self {
-        Self { system, rows }
+        Self {
+            system,
+            rows,
+            others: &[],
+        }
+    }
+
+    /// Adds the tools that stand for no canonical tool.
+    #[must_use]
+    pub const fn with_others(self, others: &'static [&'static str]) -> Self {
+        Self { others, ..self }
+    }
+
+    /// Returns whether the system has a tool with this name.
+    pub fn has(&self, name: &str) -> bool {
+        let mut names = self.rows.iter().map(|row| row.name);
+        names.any(|known| known == name) || self.others.contains(&name)
+    }
+
+    /// Returns the row of a call to a tool that runs commands but is not the tool by which hooks know the shell.
+    fn other_shell(&self, name: &str, input: &JsonObject) -> Option<&'static ToolRow> {
+        let row = self.row_of(name, input)?;
+        let shell = self.row_for(SHELL)?;
+        (row.tool == SHELL && row.name != shell.name && row.packing == Packing::One).then_some(row)
     }
 
     /// Returns the row for a call of the system: the first whose selector matches.
@@ -112,6 +145,34 @@ impl ToolNames for ToolTable {
         operations
             .map(Some)
             .map_err(|problem| self.error(name, problem))
+    }
+
+    fn command_of(&self, name: &str, input: &JsonObject) -> Option<CommandReading> {
+        if let Some(row) = self.other_shell(name, input) {
+            // Arguments that cannot be translated are reported when the call's operations are read.
+            let mut operations = row.operations(input).ok()?;
+            let call = operations.pop()?;
+            return Some(CommandReading { call, guess: None });
+        }
+        // A call that is canonical already is known under its own name.
+        let mut canonical = CANONICAL_TOOLS.iter();
+        if self.has(name) || canonical.any(|tool| tool.name == name) {
+            return None;
+        }
+        FoundCommand::read(self.system, name, input)
+    }
+
+    fn command_input(
+        &self,
+        name: &str,
+        input: &JsonObject,
+        shell: &JsonObject,
+    ) -> Result<JsonObject, ToolInputError> {
+        let own = match self.other_shell(name, input) {
+            Some(row) => row.view(SHELL, shell),
+            None => FoundCommand::written(name, input, shell),
+        };
+        own.map_err(|problem| self.error(name, problem))
     }
 
     fn view(&self, tool: &str, input: &JsonObject) -> Result<Option<OwnCall>, ToolInputError> {

@@ -7,11 +7,12 @@ use serde_json::Value;
 use tenterhook_engine::{EventRef, HandlerError};
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::{PreToolUse, ToolGuard};
+use tenterhook_tool_names::FoundCommand;
 
 /// Returns the command line of a call; `None` if the tool has none.
 ///
-/// A host may give its shell tool any name and call its argument `cmd` or `command`. So a string in either argument
-/// counts for every tool. If both are present, both are judged.
+/// A host may give its shell tool any name. So the arguments of a tool with another name are searched for a command
+/// line, by the rule for tools that no table has. If `cmd` and `command` are present, both are judged.
 ///
 /// # Errors
 /// Fails if a call to the shell tool has no command line as text, because no one can tell what it would do.
@@ -20,6 +21,9 @@ pub(super) fn command_line(event: &EventRef) -> Result<Option<Cow<'_, str>>, Han
         return Ok(None);
     };
     let is_shell = category == Some("shell") || name.eq_ignore_ascii_case("shell");
+    if !is_shell {
+        return Ok(FoundCommand::find(name, input).map(|found| Cow::Owned(found.line)));
+    }
     match (input.get("cmd"), input.get("command")) {
         (Some(Value::String(one)), Some(Value::String(other))) => {
             Ok(Some(Cow::Owned(format!("{one}\n{other}"))))
@@ -27,7 +31,6 @@ pub(super) fn command_line(event: &EventRef) -> Result<Option<Cow<'_, str>>, Han
         (Some(Value::String(line)), None) | (None, Some(Value::String(line))) => {
             Ok(Some(Cow::Borrowed(line)))
         }
-        _ if !is_shell => Ok(None),
         (one, other) => {
             let found = one.or(other);
             Err(HandlerError::Other {

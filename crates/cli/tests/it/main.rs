@@ -107,6 +107,7 @@ mod tools;
 mod trace;
 mod trust;
 mod unapproved;
+mod unknown_tools;
 
 use std::fs;
 use std::path::Path;

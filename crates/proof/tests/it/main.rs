@@ -9,6 +9,7 @@
 mod agent_list;
 mod matrix;
 mod model_server;
+mod offered_tools;
 mod real_agents;
 mod sandbox;
 mod shared_guards;

@@ -21,11 +21,11 @@ use tenterhook_systems::tools;
 
 use crate::stage::Stage;
 
-fn object(value: &Value) -> JsonObject {
+pub(crate) fn object(value: &Value) -> JsonObject {
     value.as_object().unwrap().clone()
 }
 
-fn call(tool: &str, input: &Value) -> PreToolUse {
+pub(crate) fn call(tool: &str, input: &Value) -> PreToolUse {
     PreToolUse::new(tool.to_owned())
         .with_tool_use_id("c1")
         .with_tool_input(object(input))
@@ -35,12 +35,12 @@ fn shell(cmd: &str) -> PreToolUse {
     call("shell", &json!({ "cmd": cmd }))
 }
 
-fn engine() -> Engine {
+pub(crate) fn engine() -> Engine {
     Engine::builder().tools(tools::native()).build()
 }
 
 /// Registers an executable of kodelet.
-fn kodelet(engine: &Engine, dir: &Path, name: &str, script: &str) {
+pub(crate) fn kodelet(engine: &Engine, dir: &Path, name: &str, script: &str) {
     let path = dir.join(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -68,14 +68,14 @@ fn native(engine: &Engine, matcher: &str, line: &str) {
     });
 }
 
-fn reason(outcome: &Outcome<PreToolUse>) -> Option<String> {
+pub(crate) fn reason(outcome: &Outcome<PreToolUse>) -> Option<String> {
     match outcome.decision() {
         Decision::Stop { reason, .. } => Some(reason.clone()),
         Decision::Proceed | Decision::Ask { .. } => None,
     }
 }
 
-const KODELET_GUARD: &str = r#"read -r event
+pub(crate) const KODELET_GUARD: &str = r#"read -r event
 case "$event" in
   *'"tool_name":"bash"'*'"command":"rm '*) echo '{"blocked":true,"reason":"no rm"}' ;;
 esac"#;
@@ -551,14 +551,17 @@ async fn a_tool_name_in_another_letter_case_is_judged_as_the_tool() {
             .dispatcher(Origin::default())
             .with_tools(Arc::new(host.tools.clone()));
         let outcome = hooks
-            .dispatch(call(name, &json!({ "command": "ls" })))
+            .dispatch(call(name, &json!({ "command": "deploy" })))
             .await;
         assert_eq!(reason(&outcome).is_some(), expected, "{name}");
     }
-    // Our own agent knows its tools exactly.
+    // Our own agent knows its tools exactly. To it, this is a tool that no table has.
     let hooks = engine.dispatcher(Origin::default());
-    let outcome = hooks.dispatch(call("Shell", &json!({ "cmd": "ls" }))).await;
-    assert_eq!(reason(&outcome), None);
+    for (name, expected) in [("Shell", true), ("Shellac", false)] {
+        let call = call(name, &json!({ "cmd": "deploy" }));
+        let outcome = hooks.dispatch(call).await;
+        assert_eq!(reason(&outcome).is_some(), expected, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -32,6 +32,8 @@ mod server;
 mod stage;
 mod table;
 mod template;
+#[cfg(unix)]
+mod unknown_tools;
 mod withholding;
 #[cfg(unix)]
 mod worker;

@@ -17,6 +17,17 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         single("Bash", "shell", SHELL).at("events of Claude Code: Bash"),
         single("PowerShell", "shell", SHELL).at("hooks reference of Claude Code: PowerShell"),
         single(
+            "Monitor",
+            "shell",
+            &[
+                renamed("command", "cmd"),
+                renamed("timeout_ms", "timeout").unit(Unit::Milliseconds),
+            ],
+        )
+        // Without a command, it reads a web socket.
+        .only_with("command")
+        .at("events of Claude Code: Monitor"),
+        single(
             "Read",
             "read_file",
             &[renamed("file_path", "path"), same("offset"), same("limit")],
@@ -76,4 +87,32 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("earlier name of Agent"),
     ],
-);
+)
+.with_others(&[
+    "AskUserQuestion",
+    "BashOutput",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "DeferredToolPlaceholder",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "KillShell",
+    "ListAgents",
+    "ReportFindings",
+    "ScheduleWakeup",
+    "SendMessage",
+    "Skill",
+    "SlashCommand",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TodoWrite",
+    "ToolSearch",
+    "Workflow",
+]);

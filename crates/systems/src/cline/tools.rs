@@ -47,4 +47,25 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         single("spawn_agent", "task", &[renamed("task", "prompt")])
             .at("events of Cline: spawn_agent"),
     ],
-);
+)
+.with_others(&[
+    "ask_question",
+    "team_attach_outcome_fragment",
+    "team_await_runs",
+    "team_broadcast",
+    "team_cancel_run",
+    "team_cleanup",
+    "team_create_outcome",
+    "team_finalize_outcome",
+    "team_list_outcomes",
+    "team_list_runs",
+    "team_mission_log",
+    "team_read_mailbox",
+    "team_review_outcome_fragment",
+    "team_run_task",
+    "team_send_message",
+    "team_shutdown_teammate",
+    "team_spawn_teammate",
+    "team_status",
+    "team_task",
+]);

@@ -17,4 +17,14 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
             .matched_as(&["Agent"])
             .at("codex-rs/core/src/tools/handlers/multi_agents_spec.rs in openai/codex"),
     ],
-);
+)
+.with_others(&[
+    "create_goal",
+    "get_goal",
+    "request_user_input",
+    "tool_search",
+    "update_goal",
+    "update_plan",
+    "view_image",
+    "write_stdin",
+]);

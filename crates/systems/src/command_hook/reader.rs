@@ -14,6 +14,9 @@ use tenterhook_engine::{
 use crate::form::reading;
 use crate::host::{HostCall, HostEvent, HostInput, HostMode, HostedEvent};
 
+/// The argument that stands for the whole text, if a tool takes a text instead of named arguments.
+pub(crate) const TEXT: &str = "input";
+
 /// A host's names of the fields that events have.
 #[derive(Debug)]
 pub(crate) struct Keys {
@@ -205,13 +208,20 @@ impl<'a> EventReader<'a> {
     pub(crate) fn tool_call(&self) -> Result<ToolCall, ReadError> {
         let keys = self.keys;
         let name = self.text(keys.tool_name)?;
-        let input = self.required(keys.tool_input)?;
-        reading::object(input, keys.tool_input)?;
+        let given = self.required(keys.tool_input)?;
+        let input = match given.as_str() {
+            Some(text) => JsonObject::from_iter([(TEXT.to_owned(), text.into())]),
+            None => reading::object(given, keys.tool_input)?.clone(),
+        };
         let id = match keys.tool_use_id {
             "" => None,
             key => self.optional_text(key)?,
         };
-        Ok(ToolCall::new(id.unwrap_or_default(), name, input.clone()))
+        Ok(ToolCall::new(
+            id.unwrap_or_default(),
+            name,
+            Value::Object(input),
+        ))
     }
 
     /// Reads an event that is not about the judgement or the result of a tool call.

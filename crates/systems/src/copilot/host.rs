@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tenterhook_engine::event::SessionSource;
-use tenterhook_engine::{Decision, ReadError, ToolResult};
+use tenterhook_engine::{Decision, JsonObject, ReadError, ToolResult};
 
-use crate::command_hook::{AnswerObject, EventReader, Keys, joined, stop_reason};
+use crate::command_hook::{AnswerObject, EventReader, Keys, TEXT, joined, stop_reason};
 use crate::form::reading;
 use crate::host::answer::HostAnswer;
 use crate::host::capability::HostEffect;
@@ -62,7 +62,7 @@ pub(super) fn write(
 ) -> Result<HostAnswer, HostEffect> {
     let mut answer = AnswerObject::default();
     if event.role == EventRole::ToolGate {
-        gate(verdict, &mut answer);
+        gate(verdict, input.object, &mut answer);
     } else if let Some(reason) = stop_reason(verdict) {
         answer.block(reason);
     } else if event.role == EventRole::Stop && !verdict.follow_up.is_empty() {
@@ -87,7 +87,7 @@ pub(super) fn write(
     Ok(answer.print(event))
 }
 
-fn gate(verdict: &HostVerdict, answer: &mut AnswerObject) {
+fn gate(verdict: &HostVerdict, given: &JsonObject, answer: &mut AnswerObject) {
     let decision = match &verdict.decision {
         Decision::Stop { reason, .. } => Some(("deny", Some(reason))),
         Decision::Ask { reason, .. } => Some(("ask", Some(reason))),
@@ -101,6 +101,12 @@ fn gate(verdict: &HostVerdict, answer: &mut AnswerObject) {
         }
     }
     if let Some(input) = &verdict.input {
-        answer.set("modifiedArgs", input.clone());
+        // A tool without named arguments takes a text.
+        let text = given.get(KEYS.tool_input).filter(|given| given.is_string());
+        let text = text.and_then(|_| input.get(TEXT));
+        match text {
+            Some(text) => answer.set("modifiedArgs", text.clone()),
+            None => answer.set("modifiedArgs", input.clone()),
+        }
     }
 }

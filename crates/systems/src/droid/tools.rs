@@ -65,4 +65,5 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("declarations of Factory droid: Task"),
     ],
-);
+)
+.with_others(&["Loop", "Skill", "TaskOutput", "TaskStop", "ToolSearch"]);

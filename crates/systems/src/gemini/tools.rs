@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 0.61.0.
 
-use tenterhook_tool_names::{ToolTable, Unit, renamed, same, single};
+use tenterhook_tool_names::{Packing, ToolTable, Unit, renamed, same, single};
 
 /// The names and arguments of Gemini CLI's tools. `web_fetch` is not here: its URLs are inside a text.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(
@@ -24,6 +24,9 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
             ],
         )
         .at("events of Gemini CLI: read_file"),
+        single("read_many_files", "read_file", &[])
+            .packed(Packing::Each("include", "path"))
+            .at("packages/core/src/tools/read-many-files.ts"),
         single(
             "write_file",
             "write_file",
@@ -64,7 +67,19 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("events of Gemini CLI: invoke_agent"),
     ],
-);
+)
+.with_others(&[
+    "activate_skill",
+    "ask_user",
+    "enter_plan_mode",
+    "exit_plan_mode",
+    "list_background_processes",
+    "read_background_output",
+    "save_memory",
+    "update_topic",
+    "web_fetch",
+    "write_todos",
+]);
 
 const SEARCH: &[tenterhook_tool_names::ArgumentRow] = &[
     same("pattern"),

@@ -40,4 +40,18 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("events of goose: delegate"),
     ],
-);
+)
+.with_others(&[
+    "analyze",
+    "apps__create_app",
+    "apps__delete_app",
+    "apps__iterate_app",
+    "apps__list_apps",
+    "extensionmanager__list_resources",
+    "extensionmanager__manage_extensions",
+    "extensionmanager__read_resource",
+    "extensionmanager__search_available_extensions",
+    "load",
+    "load_skill",
+    "read_image",
+]);

@@ -55,4 +55,23 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("events of Kimi Code: Agent"),
     ],
-);
+)
+.with_others(&[
+    "AgentSwarm",
+    "AskUserQuestion",
+    "CreateGoal",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "GetGoal",
+    "SetGoalBudget",
+    "Skill",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TodoList",
+    "UpdateGoal",
+    "WaitFor",
+]);

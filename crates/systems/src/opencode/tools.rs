@@ -62,4 +62,5 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
             .packed(Packing::Envelope("patchText"))
             .at("packages/opencode/src/tool/apply_patch.ts"),
     ],
-);
+)
+.with_others(&["skill", "todowrite"]);

@@ -19,6 +19,12 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("events of Qwen Code: run_shell_command"),
         single(
+            "monitor",
+            "shell",
+            &[renamed("command", "cmd"), renamed("directory", "cwd")],
+        )
+        .at("events of Qwen Code: monitor"),
+        single(
             "read_file",
             "read_file",
             &[
@@ -46,6 +52,15 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("events of Qwen Code: edit"),
         single(
+            "notebook_edit",
+            "edit_file",
+            &[
+                renamed("notebook_path", "path"),
+                renamed("new_source", "new_text"),
+            ],
+        )
+        .at("declarations of Qwen Code: notebook_edit"),
+        single(
             "grep_search",
             "search",
             &[same("pattern"), same("path"), same("glob")],
@@ -61,4 +76,24 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         .at("declarations of Qwen Code: agent"),
         single("web_fetch", "web_fetch", &[same("url")]).at("declarations of Qwen Code: web_fetch"),
     ],
-);
+)
+.with_others(&[
+    "cron_create",
+    "cron_delete",
+    "cron_list",
+    "enter_worktree",
+    "exit_worktree",
+    "get_goal",
+    "list_agents",
+    "loop_wakeup",
+    "read_mcp_resource",
+    "record_artifact",
+    "report_findings",
+    "send_message",
+    "skill",
+    "task_stop",
+    "tool_call",
+    "tool_search",
+    "update_goal",
+    "zoom_image",
+]);

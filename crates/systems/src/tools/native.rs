@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use tenterhook_engine::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
+use tenterhook_engine::{
+    CanonicalCall, CommandReading, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames,
+};
 use tenterhook_protocol::JsonObject;
-use tenterhook_tool_names::{CANONICAL_TOOLS, ToolTable};
+use tenterhook_tool_names::{CANONICAL_TOOLS, FoundCommand, ToolTable, UNTRANSLATED_AGENT_TOOLS};
 
 use crate::native::TOOLS;
 use crate::{HOSTS, SYSTEMS};
@@ -31,6 +33,14 @@ pub fn canonical_name_of_any(name: &str) -> &str {
 pub(super) fn tables() -> impl Iterator<Item = &'static ToolTable> {
     let systems = SYSTEMS.iter().map(|system| system.tools);
     systems.chain(HOSTS.iter().map(|host| host.tools))
+}
+
+/// Returns whether a canonical tool, a tool of the reference agent, or a tool of any system or host has this name.
+fn is_known(name: &str) -> bool {
+    let mut canonical = CANONICAL_TOOLS.iter().map(|tool| tool.name);
+    canonical.any(|known| known == name)
+        || UNTRANSLATED_AGENT_TOOLS.contains(&name)
+        || tables().any(|table| table.has(name))
 }
 
 /// Returns every name of a tool: first the canonical name, then the names in each system and host.
@@ -71,6 +81,22 @@ impl ToolNames for NativeTools {
         input: &JsonObject,
     ) -> Result<Option<Vec<CanonicalCall>>, ToolInputError> {
         TOOLS.operations(name, input)
+    }
+
+    fn command_of(&self, name: &str, input: &JsonObject) -> Option<CommandReading> {
+        if is_known(name) {
+            return None;
+        }
+        FoundCommand::read(NATIVE_SYSTEM, name, input)
+    }
+
+    fn command_input(
+        &self,
+        name: &str,
+        input: &JsonObject,
+        shell: &JsonObject,
+    ) -> Result<JsonObject, ToolInputError> {
+        TOOLS.command_input(name, input, shell)
     }
 
     /// Native hooks see canonical tools.

@@ -15,6 +15,16 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("events of Mistral Vibe: file_system.bash"),
         single(
+            "process.start",
+            "shell",
+            &[renamed("command", "cmd"), same("cwd")],
+        )
+        .at("events of Mistral Vibe: process.start"),
+        single("process.write", "shell", &[renamed("text", "cmd")])
+            // Without a text, it sends keys or bytes.
+            .only_with("text")
+            .at("events of Mistral Vibe: process.write"),
+        single(
             "file_system.read_file",
             "read_file",
             &[
@@ -42,4 +52,15 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         )
         .at("events of Mistral Vibe: file_system.search_replace"),
     ],
-);
+)
+.with_others(&[
+    "process.list",
+    "process.output",
+    "process.stop",
+    "run_typescript",
+    "search_tool_functions",
+    "skill",
+    "todo",
+    "unified_harness_scratchpad",
+    "wait",
+]);

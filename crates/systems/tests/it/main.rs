@@ -23,6 +23,7 @@ mod scripts;
 mod stray_names;
 mod strict;
 mod tools;
+mod unknown_tools;
 
 use std::sync::Arc;
 

@@ -33,6 +33,7 @@ const VIEWS: &str = r#"[
 ["read_file", {"path": "a"}, "copilot", "view", {"path": "a"}],
 ["write_file", {"path": "a", "content": "x"}, "copilot", "create", {"path": "a", "file_text": "x"}],
 ["edit_file", {"path": "a", "old_text": "x", "new_text": "y"}, "copilot", "edit", {"path": "a", "old_str": "x", "new_str": "y"}],
+["delete_file", {"path": "a"}, "copilot", "apply_patch", {"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}],
 ["search", {"pattern": "x.", "path": "a", "glob": "*.rs"}, "copilot", "grep", {"pattern": "x.", "paths": "a", "glob": "*.rs"}],
 ["find_files", {"pattern": "*.rs", "path": "a"}, "copilot", "glob", {"pattern": "*.rs", "paths": "a"}],
 ["task", {"prompt": "do", "agent": "a"}, "copilot", "task", {"prompt": "do", "agent_type": "a"}],
@@ -119,6 +120,12 @@ const OPERATIONS: &str = r#"[
 ["morphix", "diff_editor", {"path": "a", "content": "@@ -1 +1 @@\n-1\n+2"}, [["edit_file", {"path": "a", "old_text": "1", "new_text": "2"}]]],
 ["claude-code", "MultiEdit", {"file_path": "/a", "edits": [{"old_string": "1", "new_string": "2"}, {"old_string": "3", "new_string": "4"}]}, [["edit_file", {"path": "/a", "old_text": "1", "new_text": "2"}], ["edit_file", {"path": "/a", "old_text": "3", "new_text": "4"}]]],
 ["claude-code", "NotebookEdit", {"notebook_path": "/a.ipynb", "new_source": "x"}, [["edit_file", {"path": "/a.ipynb", "new_text": "x"}]]],
+["copilot", "rg", {"pattern": "x", "paths": ["a", "b"]}, [["search", {"pattern": "x", "path": "a"}], ["search", {"pattern": "x", "path": "b"}]]],
+["copilot", "str_replace_editor", {"command": "view", "path": "a"}, [["read_file", {"path": "a"}]]],
+["copilot", "str_replace_editor", {"command": "create", "path": "a", "file_text": "x"}, [["write_file", {"path": "a", "content": "x"}]]],
+["copilot", "str_replace_editor", {"command": "str_replace", "path": "a", "old_str": "x", "new_str": "y"}, [["edit_file", {"path": "a", "old_text": "x", "new_text": "y"}]]],
+["copilot", "str_replace_editor", {"command": "insert", "path": "a", "insert_line": 1, "new_str": "y"}, [["edit_file", {"path": "a", "insert_line": 1, "new_text": "y"}]]],
+["gemini", "read_many_files", {"include": ["a", "b/*.rs"]}, [["read_file", {"path": "a"}], ["read_file", {"path": "b/*.rs"}]]],
 ["kodelet", "apply_patch", {"input": "*** Begin Patch\n*** Add File: a\n+1\n*** Update File: b\n@@\n-2\n+3\n*** Delete File: c\n*** End Patch"}, [["write_file", {"path": "a", "content": "1\n"}], ["edit_file", {"path": "b", "old_text": "2", "new_text": "3"}], ["delete_file", {"path": "c"}]]]
 ]"#;
 

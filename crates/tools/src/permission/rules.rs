@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use tenterhook_protocol::JsonObject;
+use tenterhook_tool_names::FoundCommand;
 
 use super::argument::{JudgedCall, Restriction};
 use super::rule::Rule;
 use super::ruling::{Reach, Ruling};
 use crate::tool::Tool;
+
+/// The name and the category of the shell tool.
+const SHELL: &str = "shell";
 
 /// The rules of an agent, and the calls that the user allowed for the session. Clones share the allowed calls.
 #[derive(Debug, Clone, Default)]
@@ -86,9 +90,17 @@ impl Permissions {
             input,
             cwd,
         };
+        let shell_input = command_input(tool, input);
+        let as_shell = shell_input.as_ref().map(|input| JudgedCall {
+            name: SHELL,
+            category: SHELL,
+            input,
+            cwd,
+        });
         let restricting = |rules: &[Rule]| {
             let mut covering = rules.iter().filter_map(|rule| {
-                let restriction = rule.restricts(&call)?;
+                let mut calls = std::iter::once(&call).chain(&as_shell);
+                let restriction = calls.find_map(|call| rule.restricts(call))?;
                 Some((rule.to_string(), restriction))
             });
             covering.next()
@@ -140,4 +152,24 @@ impl Permissions {
     fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
         self.grants.lock()
     }
+}
+
+/// Returns the arguments of the shell, if a tool with another name runs a command line. Rules that restrict the shell
+/// restrict it too. An argument for which the tool's schema lists all values is not a command line.
+fn command_input(tool: &dyn Tool, input: &JsonObject) -> Option<JsonObject> {
+    if tool.category() == SHELL {
+        return None;
+    }
+    let schema = tool.schema();
+    let properties = schema.get("properties");
+    let is_free = |key: &str| {
+        let values = properties.and_then(|all| all.get(key)?.get("enum"));
+        values.is_none()
+    };
+    let free = input.iter().filter(|(key, _)| is_free(key));
+    let free = free
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let found = FoundCommand::find(tool.name(), &free)?;
+    Some(found.shell_input(input))
 }

@@ -4,13 +4,16 @@ use serde_json::json;
 
 use std::path::Path;
 
+use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
+use tenterhook_protocol::{JsonObject, ToolResult};
 
 use super::*;
+use crate::failure::{InvalidInput, ToolFailure};
 use crate::read_file::ReadFile;
 use crate::search::Search;
 use crate::shell::ShellTool;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolContext};
 use crate::transfer_task::TransferTask;
 use crate::write_file::WriteFile;
 
@@ -577,4 +580,79 @@ fn a_line_that_does_not_show_what_it_runs_is_restricted_with_the_reason() {
         .deny(rule("shell(cwd=secret*)"));
     let ruling = judge(&of_folder, &ShellTool::default(), json!({"cmd": "$x y"}));
     assert_eq!(ruling, Ruling::Allow);
+}
+
+/// A tool of an extension with this schema.
+#[derive(Debug)]
+struct Deploy(Value);
+
+impl Tool for Deploy {
+    fn name(&self) -> &str {
+        "deploy_command"
+    }
+
+    fn description(&self) -> String {
+        "Deploys.".to_owned()
+    }
+
+    fn schema(&self) -> Value {
+        self.0.clone()
+    }
+
+    fn category(&self) -> &'static str {
+        "extension"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &JsonObject) -> Result<(), InvalidInput> {
+        Ok(())
+    }
+
+    fn run<'a>(
+        &'a self,
+        _: JsonObject,
+        _: ToolContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolFailure>> {
+        Box::pin(ready(Ok(ToolResult::text("deployed"))))
+    }
+}
+
+#[test]
+fn rules_that_restrict_the_shell_restrict_other_tools_that_run_commands() {
+    let rules = Permissions::new()
+        .ask(rule("shell(cmd=git *)"))
+        .deny(rule("shell(cmd=rm *)"))
+        .allow(rule("shell"));
+    let any = Deploy(json!({ "properties": { "command": { "type": "string" } } }));
+    for (input, expected) in [
+        (
+            json!({ "command": "rm -rf x" }),
+            Ruling::Deny("shell(cmd=rm *)".into()),
+        ),
+        (
+            json!({ "args": ["sh", "-c", "rm -rf x"] }),
+            Ruling::Deny("shell(cmd=rm *)".into()),
+        ),
+        (
+            json!({ "command": "git push" }),
+            Ruling::Ask("shell(cmd=git *)".into()),
+        ),
+        // Only a rule for the tool itself allows it.
+        (json!({ "command": "ls" }), Ruling::Harmless),
+    ] {
+        assert_eq!(judge(&rules, &any, input.clone()), expected, "{input}");
+    }
+    let rules = Permissions::new().deny(rule("shell"));
+    let words = json!({ "properties": { "command": { "enum": ["start", "stop"] } } });
+    assert_eq!(
+        judge(&rules, &any, json!({ "command": "start" })),
+        Ruling::Deny("shell".into())
+    );
+    assert_eq!(
+        judge(&rules, &Deploy(words), json!({ "command": "start" })),
+        Ruling::Harmless
+    );
 }

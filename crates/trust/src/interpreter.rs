@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::plain;
+use crate::programs::{Interpreter, program_name};
 use crate::search_path::{find_program, in_search_path};
 
 /// How many bytes of the first line are read. The system reads no more.
@@ -120,7 +120,7 @@ fn of_env<'a, 'w>(words: &'w [&'a str]) -> Result<(&'a str, &'w [&'a str]), Stri
 
 /// Refuses options that may load code. Returns a note if the interpreter is unknown.
 fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String> {
-    let name = plain::program_name(interpreter);
+    let name = program_name(interpreter);
     let refused = |problem: &str| {
         format!(
             "its first line runs `{}` with `{}`: {problem}",
@@ -128,15 +128,23 @@ fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String
             options.join(" ").escape_debug()
         )
     };
-    match (plain::check_options(name, options), options) {
-        (Some(checked), _) => checked.map(|()| None).map_err(|problem| refused(&problem)),
-        (None, [only]) if !FILE_OPTIONS.contains(&(name, only)) => {
+    let known = Interpreter::named(name);
+    if let Some(known) = known {
+        let before = std::iter::once(&"").chain(options);
+        let mut pairs = before.zip(options);
+        return match pairs.find(|(before, option)| !known.loads_nothing_by(before, option)) {
+            Some((_, other)) => Err(refused(&format!("`{other}` may make it load other files"))),
+            None => Ok(None),
+        };
+    }
+    match options {
+        [only] if !FILE_OPTIONS.contains(&(name, only)) => {
             Err(refused("Tenterhook does not know what this option loads"))
         }
-        (None, [] | [_]) => Ok(Some(format!(
+        [] | [_] => Ok(Some(format!(
             "its interpreter `{interpreter}` may load other files, which can change without a new approval"
         ))),
-        (None, _) => Err(refused("Tenterhook does not know what these options load")),
+        _ => Err(refused("Tenterhook does not know what these options load")),
     }
 }
 

@@ -26,7 +26,6 @@
 
 mod approved_declaration;
 mod book;
-mod command_words;
 mod copies;
 mod copy_map;
 mod coverage;
@@ -49,11 +48,12 @@ mod named_files;
 mod named_path;
 mod parallel;
 mod path_words;
-mod plain;
 mod private_file;
+mod programs;
 mod project;
 mod project_hook;
 mod project_roots;
+mod project_variables;
 mod record;
 mod repository;
 mod repository_identity;

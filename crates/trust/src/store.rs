@@ -146,25 +146,25 @@ impl Approvals {
         self.approved(project).get(*place)
     }
 
-    /// Returns the files of an approval of an extension. `size` is the size of the file that is loaded.
+    /// Returns the files of an approval. `own` has the named files, as they are now.
     ///
     /// # Errors
     /// Returns the reason if their list is missing or damaged.
     pub fn approved_files(
         &self,
         approved: &ApprovalRecord,
-        size: usize,
+        own: &[ItemFile],
     ) -> Result<ApprovedFiles, String> {
-        let entry = approved.files.first().map(|file| CoveredFile {
+        let own = own.iter().map(|file| CoveredFile {
             path: file.path.clone(),
             target: file.target.clone(),
             sha256: file.sha256.clone(),
-            size: u64::try_from(size).unwrap_or(u64::MAX),
+            size: u64::try_from(file.bytes.len()).unwrap_or(u64::MAX),
             is_executable: file.is_executable,
             link: None,
             known: None,
         });
-        Ok(ApprovedFiles::new(self.covered(approved)?, entry))
+        Ok(ApprovedFiles::new(self.covered(approved)?, own))
     }
 
     /// Returns the size of the approved file itself. `None` if its copy is missing.

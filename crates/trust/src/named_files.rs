@@ -1,17 +1,16 @@
 //! Finds the project files that a hook's command and variables name.
 //!
-//! A word names a file if it has a `/` or ends like a script (`.sh`, `.py` …), if it is the script of an
-//! interpreter, or if it is the value of such an option (`--rules=x/y`). The approval covers that file, and the
-//! path of its copy replaces the word. If the file is a script or a program, the approval covers everything in its
-//! folder too. [`NamedFiles::unread`] tells the person who approves about every other word that may make the hook
-//! read something of the project.
+//! A word names a file if it has a `/` or ends like a script (`.sh`, `.py` …), or if an interpreter runs it. The
+//! approval covers the file, and the path of its copy replaces the word. If the file is a script or a program, the
+//! approval covers everything in its folder too. Every other word that may make the hook read something of the
+//! project gets a note for the person who approves.
 //!
 //! | in the command | covered | replaced by the copy |
 //! |---|---|---|
 //! | a file of the project | yes | yes |
-//! | such a file that does not exist yet, if it would run | no | yes, so it never runs |
-//! | a file inside of a longer word, as in `sh -c './x.sh'` | yes | no, and the gates deny once it has changed |
-//! | the target of `>`, files that `tee` and similar programs write, text of `echo`, patterns of `grep` | no | no |
+//! | a file that does not exist yet and would run | no | yes, so it never runs |
+//! | a file inside of a longer word, as in `sh -c './x.sh y'` | yes | no, and the gates deny once it has changed |
+//! | the target of `>`, what `tee` writes, the text of `echo`, the pattern of `grep` | no | no |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -38,6 +37,18 @@ use crate::search_path::in_search_path;
 use crate::source_files::is_source;
 use crate::variables::{is_search_path, makes_load};
 
+const UNKNOWN: &str =
+    "is only known when the hook runs; what it names can change without a new approval";
+const ANYTHING: &str =
+    "may load files that the command does not name; they can change without a new approval";
+const FOLDER: &str = "is a folder of the project; its files can change without a new approval";
+const INSIDE: &str = "is inside of a longer word, so the hook reads the file of the project; once that file has changed, the hook denies";
+const LATER: &str = "does not exist; a file that is created there later is not covered";
+const NEVER: &str = "does not exist; a file that is created there later does not run";
+const OUTSIDE: &str = "is outside of the project, so this approval does not cover it";
+const ELSEWHERE: &str = "leads to another folder, and no relative path after it is covered";
+const LOOKED_AT: &str = "is looked at in the project, where it can change without a new approval";
+
 /// The files that a hook names.
 #[derive(Debug, Default)]
 pub(crate) struct NamedFiles {
@@ -46,7 +57,7 @@ pub(crate) struct NamedFiles {
     pub(crate) unread: Vec<String>,
     /// The files that run, whatever their names are.
     run: BTreeSet<PathBuf>,
-    /// The folders that are covered whole, each with the script or the variable's value that names it.
+    /// The folders that are covered whole, each with the script that is in it, or else the folder itself.
     folders: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -57,107 +68,79 @@ impl NamedFiles {
         env: &[(String, String)],
         roots: ProjectRoots<'_>,
     ) -> Self {
-        let mut files = Self::default();
+        let mut reader = CommandReader {
+            files: Self::default(),
+            roots,
+            dir: Some(roots.dir.to_owned()),
+            is_nested: false,
+            has_here_document: false,
+        };
         match action {
             HookAction::Line { shell, line } => {
                 if *shell == Shell::Pwsh {
-                    files.note("Tenterhook does not read PowerShell; the line may read other files than these");
+                    reader.note(line, ANYTHING);
                 }
-                files.add_line(line, roots);
+                reader.add_line(line);
             }
             HookAction::Argv(argv) => {
                 let words = argv.iter().enumerate().map(|(index, text)| Word {
-                    text: Some(text.clone()),
                     raw: text.clone(),
+                    text: Some(text.clone()),
                     kind: LineWordKind::Plain,
                     place: PathLocation::Word(index, 0..text.len()),
                 });
-                let words: Vec<Word> = words.collect();
-                CommandReader::new(&mut files, roots).add_command(&words);
+                reader.add_command(&words.collect::<Vec<_>>());
             }
             HookAction::Builtin { name, args } if runs_programs_of_arguments(name) => {
-                for argument in args {
-                    CommandReader::new(&mut files, roots).add_inside(argument);
-                }
-                files.note(&format!(
-                    "the built-in `{name}` may run and read more than these files"
-                ));
+                args.iter().for_each(|text| reader.add_inside(text));
+                let note = format!("the built-in `{name}` may run and read more than these files");
+                reader.files.unread.push(note);
             }
             HookAction::Builtin { .. } | HookAction::Model(_) | HookAction::Http(_) => {}
         }
+        reader.dir = Some(roots.dir.to_owned());
         for (index, (name, value)) in env.iter().enumerate() {
-            let place = |range| Some(PathLocation::Variable(index, range));
-            CommandReader::new(&mut files, roots).add_variable(name, value, &place);
+            reader.add_assignment(&Word {
+                raw: format!("{name}={value}"),
+                text: Some(value.clone()),
+                kind: LineWordKind::Assignment,
+                place: PathLocation::Variable(index, 0..value.len()),
+            });
         }
-        files
-    }
-
-    fn add_line(&mut self, line: &str, roots: ProjectRoots<'_>) {
-        let masked = mask(line);
-        let words: Vec<LineWord> = words(&masked, roots.dir);
-        let mut reader = CommandReader::new(self, roots);
-        // A word after `<<` is not a file.
-        reader.has_here_document = line.contains("<<");
-        reader.has_subshell = masked.contains('(');
-        for command in words.chunk_by(|one, other| one.command == other.command) {
-            let command: Vec<Word> = command.iter().map(Word::of_line).collect();
-            reader.add_command(&command);
-        }
-    }
-
-    fn note(&mut self, text: &str) {
-        if !self.unread.iter().any(|known| known == text) {
-            self.unread.push(text.to_owned());
-        }
-    }
-
-    fn push(&mut self, location: PathLocation, path: PathBuf) {
-        let exists = path.is_file();
-        self.words.push(NamedPath {
-            location,
-            path,
-            exists,
-            is_in_folder: false,
-        });
+        reader.files
     }
 
     /// Reads every named file once, and finds the folders of scripts. The error names the file.
     pub(crate) fn read(&mut self, roots: ProjectRoots<'_>) -> Result<Vec<ItemFile>, String> {
         let mut files: Vec<ItemFile> = Vec::new();
         for named in self.words.iter().filter(|named| named.exists) {
-            let before = files.len();
             add(&mut files, &named.path, roots.project)?;
-            let own = shown(&named.path, roots.project);
-            let Some(file) = files.iter().find(|file| file.path == own) else {
+        }
+        for file in &files {
+            let shown = file.path.display();
+            let checked = check_interpreter(&file.bytes, roots.dir, roots.root, None);
+            let note = checked.map_err(|problem| format!("`{shown}`: {problem}"))?;
+            self.unread
+                .extend(note.map(|note| format!("`{shown}`: {note}")));
+            let path = roots.project.join(&file.path);
+            let is_script = is_source(&path)
+                || file.is_executable
+                || file.bytes.starts_with(b"#!")
+                || self.run.contains(&path);
+            let is_replaced =
+                |it: &NamedPath| it.path == path && it.location != PathLocation::Nowhere;
+            let Some(folder) = path.parent().filter(|_| is_script) else {
                 continue;
             };
-            if files.len() > before {
-                let checked = check_interpreter(&file.bytes, roots.dir, roots.root, None);
-                let checked =
-                    checked.map_err(|problem| format!("`{}`: {problem}", own.display()))?;
-                let note = checked.map(|note| format!("`{}`: {note}", own.display()));
-                self.unread.extend(note);
+            if roots.project.starts_with(folder) {
+                self.unread.push(format!(
+                    "`{shown}` is in the folder of the project itself, so it is covered alone; what it loads from there \
+                     can change without a new approval"
+                ));
+            } else if self.words.iter().any(is_replaced) {
+                let folder = folder.to_owned();
+                self.folders.entry(folder).or_insert(path);
             }
-            let is_script = is_source(&own)
-                || self.run.contains(&named.path)
-                || file.is_executable
-                || file.bytes.starts_with(b"#!");
-            let folder = named.path.parent().filter(|_| is_script);
-            if let Some(folder) = folder.filter(|_| named.location != PathLocation::Nowhere) {
-                self.folders
-                    .entry(folder.to_owned())
-                    .or_insert_with(|| named.path.clone());
-            }
-        }
-        for (_, script) in self
-            .folders
-            .extract_if(.., |dir, _| is_whole_project(dir, roots))
-        {
-            self.unread.push(format!(
-                "`{}` is in the folder of the project itself, which is too much to copy; other files that it loads \
-                 from there can change without a new approval",
-                shown(&script, roots.project).display()
-            ));
         }
         Ok(files)
     }
@@ -189,14 +172,12 @@ impl NamedFiles {
                 }
                 Err(error @ CoverageError::Differs { .. }) => return Err(error),
                 Err(error) => self.unread.push(format!(
-                    "{error}; other files that `{}` loads from there can change without a new approval",
+                    "{error}, so `{}` is covered alone; what it loads from there can change without a new approval",
                     shown(entry, roots.project).display()
                 )),
             }
         }
-        for file in own {
-            covered.remove(&file.path);
-        }
+        covered.retain(|path, _| own.iter().all(|file| file.path != *path));
         Ok(covered.into_values().collect())
     }
 
@@ -227,6 +208,24 @@ impl NamedFiles {
         let mut approved = approved.iter();
         approved.find(lacks_copy).map(|file| file.path.as_path())
     }
+
+    /// Adds a file. If it exists, each of its names counts, so that [`without_copy`](Self::without_copy) can tell
+    /// whether all of them are replaced.
+    fn push(&mut self, location: Option<PathLocation>, path: &Path) {
+        let exists = path.is_file();
+        let counted = exists.then_some(PathLocation::Nowhere);
+        self.words.extend(
+            counted
+                .into_iter()
+                .chain(location)
+                .map(|location| NamedPath {
+                    location,
+                    path: path.to_owned(),
+                    exists,
+                    is_in_folder: false,
+                }),
+        );
+    }
 }
 
 /// Reads a file and adds it, unless it was added before. The error names the file.
@@ -241,42 +240,82 @@ pub fn add(files: &mut Vec<ItemFile>, path: &Path, project: &Path) -> Result<(),
     Ok(())
 }
 
-fn is_whole_project(dir: &Path, roots: ProjectRoots<'_>) -> bool {
-    roots.project.starts_with(dir)
+/// Returns whether a path goes through system folders in which a name can refer to any file.
+fn is_of_system(path: &str) -> bool {
+    path.contains("/proc/") || path.contains("/dev/fd")
 }
 
-/// A word of a command.
+/// A word of a command. Its texts have [signs](mask) in place of the names of folders.
 struct Word {
-    /// Its text, with [signs](mask) in place of the names of folders. `None` if it is only known when the hook runs.
-    text: Option<String>,
-    /// The text as it is written. For an assignment, this is the whole word.
+    /// The word as it is written. For an assignment, this is the whole word.
     raw: String,
+    /// Its text, or the value of an assignment. `None` if it is only known when the hook runs.
+    text: Option<String>,
     kind: LineWordKind,
     /// Where the text is.
     place: PathLocation,
 }
 
+/// A part of a word that may name a file.
+struct Value<'a> {
+    text: &'a str,
+    /// Where the path of a copy can replace it.
+    location: Option<PathLocation>,
+    /// Whether it is a folder in which programs search.
+    is_searched: bool,
+}
+
 impl Word {
-    fn of_line(word: &LineWord) -> Self {
-        Self {
-            text: word.text.clone(),
-            raw: word.raw.clone(),
-            kind: word.kind,
-            place: PathLocation::Line(word.range.clone()),
+    /// Returns the name of the variable that the word sets.
+    fn variable(&self) -> Option<&str> {
+        let (name, _) = self.raw.split_once('=')?;
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        (!name.is_empty() && name.chars().all(is_of_name)).then_some(name)
+    }
+
+    /// Returns the values in the word: what comes after `=`, and the entries of a list.
+    fn values(&self) -> Vec<Value<'_>> {
+        let text = self.text.as_deref().unwrap_or_default();
+        let begin = match text.split_once('=') {
+            Some((name, _))
+                if name.starts_with('-')
+                    || (self.kind == LineWordKind::Plain && self.variable() == Some(name)) =>
+            {
+                name.len() + 1
+            }
+            _ => 0,
+        };
+        let value = text.get(begin..).unwrap_or_default();
+        let is_searched = self.variable().is_some_and(is_search_path);
+        // Programs ignore an empty variable, except `PATH`, where it means the working folder.
+        if value.is_empty() && self.variable() != Some("PATH") {
+            return Vec::new();
         }
+        let is_list = is_searched || (self.variable().is_some() && !value.contains("://"));
+        let mut at = begin;
+        let parts = value.split(|c| is_list && c == ':').map(|part| {
+            let range = at..at + part.len();
+            at = range.end + 1;
+            Value {
+                text: part,
+                location: self.location(range),
+                is_searched,
+            }
+        });
+        parts.collect()
     }
 
     /// Returns the position of a part of the text. In a line, parts of quoted words have no known position.
     fn location(&self, part: Range<usize>) -> Option<PathLocation> {
         let text = self.text.as_deref()?;
-        Some(match &self.place {
-            place if part == (0..text.len()) => place.clone(),
-            PathLocation::Line(range) if self.raw.ends_with(text) && range.len() == text.len() => {
-                PathLocation::Line(range.start + part.start..range.start + part.end)
-            }
-            PathLocation::Word(index, _) => PathLocation::Word(*index, part),
-            _ => return None,
-        })
+        match &self.place {
+            place if part == (0..text.len()) => Some(place.clone()),
+            PathLocation::Line(range) => (self.raw.ends_with(text) && range.len() == text.len())
+                .then(|| PathLocation::Line(range.start + part.start..range.start + part.end)),
+            PathLocation::Word(index, _) => Some(PathLocation::Word(*index, part)),
+            PathLocation::Variable(index, _) => Some(PathLocation::Variable(*index, part)),
+            PathLocation::Nowhere => None,
+        }
     }
 }
 
@@ -290,311 +329,228 @@ enum Expected {
     Argument(ProgramKind),
 }
 
-/// Reads the words of a command, one after the other.
-struct CommandReader<'a> {
-    files: &'a mut NamedFiles,
-    roots: ProjectRoots<'a>,
-    /// The folder of relative paths, if `cd` changed it. `Some(None)` if it is unknown.
-    moved: Option<Option<PathBuf>>,
-    has_here_document: bool,
-    has_subshell: bool,
+impl Expected {
+    /// Returns what comes after such a word.
+    const fn then(&self) -> Self {
+        match self {
+            Self::Argument(kind) => Self::Argument(*kind),
+            Self::Program | Self::Folder | Self::Script(..) => Self::Argument(ProgramKind::Runs),
+        }
+    }
 }
 
-impl<'a> CommandReader<'a> {
-    const fn new(files: &'a mut NamedFiles, roots: ProjectRoots<'a>) -> Self {
-        Self {
-            files,
-            roots,
-            moved: None,
-            has_here_document: false,
-            has_subshell: false,
+/// Reads the words of commands, one after the other.
+struct CommandReader<'a> {
+    files: NamedFiles,
+    roots: ProjectRoots<'a>,
+    /// The folder of relative paths. `None` after a `cd` to an unknown folder.
+    dir: Option<PathBuf>,
+    /// Whether a part of the line may run in a shell of its own, which `cd` changes alone.
+    is_nested: bool,
+    /// Whether a word may be the end of text instead of a file.
+    has_here_document: bool,
+}
+
+impl CommandReader<'_> {
+    fn add_line(&mut self, line: &str) {
+        let masked = mask(line);
+        self.is_nested = masked.contains('(');
+        self.has_here_document = line.contains("<<");
+        let words: Vec<LineWord> = words(&masked, self.roots.dir);
+        for command in words.chunk_by(|one, other| one.command == other.command) {
+            let words = command.iter().map(|word| Word {
+                raw: word.raw.clone(),
+                text: word.text.clone(),
+                kind: word.kind,
+                place: PathLocation::Line(word.range.clone()),
+            });
+            self.add_command(&words.collect::<Vec<_>>());
         }
     }
 
     fn add_command(&mut self, words: &[Word]) {
         let mut expected = Expected::Program;
         for word in words {
-            match word.kind {
-                LineWordKind::Output => {}
+            expected = match word.kind {
+                LineWordKind::Output => expected,
+                LineWordKind::Plain => self.add_word(expected, word),
                 LineWordKind::Assignment => {
-                    let name = word.raw.split('=').next().unwrap_or_default();
-                    self.add_assignment(name, word, 0);
+                    self.add_assignment(word);
+                    expected
                 }
-                LineWordKind::Plain => expected = self.add_word(expected, word),
-            }
+            };
+        }
+        if matches!(expected, Expected::Folder) {
+            self.lose_folder("cd");
         }
         if let Expected::Script(_, name, _) = expected {
-            self.note(&format!(
-                "`{name}` names no script, so it runs what Tenterhook cannot read"
-            ));
+            self.note(
+                &name,
+                "names no script, so it runs what Tenterhook cannot read",
+            );
         }
     }
 
     /// Adds a word, and returns what the next one is.
     fn add_word(&mut self, expected: Expected, word: &Word) -> Expected {
-        let is_of_system = |text: &str| text.contains("/proc/") || text.contains("/dev/fd");
-        if word.text.as_deref().is_some_and(is_of_system) {
-            self.note(&format!("`{}` can refer to any file", word.raw));
-            return Expected::Argument(ProgramKind::Runs);
-        }
-        if let Some((name, _)) = word.text.as_deref().and_then(assignment)
-            && !matches!(
-                expected,
-                Expected::Argument(ProgramKind::Looks | ProgramKind::Reads)
-            )
-        {
-            self.add_assignment(name, word, name.len() + 1);
-            return expected;
-        }
-        match expected {
-            Expected::Program => self.add_program(word),
-            Expected::Folder => {
-                self.add_folder(word);
-                Expected::Argument(ProgramKind::Text)
-            }
-            Expected::Script(interpreter, name, before) => {
-                self.add_script(interpreter, name, &before, word)
-            }
-            Expected::Argument(kind) => {
-                self.add_argument(word, kind);
-                Expected::Argument(kind)
-            }
-        }
-    }
-
-    fn add_program(&mut self, word: &Word) -> Expected {
-        let runs = Expected::Argument(ProgramKind::Runs);
         // To a shell, `[` could also begin a pattern.
-        let bracket = Some(&word.raw).filter(|raw| raw.chars().all(|c| c == '['));
-        let Some(text) = word.text.as_ref().or(bracket) else {
-            self.note_unknown(word);
-            return runs;
+        let is_test = ["[", "[["].contains(&word.raw.as_str());
+        let Some(text) = word.text.as_ref().or(is_test.then_some(&word.raw)) else {
+            match expected {
+                Expected::Argument(ProgramKind::Looks | ProgramKind::Ignores) => {}
+                Expected::Folder => self.lose_folder(&word.raw),
+                _ => self.note(&word.raw, UNKNOWN),
+            }
+            return expected.then();
         };
         let shown = unmask(text, self.roots);
-        if shown == "cd" || shown == "pushd" {
-            return Expected::Folder;
+        match &expected {
+            Expected::Argument(ProgramKind::Looks) => self.add_looked_at(&shown),
+            _ if word.variable().is_some() => {
+                self.add_assignment(word);
+                return expected;
+            }
+            Expected::Argument(ProgramKind::Ignores) => {}
+            Expected::Argument(kind) => {
+                for value in word.values() {
+                    let is_found = self.add_value(&value);
+                    if !is_found && *kind == ProgramKind::Runs {
+                        self.add_inside(text);
+                    }
+                }
+            }
+            Expected::Folder => {
+                let folder = self.path_of(&shown).filter(|it| it.is_dir());
+                match folder.filter(|it| !self.is_nested || it == self.roots.dir) {
+                    Some(folder) => self.dir = Some(folder),
+                    None => self.lose_folder(&shown),
+                }
+            }
+            Expected::Program => return self.add_program(word, shown),
+            Expected::Script(interpreter, name, before) => {
+                if interpreter.loads_nothing_by(before, text) {
+                    return Expected::Script(interpreter, name.clone(), shown);
+                }
+                let path = self.path_of(&shown);
+                match path.filter(|path| path.is_file() || !self.has_here_document) {
+                    Some(path) => self.add_runnable(word, &path),
+                    None => {
+                        self.note(&format!("{name} {shown}"), ANYTHING);
+                        self.add_inside(text);
+                    }
+                }
+            }
         }
-        if is_before_command(&shown) {
-            return Expected::Program;
-        }
+        expected.then()
+    }
+
+    fn lose_folder(&mut self, shown: &str) {
+        self.dir = None;
+        self.note(shown, ELSEWHERE);
+    }
+
+    fn add_program(&mut self, word: &Word, shown: String) -> Expected {
         let path = if shown.contains('/') {
-            self.path_of(text)
+            self.path_of(&shown)
         } else {
-            program_of_project(&shown, self.roots)
+            in_search_path(&shown, self.roots.dir)
+                .filter(|found| found.starts_with(self.roots.root))
         };
         if let Some(path) = path {
-            self.add_runnable(word, path);
-            return runs;
-        }
-        if self.note_moved(text) {
-            return runs;
-        }
-        if let Some(interpreter) = Interpreter::named(&shown) {
+            self.add_runnable(word, &path);
+        } else if shown == "cd" {
+            return Expected::Folder;
+        } else if is_before_command(&shown) {
+            return Expected::Program;
+        } else if let Some(interpreter) = Interpreter::named(&shown) {
             return Expected::Script(interpreter, shown, String::new());
-        }
-        if let Some(kind) = kind_of(&shown) {
+        } else if let Some(kind) = kind_of(&shown) {
             return Expected::Argument(kind);
+        } else {
+            self.note(&shown, ANYTHING);
         }
-        self.note(&format!(
-            "`{shown}` may read files of the project that the command does not name; they can change without a new \
-             approval"
-        ));
-        runs
-    }
-
-    /// Adds an option or the script of an interpreter.
-    fn add_script(
-        &mut self,
-        interpreter: &'static Interpreter,
-        name: String,
-        before: &str,
-        word: &Word,
-    ) -> Expected {
-        let runs = Expected::Argument(ProgramKind::Runs);
-        let Some(text) = &word.text else {
-            self.note_unknown(word);
-            return runs;
-        };
-        if interpreter.loads_nothing_by(before, text) {
-            return Expected::Script(interpreter, name, text.clone());
-        }
-        let shown = unmask(text, self.roots);
-        let is_option = shown.starts_with('-');
-        match self.path_of(text).filter(|_| !is_option) {
-            Some(path) if path.is_file() || !self.has_here_document => {
-                self.add_runnable(word, path);
-            }
-            _ if !is_option && self.note_moved(text) => {}
-            _ => {
-                self.note(&format!(
-                    "`{name} {shown}` may load files of the project that the command does not name; they can change \
-                     without a new approval"
-                ));
-                self.add_argument(word, ProgramKind::Runs);
-            }
-        }
-        runs
+        Expected::Argument(ProgramKind::Runs)
     }
 
     /// Adds a file that runs. Its copy replaces it even if it does not exist, so that no later file runs.
-    fn add_runnable(&mut self, word: &Word, path: PathBuf) {
+    fn add_runnable(&mut self, word: &Word, path: &Path) {
         if !path.is_file() {
-            self.note(&format!(
-                "`{}` does not exist; a file that is created there later does not run",
-                unmask(&word.raw, self.roots)
-            ));
-        } else {
-            self.files.push(PathLocation::Nowhere, path.clone());
+            self.note(&word.raw, NEVER);
         }
-        self.files.run.insert(path.clone());
-        self.files.push(word.place.clone(), path);
+        self.files.run.insert(path.to_owned());
+        self.files.push(Some(word.place.clone()), path);
     }
 
-    /// Changes the folder of relative paths.
-    fn add_folder(&mut self, word: &Word) {
-        let folder = word.text.as_deref().and_then(|text| self.path_of(text));
-        let is_known = folder.as_ref().is_some_and(|it| it.is_dir()) && !self.has_subshell;
-        if folder.as_deref() != Some(self.roots.dir) {
-            self.moved = Some(folder.filter(|_| is_known));
+    /// Notes that a program looks at a file of the project, or searches for a text that looks like one.
+    fn add_looked_at(&mut self, shown: &str) {
+        let path = self.path_of(shown);
+        if path.is_some_and(|path| path.exists() || is_path_like(shown)) {
+            self.note(shown, LOOKED_AT);
         }
-    }
-
-    fn add_argument(&mut self, word: &Word, kind: ProgramKind) {
-        let Some(text) = &word.text else {
-            if matches!(kind, ProgramKind::Runs | ProgramKind::Reads) {
-                self.note_unknown(word);
-            }
-            return;
-        };
-        let begin = match text.split_once('=') {
-            Some((option, _)) if option.starts_with('-') => option.len() + 1,
-            _ => 0,
-        };
-        let value = text.get(begin..).unwrap_or_default();
-        match kind {
-            ProgramKind::Text | ProgramKind::Writes => {}
-            ProgramKind::Looks => {
-                let path = self.path_of(value);
-                let path = path.filter(|path| path.exists() || is_path_like(value));
-                if path.is_some() && !value.starts_with('-') {
-                    self.note(&format!(
-                        "the command looks at `{}` of the project, which can change without a new approval",
-                        unmask(value, self.roots)
-                    ));
-                }
-            }
-            ProgramKind::Reads | ProgramKind::Runs => {
-                let place =
-                    |range: Range<usize>| word.location(begin + range.start..begin + range.end);
-                let is_named = self.add_value(value, false, &place);
-                if !is_named && kind == ProgramKind::Runs {
-                    self.add_inside(text);
-                }
-            }
-        }
-    }
-
-    fn add_assignment(&mut self, name: &str, word: &Word, begin: usize) {
-        let Some(text) = &word.text else {
-            if makes_load(name) || is_search_path(name) {
-                self.note_unknown(word);
-            }
-            return;
-        };
-        let place = |range: Range<usize>| word.location(begin + range.start..begin + range.end);
-        self.add_variable(name, text.get(begin..).unwrap_or_default(), &place);
     }
 
     /// Adds the files and folders that the value of a variable names.
-    fn add_variable(
-        &mut self,
-        name: &str,
-        value: &str,
-        place: &dyn Fn(Range<usize>) -> Option<PathLocation>,
-    ) {
-        let is_list = is_search_path(name);
-        let is_split = is_list || (value.contains(':') && !value.contains("://"));
+    fn add_assignment(&mut self, word: &Word) {
+        let name = word.variable().unwrap_or_default();
+        let is_loaded = makes_load(name);
+        let is_known = word
+            .text
+            .as_ref()
+            .is_some_and(|text| !text.contains(['$', '`']));
+        if !is_known && (is_loaded || is_search_path(name) || word.text.is_some()) {
+            return self.note(&word.raw, UNKNOWN);
+        }
         let named_before = self.files.words.len();
-        let mut begin = 0;
-        for part in value.split(|c| is_split && c == ':') {
-            let range = begin..begin + part.len();
-            begin = range.end + 1;
-            if part.contains(['$', '`']) {
-                self.note(&format!(
-                    "`{name}={value}` is only known when the hook runs; what it names can change without a new approval"
-                ));
-            } else if part.is_empty() && is_list && (name == "PATH" || !value.is_empty()) {
-                self.note(&format!(
-                    "`{name}={value}` names the working folder, whose files can change without a new approval"
-                ));
-            } else {
-                let place =
-                    |inner: Range<usize>| place(range.start + inner.start..range.start + inner.end);
-                if !part.is_empty() && !self.add_value(part, is_list, &place) {
-                    self.add_inside(part);
-                }
+        for value in word.values() {
+            if !self.add_value(&value) {
+                self.add_inside(value.text);
             }
         }
-        if makes_load(name) && self.files.words.len() == named_before {
-            self.note(&format!(
-                "`{name}={}`: programs load or run what it names, and that can change without a new approval",
-                unmask(value, self.roots)
-            ));
+        if is_loaded && self.files.words.len() == named_before {
+            self.note(&word.raw, "makes programs load or run what it names, and that can change without a new approval");
         }
     }
 
-    /// Adds the file that a value names, or notes what else it names. Programs load files from the folder if it is
-    /// one `of_list`. Returns false if the value names nothing of the project.
-    fn add_value(
-        &mut self,
-        value: &str,
-        of_list: bool,
-        place: &dyn Fn(Range<usize>) -> Option<PathLocation>,
-    ) -> bool {
-        let shown = unmask(value, self.roots);
-        if self.note_moved(value) {
+    /// Adds the file that a value names, or notes what else it names. Returns whether it found something.
+    fn add_value(&mut self, value: &Value<'_>) -> bool {
+        let shown = unmask(value.text, self.roots);
+        let has_entries = value.is_searched;
+        if shown.is_empty() && has_entries {
+            self.note("an empty entry", FOLDER);
             return true;
         }
-        let Some(path) = self.path_of(value) else {
-            if shown.starts_with("..") {
-                self.note(&format!(
-                    "`{shown}` is outside of the project, so this approval does not cover it"
-                ));
+        let Some(path) = self.path_of(&shown) else {
+            if is_of_system(&shown) {
+                self.note(&shown, UNKNOWN);
+            } else if shown.starts_with("..") {
+                self.note(&shown, OUTSIDE);
             }
             return false;
         };
-        if path.is_dir() && of_list && !is_whole_project(&path, self.roots) {
-            match place(0..value.len()) {
-                Some(place) => {
-                    self.files.folders.insert(path.clone(), path.clone());
-                    self.files.push(place, path);
-                }
-                None => self.note_folder(&shown),
+        let is_of_script = is_path_like(&shown) && is_source(Path::new(&shown));
+        if path.is_dir() {
+            let is_whole = self.roots.project.starts_with(&path);
+            if !has_entries || is_whole || value.location.is_none() {
+                self.note(&shown, FOLDER);
+            } else {
+                self.files.folders.insert(path.clone(), path.clone());
+                self.files.push(value.location.clone(), &path);
             }
-        } else if path.is_dir() {
-            self.note_folder(&shown);
-        } else if path.is_file() && (of_list || names_file(&shown)) {
-            self.files.push(PathLocation::Nowhere, path.clone());
-            match place(0..value.len()) {
-                Some(place) => self.files.push(place, path),
-                None => self.note_inside(&shown),
+        } else if path.is_file() && !has_entries && !names_file(&shown) {
+            let hint = format!(
+                "is also a file of the project, which is not covered; if the hook reads it, write `./{shown}`"
+            );
+            self.note(&shown, &hint);
+        } else if path.is_file() || has_entries || is_of_script {
+            match value.location {
+                None => self.note(&shown, INSIDE),
+                Some(_) if path.is_file() => {}
+                Some(_) => self.note(&shown, NEVER),
             }
-        } else if path.is_file() {
-            self.note(&format!(
-                "`{shown}` is also a file of the project, which is not covered; if the hook reads it, write `./{shown}`"
-            ));
-        } else if of_list || (is_path_like(&shown) && is_source(Path::new(&shown))) {
-            if let Some(place) = place(0..value.len()) {
-                self.files.push(place, path);
-            }
-            self.note(&format!(
-                "`{shown}` does not exist; a file that is created there later is not used"
-            ));
+            self.files.push(value.location.clone(), &path);
         } else {
             if is_path_like(&shown) {
-                self.note(&format!(
-                    "`{shown}` does not exist; a file that is created there later is not covered"
-                ));
+                self.note(&shown, LATER);
             }
             return false;
         }
@@ -607,81 +563,33 @@ impl<'a> CommandReader<'a> {
         for part in candidates(&text) {
             let path = self.path_of(part);
             if let Some(path) = path.filter(|path| path.is_file() && names_file(part)) {
-                self.files.push(PathLocation::Nowhere, path);
-                self.note_inside(part);
+                self.files.push(None, &path);
+                self.note(part, INSIDE);
             } else if part != text && (part.starts_with("./") || part.starts_with("../")) {
-                self.note(&format!(
-                    "`{part}` can change without a new approval, because it is inside of a longer word"
-                ));
+                self.note(part, LATER);
             }
         }
     }
 
     /// Returns the path of the project that a text names.
-    fn path_of(&self, text: &str) -> Option<PathBuf> {
-        let shown = unmask(text, self.roots);
-        if shown.contains("://") || shown.starts_with('-') {
-            return None;
-        }
-        let roots = match &self.moved {
-            Some(Some(dir)) => ProjectRoots { dir, ..self.roots },
-            Some(None) if Path::new(&shown).is_relative() => return None,
-            Some(None) | None => self.roots,
+    fn path_of(&self, shown: &str) -> Option<PathBuf> {
+        let is_other = shown.starts_with('-') || shown.contains("://") || is_of_system(shown);
+        let dir = match &self.dir {
+            Some(dir) => dir,
+            None if Path::new(shown).is_absolute() => self.roots.dir,
+            None => return None,
         };
-        within(&shown, roots)
+        let roots = ProjectRoots { dir, ..self.roots };
+        (!is_other).then(|| within(shown, roots)).flatten()
     }
 
-    /// Notes that the file of a relative path is not known, because of an earlier `cd`.
-    fn note_moved(&mut self, text: &str) -> bool {
-        let shown = unmask(text, self.roots);
-        let is_lost = matches!(self.moved, Some(None))
-            && Path::new(&shown).is_relative()
-            && names_file(&shown)
-            && is_path_like(&shown);
-        if is_lost {
-            self.note(&format!(
-                "`{shown}` comes after `cd`, so it is not covered; write a path that begins with the folder of the project"
-            ));
+    /// Notes something about a text, once.
+    fn note(&mut self, shown: &str, what: &str) {
+        let note = format!("`{}` {what}", unmask(shown, self.roots));
+        if !self.files.unread.contains(&note) {
+            self.files.unread.push(note);
         }
-        is_lost
     }
-
-    fn note_folder(&mut self, shown: &str) {
-        self.note(&format!(
-            "`{shown}` is a folder of the project; its files can change without a new approval"
-        ));
-    }
-
-    fn note_inside(&mut self, shown: &str) {
-        self.note(&format!(
-            "`{shown}` is inside of a longer word, so the hook reads the file of the project; once that file has \
-             changed, the hook denies"
-        ));
-    }
-
-    fn note_unknown(&mut self, word: &Word) {
-        self.note(&format!(
-            "`{}` is only known when the hook runs; what it names can change without a new approval",
-            unmask(&word.raw, self.roots)
-        ));
-    }
-
-    fn note(&mut self, text: &str) {
-        self.files.note(text);
-    }
-}
-
-/// Returns the name and the value of `NAME=value`.
-fn assignment(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once('=')?;
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_name = !name.is_empty() && name.chars().all(is_of_name);
-    is_name.then_some((name, value))
-}
-
-/// Returns the program that the search path finds for a name, if it is in the project.
-fn program_of_project(name: &str, roots: ProjectRoots<'_>) -> Option<PathBuf> {
-    in_search_path(name, roots.dir).filter(|found| found.starts_with(roots.root))
 }
 
 #[cfg(test)]
@@ -855,11 +763,14 @@ mod tests {
             ("ls .", "`.` is a folder"),
             ("sh gone", "`gone` does not exist"),
             ("./gone.sh", "`./gone.sh` does not exist"),
-            ("cd .. && sh h/check.sh", "`h/check.sh` comes after `cd`"),
-            ("(cd h); ./check.sh", "`./check.sh` comes after `cd`"),
-            ("grep -q x docs/context.md", "looks at `docs/context.md`"),
-            ("[ -f docs/pause ] && exit 0", "looks at `docs/pause`"),
-            ("sh /proc/self/cwd/test", "can refer to any file"),
+            ("cd .. && sh h/check.sh", "`..` leads to another folder"),
+            ("(cd h); ./check.sh", "`h` leads to another folder"),
+            (
+                "grep -q x docs/context.md",
+                "`docs/context.md` is looked at",
+            ),
+            ("[ -f docs/pause ] && exit 0", "`docs/pause` is looked at"),
+            ("sh /proc/self/cwd/test", "`sh /proc/self/cwd/test`"),
             ("PYTHONPATH=. python3 h/module.py", "`.` is a folder"),
             ("PYTHONPATH=$X python3 h/module.py", "`PYTHONPATH=$X`"),
             ("BASH_ENV=evil sh h/check.sh", "`BASH_ENV=evil`"),

@@ -422,13 +422,11 @@ fn what_may_change_without_an_approval_is_noted() {
         "hooks:\n  - {name: log, event: turn_end, command: make -fevil.mk, env: {HOME: .}}\n";
     let ran = Test::new()
         .file(".tenterhook/hooks.yaml", hooks)
-        .file("evil.mk", "")
         .args(["trust", "--show", "--color", "never"])
         .run();
     for expected in [
-        "warning: `make -fevil.mk` may run and read more than these files",
+        "warning: `make` may read files of the project that the command does not name",
         "warning: `HOME=.`: programs load or run what it names",
-        "evil.mk  new, 0 bytes",
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }

@@ -12,7 +12,7 @@
 //! | a file inside of a longer word, as in `sh -c './x.sh y'` | yes | no, and the gates deny once it has changed |
 //! | the target of `>`, what `tee` writes, the text of `echo`, the pattern of `grep` | no | no |
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,9 @@ const FOLDER: &str = "is a folder of the project; its files can change without a
 const INSIDE: &str = "is inside of a longer word, so the hook reads the file of the project; once that file has changed, the hook denies";
 const LATER: &str = "does not exist; a file that is created there later is not covered";
 const NEVER: &str = "does not exist; a file that is created there later does not run";
+const EMPTY: &str =
+    "has an empty entry, which is the working folder; its files can change without a new approval";
+const LOG: &str = "is a log, which this approval does not cover";
 const OUTSIDE: &str = "is outside of the project, so this approval does not cover it";
 const ELSEWHERE: &str = "leads to another folder, and no relative path after it is covered";
 const LOOKED_AT: &str = "is looked at in the project, where it can change without a new approval";
@@ -73,7 +76,6 @@ impl NamedFiles {
             roots,
             dir: Some(roots.dir.to_owned()),
             is_nested: false,
-            has_here_document: false,
         };
         match action {
             HookAction::Line { shell, line } => {
@@ -85,6 +87,7 @@ impl NamedFiles {
             HookAction::Argv(argv) => {
                 let words = argv.iter().enumerate().map(|(index, text)| Word {
                     raw: text.clone(),
+                    shown: text.clone(),
                     text: Some(text.clone()),
                     kind: LineWordKind::Plain,
                     place: PathLocation::Word(index, 0..text.len()),
@@ -102,6 +105,7 @@ impl NamedFiles {
         for (index, (name, value)) in env.iter().enumerate() {
             reader.add_assignment(&Word {
                 raw: format!("{name}={value}"),
+                shown: format!("{name}={value}"),
                 text: Some(value.clone()),
                 kind: LineWordKind::Assignment,
                 place: PathLocation::Variable(index, 0..value.len()),
@@ -240,6 +244,63 @@ pub fn add(files: &mut Vec<ItemFile>, path: &Path, project: &Path) -> Result<(),
     Ok(())
 }
 
+/// Returns a line with spaces in place of its here-documents, which are text, and of their beginnings.
+fn without_here_documents(line: &str) -> String {
+    let mut found = String::with_capacity(line.len());
+    let mut ends: VecDeque<&str> = VecDeque::new();
+    for part in line.split_inclusive('\n') {
+        if let Some(end) = ends.front() {
+            if part.trim_end_matches('\n').trim_start_matches('\t') == *end {
+                ends.pop_front();
+            }
+            found.extend(
+                part.bytes()
+                    .map(|byte| if byte == b'\n' { '\n' } else { ' ' }),
+            );
+            continue;
+        }
+        let mut commands = part.split("<<");
+        found.push_str(commands.next().unwrap_or_default());
+        for behind in commands {
+            let name = behind
+                .trim_start_matches('-')
+                .trim_start_matches([' ', '\t']);
+            let end = name.find([' ', '\t', '\n', ';', '|', '&', ')', '<', '>']);
+            let (name, rest) = name.split_at(end.unwrap_or(name.len()));
+            // `<<<` begins a word of the command.
+            if behind.starts_with('<') {
+                found.push_str("<<");
+                found.push_str(behind);
+            } else {
+                ends.push_back(name.trim_matches(['\'', '"', '\\']));
+                found.extend(std::iter::repeat_n(' ', behind.len() + 2 - rest.len()));
+                found.push_str(rest);
+            }
+        }
+    }
+    // Without an end it is no here-document but, for example, `$((1 << 2))`.
+    if ends.is_empty() {
+        found
+    } else {
+        line.to_owned()
+    }
+}
+
+/// Returns a word of a line with the command that a shell runs to find out what it means, as in `$(x)`.
+fn with_command(line: &str, word: &LineWord) -> String {
+    let behind = line.get(word.range.end..).unwrap_or_default();
+    let end = behind
+        .find(')')
+        .filter(|_| word.raw.ends_with('$') && behind.starts_with('('));
+    let command = end.and_then(|end| behind.get(..=end)).unwrap_or_default();
+    format!("{}{command}", word.raw)
+}
+
+/// Returns whether a shell may run a command to find out what a word means. Such a command is not read.
+fn has_command(raw: &str) -> bool {
+    raw.contains("$(") || raw.contains('`')
+}
+
 /// Returns whether a path goes through system folders in which a name can refer to any file.
 fn is_of_system(path: &str) -> bool {
     path.contains("/proc/") || path.contains("/dev/fd")
@@ -249,6 +310,8 @@ fn is_of_system(path: &str) -> bool {
 struct Word {
     /// The word as it is written. For an assignment, this is the whole word.
     raw: String,
+    /// The word with the command after its `$`.
+    shown: String,
     /// Its text, or the value of an assignment. `None` if it is only known when the hook runs.
     text: Option<String>,
     kind: LineWordKind,
@@ -347,19 +410,17 @@ struct CommandReader<'a> {
     dir: Option<PathBuf>,
     /// Whether a part of the line may run in a shell of its own, which `cd` changes alone.
     is_nested: bool,
-    /// Whether a word may be the end of text instead of a file.
-    has_here_document: bool,
 }
 
 impl CommandReader<'_> {
     fn add_line(&mut self, line: &str) {
-        let masked = mask(line);
+        let masked = mask(&without_here_documents(line));
         self.is_nested = masked.contains('(');
-        self.has_here_document = line.contains("<<");
         let words: Vec<LineWord> = words(&masked, self.roots.dir);
         for command in words.chunk_by(|one, other| one.command == other.command) {
             let words = command.iter().map(|word| Word {
                 raw: word.raw.clone(),
+                shown: with_command(&masked, word),
                 text: word.text.clone(),
                 kind: word.kind,
                 place: PathLocation::Line(word.range.clone()),
@@ -397,23 +458,24 @@ impl CommandReader<'_> {
         let is_test = ["[", "[["].contains(&word.raw.as_str());
         let Some(text) = word.text.as_ref().or(is_test.then_some(&word.raw)) else {
             match expected {
-                Expected::Argument(ProgramKind::Looks | ProgramKind::Ignores) => {}
-                Expected::Folder => self.lose_folder(&word.raw),
-                _ => self.note(&word.raw, UNKNOWN),
+                Expected::Argument(ProgramKind::Looks | ProgramKind::Ignores)
+                    if !has_command(&word.raw) => {}
+                Expected::Folder => self.lose_folder(&word.shown),
+                _ => self.note(&word.shown, UNKNOWN),
             }
             return expected.then();
         };
         let shown = unmask(text, self.roots);
         match &expected {
             Expected::Argument(ProgramKind::Looks) => self.add_looked_at(&shown),
-            _ if word.variable().is_some() => {
+            Expected::Program | Expected::Argument(_) if word.variable().is_some() => {
                 self.add_assignment(word);
                 return expected;
             }
             Expected::Argument(ProgramKind::Ignores) => {}
             Expected::Argument(kind) => {
                 for value in word.values() {
-                    let is_found = self.add_value(&value);
+                    let is_found = self.add_value(&value, *kind);
                     if !is_found && *kind == ProgramKind::Runs {
                         self.add_inside(text);
                     }
@@ -431,8 +493,7 @@ impl CommandReader<'_> {
                 if interpreter.loads_nothing_by(before, text) {
                     return Expected::Script(interpreter, name.clone(), shown);
                 }
-                let path = self.path_of(&shown);
-                match path.filter(|path| path.is_file() || !self.has_here_document) {
+                match self.path_of(&shown) {
                     Some(path) => self.add_runnable(word, &path),
                     None => {
                         self.note(&format!("{name} {shown}"), ANYTHING);
@@ -458,6 +519,9 @@ impl CommandReader<'_> {
         };
         if let Some(path) = path {
             self.add_runnable(word, &path);
+        } else if shown.starts_with('-') {
+            // An option of `command`.
+            return Expected::Program;
         } else if shown == "cd" {
             return Expected::Folder;
         } else if is_before_command(&shown) {
@@ -474,7 +538,10 @@ impl CommandReader<'_> {
 
     /// Adds a file that runs. Its copy replaces it even if it does not exist, so that no later file runs.
     fn add_runnable(&mut self, word: &Word, path: &Path) {
-        if !path.is_file() {
+        if path.is_dir() && !self.roots.project.starts_with(path) {
+            // Python runs `__main__.py` of such a folder.
+            self.files.folders.insert(path.to_owned(), path.to_owned());
+        } else if !path.is_file() {
             self.note(&word.raw, NEVER);
         }
         self.files.run.insert(path.to_owned());
@@ -493,16 +560,20 @@ impl CommandReader<'_> {
     fn add_assignment(&mut self, word: &Word) {
         let name = word.variable().unwrap_or_default();
         let is_loaded = makes_load(name);
-        let is_known = word
-            .text
-            .as_ref()
-            .is_some_and(|text| !text.contains(['$', '`']));
-        if !is_known && (is_loaded || is_search_path(name) || word.text.is_some()) {
+        let Some(text) = &word.text else {
+            if is_loaded || is_search_path(name) || has_command(&word.raw) {
+                self.note(&word.shown, UNKNOWN);
+            }
+            return;
+        };
+        if text.contains(['$', '`']) {
             return self.note(&word.raw, UNKNOWN);
         }
         let named_before = self.files.words.len();
         for value in word.values() {
-            if !self.add_value(&value) {
+            if value.text.is_empty() && value.is_searched {
+                self.note(&word.raw, EMPTY);
+            } else if !self.add_value(&value, ProgramKind::Runs) {
                 self.add_inside(value.text);
             }
         }
@@ -512,13 +583,9 @@ impl CommandReader<'_> {
     }
 
     /// Adds the file that a value names, or notes what else it names. Returns whether it found something.
-    fn add_value(&mut self, value: &Value<'_>) -> bool {
+    fn add_value(&mut self, value: &Value<'_>, kind: ProgramKind) -> bool {
         let shown = unmask(value.text, self.roots);
         let has_entries = value.is_searched;
-        if shown.is_empty() && has_entries {
-            self.note("an empty entry", FOLDER);
-            return true;
-        }
         let Some(path) = self.path_of(&shown) else {
             if is_of_system(&shown) {
                 self.note(&shown, UNKNOWN);
@@ -527,8 +594,11 @@ impl CommandReader<'_> {
             }
             return false;
         };
-        let is_of_script = is_path_like(&shown) && is_source(Path::new(&shown));
-        if path.is_dir() {
+        // Programs that only read may take such a word as text, like `jq .event.ts`.
+        let may_run = kind == ProgramKind::Runs && is_path_like(&shown) && is_source(&path);
+        if path.extension().is_some_and(|extension| extension == "log") {
+            self.note(&shown, LOG);
+        } else if path.is_dir() {
             let is_whole = self.roots.project.starts_with(&path);
             if !has_entries || is_whole || value.location.is_none() {
                 self.note(&shown, FOLDER);
@@ -541,7 +611,7 @@ impl CommandReader<'_> {
                 "is also a file of the project, which is not covered; if the hook reads it, write `./{shown}`"
             );
             self.note(&shown, &hint);
-        } else if path.is_file() || has_entries || is_of_script {
+        } else if path.is_file() || has_entries || may_run {
             match value.location {
                 None => self.note(&shown, INSIDE),
                 Some(_) if path.is_file() => {}
@@ -549,7 +619,7 @@ impl CommandReader<'_> {
             }
             self.files.push(value.location.clone(), &path);
         } else {
-            if is_path_like(&shown) {
+            if is_path_like(&shown) && shown.contains('/') {
                 self.note(&shown, LATER);
             }
             return false;
@@ -688,6 +758,10 @@ mod tests {
             ),
             ("cd h && ./check.sh", "cd h && /c/h/check.sh"),
             (
+                "cat <<-E\nh/x\n\tE\nh/check.sh",
+                "cat <<-E\nh/x\n\tE\n/c/h/check.sh",
+            ),
+            (
                 "if h/check.sh; then exit 2; fi",
                 "if /c/h/check.sh; then exit 2; fi",
             ),
@@ -702,6 +776,11 @@ mod tests {
             "python3 'h/a b.py'",
             &["h/a b.py", "h/check.sh", "h/data/rules.json", "h/module.py"],
             "python3 '/c/h/a b.py'",
+        );
+        assert_covers(
+            "python3 h",
+            &["h/a b.py", "h/check.sh", "h/data/rules.json", "h/module.py"],
+            "python3 /c/h",
         );
         assert_covers(
             "sh .tenterhook/guard.sh",
@@ -734,6 +813,10 @@ mod tests {
             "grep -q 'rm -rf' && exit 2 || exit 0",
             "/bin/cat # h/check.sh",
             "date +%Y/%m/%d",
+            "jq -r .event.ts | cut -d/ -f2",
+            "command -v jq || exit 0",
+            "cat <<'EOF'; exit 0\nüse ./x.sh\n h/check.sh\nEOF\n",
+            "X=$(cat); [ -n \"$X\" ] && echo \"$X\"",
         ] {
             assert_covers(line, &[], line);
         }
@@ -746,7 +829,7 @@ mod tests {
             ("sh *.sh", "`*.sh`"),
             ("~/check.sh", "`~/check.sh`"),
             ("sh \"$X\"", "`\"$X\"`"),
-            ("cat $(./x)", "`$`"),
+            ("cat $(./x)", "`$(./x)`"),
             ("make", "`make`"),
             ("npx tsx h/check.sh", "`npx`"),
             ("env A=b sh h/check.sh", "`env`"),
@@ -778,7 +861,11 @@ mod tests {
                 "sh ./rules.jq",
                 "`rules.jq` is in the folder of the project itself",
             ),
-            ("sh <<EOF\nx\nEOF", "`sh EOF`"),
+            ("sh <<EOF\nx\nEOF", "`sh` names no script"),
+            ("echo \"$(h/check.sh)\"", "$(h/check.sh)"),
+            ("[ \"`./x`\" = y ]", "`./x`"),
+            ("X=\"$(./x)\"", "$(./x)"),
+            ("h/check.sh >&2 h/own.log", "`h/own.log` is a log"),
         ] {
             let (_, unread, _) = read(line);
             assert!(
@@ -793,6 +880,7 @@ mod tests {
         for (line, expected) in [
             ("sh gone", "sh /c/gone"),
             ("./gone.sh || true", "/c/gone.sh || true"),
+            ("X=$((1<<2))\n./gone.sh", "X=$((1<<2))\n/c/gone.sh"),
             ("$CLAUDE_PROJECT_DIR/gone", "/c/gone"),
             (
                 "h/check.sh --with gone.py",

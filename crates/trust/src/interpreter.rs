@@ -9,14 +9,16 @@ use crate::search_path::{find_program, in_search_path};
 /// How many bytes of the first line are read. The system reads no more.
 const MAX_FIRST_LINE: usize = 256;
 
-/// Options that make an interpreter run the file with the `#!` line, for interpreters that need one.
-const FILE_OPTIONS: [(&str, &str); 6] = [
+/// Options that make a program run the file with the `#!` line.
+const RUN_OPTIONS: [(&str, &str); 8] = [
     ("awk", "-f"),
+    ("deno", "run"),
     ("gawk", "-f"),
+    ("jq", "-f"),
     ("mawk", "-f"),
     ("nawk", "-f"),
-    ("jq", "-f"),
     ("sed", "-f"),
+    ("uv", "run --script"),
 ];
 
 /// Variables that `env` may set on a `#!` line. Any other may make the interpreter load something.
@@ -137,15 +139,13 @@ fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String
             None => Ok(None),
         };
     }
-    match options {
-        [only] if !FILE_OPTIONS.contains(&(name, only)) => {
-            Err(refused("Tenterhook does not know what this option loads"))
-        }
-        [] | [_] => Ok(Some(format!(
-            "its interpreter `{interpreter}` may load other files, which can change without a new approval"
-        ))),
-        _ => Err(refused("Tenterhook does not know what these options load")),
+    let joined = options.join(" ");
+    if !joined.is_empty() && !RUN_OPTIONS.contains(&(name, &joined)) {
+        return Err(refused("Tenterhook does not know what these options load"));
     }
+    Ok(Some(format!(
+        "its interpreter `{interpreter}` may load other files, which can change without a new approval"
+    )))
 }
 
 /// Returns the interpreter that the first line of a script names, if it does not exist. `dir` is the
@@ -292,6 +292,7 @@ mod tests {
             ("#!/usr/bin/make\n", true),
             ("#!/usr/bin/env bun\n", true),
             ("#!/usr/bin/awk -f\n", true),
+            ("#!/usr/bin/env -S uv run --script\n", true),
         ] {
             let note = check_interpreter(line.as_bytes(), dir, root, None).unwrap();
             assert_eq!(note.is_some(), is_noted, "{line}");

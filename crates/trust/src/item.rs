@@ -67,8 +67,10 @@ impl ApprovalItem {
             }
         }
         for file in &mut self.covered {
-            if let Ok(below) = file.target.strip_prefix(&self.root) {
-                file.target = root.join(below);
+            for path in [&mut file.path, &mut file.target] {
+                if let Ok(below) = path.strip_prefix(&self.root) {
+                    *path = root.join(below);
+                }
             }
         }
         for named in &mut self.named {
@@ -212,11 +214,13 @@ mod tests {
         before.root = "/repo".into();
         before.files[0].path = "/repo/lib.sh".into();
         before.files[0].target = "/repo/sub/a.sh".into();
+        before.covered[0].path = "/repo/h/b.md".into();
         let moved = before.moved(Path::new("/copy/of/sub"));
         assert_eq!(moved.project, Path::new("/copy/of/sub"));
         assert_eq!(moved.root, Path::new("/copy/of"));
         assert_eq!(moved.files[0].path, Path::new("/copy/of/lib.sh"));
         assert_eq!(moved.files[0].target, Path::new("/copy/of/sub/a.sh"));
+        assert_eq!(moved.covered[0].path, Path::new("/copy/of/h/b.md"));
     }
 
     #[test]

@@ -542,12 +542,15 @@ impl Approvals {
                 problem: format!("cannot accept the hook `{}`: {problem}", approved.name),
             })?;
             let copies = self.copies(project, &approved.digest);
-            moved.push((item.moved(here), copies, approved.clone()));
+            let root = item.root.clone();
+            moved.push((item.moved(here), copies, root, approved.clone()));
         }
         let count = moved.len();
-        for (item, copies, approved) in moved {
+        for (item, copies, root, approved) in moved {
             self.keep_copies_from(&item, &FileMemory::default(), |file| {
-                copies.join(inside_copies(&file.path))
+                let below = file.path.strip_prefix(&item.root);
+                let before = below.map_or_else(|_| file.path.clone(), |below| root.join(below));
+                copies.join(inside_copies(&before))
             })?;
             let approved = ApprovalRecord {
                 digest: item.digest(),

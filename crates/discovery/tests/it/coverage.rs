@@ -231,6 +231,26 @@ async fn a_helper_that_a_script_finds_next_to_itself_is_the_approved_one() {
         .await;
 }
 
+#[tokio::test]
+async fn a_script_of_the_repository_outside_of_the_project_folder_is_covered_with_its_folder() {
+    for command in [
+        "../shared/guard.sh",
+        "$(git rev-parse --show-toplevel)/shared/guard.sh",
+    ] {
+        let project = Project::new(&format!("command: {command}"))
+            .executable(
+                "../shared/guard.sh",
+                "#!/bin/sh\n. \"$(dirname \"$0\")/lib/rules\"\necho \"$verdict\"\n",
+            )
+            .with("../shared/lib/rules", &format!("verdict='{DENY}'\n"));
+        let marker = project.place.project.join(".git");
+        fs::rename(&marker, project.place.project.join("../.git")).unwrap();
+        project
+            .assert_covers("../shared/lib/rules", &format!("verdict='{ALLOW}'\n"))
+            .await;
+    }
+}
+
 #[test]
 fn a_script_that_reads_from_its_working_folder_or_changes_its_imports_is_noted() {
     for (script, text, noted) in [

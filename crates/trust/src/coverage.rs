@@ -1,4 +1,5 @@
-//! Finds every file that an extension needs: its folder, and the packages of the project that it imports.
+//! Finds every file that an extension needs: its folder, and the packages of the project that it imports. The same
+//! search finds the folder of a script that a command names, without packages from elsewhere.
 //!
 //! | found | covered |
 //! |---|---|
@@ -6,7 +7,7 @@
 //! | a file that a script imports by a relative path | yes |
 //! | a package that a script imports, in a `node_modules` folder of the project | the whole package, and the packages that its `package.json` names |
 //! | a link whose target is covered | as a link |
-//! | a link whose target is not covered | an error |
+//! | a link whose target is not covered | an error; in the folder of a script, no |
 //! | a link to a missing file, a socket, a pipe | no |
 //!
 //! The copies have the layout of the project. So an import that Node.js resolves in the project resolves

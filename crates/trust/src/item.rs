@@ -27,7 +27,7 @@ pub struct ApprovalItem {
     pub definition: String,
     /// The files that it runs, in the order in which it names them.
     pub files: Vec<ItemFile>,
-    /// The other files of an extension's folder, and the packages that it imports.
+    /// The other files of a script's or an extension's folder, and the packages that an extension imports.
     pub covered: Vec<CoveredFile>,
     /// The text of the hook file with the definition. `None` for executables and scripts.
     pub hook_text: Option<Arc<str>>,

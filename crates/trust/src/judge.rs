@@ -42,24 +42,25 @@ pub fn judge(
 ) -> Option<JudgedHook> {
     let (project, source) = Project::of_file(report.source().path());
     let name = declaration.name().unwrap_or_default();
-    if !is_review && approvals.find(&project.dir, &source, name).is_none() {
-        let item = ApprovalItem {
-            source,
-            name: name.to_owned(),
-            definition: definition_text(declaration),
-            files: Vec::new(),
-            covered: Vec::new(),
-            events: declaration.event_names(),
-            unread: Vec::new(),
-            hook_text: None,
-            named: Vec::new(),
-            project: project.dir,
-            root: project.root,
-            order,
-            unread_version: Some(String::new()),
-        };
+    let unread = ApprovalItem {
+        source: source.clone(),
+        name: name.to_owned(),
+        definition: definition_text(declaration),
+        files: Vec::new(),
+        covered: Vec::new(),
+        events: declaration.event_names(),
+        unread: Vec::new(),
+        hook_text: None,
+        named: Vec::new(),
+        project: project.dir.clone(),
+        root: project.root.clone(),
+        order,
+        unread_version: Some(String::new()),
+    };
+    let before = approvals.find(&project.dir, &source, name);
+    if !is_review && before.is_none() {
         return Some(JudgedHook {
-            hook: ProjectHook::new(item, TrustState::Untrusted, declaration.event_names()),
+            hook: ProjectHook::new(unread, TrustState::Untrusted, declaration.event_names()),
             approved: None,
         });
     }
@@ -79,7 +80,6 @@ pub fn judge(
         }
     };
     let memory = approvals.memory(&project.dir, &source, name);
-    let before = approvals.find(&project.dir, &source, name);
     let before = before.filter(|_| !is_review);
     let known = before.and_then(|before| approvals.approved_files(before, &read).ok());
     // A folder with another file than the approved ones is not read before a review.
@@ -88,19 +88,13 @@ pub fn judge(
         Err(differs) => (Vec::new(), Some(differs.to_string())),
     };
     let mut item = ApprovalItem {
-        source,
-        name: name.to_owned(),
-        definition: definition_text(declaration),
         files: read,
         covered,
-        events: declaration.event_names(),
         unread: std::mem::take(&mut files.unread),
         hook_text: Some(report.source().shared_text()),
         named: files.words.clone(),
-        project: project.dir.clone(),
-        root: project.root.clone(),
-        order,
         unread_version,
+        ..unread
     };
     let state = approvals.state(&item);
     let mut approved = None;

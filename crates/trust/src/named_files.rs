@@ -95,7 +95,9 @@ impl NamedFiles {
                 reader.add_command(&words.collect::<Vec<_>>());
             }
             HookAction::Builtin { name, args } if runs_programs_of_arguments(name) => {
-                args.iter().for_each(|text| reader.add_inside(text));
+                for text in args {
+                    reader.add_inside(text);
+                }
                 let note = format!("the built-in `{name}` may run and read more than these files");
                 reader.files.unread.push(note);
             }
@@ -461,7 +463,9 @@ impl CommandReader<'_> {
                 Expected::Argument(ProgramKind::Looks | ProgramKind::Ignores)
                     if !has_command(&word.raw) => {}
                 Expected::Folder => self.lose_folder(&word.shown),
-                _ => self.note(&word.shown, UNKNOWN),
+                Expected::Program | Expected::Script(..) | Expected::Argument(_) => {
+                    self.note(&word.shown, UNKNOWN);
+                }
             }
             return expected.then();
         };
@@ -493,12 +497,11 @@ impl CommandReader<'_> {
                 if interpreter.loads_nothing_by(before, text) {
                     return Expected::Script(interpreter, name.clone(), shown);
                 }
-                match self.path_of(&shown) {
-                    Some(path) => self.add_runnable(word, &path),
-                    None => {
-                        self.note(&format!("{name} {shown}"), ANYTHING);
-                        self.add_inside(text);
-                    }
+                if let Some(path) = self.path_of(&shown) {
+                    self.add_runnable(word, &path);
+                } else {
+                    self.note(&format!("{name} {shown}"), ANYTHING);
+                    self.add_inside(text);
                 }
             }
         }

@@ -4,8 +4,8 @@
 //! DATA/trust/trust.json                     what was approved, by project
 //! DATA/trust/files/PROJECT/DIGEST/a/b.sh    the approved bytes, laid out as in the project
 //! DATA/trust/hook-files/SHA256              the hook files with the approved definitions
-//! DATA/trust/covered/SHA256                 the lists of the other files of approved extensions
-//! DATA/trust/stamps/PROJECT/DIGEST          what is known about the files of an approved extension
+//! DATA/trust/covered/SHA256                 the lists of the other files of approved hooks
+//! DATA/trust/stamps/PROJECT/DIGEST          what is known about the files of an approved hook
 //! ```
 //!
 //! The copies are complete: an approved hook can be loaded and run from them when the project's files are gone.
@@ -265,7 +265,7 @@ impl Approvals {
         Ok(item)
     }
 
-    /// Returns the files of an approved extension besides the file that is loaded.
+    /// Returns the files of an approved hook besides those that it names.
     ///
     /// # Errors
     /// Returns the reason if their list is missing or damaged.

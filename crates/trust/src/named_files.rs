@@ -280,7 +280,7 @@ fn without_here_documents(line: &str) -> String {
             }
         }
     }
-    // Without an end it is no here-document but, for example, `$((1 << 2))`.
+    // Without an end it is not a here-document, but for example `$((1 << 2))`.
     if ends.is_empty() {
         found
     } else {

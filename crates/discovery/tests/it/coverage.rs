@@ -151,7 +151,7 @@ async fn a_guard_that_is_named_by_the_project_variable_of_a_host_cannot_be_rewri
         r#"sh "$GEMINI_PROJECT_DIR/.claude/hooks/guard.sh""#,
         "$FACTORY_PROJECT_DIR/.claude/hooks/guard.sh",
         r#"cd "$CLAUDE_PROJECT_DIR" && .claude/hooks/guard.sh"#,
-        r#"HOOK=$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh; exec sh $CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"#,
+        "HOOK=$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh; exec sh $CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh",
     ] {
         assert_runs_approved(command).await;
     }

@@ -36,7 +36,6 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[],
     folder_rank: 0,
     project_marks: &[],
-    source_folders: &[],
     gateway_settings: None,
     settings: None,
 };

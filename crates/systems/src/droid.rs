@@ -18,6 +18,11 @@ pub static HOST: HostAgent = HostAgent {
     tools: &tools::TOOLS,
     events: event::EVENTS,
     variables: &[],
+    project_variables: &[
+        "FACTORY_PROJECT_DIR",
+        "DROID_PROJECT_DIR",
+        "CLAUDE_PROJECT_DIR",
+    ],
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,

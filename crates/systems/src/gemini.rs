@@ -21,6 +21,7 @@ pub static HOST: HostAgent = HostAgent {
     tools: &tools::TOOLS,
     events: event::EVENTS,
     variables: &[],
+    project_variables: dialect::DIRECTORY_VARIABLES,
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
@@ -36,7 +37,6 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[],
     folder_rank: 0,
     project_marks: &[],
-    source_folders: &[],
     gateway_settings: None,
     settings: Some(&settings::SETTINGS),
 };

@@ -18,6 +18,7 @@ pub static HOST: HostAgent = HostAgent {
     tools: &tools::TOOLS,
     events: event::EVENTS,
     variables: host::VARIABLES,
+    project_variables: &[],
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,

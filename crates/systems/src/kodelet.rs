@@ -144,7 +144,6 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&HOOK_FOLDER, &EXTENSION_FOLDER],
     folder_rank: 40,
     project_marks: &[FOLDER],
-    source_folders: &[FOLDER],
     gateway_settings: None,
     settings: None,
 };

@@ -95,7 +95,6 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&FOLDER],
     folder_rank: 20,
     project_marks: &["core/hooks", "workspaces"],
-    source_folders: &[],
     gateway_settings: None,
     settings: None,
 };

@@ -84,7 +84,6 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&FOLDER],
     folder_rank: 0,
     project_marks: &[PROJECT_FOLDER],
-    source_folders: &[PROJECT_FOLDER],
     gateway_settings: None,
     settings: None,
 };

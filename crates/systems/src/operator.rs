@@ -125,7 +125,6 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&FOLDER],
     folder_rank: 10,
     project_marks: &[".operator"],
-    source_folders: &[],
     gateway_settings: Some(&GatewaySettings {
         example: "~/.operator/settings.json",
         import: gateway_settings::import,

@@ -106,7 +106,6 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&FOLDER],
     folder_rank: 30,
     project_marks: &[".pi"],
-    source_folders: &[],
     gateway_settings: None,
     settings: None,
 };

@@ -27,9 +27,6 @@ pub struct HookSystem {
     pub folder_rank: u8,
     /// Paths inside a directory that mark it as a project with hooks.
     pub project_marks: &'static [&'static str],
-    /// The names of folders whose scripts may load other source files from the same folder. An
-    /// approval of the script also covers these files.
-    pub source_folders: &'static [&'static str],
     /// The system's own settings of a gateway, if they can be imported.
     pub gateway_settings: Option<&'static GatewaySettings>,
     /// The files in which people write hooks next to other settings, if the system has such files.

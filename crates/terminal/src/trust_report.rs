@@ -1,5 +1,8 @@
 //! Shows a project's hooks to a person: a new hook in full, a changed hook as a diff.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use tenterhook_discovery::{FileState, FoundFile};
@@ -35,8 +38,16 @@ pub fn name_of_diverged(hook: &DivergedHook) -> String {
     ))
 }
 
-/// Prints one hook.
-pub fn show(project_hook: &ProjectHook, approvals: &Approvals, found: &[FoundFile]) {
+/// The contents that were shown. Hooks with scripts in the same folder have the same files.
+pub type ShownContents = BTreeSet<(PathBuf, String)>;
+
+/// Prints one hook, and the contents of its files that were not `shown` before.
+pub fn show(
+    project_hook: &ProjectHook,
+    approvals: &Approvals,
+    found: &[FoundFile],
+    shown: &mut ShownContents,
+) {
     let look = match project_hook.state {
         TrustState::Trusted => style::GOOD,
         TrustState::Untrusted | TrustState::Changed | TrustState::Displaced => style::CARE,
@@ -72,7 +83,7 @@ pub fn show(project_hook: &ProjectHook, approvals: &Approvals, found: &[FoundFil
         ));
     }
     if project_hook.state != TrustState::Trusted {
-        show_files(&ItemChanges::of(item, approvals));
+        show_files(&ItemChanges::of(item, approvals), shown);
     }
     output::line("");
 }
@@ -110,9 +121,12 @@ fn shadows(project_hook: &ProjectHook, found: &[FoundFile]) -> Vec<String> {
         .collect()
 }
 
-fn show_files(changes: &ItemChanges) {
+fn show_files(changes: &ItemChanges, shown: &mut ShownContents) {
     for file in &changes.files {
-        show_file(file);
+        // A difference also depends on what was approved for this hook, so only whole files are left out.
+        let is_whole = file.change == "new";
+        let is_new = shown.insert((file.path.clone(), file.sha256.clone()));
+        show_file(file, is_new || !is_whole);
     }
     for package in &changes.packages {
         show_package(package);
@@ -124,7 +138,7 @@ fn show_files(changes: &ItemChanges) {
     }
 }
 
-fn show_file(file: &FileChange) {
+fn show_file(file: &FileChange, is_new: bool) {
     let path = escape_line(&file.path.display().to_string());
     let target = file.target.as_ref().map_or_else(String::new, |target| {
         format!(" -> {}", escape_line(&target.display().to_string()))
@@ -135,6 +149,10 @@ fn show_file(file: &FileChange) {
         file.change, file.size
     ));
     if file.is_same {
+        return;
+    }
+    if !is_new {
+        output::line("    shown above");
         return;
     }
     let (old, new) = (file.old_bytes(), file.new_bytes(MAX_SHOWN_FILE));

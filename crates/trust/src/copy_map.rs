@@ -43,7 +43,7 @@ impl CopyMap<'_> {
             let path = self.path(named).to_string_lossy().into_owned();
             match (&named.location, &mut *action) {
                 (PathLocation::Line(range), HookAction::Line { line, .. }) => {
-                    line.replace_range(range.clone(), &quoted(&path));
+                    line.replace_range(range.clone(), &quoted_if_needed(&path));
                 }
                 (PathLocation::Word(index, range), HookAction::Argv(argv)) => {
                     replace(argv.get_mut(*index), range, &path);

@@ -1,4 +1,5 @@
-//! Finds every file that an extension needs: its folder, and the packages of the project that it imports.
+//! Finds every file that an extension needs: its folder, and the packages of the project that it imports. The same
+//! search finds the folder of a script that a command names, without packages from elsewhere.
 //!
 //! | found | covered |
 //! |---|---|
@@ -6,7 +7,7 @@
 //! | a file that a script imports by a relative path | yes |
 //! | a package that a script imports, in a `node_modules` folder of the project | the whole package, and the packages that its `package.json` names |
 //! | a link whose target is covered | as a link |
-//! | a link whose target is not covered | an error |
+//! | a link whose target is not covered | an error; in the folder of a script, no |
 //! | a link to a missing file, a socket, a pipe | no |
 //!
 //! The copies have the layout of the project. So an import that Node.js resolves in the project resolves
@@ -25,6 +26,7 @@ use crate::file_memory::FileMemory;
 use crate::file_stamp::FileStamp;
 use crate::parallel::map_parallel;
 use crate::private_file::may_execute;
+use crate::project::is_hook_folder;
 use crate::project_roots::shown;
 
 /// The largest number of files that one approval of an extension covers.
@@ -45,6 +47,9 @@ const MAX_COUNTED: usize = 100_000;
 const MAX_SCRIPT: u64 = 4 << 20;
 /// The file name extensions of scripts that may import packages.
 const SCRIPTS: [&str; 8] = ["ts", "mts", "cts", "tsx", "js", "mjs", "cjs", "jsx"];
+/// The file name extensions of hook files and settings, and the beginnings of their names.
+const FORMATS: [&str; 4] = ["json", "toml", "yaml", "yml"];
+const HOOK_FILES: [&str; 3] = ["config", "hooks", "settings"];
 /// What an import may leave out at the end of a path. The first existing file counts.
 const ENDS: [&str; 12] = [
     "",
@@ -68,6 +73,9 @@ pub struct ExtensionFolder {
     /// Files and folders in it that belong to other extensions. Only those that a script imports are
     /// covered.
     left_out: BTreeSet<PathBuf>,
+    /// Whether it is the folder of a script that a command names. It may also have hook files and logs, which are
+    /// not covered.
+    is_of_script: bool,
     /// The entries of a folder that several extensions share, which is walked only once.
     walked: OnceLock<Result<Arc<[Walked]>, CoverageError>>,
 }
@@ -78,7 +86,16 @@ impl ExtensionFolder {
         Self {
             dir,
             left_out: BTreeSet::new(),
+            is_of_script: false,
             walked: OnceLock::new(),
+        }
+    }
+
+    /// Describes the folder of a script that a command names.
+    pub(crate) fn of_script(dir: PathBuf) -> Self {
+        Self {
+            is_of_script: true,
+            ..Self::own(dir)
         }
     }
 
@@ -147,10 +164,18 @@ pub struct CoverageSearch<'a> {
 pub struct ApprovedFiles(HashMap<PathBuf, CoveredFile>);
 
 impl ApprovedFiles {
-    /// Collects the files of an approval. `entry` is the file that is loaded, with the size of its copy.
-    pub(crate) fn new(covered: Vec<CoveredFile>, entry: Option<CoveredFile>) -> Self {
-        let files = covered.into_iter().chain(entry);
+    /// Collects the files of an approval. `own` has the files that are named, as they are now.
+    pub(crate) fn new(
+        covered: Vec<CoveredFile>,
+        own: impl IntoIterator<Item = CoveredFile>,
+    ) -> Self {
+        let files = covered.into_iter().chain(own);
         Self(files.map(|file| (file.path.clone(), file)).collect())
+    }
+
+    /// Returns whether some of the files are in a folder or below it.
+    pub(crate) fn has_below(&self, dir: &Path) -> bool {
+        self.0.keys().any(|path| path.starts_with(dir))
     }
 
     /// Returns the approved file at a path, if the metadata can be of that file.
@@ -505,6 +530,7 @@ impl Search<'_> {
     /// large.
     fn is_left_out(&self, path: &Path, dir: &Path) -> bool {
         path.ends_with(".git")
+            || (self.given.folder.is_of_script && changes_by_itself(path))
             || (dir == self.given.folder.dir && self.given.folder.left_out.contains(path))
     }
 
@@ -695,7 +721,9 @@ impl Search<'_> {
                 Found::Link(target) => {
                     if !self.has_copy(target) {
                         // A link to an empty folder is left out, as the folder is.
-                        if target.ancestors().any(|dir| self.walked.contains(dir)) {
+                        // A script does not find what is behind a link out of its folder.
+                        let is_of_script = self.given.folder.is_of_script;
+                        if is_of_script || target.ancestors().any(|dir| self.walked.contains(dir)) {
                             continue;
                         }
                         return Err(CoverageError::LinkLeaves {
@@ -734,6 +762,23 @@ impl Search<'_> {
 }
 
 const MODULES: &str = "node_modules";
+
+/// Returns whether a file or folder next to a script changes without a person who edits it, or is approved by
+/// itself: a log, compiled Python, a hook file.
+fn changes_by_itself(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_hook_file = || {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        let in_hook_folder = path.parent().is_some_and(is_hook_folder);
+        let is_settings = HOOK_FILES
+            .iter()
+            .any(|known| name.starts_with(known.as_bytes()));
+        let is_one_of_many = || path.parent().is_some_and(|dir| dir.ends_with("hooks.d"));
+        extension.is_some_and(|it| FORMATS.contains(&it))
+            && ((in_hook_folder && is_settings) || is_one_of_many())
+    };
+    path.ends_with("__pycache__") || extension == Some("log") || is_hook_file()
+}
 
 /// Joins two paths. Unlike `join`, adds no separator for an empty path.
 fn join(dir: &Path, below: &Path) -> PathBuf {
@@ -1100,8 +1145,13 @@ mod tests {
             ]);
             let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
             let approved = project.approved();
+            let digests = |covered: Vec<CoveredFile>| -> Vec<(PathBuf, String)> {
+                let covered = covered.into_iter();
+                covered.map(|file| (file.path, file.sha256)).collect()
+            };
             let before = project.compare(&memory, Some(&approved), &budget);
-            assert_eq!(before.unwrap(), project.cover(&memory).unwrap());
+            let all = project.cover(&memory);
+            assert_eq!(digests(before.unwrap()), digests(all.unwrap()));
             huge(&project.dir.join(planted));
             let error = project.compare(&memory, Some(&approved), &budget);
             assert_eq!(

@@ -3,20 +3,22 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::plain;
+use crate::programs::{Interpreter, program_name};
 use crate::search_path::{find_program, in_search_path};
 
 /// How many bytes of the first line are read. The system reads no more.
 const MAX_FIRST_LINE: usize = 256;
 
-/// Options that make an interpreter run the file with the `#!` line, for interpreters that need one.
-const FILE_OPTIONS: [(&str, &str); 6] = [
+/// Options that make a program run the file with the `#!` line.
+const RUN_OPTIONS: [(&str, &str); 8] = [
     ("awk", "-f"),
+    ("deno", "run"),
     ("gawk", "-f"),
+    ("jq", "-f"),
     ("mawk", "-f"),
     ("nawk", "-f"),
-    ("jq", "-f"),
     ("sed", "-f"),
+    ("uv", "run --script"),
 ];
 
 /// Variables that `env` may set on a `#!` line. Any other may make the interpreter load something.
@@ -120,7 +122,7 @@ fn of_env<'a, 'w>(words: &'w [&'a str]) -> Result<(&'a str, &'w [&'a str]), Stri
 
 /// Refuses options that may load code. Returns a note if the interpreter is unknown.
 fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String> {
-    let name = plain::program_name(interpreter);
+    let name = program_name(interpreter);
     let refused = |problem: &str| {
         format!(
             "its first line runs `{}` with `{}`: {problem}",
@@ -128,16 +130,22 @@ fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String
             options.join(" ").escape_debug()
         )
     };
-    match (plain::check_options(name, options), options) {
-        (Some(checked), _) => checked.map(|()| None).map_err(|problem| refused(&problem)),
-        (None, [only]) if !FILE_OPTIONS.contains(&(name, only)) => {
-            Err(refused("Tenterhook does not know what this option loads"))
-        }
-        (None, [] | [_]) => Ok(Some(format!(
-            "its interpreter `{interpreter}` may load other files, which can change without a new approval"
-        ))),
-        (None, _) => Err(refused("Tenterhook does not know what these options load")),
+    let known = Interpreter::named(name);
+    if let Some(known) = known {
+        let before = std::iter::once(&"").chain(options);
+        let mut pairs = before.zip(options);
+        return match pairs.find(|(before, option)| !known.loads_nothing_by(before, option)) {
+            Some((_, other)) => Err(refused(&format!("`{other}` may make it load other files"))),
+            None => Ok(None),
+        };
     }
+    let joined = options.join(" ");
+    if !joined.is_empty() && !RUN_OPTIONS.contains(&(name, &joined)) {
+        return Err(refused("Tenterhook does not know what these options load"));
+    }
+    Ok(Some(format!(
+        "its interpreter `{interpreter}` may load other files, which can change without a new approval"
+    )))
 }
 
 /// Returns the interpreter that the first line of a script names, if it does not exist. `dir` is the
@@ -284,6 +292,7 @@ mod tests {
             ("#!/usr/bin/make\n", true),
             ("#!/usr/bin/env bun\n", true),
             ("#!/usr/bin/awk -f\n", true),
+            ("#!/usr/bin/env -S uv run --script\n", true),
         ] {
             let note = check_interpreter(line.as_bytes(), dir, root, None).unwrap();
             assert_eq!(note.is_some(), is_noted, "{line}");

@@ -27,7 +27,7 @@ pub struct ApprovalItem {
     pub definition: String,
     /// The files that it runs, in the order in which it names them.
     pub files: Vec<ItemFile>,
-    /// The other files of an extension's folder, and the packages that it imports.
+    /// The other files of a script's or an extension's folder, and the packages that an extension imports.
     pub covered: Vec<CoveredFile>,
     /// The text of the hook file with the definition. `None` for executables and scripts.
     pub hook_text: Option<Arc<str>>,
@@ -67,8 +67,10 @@ impl ApprovalItem {
             }
         }
         for file in &mut self.covered {
-            if let Ok(below) = file.target.strip_prefix(&self.root) {
-                file.target = root.join(below);
+            for path in [&mut file.path, &mut file.target] {
+                if let Ok(below) = path.strip_prefix(&self.root) {
+                    *path = root.join(below);
+                }
             }
         }
         for named in &mut self.named {
@@ -212,11 +214,13 @@ mod tests {
         before.root = "/repo".into();
         before.files[0].path = "/repo/lib.sh".into();
         before.files[0].target = "/repo/sub/a.sh".into();
+        before.covered[0].path = "/repo/h/b.md".into();
         let moved = before.moved(Path::new("/copy/of/sub"));
         assert_eq!(moved.project, Path::new("/copy/of/sub"));
         assert_eq!(moved.root, Path::new("/copy/of"));
         assert_eq!(moved.files[0].path, Path::new("/copy/of/lib.sh"));
         assert_eq!(moved.files[0].target, Path::new("/copy/of/sub/a.sh"));
+        assert_eq!(moved.covered[0].path, Path::new("/copy/of/h/b.md"));
     }
 
     #[test]

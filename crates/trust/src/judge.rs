@@ -8,7 +8,6 @@ use tenterhook_hookfile::{Environment, HookDeclaration, Report};
 use crate::approved_declaration::ApprovedDeclaration;
 use crate::copy_map::CopyMap;
 use crate::definition_text::definition_text;
-use crate::file_memory::FileMemory;
 use crate::hook_order::HookOrder;
 use crate::item::ApprovalItem;
 use crate::mentions::mentioned;
@@ -43,24 +42,25 @@ pub fn judge(
 ) -> Option<JudgedHook> {
     let (project, source) = Project::of_file(report.source().path());
     let name = declaration.name().unwrap_or_default();
-    if !is_review && approvals.find(&project.dir, &source, name).is_none() {
-        let item = ApprovalItem {
-            source,
-            name: name.to_owned(),
-            definition: definition_text(declaration),
-            files: Vec::new(),
-            covered: Vec::new(),
-            events: declaration.event_names(),
-            unread: Vec::new(),
-            hook_text: None,
-            named: Vec::new(),
-            project: project.dir,
-            root: project.root,
-            order,
-            unread_version: Some(String::new()),
-        };
+    let unread = ApprovalItem {
+        source: source.clone(),
+        name: name.to_owned(),
+        definition: definition_text(declaration),
+        files: Vec::new(),
+        covered: Vec::new(),
+        events: declaration.event_names(),
+        unread: Vec::new(),
+        hook_text: None,
+        named: Vec::new(),
+        project: project.dir.clone(),
+        root: project.root.clone(),
+        order,
+        unread_version: Some(String::new()),
+    };
+    let before = approvals.find(&project.dir, &source, name);
+    if !is_review && before.is_none() {
         return Some(JudgedHook {
-            hook: ProjectHook::new(item, TrustState::Untrusted, declaration.event_names()),
+            hook: ProjectHook::new(unread, TrustState::Untrusted, declaration.event_names()),
             approved: None,
         });
     }
@@ -79,25 +79,27 @@ pub fn judge(
             return None;
         }
     };
+    let memory = approvals.memory(&project.dir, &source, name);
+    let before = before.filter(|_| !is_review);
+    let known = before.and_then(|before| approvals.approved_files(before, &read).ok());
+    // A folder with another file than the approved ones is not read before a review.
+    let (covered, unread_version) = match files.cover(&read, roots, &memory, known.as_ref()) {
+        Ok(covered) => (covered, None),
+        Err(differs) => (Vec::new(), Some(differs.to_string())),
+    };
     let mut item = ApprovalItem {
-        source,
-        name: name.to_owned(),
-        definition: definition_text(declaration),
         files: read,
-        covered: Vec::new(),
-        events: declaration.event_names(),
+        covered,
         unread: std::mem::take(&mut files.unread),
         hook_text: Some(report.source().shared_text()),
-        named: files.for_approval(),
-        project: project.dir.clone(),
-        root: project.root.clone(),
-        order,
-        unread_version: None,
+        named: files.words.clone(),
+        unread_version,
+        ..unread
     };
     let state = approvals.state(&item);
     let mut approved = None;
     if state == TrustState::Trusted {
-        let copies = match approvals.keep_copies(&item, &FileMemory::default()) {
+        let copies = match approvals.keep_copies(&item, &memory) {
             Ok(copies) => copies,
             Err(error) => {
                 let span = declaration.span;

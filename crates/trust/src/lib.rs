@@ -7,12 +7,12 @@
 //! | changed | approved, but different now | the approved version, from its copies |
 //! | displaced | approved for another repository | nothing; its gates deny |
 //!
-//! An approval covers one [`ApprovalItem`]: a hook's definition, and the bytes of every project file
-//! that it names. It is valid for one project folder, one repository and one user. Tenterhook compares
+//! An approval covers one [`ApprovalItem`]: a hook's definition, the bytes of every project file that it
+//! names, and the folders of scripts among them. It is valid for one project folder, one repository and one user. Tenterhook compares
 //! the bytes that it read, and a trusted hook runs a private copy of them, never the project's file. So
 //! neither a race nor an agent that edits its own guards can change what runs.
 //!
-//! An extension can have thousands of files. A [`CoverageSearch`] finds them, and a [`FileMemory`]
+//! An extension or a folder can have thousands of files. A [`CoverageSearch`] finds them, and a [`FileMemory`]
 //! recognises those that did not change since they were last read.
 //!
 //! A [`DivergedHook`] is an approved hook that the project changed or no longer has. Its declaration is
@@ -26,7 +26,6 @@
 
 mod approved_declaration;
 mod book;
-mod command_words;
 mod copies;
 mod copy_map;
 mod coverage;
@@ -49,11 +48,12 @@ mod named_files;
 mod named_path;
 mod parallel;
 mod path_words;
-mod plain;
 mod private_file;
+mod programs;
 mod project;
 mod project_hook;
 mod project_roots;
+mod project_variables;
 mod record;
 mod repository;
 mod repository_identity;

@@ -1,7 +1,6 @@
-//! Finds project files that scripts mention but the approval does not cover.
+//! Finds out from the text of scripts what they may read or load that the approval does not cover.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::item::ApprovalItem;
@@ -10,16 +9,26 @@ use crate::private_file::read_whole;
 use crate::project_roots::{ProjectRoots, shown, within};
 use crate::source_files::is_source;
 
-/// The size of the largest script that is searched for names of other files, in bytes.
+/// The size of the largest script that is searched, in bytes.
 const MAX_SCANNED: usize = 256 << 10;
-/// The largest number of notes about such names.
-const MAX_MENTIONED: usize = 16;
+/// The largest number of notes about scripts.
+const MAX_NOTES: usize = 16;
+/// Texts of scripts that find out their working folder, or change where they load from.
+const ELSEWHERE: [&str; 9] = [
+    "cwd",
+    "pwd",
+    "PWD",
+    "chdir",
+    "PROJECT_DIR",
+    "show-toplevel",
+    "sys.path",
+    "PYTHONPATH",
+    "NODE_PATH",
+];
 
-/// Returns notes about project files that scripts mention and that the approval does not cover. A
-/// script may read them by a path relative to its working directory. Scripts of installed packages are
-/// not searched.
+/// Returns notes about scripts that may read or load files of the project that the approval does not cover: they
+/// mention such a file, the working folder, or the path of modules. Scripts of installed packages are not searched.
 pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
-    let mut notes = Vec::new();
     let own = item.files.iter();
     let mut scripts: Vec<(&Path, Arc<[u8]>)> = own
         .map(|file| (file.path.as_path(), Arc::clone(&file.bytes)))
@@ -33,35 +42,67 @@ pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
             }
         }
     }
-    let own = item.files.iter().map(|file| file.path.as_path());
-    let covered = item.covered.iter().map(|file| file.path.as_path());
-    let known: HashSet<&Path> = own.chain(covered).collect();
-    for (path, bytes) in &scripts {
-        let is_script = is_source(path) || bytes.starts_with(b"#!");
+    let mut notes = Vec::new();
+    for (script, bytes) in &scripts {
+        let is_script = is_source(script) || bytes.starts_with(b"#!");
         let text = std::str::from_utf8(bytes).ok();
-        let text = text.filter(|text| is_script && text.len() <= MAX_SCANNED);
-        let mut found: Vec<&str> = tokens(text.unwrap_or_default()).collect();
+        let Some(text) = text.filter(|text| is_script && text.len() <= MAX_SCANNED) else {
+            continue;
+        };
+        let path = script.display();
+        if let Some(found) = ELSEWHERE.iter().find(|found| text.contains(**found)) {
+            notes.push(format!(
+                "`{path}` contains `{found}`, so it may read or load files of the project, which can change without \
+                 a new approval"
+            ));
+        }
+        let mut found: Vec<&str> = tokens(text).collect();
         found.sort_unstable();
         found.dedup();
-        let is_new = |token: &&str| {
-            within(token, roots).is_some_and(|path| {
-                let path = shown(&path, roots.project);
-                roots.project.join(&path).is_file() && !known.contains(path.as_path())
-            })
-        };
-        notes.extend(found.into_iter().filter(is_new).map(|token| {
-            format!(
-                "`{}` mentions `{token}`, which can change without a new approval",
-                path.display()
-            )
+        let is_of_project = |token: &&str| is_of_project(item, script, token, roots);
+        notes.extend(found.into_iter().filter(is_of_project).map(|token| {
+            format!("`{path}` mentions `{token}`, which can change without a new approval")
         }));
     }
-    let more = notes.len().saturating_sub(MAX_MENTIONED);
-    notes.truncate(MAX_MENTIONED);
+    let more = notes.len().saturating_sub(MAX_NOTES);
+    notes.truncate(MAX_NOTES);
     if more > 0 {
         notes.push(format!(
-            "the scripts mention {more} more files of the project, which can change without a new approval"
+            "there are {more} more such texts in the scripts of the hook"
         ));
     }
     notes
+}
+
+/// Returns whether a text of a script names a file of the project that is not the covered one: by a path that does not
+/// start at the script, or by one that begins with `./` and leads to a file that does not exist yet.
+fn is_of_project(item: &ApprovalItem, script: &Path, token: &str, roots: ProjectRoots<'_>) -> bool {
+    let Some(path) = within(token, roots) else {
+        return false;
+    };
+    let dir = roots.project.join(script);
+    let dir = dir.parent().unwrap_or(roots.project);
+    let is_next_to_it = dir.join(token).exists();
+    if !path.is_file() {
+        // A module is imported without the end of its name.
+        let name = token.strip_prefix("./").unwrap_or_default();
+        let begin = dir.join(name).into_os_string();
+        let begin = begin.as_encoded_bytes();
+        let begins_so = |path: &PathBuf| {
+            let path = roots.project.join(path).into_os_string();
+            path.as_encoded_bytes().starts_with(begin)
+        };
+        return token.starts_with("./")
+            && !name.is_empty()
+            && !is_next_to_it
+            && !known(item).any(begins_so);
+    }
+    let path = shown(&path, roots.project);
+    let is_known = known(item).any(|known| *known == path);
+    !is_known || (token.contains('/') && !is_next_to_it)
+}
+
+fn known(item: &ApprovalItem) -> impl Iterator<Item = &PathBuf> {
+    let own = item.files.iter().map(|file| &file.path);
+    own.chain(item.covered.iter().map(|file| &file.path))
 }

@@ -1,40 +1,56 @@
 //! Finds the project files that a hook's command and variables name.
 //!
-//! The approval covers every project file that a word names. If a file is read or run, its approved
-//! copy replaces it wherever a path can be replaced:
+//! A word names a file if it has a `/` or ends like a script (`.sh`, `.py` …), or if an interpreter runs it. The
+//! approval covers the file, and the path of its copy replaces the word. If the file is a script or a program, the
+//! approval covers everything in its folder too. Every other word that may make the hook read something of the
+//! project gets a note for the person who approves.
 //!
-//! | in the command | replaced by a copy |
-//! |---|---|
-//! | the program, an interpreter's script, and every file that a plain command reads, even if it does not exist yet | yes |
-//! | a folder from which a plain command loads code (`-Ilib`) | yes, with all of its files |
-//! | an argument with a folder or an extension, of a script or of a command that is not plain | yes |
-//! | any other word that names a project file, also in the arguments of a built-in that runs programs | no |
-//! | the target of `>`, and files that `tee`, `rm` and similar programs write | no, and not covered |
-//!
-//! [`plain`] defines plain commands. [`NamedFiles::unread`] tells the person who approves what can
-//! change without a new approval.
-//!
-//! If a script is in a folder such as `.tenterhook`, the approval also covers the other sources of its
-//! folder, because the script may load them. Each hook system declares the names of its folders.
+//! | in the command | covered | replaced by the copy |
+//! |---|---|---|
+//! | a file of the project | yes | yes |
+//! | a file that does not exist yet and would run | no | yes, so it never runs |
+//! | a file inside of a longer word, as in `sh -c './x.sh y'` | yes | no, and the gates deny once it has changed |
+//! | the target of `>`, what `tee` writes, the text of `echo`, the pattern of `grep` | no | no |
 
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tenterhook_builtins::builtin::runs_programs_of_arguments;
 use tenterhook_hookfile::HookAction;
-use tenterhook_shell::plain_words;
-use tenterhook_systems::SYSTEMS;
+use tenterhook_process::Shell;
+use tenterhook_shell::{LineWord, LineWordKind, words};
 
-use crate::command_words::{CommandWord, Role, argument_words, line_words};
+use crate::coverage::{
+    ApprovedFiles, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder,
+};
+use crate::covered_file::CoveredFile;
+use crate::file_memory::FileMemory;
 use crate::interpreter::check_interpreter;
 use crate::item_file::ItemFile;
 use crate::named_path::{NamedPath, PathLocation};
-use crate::path_words::{attached, candidates, has_extension, looks_like_path, tokens};
-use crate::plain::{self, Part, Use};
+use crate::path_words::{candidates, is_path_like, names_file};
+use crate::programs::{Interpreter, ProgramKind, is_before_command, kind_of};
 use crate::project_roots::{ProjectRoots, shown, within};
+use crate::project_variables::{mask, unmask};
 use crate::search_path::in_search_path;
-use crate::source_files::{files_below, is_source, sources_below, too_many_files};
-use crate::variables::{self, Depth, Entry};
+use crate::source_files::is_source;
+use crate::variables::{is_search_path, makes_load};
+
+const UNKNOWN: &str =
+    "is only known when the hook runs; what it names can change without a new approval";
+const ANYTHING: &str =
+    "may load files that the command does not name; they can change without a new approval";
+const FOLDER: &str = "is a folder of the project; its files can change without a new approval";
+const INSIDE: &str = "is inside of a longer word, so the hook reads the file of the project; once that file has changed, the hook denies";
+const LATER: &str = "does not exist; a file that is created there later is not covered";
+const NEVER: &str = "does not exist; a file that is created there later does not run";
+const EMPTY: &str =
+    "has an empty entry, which is the working folder; its files can change without a new approval";
+const LOG: &str = "is a log, which this approval does not cover";
+const OUTSIDE: &str = "is outside of the project, so this approval does not cover it";
+const ELSEWHERE: &str = "leads to another folder, and no relative path after it is covered";
+const LOOKED_AT: &str = "is looked at in the project, where it can change without a new approval";
 
 /// The files that a hook names.
 #[derive(Debug, Default)]
@@ -42,6 +58,10 @@ pub(crate) struct NamedFiles {
     pub(crate) words: Vec<NamedPath>,
     /// Notes about what can change without a new approval, one sentence each.
     pub(crate) unread: Vec<String>,
+    /// The files that run, whatever their names are.
+    run: BTreeSet<PathBuf>,
+    /// The folders that are covered whole, each with the script that is in it, or else the folder itself.
+    folders: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl NamedFiles {
@@ -51,308 +71,128 @@ impl NamedFiles {
         env: &[(String, String)],
         roots: ProjectRoots<'_>,
     ) -> Self {
-        let mut files = Self::default();
+        let mut reader = CommandReader {
+            files: Self::default(),
+            roots,
+            dir: Some(roots.dir.to_owned()),
+            is_nested: false,
+        };
         match action {
-            HookAction::Line { line, .. } => {
-                if let Some(words) = plain_words(line) {
-                    files.add_words(&words, roots, || in_line(line, roots));
-                } else {
-                    files.unread.push(format!(
-                        "`{}` is a shell command line, and may run and read more than these files",
-                        line.trim()
-                    ));
-                    files.add_unread(&[line.as_str()], in_line(line, roots), roots);
+            HookAction::Line { shell, line } => {
+                if *shell == Shell::Pwsh {
+                    reader.note(line, ANYTHING);
                 }
+                reader.add_line(line);
             }
-            HookAction::Argv(argv) => files.add_words(argv, roots, || in_arguments(argv)),
+            HookAction::Argv(argv) => {
+                let words = argv.iter().enumerate().map(|(index, text)| Word {
+                    raw: text.clone(),
+                    shown: text.clone(),
+                    text: Some(text.clone()),
+                    kind: LineWordKind::Plain,
+                    place: PathLocation::Word(index, 0..text.len()),
+                });
+                reader.add_command(&words.collect::<Vec<_>>());
+            }
             HookAction::Builtin { name, args } if runs_programs_of_arguments(name) => {
-                let texts: Vec<&str> = args.iter().map(String::as_str).collect();
-                files.count_all(&texts, &[], roots);
-                files.unread.push(format!(
-                    "the built-in `{name}` may run and read more than these files"
-                ));
+                for text in args {
+                    reader.add_inside(text);
+                }
+                let note = format!("the built-in `{name}` may run and read more than these files");
+                reader.files.unread.push(note);
             }
             HookAction::Builtin { .. } | HookAction::Model(_) | HookAction::Http(_) => {}
         }
+        reader.dir = Some(roots.dir.to_owned());
         for (index, (name, value)) in env.iter().enumerate() {
-            files.add_variable(index, name, value, roots);
+            reader.add_assignment(&Word {
+                raw: format!("{name}={value}"),
+                shown: format!("{name}={value}"),
+                text: Some(value.clone()),
+                kind: LineWordKind::Assignment,
+                place: PathLocation::Variable(index, 0..value.len()),
+            });
         }
-        files
+        reader.files
     }
 
-    /// Adds the files that a list of words names. If they are not a plain command, `otherwise` returns
-    /// the words with their roles.
-    fn add_words(
-        &mut self,
-        words: &[String],
-        roots: ProjectRoots<'_>,
-        otherwise: impl FnOnce() -> Vec<(CommandWord, PathLocation)>,
-    ) {
-        let texts: Vec<&str> = words.iter().map(String::as_str).collect();
-        match plain::read(words, roots) {
-            Ok(parts) => {
-                if let Some(program) = words.first()
-                    && let Some(path) = program_of_project(program, roots)
-                {
-                    let place = PathLocation::Word(0, 0..program.len());
-                    self.push(place, path);
-                }
-                let is_written = |part: &&Part| part.used == Use::Written;
-                let written = parts.iter().filter(is_written);
-                let written: Vec<&str> = written.map(|part| part.text(words)).collect();
-                self.count_all(&texts, &written, roots);
-                let has_folder = parts.iter().any(|part| part.used == Use::Folder);
-                for part in &parts {
-                    self.add_part(part, part.text(words), has_folder, roots);
-                }
-            }
-            Err(problem) => {
-                self.unread.push(format!(
-                    "`{}` may run and read more than these files: {problem}",
-                    words.join(" ")
-                ));
-                self.add_unread(&texts, otherwise(), roots);
-            }
-        }
-    }
-
-    /// Adds the files that can be recognized in a command that is not plain.
-    fn add_unread(
-        &mut self,
-        texts: &[&str],
-        words: Vec<(CommandWord, PathLocation)>,
-        roots: ProjectRoots<'_>,
-    ) {
-        let is_written = |word: &&CommandWord| word.role == Role::Written;
-        let written = words.iter().map(|(word, _)| word).filter(is_written);
-        let written: Vec<&str> = written.filter_map(|word| word.text.as_deref()).collect();
-        self.count_all(texts, &written, roots);
-        for (word, place) in words {
-            self.add(&word, roots, place);
-        }
-    }
-
-    fn push(&mut self, location: PathLocation, path: PathBuf) {
-        let exists = path.is_file();
-        self.words.push(NamedPath {
-            location,
-            path,
-            exists,
-            is_in_folder: false,
-        });
-    }
-
-    /// Adds the file that a part of a plain command names.
-    fn add_part(&mut self, part: &Part, text: &str, has_folder: bool, roots: ProjectRoots<'_>) {
-        let Some(path) = within(text, roots) else {
-            return;
-        };
-        let place = PathLocation::Word(part.word, part.range.clone());
-        match part.used {
-            Use::Text | Use::OneOf(_) | Use::JqCode | Use::Written => {}
-            Use::Input | Use::Script | Use::JqFile if path.is_dir() => self.note_folder(text),
-            Use::Input | Use::Script => self.push(place, path),
-            Use::JqFile => {
-                let code = fs::read(&path).unwrap_or_default();
-                if plain::imports(&String::from_utf8_lossy(&code), has_folder) {
-                    let note = format!("`{text}` may load other files than these");
-                    self.unread.push(note);
-                }
-                self.push(place, path);
-            }
-            Use::Folder => self.add_folder(place, text, path, Depth::Whole),
-            Use::Argument => self.add_argument(place, text, path, roots),
-        }
-    }
-
-    /// Adds an argument of a script. Only the script knows its meaning, so a word that could also be
-    /// plain text is not replaced.
-    fn add_argument(
-        &mut self,
-        place: PathLocation,
-        text: &str,
-        path: PathBuf,
-        roots: ProjectRoots<'_>,
-    ) {
-        let is_of_project = |token: &&str| {
-            within(token, roots).is_some_and(|path| path != roots.dir && path.exists())
-        };
-        if path.is_dir() {
-            self.note_folder(text);
-        } else if path.is_file() && (text.contains('/') || has_extension(text)) {
-            self.push(place, path);
-        } else if let Some(found) = candidates(text).find(is_of_project) {
-            self.unread.push(format!(
-                "`{found}` is in the project; the script may read it as it is then, not as you approved it"
-            ));
-        } else if looks_like_path(text) {
-            self.unread.push(format!(
-                "`{text}` does not exist; this approval will not cover a file of that name"
-            ));
-        }
-    }
-
-    fn note_folder(&mut self, text: &str) {
-        self.unread.push(format!(
-            "`{text}` is a folder of the project; its files can change without a new approval"
-        ));
-    }
-
-    /// Adds the files of a folder from which code is loaded.
-    fn add_folder(&mut self, place: PathLocation, text: &str, path: PathBuf, depth: Depth) {
-        match files_below(&path, depth, |_| true) {
-            Some(files) => {
-                let named = files.into_iter().map(|path| NamedPath {
-                    location: PathLocation::Nowhere,
-                    path,
-                    exists: true,
-                    is_in_folder: true,
-                });
-                self.words.extend(named);
-                self.push(place, path);
-            }
-            None => self.note_folder(text),
-        }
-    }
-
-    fn add_variable(&mut self, index: usize, name: &str, value: &str, roots: ProjectRoots<'_>) {
-        let entries = variables::entries(name, value);
-        if let Some(reason) = &entries.note {
-            self.unread.push(format!("`{name}={value}`: {reason}"));
-        }
-        self.count_all(&[value], &[], roots);
-        for (range, entry) in entries.entries {
-            let text = value.get(range.clone()).unwrap_or_default();
-            let place = PathLocation::Variable(index, range);
-            let (depth, text) = match entry {
-                Entry::Text => {
-                    self.add_text(place, name, text, roots);
-                    continue;
-                }
-                Entry::File => (None, text),
-                Entry::Folder(depth) => (Some(depth), if text.is_empty() { "." } else { text }),
-            };
-            match (within(text, roots), depth) {
-                (Some(path), Some(depth)) if path.is_dir() => {
-                    self.add_folder(place, text, path, depth);
-                }
-                (Some(path), _) => self.push(place, path),
-                (None, _) if Path::new(text).is_absolute() => {}
-                (None, _) => self.unread.push(format!(
-                    "`{name}={value}`: `{text}` is outside the project, so this approval does not cover it"
-                )),
-            }
-        }
-    }
-
-    /// Adds the file that a variable names, if only the program knows the meaning of its value.
-    fn add_text(&mut self, place: PathLocation, name: &str, value: &str, roots: ProjectRoots<'_>) {
-        let path = within(value, roots).filter(|path| path.is_file());
-        if let Some(path) = path.filter(|_| value.contains('/')) {
-            self.push(place, path);
-            return;
-        }
-        let is_of_project = |token: &str| {
-            within(token, roots).is_some_and(|path| path != roots.dir && path.exists())
-        };
-        if let Some(found) = std::iter::once(value)
-            .chain(tokens(value))
-            .find(|token| is_of_project(token))
-        {
-            self.unread.push(format!(
-                "`{name}={value}`: `{found}` is in the project; the hook may read it as it is then, not as you approved it"
-            ));
-        }
-    }
-
-    /// Adds every part of the texts that names a project file, except files that are written. The
-    /// approval covers these files, but no path is replaced.
-    fn count_all(&mut self, texts: &[&str], written: &[&str], roots: ProjectRoots<'_>) {
-        // One entry per occurrence, so that `without_copy` can tell whether all of them are replaced.
-        let parts = texts.iter().flat_map(|text| {
-            let others = tokens(text).filter(move |token| token != text);
-            std::iter::once(*text).chain(others)
-        });
-        for token in parts.filter(|token| !written.contains(token)) {
-            let found = std::iter::once(token)
-                .chain(attached(token))
-                .find_map(|token| within(token, roots).filter(|path| path.is_file()));
-            if let Some(path) = found {
-                self.push(PathLocation::Nowhere, path);
-            }
-        }
-    }
-
-    /// Adds the file that a word names, for a command that is not plain.
-    fn add(&mut self, word: &CommandWord, roots: ProjectRoots<'_>, place: PathLocation) {
-        let Some(text) = &word.text else { return };
-        let has_folder = text.contains('/');
-        let path = match word.role {
-            Role::Command if !has_folder => program_of_project(text, roots),
-            Role::Argument if !has_folder && !has_extension(text) => None,
-            Role::Code | Role::Written => None,
-            Role::Command | Role::Argument | Role::Script => within(text, roots),
-        };
-        let Some(path) = path else { return };
-        if path.is_file() || matches!(word.role, Role::Command | Role::Script) {
-            self.push(place, path);
-        }
-    }
-
-    /// Reads every file once, and the sources next to scripts. The error names the file.
+    /// Reads every named file once, and finds the folders of scripts. The error names the file.
     pub(crate) fn read(&mut self, roots: ProjectRoots<'_>) -> Result<Vec<ItemFile>, String> {
         let mut files: Vec<ItemFile> = Vec::new();
-        let mut folders: Vec<PathBuf> = Vec::new();
         for named in self.words.iter().filter(|named| named.exists) {
-            let known = files.len();
             add(&mut files, &named.path, roots.project)?;
-            if let Some(file) = files.get(known) {
-                let shown = file.path.display();
-                match check_interpreter(&file.bytes, roots.dir, roots.root, None) {
-                    Ok(None) => {}
-                    Err(problem) if !named.is_in_folder => {
-                        return Err(format!("`{shown}`: {problem}"));
-                    }
-                    Ok(Some(note)) | Err(note) => self.unread.push(format!("`{shown}`: {note}")),
-                }
-            }
-            let is_source = is_source(&named.path);
-            let folder = named
-                .path
-                .parent()
-                .filter(|dir| is_source && is_for_hooks(dir));
-            folders.extend(folder.map(Path::to_owned));
         }
-        folders.sort();
-        folders.dedup();
-        for folder in folders {
-            match sources_below(&folder, |_| true) {
-                Some(sources) => {
-                    for source in sources {
-                        add(&mut files, &source, roots.project)?;
-                    }
-                }
-                None => self
-                    .unread
-                    .push(too_many_files(&shown(&folder, roots.project))),
+        for file in &files {
+            let shown = file.path.display();
+            let checked = check_interpreter(&file.bytes, roots.dir, roots.root, None);
+            let note = checked.map_err(|problem| format!("`{shown}`: {problem}"))?;
+            self.unread
+                .extend(note.map(|note| format!("`{shown}`: {note}")));
+            let path = roots.project.join(&file.path);
+            let is_script = is_source(&path)
+                || file.is_executable
+                || file.bytes.starts_with(b"#!")
+                || self.run.contains(&path);
+            let is_replaced =
+                |it: &NamedPath| it.path == path && it.location != PathLocation::Nowhere;
+            let Some(folder) = path.parent().filter(|_| is_script) else {
+                continue;
+            };
+            if roots.project.starts_with(folder) {
+                self.unread.push(format!(
+                    "`{shown}` is in the folder of the project itself, so it is covered alone; what it loads from there \
+                     can change without a new approval"
+                ));
+            } else if self.words.iter().any(is_replaced) {
+                let folder = folder.to_owned();
+                self.folders.entry(folder).or_insert(path);
             }
         }
         Ok(files)
     }
-}
 
-impl NamedFiles {
-    /// Restores the named files of an approved hook.
-    pub(crate) const fn of_approval(words: Vec<NamedPath>) -> Self {
-        Self {
-            words,
-            unread: Vec::new(),
+    /// Finds all other files of the covered folders. Notes why a folder cannot be covered. With the `approved` files,
+    /// the error says which file is not one of them.
+    pub(crate) fn cover(
+        &mut self,
+        own: &[ItemFile],
+        roots: ProjectRoots<'_>,
+        memory: &FileMemory,
+        approved: Option<&ApprovedFiles>,
+    ) -> Result<Vec<CoveredFile>, CoverageError> {
+        let mut covered = BTreeMap::new();
+        let budget = CoverageBudget::default();
+        for (dir, entry) in &self.folders {
+            let search = CoverageSearch {
+                project: roots.project,
+                folder: &ExtensionFolder::of_script(dir.clone()),
+                entry,
+                memory,
+                imports: |_| Vec::new(),
+                approved: approved.filter(|files| files.has_below(&shown(dir, roots.project))),
+                budget: &budget,
+            };
+            match search.run() {
+                Ok(files) => {
+                    covered.extend(files.into_iter().map(|file| (file.path.clone(), file)));
+                }
+                Err(error @ CoverageError::Differs { .. }) => return Err(error),
+                Err(error) => self.unread.push(format!(
+                    "{error}, so `{}` is covered alone; what it loads from there can change without a new approval",
+                    shown(entry, roots.project).display()
+                )),
+            }
         }
+        covered.retain(|path, _| own.iter().all(|file| file.path != *path));
+        Ok(covered.into_values().collect())
     }
 
-    /// Returns the words that an approval stores.
-    pub(crate) fn for_approval(&self) -> Vec<NamedPath> {
-        self.words.clone()
+    /// Restores the named files of an approved hook.
+    pub(crate) fn of_approval(words: Vec<NamedPath>) -> Self {
+        Self {
+            words,
+            ..Self::default()
+        }
     }
 
     /// Returns an approved file that the hook would read from the project, because the command names it
@@ -374,36 +214,24 @@ impl NamedFiles {
         let mut approved = approved.iter();
         approved.find(lacks_copy).map(|file| file.path.as_path())
     }
-}
 
-/// Returns the words of a shell command line with their locations.
-fn in_line(line: &str, roots: ProjectRoots<'_>) -> Vec<(CommandWord, PathLocation)> {
-    let words = line_words(line, roots.dir).into_iter();
-    words
-        .map(|word| {
-            let range = word.range.clone();
-            (word, PathLocation::Line(range))
-        })
-        .collect()
-}
-
-/// Returns the words of a list of arguments with their locations.
-fn in_arguments(argv: &[String]) -> Vec<(CommandWord, PathLocation)> {
-    let words = argument_words(argv).into_iter().enumerate();
-    words
-        .map(|(index, word)| {
-            let place = PathLocation::Word(index, word.range.clone());
-            (word, place)
-        })
-        .collect()
-}
-
-/// Returns the program that the search path finds for a name, if it is in the project.
-fn program_of_project(name: &str, roots: ProjectRoots<'_>) -> Option<PathBuf> {
-    let found = (!name.contains('/')).then(|| in_search_path(name, roots.dir));
-    found
-        .flatten()
-        .filter(|found| found.starts_with(roots.root))
+    /// Adds a file. If it exists, each of its names counts, so that [`without_copy`](Self::without_copy) can tell
+    /// whether all of them are replaced.
+    fn push(&mut self, location: Option<PathLocation>, path: &Path) {
+        let exists = path.is_file();
+        let counted = exists.then_some(PathLocation::Nowhere);
+        self.words.extend(
+            counted
+                .into_iter()
+                .chain(location)
+                .map(|location| NamedPath {
+                    location,
+                    path: path.to_owned(),
+                    exists,
+                    is_in_folder: false,
+                }),
+        );
+    }
 }
 
 /// Reads a file and adds it, unless it was added before. The error names the file.
@@ -418,14 +246,428 @@ pub fn add(files: &mut Vec<ItemFile>, path: &Path, project: &Path) -> Result<(),
     Ok(())
 }
 
-fn is_for_hooks(dir: &Path) -> bool {
-    let mut names = SYSTEMS.iter().flat_map(|system| system.source_folders);
-    names.any(|name| dir.components().any(|part| part.as_os_str() == *name))
+/// Returns a line with spaces in place of its here-documents, which are text, and of their beginnings.
+fn without_here_documents(line: &str) -> String {
+    let mut found = String::with_capacity(line.len());
+    let mut ends: VecDeque<&str> = VecDeque::new();
+    for part in line.split_inclusive('\n') {
+        if let Some(end) = ends.front() {
+            if part.trim_end_matches('\n').trim_start_matches('\t') == *end {
+                ends.pop_front();
+            }
+            found.extend(
+                part.bytes()
+                    .map(|byte| if byte == b'\n' { '\n' } else { ' ' }),
+            );
+            continue;
+        }
+        let mut commands = part.split("<<");
+        found.push_str(commands.next().unwrap_or_default());
+        for behind in commands {
+            let name = behind
+                .trim_start_matches('-')
+                .trim_start_matches([' ', '\t']);
+            let end = name.find([' ', '\t', '\n', ';', '|', '&', ')', '<', '>']);
+            let (name, rest) = name.split_at(end.unwrap_or(name.len()));
+            // `<<<` begins a word of the command.
+            if behind.starts_with('<') {
+                found.push_str("<<");
+                found.push_str(behind);
+            } else {
+                ends.push_back(name.trim_matches(['\'', '"', '\\']));
+                found.extend(std::iter::repeat_n(' ', behind.len() + 2 - rest.len()));
+                found.push_str(rest);
+            }
+        }
+    }
+    // Without an end it is not a here-document, but for example `$((1 << 2))`.
+    if ends.is_empty() {
+        found
+    } else {
+        line.to_owned()
+    }
+}
+
+/// Returns a word of a line with the command that a shell runs to find out what it means, as in `$(x)`.
+fn with_command(line: &str, word: &LineWord) -> String {
+    let behind = line.get(word.range.end..).unwrap_or_default();
+    let end = behind
+        .find(')')
+        .filter(|_| word.raw.ends_with('$') && behind.starts_with('('));
+    let command = end.and_then(|end| behind.get(..=end)).unwrap_or_default();
+    format!("{}{command}", word.raw)
+}
+
+/// Returns whether a shell may run a command to find out what a word means. Such a command is not read.
+fn has_command(raw: &str) -> bool {
+    raw.contains("$(") || raw.contains('`')
+}
+
+/// Returns whether a path goes through system folders in which a name can refer to any file.
+fn is_of_system(path: &str) -> bool {
+    path.contains("/proc/") || path.contains("/dev/fd")
+}
+
+/// A word of a command. Its texts have [signs](mask) in place of the names of folders.
+struct Word {
+    /// The word as it is written. For an assignment, this is the whole word.
+    raw: String,
+    /// The word with the command after its `$`.
+    shown: String,
+    /// Its text, or the value of an assignment. `None` if it is only known when the hook runs.
+    text: Option<String>,
+    kind: LineWordKind,
+    /// Where the text is.
+    place: PathLocation,
+}
+
+/// A part of a word that may name a file.
+struct Value<'a> {
+    text: &'a str,
+    /// Where the path of a copy can replace it.
+    location: Option<PathLocation>,
+    /// Whether it is a folder in which programs search.
+    is_searched: bool,
+}
+
+impl Word {
+    /// Returns the name of the variable that the word sets.
+    fn variable(&self) -> Option<&str> {
+        let (name, _) = self.raw.split_once('=')?;
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        (!name.is_empty() && name.chars().all(is_of_name)).then_some(name)
+    }
+
+    /// Returns the values in the word: what comes after `=`, and the entries of a list.
+    fn values(&self) -> Vec<Value<'_>> {
+        let text = self.text.as_deref().unwrap_or_default();
+        let begin = match text.split_once('=') {
+            Some((name, _))
+                if name.starts_with('-')
+                    || (self.kind == LineWordKind::Plain && self.variable() == Some(name)) =>
+            {
+                name.len() + 1
+            }
+            _ => 0,
+        };
+        let value = text.get(begin..).unwrap_or_default();
+        let is_searched = self.variable().is_some_and(is_search_path);
+        // Programs ignore an empty variable, except `PATH`, where it means the working folder.
+        if value.is_empty() && self.variable() != Some("PATH") {
+            return Vec::new();
+        }
+        let is_list = is_searched || (self.variable().is_some() && !value.contains("://"));
+        let mut at = begin;
+        let parts = value.split(|c| is_list && c == ':').map(|part| {
+            let range = at..at + part.len();
+            at = range.end + 1;
+            Value {
+                text: part,
+                location: self.location(range),
+                is_searched,
+            }
+        });
+        parts.collect()
+    }
+
+    /// Returns the position of a part of the text. In a line, parts of quoted words have no known position.
+    fn location(&self, part: Range<usize>) -> Option<PathLocation> {
+        let text = self.text.as_deref()?;
+        match &self.place {
+            place if part == (0..text.len()) => Some(place.clone()),
+            PathLocation::Line(range) => (self.raw.ends_with(text) && range.len() == text.len())
+                .then(|| PathLocation::Line(range.start + part.start..range.start + part.end)),
+            PathLocation::Word(index, _) => Some(PathLocation::Word(*index, part)),
+            PathLocation::Variable(index, _) => Some(PathLocation::Variable(*index, part)),
+            PathLocation::Nowhere => None,
+        }
+    }
+}
+
+/// What the next word of a command is.
+enum Expected {
+    Program,
+    /// A folder, after `cd`.
+    Folder,
+    /// An option or the script of an interpreter, with its name and its last option.
+    Script(&'static Interpreter, String, String),
+    Argument(ProgramKind),
+}
+
+impl Expected {
+    /// Returns what comes after such a word.
+    const fn then(&self) -> Self {
+        match self {
+            Self::Argument(kind) => Self::Argument(*kind),
+            Self::Program | Self::Folder | Self::Script(..) => Self::Argument(ProgramKind::Runs),
+        }
+    }
+}
+
+/// Reads the words of commands, one after the other.
+struct CommandReader<'a> {
+    files: NamedFiles,
+    roots: ProjectRoots<'a>,
+    /// The folder of relative paths. `None` after a `cd` to an unknown folder.
+    dir: Option<PathBuf>,
+    /// Whether a part of the line may run in a shell of its own, which `cd` changes alone.
+    is_nested: bool,
+}
+
+impl CommandReader<'_> {
+    fn add_line(&mut self, line: &str) {
+        let masked = mask(&without_here_documents(line));
+        self.is_nested = masked.contains('(');
+        let words: Vec<LineWord> = words(&masked, self.roots.dir);
+        for command in words.chunk_by(|one, other| one.command == other.command) {
+            let words = command.iter().map(|word| Word {
+                raw: word.raw.clone(),
+                shown: with_command(&masked, word),
+                text: word.text.clone(),
+                kind: word.kind,
+                place: PathLocation::Line(word.range.clone()),
+            });
+            self.add_command(&words.collect::<Vec<_>>());
+        }
+    }
+
+    fn add_command(&mut self, words: &[Word]) {
+        let mut expected = Expected::Program;
+        for word in words {
+            expected = match word.kind {
+                LineWordKind::Output => expected,
+                LineWordKind::Plain => self.add_word(expected, word),
+                LineWordKind::Assignment => {
+                    self.add_assignment(word);
+                    expected
+                }
+            };
+        }
+        if matches!(expected, Expected::Folder) {
+            self.lose_folder("cd");
+        }
+        if let Expected::Script(_, name, _) = expected {
+            self.note(
+                &name,
+                "names no script, so it runs what Tenterhook cannot read",
+            );
+        }
+    }
+
+    /// Adds a word, and returns what the next one is.
+    fn add_word(&mut self, expected: Expected, word: &Word) -> Expected {
+        // To a shell, `[` could also begin a pattern.
+        let is_test = ["[", "[["].contains(&word.raw.as_str());
+        let Some(text) = word.text.as_ref().or(is_test.then_some(&word.raw)) else {
+            match expected {
+                Expected::Argument(ProgramKind::Looks | ProgramKind::Ignores)
+                    if !has_command(&word.raw) => {}
+                Expected::Folder => self.lose_folder(&word.shown),
+                Expected::Program | Expected::Script(..) | Expected::Argument(_) => {
+                    self.note(&word.shown, UNKNOWN);
+                }
+            }
+            return expected.then();
+        };
+        let shown = unmask(text, self.roots);
+        match &expected {
+            Expected::Argument(ProgramKind::Looks) => self.add_looked_at(&shown),
+            Expected::Program | Expected::Argument(_) if word.variable().is_some() => {
+                self.add_assignment(word);
+                return expected;
+            }
+            Expected::Argument(ProgramKind::Ignores) => {}
+            Expected::Argument(kind) => {
+                for value in word.values() {
+                    let is_found = self.add_value(&value, *kind);
+                    if !is_found && *kind == ProgramKind::Runs {
+                        self.add_inside(text);
+                    }
+                }
+            }
+            Expected::Folder => {
+                let folder = self.path_of(&shown).filter(|it| it.is_dir());
+                match folder.filter(|it| !self.is_nested || it == self.roots.dir) {
+                    Some(folder) => self.dir = Some(folder),
+                    None => self.lose_folder(&shown),
+                }
+            }
+            Expected::Program => return self.add_program(word, shown),
+            Expected::Script(interpreter, name, before) => {
+                if interpreter.loads_nothing_by(before, text) {
+                    return Expected::Script(interpreter, name.clone(), shown);
+                }
+                if let Some(path) = self.path_of(&shown) {
+                    self.add_runnable(word, &path);
+                } else {
+                    self.note(&format!("{name} {shown}"), ANYTHING);
+                    self.add_inside(text);
+                }
+            }
+        }
+        expected.then()
+    }
+
+    fn lose_folder(&mut self, shown: &str) {
+        self.dir = None;
+        self.note(shown, ELSEWHERE);
+    }
+
+    fn add_program(&mut self, word: &Word, shown: String) -> Expected {
+        let path = if shown.contains('/') {
+            self.path_of(&shown)
+        } else {
+            in_search_path(&shown, self.roots.dir)
+                .filter(|found| found.starts_with(self.roots.root))
+        };
+        if let Some(path) = path {
+            self.add_runnable(word, &path);
+        } else if shown.starts_with('-') {
+            // An option of `command`.
+            return Expected::Program;
+        } else if shown == "cd" {
+            return Expected::Folder;
+        } else if is_before_command(&shown) {
+            return Expected::Program;
+        } else if let Some(interpreter) = Interpreter::named(&shown) {
+            return Expected::Script(interpreter, shown, String::new());
+        } else if let Some(kind) = kind_of(&shown) {
+            return Expected::Argument(kind);
+        } else {
+            self.note(&shown, ANYTHING);
+        }
+        Expected::Argument(ProgramKind::Runs)
+    }
+
+    /// Adds a file that runs. Its copy replaces it even if it does not exist, so that no later file runs.
+    fn add_runnable(&mut self, word: &Word, path: &Path) {
+        if path.is_dir() && !self.roots.project.starts_with(path) {
+            // Python runs `__main__.py` of such a folder.
+            self.files.folders.insert(path.to_owned(), path.to_owned());
+        } else if !path.is_file() {
+            self.note(&word.raw, NEVER);
+        }
+        self.files.run.insert(path.to_owned());
+        self.files.push(Some(word.place.clone()), path);
+    }
+
+    /// Notes that a program looks at a file of the project, or searches for a text that looks like one.
+    fn add_looked_at(&mut self, shown: &str) {
+        let path = self.path_of(shown);
+        if path.is_some_and(|path| path.exists() || is_path_like(shown)) {
+            self.note(shown, LOOKED_AT);
+        }
+    }
+
+    /// Adds the files and folders that the value of a variable names.
+    fn add_assignment(&mut self, word: &Word) {
+        let name = word.variable().unwrap_or_default();
+        let is_loaded = makes_load(name);
+        let Some(text) = &word.text else {
+            if is_loaded || is_search_path(name) || has_command(&word.raw) {
+                self.note(&word.shown, UNKNOWN);
+            }
+            return;
+        };
+        if text.contains(['$', '`']) {
+            return self.note(&word.raw, UNKNOWN);
+        }
+        let named_before = self.files.words.len();
+        for value in word.values() {
+            if value.text.is_empty() && value.is_searched {
+                self.note(&word.raw, EMPTY);
+            } else if !self.add_value(&value, ProgramKind::Runs) {
+                self.add_inside(value.text);
+            }
+        }
+        if is_loaded && self.files.words.len() == named_before {
+            self.note(&word.raw, "makes programs load or run what it names, and that can change without a new approval");
+        }
+    }
+
+    /// Adds the file that a value names, or notes what else it names. Returns whether it found something.
+    fn add_value(&mut self, value: &Value<'_>, kind: ProgramKind) -> bool {
+        let shown = unmask(value.text, self.roots);
+        let has_entries = value.is_searched;
+        let Some(path) = self.path_of(&shown) else {
+            if is_of_system(&shown) {
+                self.note(&shown, UNKNOWN);
+            } else if shown.starts_with("..") {
+                self.note(&shown, OUTSIDE);
+            }
+            return false;
+        };
+        // Programs that only read may take such a word as text, like `jq .event.ts`.
+        let may_run = kind == ProgramKind::Runs && is_path_like(&shown) && is_source(&path);
+        if path.extension().is_some_and(|extension| extension == "log") {
+            self.note(&shown, LOG);
+        } else if path.is_dir() {
+            let is_whole = self.roots.project.starts_with(&path);
+            if !has_entries || is_whole || value.location.is_none() {
+                self.note(&shown, FOLDER);
+            } else {
+                self.files.folders.insert(path.clone(), path.clone());
+                self.files.push(value.location.clone(), &path);
+            }
+        } else if path.is_file() && !has_entries && !names_file(&shown) {
+            let hint = format!(
+                "is also a file of the project, which is not covered; if the hook reads it, write `./{shown}`"
+            );
+            self.note(&shown, &hint);
+        } else if path.is_file() || has_entries || may_run {
+            match value.location {
+                None => self.note(&shown, INSIDE),
+                Some(_) if path.is_file() => {}
+                Some(_) => self.note(&shown, NEVER),
+            }
+            self.files.push(value.location.clone(), &path);
+        } else {
+            if is_path_like(&shown) && shown.contains('/') {
+                self.note(&shown, LATER);
+            }
+            return false;
+        }
+        true
+    }
+
+    /// Adds the files that are named inside of a text. They cannot be replaced.
+    fn add_inside(&mut self, text: &str) {
+        let text = unmask(text, self.roots);
+        for part in candidates(&text) {
+            let path = self.path_of(part);
+            if let Some(path) = path.filter(|path| path.is_file() && names_file(part)) {
+                self.files.push(None, &path);
+                self.note(part, INSIDE);
+            } else if part != text && (part.starts_with("./") || part.starts_with("../")) {
+                self.note(part, LATER);
+            }
+        }
+    }
+
+    /// Returns the path of the project that a text names.
+    fn path_of(&self, shown: &str) -> Option<PathBuf> {
+        let is_other = shown.starts_with('-') || shown.contains("://") || is_of_system(shown);
+        let dir = match &self.dir {
+            Some(dir) => dir,
+            None if Path::new(shown).is_absolute() => self.roots.dir,
+            None => return None,
+        };
+        let roots = ProjectRoots { dir, ..self.roots };
+        (!is_other).then(|| within(shown, roots)).flatten()
+    }
+
+    /// Notes something about a text, once.
+    fn note(&mut self, shown: &str, what: &str) {
+        let note = format!("`{}` {what}", unmask(shown, self.roots));
+        if !self.files.unread.contains(&note) {
+            self.files.unread.push(note);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenterhook_process::Shell;
+    use std::fs;
 
     use crate::copy_map::CopyMap;
 
@@ -436,23 +678,22 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let project = fs::canonicalize(home.path()).unwrap();
         for file in [
-            "check.sh",
-            "a b.py",
-            "sub/run.py",
+            "h/check.sh",
+            "h/a b.py",
+            "h/module.py",
+            "h/data/rules.json",
+            "h/own.log",
+            "h/__pycache__/module.pyc",
             "test",
             "rules.jq",
-            "audit.log",
-            "import.jq",
+            "docs/context.md",
+            "docs/other.md",
+            ".tenterhook/guard.sh",
+            ".tenterhook/hooks.yaml",
         ] {
             let path = project.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let is_import = file == "import.jq";
-            let text = if is_import {
-                "import \"./evil\" as e; ."
-            } else {
-                ""
-            };
-            fs::write(path, text).unwrap();
+            fs::write(path, "").unwrap();
         }
         let roots = ProjectRoots {
             dir: &project,
@@ -465,8 +706,10 @@ mod tests {
         };
         let mut files = NamedFiles::of(&action, &[], roots);
         let read = files.read(roots).unwrap();
-        let named = read.iter().map(|file| file.path.display().to_string());
-        let named = named.collect();
+        let covered = files.cover(&read, roots, &FileMemory::default(), None);
+        let covered = covered.unwrap().into_iter().map(|file| file.path);
+        let named = read.into_iter().map(|file| file.path).chain(covered);
+        let named = named.map(|path| path.display().to_string()).collect();
         let copy_map = CopyMap {
             roots,
             copies: Path::new("/c"),
@@ -479,238 +722,207 @@ mod tests {
         (named, files.unread, over)
     }
 
-    #[expect(clippy::too_many_lines, reason = "the table is the test")]
+    /// Asserts what an approval of a line covers, the line with copies, and that no note is shown.
+    fn assert_covers(line: &str, named: &[&str], expected: &str) {
+        let (found, unread, over) = read(line);
+        assert_eq!(found, named, "{line}");
+        assert_eq!(over, expected, "{line}");
+        assert_eq!(unread, Vec::<String>::new(), "{line}");
+    }
+
     #[test]
-    fn the_files_that_a_line_names_are_read_off_it() {
-        /// A line, the files that it names, whether it is a plain command, and the line with copies.
-        const CASES: &[(&str, &[&str], bool, &str)] = &[
-            ("./check.sh", &["check.sh"], true, "/c/check.sh"),
-            ("./check.sh --x", &["check.sh"], true, "/c/check.sh --x"),
+    fn a_script_is_covered_with_its_folder_however_the_line_names_it() {
+        let files = ["h/check.sh", "h/a b.py", "h/data/rules.json", "h/module.py"];
+        for (line, expected) in [
+            ("h/check.sh --x", "/c/h/check.sh --x"),
+            ("sh -e h/check.sh", "sh -e /c/h/check.sh"),
             (
-                "./check.sh --x && echo done",
-                &["check.sh"],
-                false,
-                "'/c/check.sh' --x && echo done",
+                "bash -euo pipefail ./h/check.sh",
+                "bash -euo pipefail /c/h/check.sh",
+            ),
+            (". ./h/check.sh; echo done", ". /c/h/check.sh; echo done"),
+            ("ROOT/h/check.sh", "/c/h/check.sh"),
+            ("\"$PWD\"/h/check.sh", "/c/h/check.sh"),
+            ("${PWD}/h/../h/check.sh", "/c/h/check.sh"),
+            ("\"$(pwd)/h/check.sh\"", "/c/h/check.sh"),
+            (
+                "$(git rev-parse --show-toplevel)/h/check.sh",
+                "/c/h/check.sh",
+            ),
+            ("\"$CLAUDE_PROJECT_DIR\"/h/check.sh", "/c/h/check.sh"),
+            ("\"${CLAUDE_PROJECT_DIR}/h/check.sh\" x", "/c/h/check.sh x"),
+            (
+                "exec \"$GEMINI_PROJECT_DIR\"/h/check.sh",
+                "exec /c/h/check.sh",
             ),
             (
-                "python3 sub/run.py",
-                &["sub/run.py"],
-                true,
-                "python3 /c/sub/run.py",
+                "cd \"$CLAUDE_PROJECT_DIR\" && h/check.sh",
+                "cd \"$CLAUDE_PROJECT_DIR\" && /c/h/check.sh",
+            ),
+            ("cd h && ./check.sh", "cd h && /c/h/check.sh"),
+            (
+                "cat <<-E\nh/x\n\tE\nh/check.sh",
+                "cat <<-E\nh/x\n\tE\n/c/h/check.sh",
             ),
             (
-                "python3 -I 'a b.py' x",
-                &["a b.py"],
-                true,
-                "python3 -I '/c/a b.py' x",
+                "if h/check.sh; then exit 2; fi",
+                "if /c/h/check.sh; then exit 2; fi",
             ),
             (
-                "python3 \"a b.py\"",
-                &["a b.py"],
-                true,
-                "python3 '/c/a b.py'",
+                "jq -r .cmd | sh h/check.sh 2>&1 >h/own.log",
+                "jq -r .cmd | sh /c/h/check.sh 2>&1 >h/own.log",
+            ),
+        ] {
+            assert_covers(line, &files, expected);
+        }
+        assert_covers(
+            "python3 'h/a b.py'",
+            &["h/a b.py", "h/check.sh", "h/data/rules.json", "h/module.py"],
+            "python3 '/c/h/a b.py'",
+        );
+        assert_covers(
+            "python3 h",
+            &["h/a b.py", "h/check.sh", "h/data/rules.json", "h/module.py"],
+            "python3 /c/h",
+        );
+        assert_covers(
+            "sh .tenterhook/guard.sh",
+            &[".tenterhook/guard.sh"],
+            "sh /c/.tenterhook/guard.sh",
+        );
+    }
+
+    #[test]
+    fn other_files_are_covered_alone() {
+        for (line, named, expected) in [
+            (
+                "cat docs/context.md",
+                "docs/context.md",
+                "cat /c/docs/context.md",
             ),
             (
-                "python3 a\\ b.py",
-                &["a b.py"],
-                false,
-                "python3 '/c/a b.py'",
-            ),
-            (
-                "cat | jq -f rules.jq",
-                &["rules.jq"],
-                false,
-                "cat | jq -f '/c/rules.jq'",
-            ),
-            ("jq -f rules.jq", &["rules.jq"], true, "jq -f /c/rules.jq"),
-            (
-                "jq --from-file=rules.jq",
-                &["rules.jq"],
-                true,
+                "jq --from-file=./rules.jq",
+                "rules.jq",
                 "jq --from-file=/c/rules.jq",
             ),
+        ] {
+            assert_covers(line, &[named], expected);
+        }
+        for line in [
+            "",
+            "echo test h/check.sh",
+            "cat >> h/own.log",
+            "tee -a h/own.log",
+            "grep -q 'rm -rf' && exit 2 || exit 0",
+            "/bin/cat # h/check.sh",
+            "date +%Y/%m/%d",
+            "jq -r .event.ts | cut -d/ -f2",
+            "command -v jq || exit 0",
+            "cat <<'EOF'; exit 0\nüse ./x.sh\n h/check.sh\nEOF\n",
+            "X=$(cat); [ -n \"$X\" ] && echo \"$X\"",
+        ] {
+            assert_covers(line, &[], line);
+        }
+    }
+
+    #[test]
+    fn what_a_line_may_read_besides_its_files_is_noted() {
+        for (line, noted) in [
+            ("$HOOK/check.sh", "`$HOOK/check.sh`"),
+            ("sh *.sh", "`*.sh`"),
+            ("~/check.sh", "`~/check.sh`"),
+            ("sh \"$X\"", "`\"$X\"`"),
+            ("cat $(./x)", "`$(./x)`"),
+            ("make", "`make`"),
+            ("npx tsx h/check.sh", "`npx`"),
+            ("env A=b sh h/check.sh", "`env`"),
+            ("python3 -m check", "`python3 -m`"),
+            ("python3 -mcheck", "`python3 -mcheck`"),
+            ("perl -Mevil h/check.sh", "`perl -Mevil`"),
+            ("sh -c 'h/check.sh x'", "`h/check.sh` is inside"),
+            ("cat test | sh", "`sh` names no script"),
+            ("cat test", "write `./test`"),
+            ("cat docs", "`docs` is a folder"),
+            ("sh h/check.sh docs", "`docs` is a folder"),
+            ("sh h/check.sh ./new", "`./new` does not exist"),
+            ("sh h/check.sh '@./test'", "`./test` is inside"),
+            ("ls .", "`.` is a folder"),
+            ("sh gone", "`gone` does not exist"),
+            ("./gone.sh", "`./gone.sh` does not exist"),
+            ("cd .. && sh h/check.sh", "`..` leads to another folder"),
+            ("(cd h); ./check.sh", "`h` leads to another folder"),
             (
-                "ENV=./check.sh sh -c x",
-                &["check.sh"],
-                false,
-                "ENV='/c/check.sh' sh -c x",
+                "grep -q x docs/context.md",
+                "`docs/context.md` is looked at",
             ),
-            ("python3 -m check", &[], false, "python3 -m check"),
-            ("sh < check.sh", &["check.sh"], false, "sh < '/c/check.sh'"),
+            ("[ -f docs/pause ] && exit 0", "`docs/pause` is looked at"),
+            ("sh /proc/self/cwd/test", "`sh /proc/self/cwd/test`"),
+            ("PYTHONPATH=. python3 h/module.py", "`.` is a folder"),
+            ("PYTHONPATH=$X python3 h/module.py", "`PYTHONPATH=$X`"),
+            ("BASH_ENV=evil sh h/check.sh", "`BASH_ENV=evil`"),
             (
-                ". ./check.sh; ROOT/sub/run.py",
-                &["check.sh", "sub/run.py"],
-                false,
-                ". '/c/check.sh'; '/c/sub/run.py'",
+                "sh ./rules.jq",
+                "`rules.jq` is in the folder of the project itself",
             ),
-            ("sh test", &["test"], true, "sh /c/test"),
-            ("sh -e test", &["test"], true, "sh -e /c/test"),
-            ("sh gone", &[], false, "sh '/c/gone'"),
-            ("echo test", &["test"], false, "echo test"),
-            ("cat >> audit.log", &[], false, "cat >> audit.log"),
-            ("cat 2>&1 >audit.log", &[], false, "cat 2>&1 >audit.log"),
-            ("tee -a audit.log", &[], true, "tee -a audit.log"),
-            ("\"$PWD\"/check.sh", &["check.sh"], false, "'/c/check.sh'"),
+            ("sh <<EOF\nx\nEOF", "`sh` names no script"),
+            ("echo \"$(h/check.sh)\"", "$(h/check.sh)"),
+            ("[ \"`./x`\" = y ]", "`./x`"),
+            ("X=\"$(./x)\"", "$(./x)"),
+            ("h/check.sh >&2 h/own.log", "`h/own.log` is a log"),
+        ] {
+            let (_, unread, _) = read(line);
+            assert!(
+                unread.iter().any(|note| note.contains(noted)),
+                "{line}: {unread:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_takes_the_place_of_a_file_that_is_missing() {
+        for (line, expected) in [
+            ("sh gone", "sh /c/gone"),
+            ("./gone.sh || true", "/c/gone.sh || true"),
+            ("X=$((1<<2))\n./gone.sh", "X=$((1<<2))\n/c/gone.sh"),
+            ("$CLAUDE_PROJECT_DIR/gone", "/c/gone"),
             (
-                "${PWD}/sub/../check.sh",
-                &["check.sh"],
-                false,
-                "'/c/check.sh'",
-            ),
-            ("$HOME/check.sh", &[], false, "$HOME/check.sh"),
-            ("sh *.sh", &[], false, "sh *.sh"),
-            ("cd sub && ./run.py", &[], false, "cd sub && '/c/run.py'"),
-            ("./missing.sh", &[], false, "'/c/missing.sh'"),
-            ("make check.sh", &["check.sh"], false, "make '/c/check.sh'"),
-            (
-                "/bin/cat # ./check.sh",
-                &["check.sh"],
-                false,
-                "/bin/cat # ./check.sh",
-            ),
-            (
-                "echo 'no ./check.sh here'",
-                &["check.sh"],
-                false,
-                "echo 'no ./check.sh here'",
-            ),
-            (
-                "if sh test; then x; fi",
-                &["test"],
-                false,
-                "if sh test; then x; fi",
-            ),
-            ("env sh test", &["test"], false, "env sh test"),
-            ("! sh test", &["test"], false, "! sh '/c/test'"),
-            (
-                "bash -o pipefail test",
-                &["test"],
-                true,
-                "bash -o pipefail /c/test",
-            ),
-            (
-                "timeout 5 sh -c './check.sh x'",
-                &["check.sh"],
-                false,
-                "timeout 5 sh -c './check.sh x'",
-            ),
-            ("cat test | sh", &["test"], false, "cat test | sh"),
-            (
-                "cp check.sh /tmp/x && sh /tmp/x",
-                &["check.sh"],
-                false,
-                "cp '/c/check.sh' /tmp/x && sh /tmp/x",
-            ),
-            (
-                ": {#; sh check.sh",
-                &["check.sh"],
-                false,
-                ": {#; sh '/c/check.sh'",
-            ),
-            (
-                "echo > >(./check.sh)",
-                &["check.sh"],
-                false,
-                "echo > >('/c/check.sh')",
-            ),
-            (
-                "sh &>/dev/null test",
-                &["test"],
-                false,
-                "sh &>/dev/null '/c/test'",
+                "h/check.sh --with gone.py",
+                "/c/h/check.sh --with /c/gone.py",
             ),
             (
-                "sh /proc/self/cwd/test",
-                &[],
-                false,
-                "sh /proc/self/cwd/test",
+                "PYTHONPATH=gone python3 h/module.py",
+                "PYTHONPATH=/c/gone python3 /c/h/module.py",
             ),
-            ("awk -f test", &["test"], false, "awk -f test"),
-            ("", &[], false, ""),
-            ("cat test", &["test"], true, "cat /c/test"),
-            ("cat sub/../test", &["test"], true, "cat /c/test"),
-            ("cat new", &[], true, "cat /c/new"),
-            ("cat sub", &[], false, "cat sub"),
-            ("cat -- test -", &["test"], true, "cat -- /c/test -"),
-            ("jq -f test", &["test"], true, "jq -f /c/test"),
-            (
-                "jq import.jq -f test",
-                &["import.jq", "test"],
-                false,
-                "jq /c/import.jq -f /c/test",
-            ),
-            ("jq -rf test", &["test"], true, "jq -rf /c/test"),
-            (
-                "jq -Lsub -f test",
-                &["test", "sub/run.py"],
-                true,
-                "jq -L/c/sub -f /c/test",
-            ),
-            ("jq -L sub .", &["sub/run.py"], true, "jq -L /c/sub ."),
-            (
-                "jq 'import \"evil\" as e; .'",
-                &[],
-                false,
-                "jq 'import \"evil\" as e; .'",
-            ),
-            (
-                "perl -Isub check.sh",
-                &["check.sh", "sub/run.py"],
-                true,
-                "perl -I/c/sub /c/check.sh",
-            ),
-            (
-                "perl -I sub -w check.sh",
-                &["check.sh", "sub/run.py"],
-                true,
-                "perl -I /c/sub -w /c/check.sh",
-            ),
-            ("make -ftest", &["test"], false, "make -ftest"),
-            (
-                "node --require=./check.sh test",
-                &["check.sh", "test"],
-                false,
-                "node --require='/c/check.sh' '/c/test'",
-            ),
-            ("grep -ftest", &["test"], true, "grep -f/c/test"),
-            ("grep -q test test", &["test"], true, "grep -q test /c/test"),
-            (
-                "./check.sh test",
-                &["check.sh", "test"],
-                false,
-                "/c/check.sh test",
-            ),
-            (
-                "./check.sh sub/run.py",
-                &["check.sh", "sub/run.py"],
-                true,
-                "/c/check.sh /c/sub/run.py",
-            ),
-            ("./check.sh sub", &["check.sh"], false, "/c/check.sh sub"),
-            (
-                "./check.sh -Isub",
-                &["check.sh"],
-                false,
-                "/c/check.sh -Isub",
-            ),
-            (
-                "./check.sh ./new",
-                &["check.sh"],
-                false,
-                "/c/check.sh ./new",
-            ),
-            (
-                "./check.sh https://example.com/x",
-                &["check.sh"],
-                true,
-                "/c/check.sh https://example.com/x",
-            ),
-        ];
-        for (line, named, is_plain, over) in CASES {
-            let (found, not_read, copy_map) = read(line);
-            assert_eq!(found, *named, "{line}");
-            assert_eq!(not_read.is_empty(), *is_plain, "{line}: {not_read:?}");
-            assert_eq!(copy_map, *over, "{line}");
+        ] {
+            assert_eq!(read(line).2, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_copies_of_all_of_its_files_is_known() {
+        let home = tempfile::tempdir().unwrap();
+        let project = fs::canonicalize(home.path()).unwrap();
+        fs::write(project.join("a.sh"), "").unwrap();
+        let roots = ProjectRoots {
+            dir: &project,
+            project: &project,
+            root: &project,
+        };
+        for (line, lacks_copy) in [
+            ("sh a.sh", false),
+            ("sh a.sh && ./a.sh", false),
+            ("sh -c ./a.sh", false),
+            ("sh -c './a.sh x'", true),
+            ("sh a.sh; sh -c './a.sh x'", true),
+        ] {
+            let action = HookAction::Line {
+                shell: Shell::Sh,
+                line: line.to_owned(),
+            };
+            let mut files = NamedFiles::of(&action, &[], roots);
+            let own = files.read(roots).unwrap();
+            let found = files.without_copy(&own, &project);
+            assert_eq!(found.is_some(), lacks_copy, "{line}");
         }
     }
 }

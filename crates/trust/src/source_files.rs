@@ -4,8 +4,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::variables::Depth;
-
 /// The file extensions of sources.
 const SOURCES: [&str; 13] = [
     "py", "js", "mjs", "cjs", "ts", "mts", "cts", "sh", "bash", "rb", "pl", "lua", "php",
@@ -25,17 +23,6 @@ pub fn too_many_files(shown: &Path) -> String {
 
 /// Returns the sources in a folder and the folders below it. `None` if there are too many.
 pub fn sources_below(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Option<Vec<PathBuf>> {
-    files_below(folder, Depth::Whole, |path| {
-        is_source(path) && is_wanted(path)
-    })
-}
-
-/// Returns the files of a folder. `None` if there are too many.
-pub(crate) fn files_below(
-    folder: &Path,
-    depth: Depth,
-    is_wanted: impl Fn(&Path) -> bool,
-) -> Option<Vec<PathBuf>> {
     let (most, most_bytes) = MAX_FOLDER;
     let (mut found, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
     let mut folders = vec![folder.to_owned()];
@@ -50,10 +37,10 @@ pub(crate) fn files_below(
             };
             if metadata.is_dir() {
                 // Hooks do not load files from `.git`, which can be large.
-                if !is_link && depth == Depth::Whole && !path.ends_with(".git") {
+                if !is_link && !path.ends_with(".git") {
                     folders.push(path);
                 }
-            } else if metadata.is_file() && is_wanted(&path) {
+            } else if metadata.is_file() && is_source(&path) && is_wanted(&path) {
                 bytes += metadata.len();
                 found.push(path);
             }

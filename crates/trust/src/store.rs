@@ -4,8 +4,8 @@
 //! DATA/trust/trust.json                     what was approved, by project
 //! DATA/trust/files/PROJECT/DIGEST/a/b.sh    the approved bytes, laid out as in the project
 //! DATA/trust/hook-files/SHA256              the hook files with the approved definitions
-//! DATA/trust/covered/SHA256                 the lists of the other files of approved extensions
-//! DATA/trust/stamps/PROJECT/DIGEST          what is known about the files of an approved extension
+//! DATA/trust/covered/SHA256                 the lists of the other files of approved hooks
+//! DATA/trust/stamps/PROJECT/DIGEST          what is known about the files of an approved hook
 //! ```
 //!
 //! The copies are complete: an approved hook can be loaded and run from them when the project's files are gone.
@@ -146,25 +146,25 @@ impl Approvals {
         self.approved(project).get(*place)
     }
 
-    /// Returns the files of an approval of an extension. `size` is the size of the file that is loaded.
+    /// Returns the files of an approval. `own` has the named files, as they are now.
     ///
     /// # Errors
     /// Returns the reason if their list is missing or damaged.
     pub fn approved_files(
         &self,
         approved: &ApprovalRecord,
-        size: usize,
+        own: &[ItemFile],
     ) -> Result<ApprovedFiles, String> {
-        let entry = approved.files.first().map(|file| CoveredFile {
+        let own = own.iter().map(|file| CoveredFile {
             path: file.path.clone(),
             target: file.target.clone(),
             sha256: file.sha256.clone(),
-            size: u64::try_from(size).unwrap_or(u64::MAX),
+            size: u64::try_from(file.bytes.len()).unwrap_or(u64::MAX),
             is_executable: file.is_executable,
             link: None,
             known: None,
         });
-        Ok(ApprovedFiles::new(self.covered(approved)?, entry))
+        Ok(ApprovedFiles::new(self.covered(approved)?, own))
     }
 
     /// Returns the size of the approved file itself. `None` if its copy is missing.
@@ -265,7 +265,7 @@ impl Approvals {
         Ok(item)
     }
 
-    /// Returns the files of an approved extension besides the file that is loaded.
+    /// Returns the files of an approved hook besides those that it names.
     ///
     /// # Errors
     /// Returns the reason if their list is missing or damaged.
@@ -542,12 +542,15 @@ impl Approvals {
                 problem: format!("cannot accept the hook `{}`: {problem}", approved.name),
             })?;
             let copies = self.copies(project, &approved.digest);
-            moved.push((item.moved(here), copies, approved.clone()));
+            let root = item.root.clone();
+            moved.push((item.moved(here), copies, root, approved.clone()));
         }
         let count = moved.len();
-        for (item, copies, approved) in moved {
+        for (item, copies, root, approved) in moved {
             self.keep_copies_from(&item, &FileMemory::default(), |file| {
-                copies.join(inside_copies(&file.path))
+                let below = file.path.strip_prefix(&item.root);
+                let before = below.map_or_else(|_| file.path.clone(), |below| root.join(below));
+                copies.join(inside_copies(&before))
             })?;
             let approved = ApprovalRecord {
                 digest: item.digest(),

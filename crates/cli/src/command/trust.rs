@@ -24,7 +24,7 @@ use tenterhook_terminal::line_source::LineSource;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
-use tenterhook_terminal::trust_report::{self, name_of};
+use tenterhook_terminal::trust_report::{self, ShownContents, name_of};
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook trust [OPTIONS] [HOOK]...")]
@@ -227,8 +227,9 @@ fn show_all(all: &[&ProjectHook], approvals: &Approvals, hooks: &Hooks, is_json:
         output::json(&json!({ "hooks": hooks, "diverged": diverged }));
         return;
     }
+    let mut shown = ShownContents::new();
     for brought in all {
-        trust_report::show(brought, approvals, &hooks.found);
+        trust_report::show(brought, approvals, &hooks.found, &mut shown);
     }
     let is_elsewhere = |hook: &&DivergedHook| {
         let item = |brought: &ProjectHook| {
@@ -298,9 +299,10 @@ async fn approve(
     }
     let mut approved: Vec<ApprovalItem> = Vec::new();
     let answers = LineSource::plain();
+    let mut shown = ShownContents::new();
     for brought in &open {
         if !args.json {
-            trust_report::show(brought, &approvals, &hooks.found);
+            trust_report::show(brought, &approvals, &hooks.found, &mut shown);
         }
         if args.mode.all
             || !args.names.is_empty()

@@ -335,6 +335,45 @@ fn editing_the_script_of_a_guard_changes_nothing() {
     fortress.holds("");
 }
 
+/// A guard in the settings of Claude Code, in the forms in which such settings name scripts.
+const CLAUDE_CODE: [&str; 4] = [
+    r#"\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/guard.sh"#,
+    "${CLAUDE_PROJECT_DIR}/.claude/hooks/guard.sh",
+    r#"bash \"$(git rev-parse --show-toplevel)/.claude/hooks/guard.sh\""#,
+    "$(pwd)/.claude/hooks/guard.sh",
+];
+
+#[test]
+fn editing_a_guard_that_the_settings_of_claude_code_name_changes_nothing() {
+    for command in CLAUDE_CODE {
+        let settings = format!(
+            r#"{{"hooks": {{"PreToolUse": [{{"hooks": [{{"type": "command", "command": "{command}"}}]}}]}}}}"#
+        );
+        let mut fortress = Fortress::new(&[
+            (
+                ".tenterhook/hooks.yaml",
+                "import: ../.claude/settings.json\n",
+                0o644,
+            ),
+            (".claude/settings.json", settings.leak(), 0o644),
+            (
+                ".claude/hooks/guard.sh",
+                "#!/bin/sh\n. \"$(dirname \"$0\")/lib/rules.sh\"\n",
+                0o755,
+            ),
+            (".claude/hooks/lib/rules.sh", HOOK_FILE[1].1, 0o644),
+        ]);
+        fortress.holds("");
+        for path in [".claude/hooks/lib/rules.sh", ".claude/hooks/guard.sh"] {
+            let text = fortress.text("#!/bin/sh\necho evil >> RAN\n");
+            fs::write(fortress.path(path), text).unwrap();
+            fortress.holds("");
+        }
+        fs::remove_dir_all(fortress.path(".claude")).unwrap();
+        fortress.holds("");
+    }
+}
+
 #[test]
 fn editing_the_hook_file_of_a_guard_changes_nothing() {
     let mut fortress = Fortress::of_hook_file();

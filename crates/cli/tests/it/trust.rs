@@ -422,13 +422,11 @@ fn what_may_change_without_an_approval_is_noted() {
         "hooks:\n  - {name: log, event: turn_end, command: make -fevil.mk, env: {HOME: .}}\n";
     let ran = Test::new()
         .file(".tenterhook/hooks.yaml", hooks)
-        .file("evil.mk", "")
         .args(["trust", "--show", "--color", "never"])
         .run();
     for expected in [
-        "warning: `make -fevil.mk` may run and read more than these files",
-        "warning: `HOME=.`: programs load or run what it names",
-        "evil.mk  new, 0 bytes",
+        "warning: `make` may load files that the command does not name",
+        "warning: `HOME=.` makes programs load or run what it names",
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
@@ -478,4 +476,27 @@ fn a_plugins_hook_is_approved_and_revoked_by_the_name_that_list_prints() {
         .again(["trust", "--revoke", "org/repo/audit_logger"])
         .run();
     assert_eq!(ran.all(), ("Revoked 1 approval.\n", "", 0));
+}
+
+#[test]
+fn a_file_that_several_hooks_share_is_shown_once() {
+    let hooks = "hooks:\n  - {name: one, event: turn_end, command: sh h/one.sh}\n  - {name: two, event: turn_end, command: sh h/two.sh}\n";
+    let ran = Test::new()
+        .file(".tenterhook/hooks.yaml", hooks)
+        .file("h/one.sh", "echo first\n")
+        .file("h/two.sh", "echo second\n")
+        .args(["trust", "--show", "--color", "never"])
+        .run();
+    assert_eq!(
+        ran.stdout.matches("    echo first\n").count(),
+        1,
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(
+        ran.stdout.matches("    shown above\n").count(),
+        2,
+        "{}",
+        ran.stdout
+    );
 }

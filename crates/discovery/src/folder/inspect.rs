@@ -298,7 +298,9 @@ fn files_as_approved(
     if before.sha256 != own.sha256 {
         return None;
     }
-    approvals.approved_files(approved, own.bytes.len()).ok()
+    approvals
+        .approved_files(approved, std::slice::from_ref(own))
+        .ok()
 }
 
 /// Adds the other files that a hook may load. Returns false if they are known to differ from the approved ones.

@@ -14,6 +14,7 @@ mod agent_key;
 mod arbitrary;
 mod contract;
 mod corpus;
+mod coverage;
 mod extension;
 mod folder;
 mod http;
@@ -23,7 +24,7 @@ mod imported_gemini;
 mod mistakes;
 mod model;
 mod native;
-mod plain;
+
 mod problems;
 mod reload;
 mod system;

@@ -667,7 +667,7 @@ async fn a_file_that_the_command_reads_from_the_project_is_no_approved_copy() {
     guarded.write("verdict", "deny");
     guarded.write(
         ".tenterhook/hooks.yaml",
-        "hooks: [{name: guard, event: pre_tool_use, command: cat verdict | cat}]\n",
+        "hooks: [{name: guard, event: pre_tool_use, command: sh -c 'cat ./verdict'}]\n",
     );
     guarded.approve();
     guarded.write("verdict", "{}");

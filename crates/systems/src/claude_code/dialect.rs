@@ -13,13 +13,16 @@ use crate::command_hook::{
 };
 use crate::settings_file::SettingsEvent;
 
+/// The variables in which hooks find the folder of the project.
+pub(super) const DIRECTORY_VARIABLES: &[&str] = &["CLAUDE_PROJECT_DIR"];
+
 static CONTRACT: HookContract = HookContract {
     name: "claude-code",
     name_of_failures: "claude-code failure",
     tools: &TOOLS,
     write: write_event,
     read,
-    directory_variables: &["CLAUDE_PROJECT_DIR"],
+    directory_variables: DIRECTORY_VARIABLES,
     because: "a gate that fails denies; exit statuses other than 2 warn, as Claude Code documents",
 };
 

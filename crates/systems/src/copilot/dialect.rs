@@ -13,13 +13,16 @@ use crate::command_hook::{
 };
 use crate::settings_file::{Occurrences, SettingsEvent};
 
+/// The variables in which hooks find the folder of the project.
+pub(super) const DIRECTORY_VARIABLES: &[&str] = &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
+
 static CONTRACT: HookContract = HookContract {
     name: "copilot",
     name_of_failures: "copilot failure",
     tools: &TOOLS,
     write,
     read,
-    directory_variables: &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+    directory_variables: DIRECTORY_VARIABLES,
     because: "a gate that fails denies",
 };
 

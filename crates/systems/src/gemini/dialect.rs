@@ -28,13 +28,17 @@ use crate::command_hook::{
 };
 use crate::settings_file::SettingsEvent;
 
+/// The variables in which hooks find the folder of the project.
+pub(super) const DIRECTORY_VARIABLES: &[&str] =
+    &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"];
+
 static CONTRACT: HookContract = HookContract {
     name: "gemini",
     name_of_failures: "gemini",
     tools: &TOOLS,
     write,
     read,
-    directory_variables: &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"],
+    directory_variables: DIRECTORY_VARIABLES,
     because: "a gate that fails denies; exit status 1 warns, as Gemini CLI documents",
 };
 

@@ -28,6 +28,8 @@ pub struct HostAgent {
     pub events: &'static [HostEvent],
     /// The environment variables of the host that [`read`](Self::read) uses.
     pub variables: &'static [&'static str],
+    /// The environment variables in which the host's own hooks find the folder of the project.
+    pub project_variables: &'static [&'static str],
     /// Reads an event of the host.
     pub read: fn(&HostEvent, &HostInput<'_>) -> Result<HostCall, ReadError>,
     /// Writes a verdict whose effects the capability table lists as honoured. Returns the effect that

@@ -25,6 +25,7 @@ pub static HOST: HostAgent = HostAgent {
     tools: &TOOLS,
     events: event::EVENTS,
     variables: &[],
+    project_variables: &[],
     read,
     write,
     capabilities: capabilities::CAPABILITIES,

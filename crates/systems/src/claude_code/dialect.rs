@@ -11,7 +11,7 @@ use crate::command_hook::{
     Answer, BlockedResult, CommandHook, HookContract, Printed, add_context, blocked_by_status,
     documented, read_shared, replace_result, write,
 };
-use crate::settings_file::SettingsEvent;
+use crate::settings_file::{Condition, SettingsEvent};
 
 static CONTRACT: HookContract = HookContract {
     name: "claude-code",
@@ -20,11 +20,16 @@ static CONTRACT: HookContract = HookContract {
     write: write_event,
     read,
     directory_variables: &["CLAUDE_PROJECT_DIR"],
+    session_variables: &["CLAUDE_CODE_SESSION_ID"],
+    marks: &[("CLAUDECODE", "1")],
     because: "a gate that fails denies; exit statuses other than 2 warn, as Claude Code documents",
 };
 
-/// Returns the dialect of a hook on an event, with the value of its key `if`.
-pub(super) fn dialect(event: &'static SettingsEvent, condition: Option<&str>) -> Arc<dyn Dialect> {
+/// Returns the dialect of a hook on an event, with the condition in its key `if`.
+pub(super) fn dialect(
+    event: &'static SettingsEvent,
+    condition: Option<Condition>,
+) -> Arc<dyn Dialect> {
     Arc::new(CommandHook::new(&CONTRACT, event, condition))
 }
 

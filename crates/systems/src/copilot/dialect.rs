@@ -11,7 +11,7 @@ use crate::command_hook::{
     Answer, BlockedResult, CommandHook, HookContract, Printed, SOURCES, TRIGGERS, block,
     documented, read_shared, replace_result, result_text, word,
 };
-use crate::settings_file::{Occurrences, SettingsEvent};
+use crate::settings_file::{Condition, Occurrences, SettingsEvent};
 
 static CONTRACT: HookContract = HookContract {
     name: "copilot",
@@ -20,11 +20,16 @@ static CONTRACT: HookContract = HookContract {
     write,
     read,
     directory_variables: &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+    session_variables: &[],
+    marks: &[("COPILOT_CLI", "1")],
     because: "a gate that fails denies",
 };
 
 /// Returns the dialect of a hook on an event. Copilot CLI's hooks have no key `if`.
-pub(super) fn dialect(event: &'static SettingsEvent, condition: Option<&str>) -> Arc<dyn Dialect> {
+pub(super) fn dialect(
+    event: &'static SettingsEvent,
+    condition: Option<Condition>,
+) -> Arc<dyn Dialect> {
     Arc::new(CommandHook::new(&CONTRACT, event, condition))
 }
 

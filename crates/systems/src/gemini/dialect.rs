@@ -26,7 +26,7 @@ use crate::command_hook::{
     Answer, BlockedResult, CommandHook, HookContract, Printed, blocked_by_status, documented,
     read_shared, result_text, word,
 };
-use crate::settings_file::SettingsEvent;
+use crate::settings_file::{Condition, SettingsEvent};
 
 static CONTRACT: HookContract = HookContract {
     name: "gemini",
@@ -35,11 +35,16 @@ static CONTRACT: HookContract = HookContract {
     write,
     read,
     directory_variables: &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"],
+    session_variables: &["GEMINI_SESSION_ID"],
+    marks: &[],
     because: "a gate that fails denies; exit status 1 warns, as Gemini CLI documents",
 };
 
 /// Returns the dialect of a hook on an event. Gemini CLI's hooks have no key `if`.
-pub(super) fn dialect(event: &'static SettingsEvent, condition: Option<&str>) -> Arc<dyn Dialect> {
+pub(super) fn dialect(
+    event: &'static SettingsEvent,
+    condition: Option<Condition>,
+) -> Arc<dyn Dialect> {
     Arc::new(CommandHook::new(&CONTRACT, event, condition))
 }
 

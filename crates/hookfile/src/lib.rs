@@ -36,6 +36,8 @@ mod hook_line;
 mod hook_names;
 mod http;
 mod import_entry;
+#[cfg(test)]
+mod imported_keys;
 pub mod link;
 mod matcher;
 mod model;

@@ -198,8 +198,8 @@ impl PluginHooks {
         format!("{}{name}", self.option_prefix)
     }
 
-    /// Returns the name of the folder with a plugin's data. `name` is the name in its manifest, if it is known.
-    pub fn data_name(&self, root: &Path, name: Option<&str>) -> String {
+    /// Returns the name by which the agent's settings know a plugin. `name` is the name in its manifest, if it is known.
+    pub fn id(&self, root: &Path, name: Option<&str>) -> String {
         let part = |up: usize| {
             let folder = root.ancestors().nth(up).and_then(Path::file_name);
             folder.unwrap_or_default().to_string_lossy().into_owned()
@@ -208,12 +208,17 @@ impl PluginHooks {
             .ancestors()
             .nth(3)
             .is_some_and(|folder| folder.ends_with(self.installed));
-        let id = if is_installed {
+        if is_installed {
             format!("{}@{}", part(1), part(2))
         } else {
             format!("{}@inline", name.map_or_else(|| part(0), str::to_owned))
-        };
+        }
+    }
+
+    /// Returns the name of the folder with a plugin's data.
+    pub fn data_name(&self, root: &Path, name: Option<&str>) -> String {
         let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let id = self.id(root, name);
         id.chars()
             .map(|c| if is_kept(c) { c } else { '-' })
             .collect()

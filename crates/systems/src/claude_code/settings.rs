@@ -131,6 +131,7 @@ static KEYS: &[SettingsKey] = &[
     SettingsKey::of_group("matcher", Carried),
     SettingsKey::of_group("hooks", Carried),
     SettingsKey::of_group("description", Display),
+    SettingsKey::of_group("id", Display),
     SettingsKey::of_hook("type", Carried),
     SettingsKey::of_hook("command", Carried),
     SettingsKey::of_hook("args", Carried),

@@ -540,10 +540,10 @@ impl SettingsReader<'_> {
         }
         let words = [("bash", Shell::Bash), ("powershell", Shell::Pwsh)];
         let shell = fields.choice(self.report, "shell", &words);
-        let shell = shell.unwrap_or(if *key == "bash" {
-            Shell::Bash
-        } else {
-            Shell::Sh
+        let shell = shell.unwrap_or(match *key {
+            "bash" => Shell::Bash,
+            "powershell" => Shell::Pwsh,
+            _ => Shell::Sh,
         });
         self.check_placeholders(&[command.text], command.span)?;
         let line = self.with_known_folders(command.text);

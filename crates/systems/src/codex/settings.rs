@@ -20,7 +20,11 @@ pub(super) static SETTINGS: HookSettings = HookSettings {
     plugin: Some(&PLUGIN),
     switches_key: None,
     has_groups: true,
-    command_keys: &["command"],
+    command_keys: if cfg!(windows) {
+        &["commandWindows", "command"]
+    } else {
+        &["command"]
+    },
     timeout_key: "timeout",
     timeout_unit: Duration::from_secs(1),
     default_timeout: Duration::from_mins(10),

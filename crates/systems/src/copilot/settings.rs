@@ -19,7 +19,11 @@ pub(super) static SETTINGS: HookSettings = HookSettings {
     plugin: None,
     switches_key: None,
     has_groups: false,
-    command_keys: &["bash", "command"],
+    command_keys: if cfg!(windows) {
+        &["powershell", "command"]
+    } else {
+        &["bash", "command"]
+    },
     timeout_key: "timeoutSec",
     timeout_unit: Duration::from_secs(1),
     default_timeout: Duration::from_secs(30),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use serde_json::{Value, json};
-use tenterhook_hookfile::{Problem, Report, SourceText, read_imported, read_text};
 use tenterhook_setup::ancestry;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
@@ -13,10 +12,10 @@ use tenterhook_setup::exit::Exit;
 use tenterhook_setup::hook_args::{ConfigArgs, DeadlineArgs, HookArgs, LineArgs, PlaceArgs};
 use tenterhook_setup::hooks;
 use tenterhook_setup::imports::{
-    AddedImport, ImportSources, SettingsPlace, TrialResult, TriedHook, add_import, hook_file,
-    try_hooks,
+    AddedImport, ImportSources, SettingsPlace, TrialResult, TriedHook, add_import, count_hooks,
+    hook_file, try_hooks,
 };
-use tenterhook_setup::warning::{show_warnings, warn};
+use tenterhook_setup::warning::warn;
 use tenterhook_systems::settings_file::HookSettings;
 use tenterhook_systems::{HookSystem, SYSTEMS};
 use tenterhook_terminal::interrupt::Interrupts;
@@ -71,7 +70,7 @@ pub(crate) async fn import(args: &ImportArgs, interrupts: &Interrupts) -> Result
     let import = sources(settings, args)?;
     let mut hooks = 0;
     for (path, variables) in &import.sources.files {
-        hooks += check(system, path, variables)?;
+        hooks += count_hooks(system, path, variables)?;
     }
     let mut changes = Vec::new();
     for (path, variables) in &import.sources.files {
@@ -184,43 +183,6 @@ fn absolute(path: &Path) -> Result<PathBuf, CliError> {
         let message = format!("cannot find `{}`", path.display());
         CliError::new(Exit::Config, message).cause(&error)
     })
-}
-
-/// Reads a file to import, shows its warnings, and returns the number of its hooks.
-fn check(
-    system: &HookSystem,
-    path: &Path,
-    variables: &[(String, String)],
-) -> Result<usize, CliError> {
-    let shown = path.display();
-    let text = read_text(path).map_err(|problem| {
-        CliError::new(
-            Exit::Config,
-            format!("cannot import `{shown}`: {}", problem.message),
-        )
-        .hint("name the file with the hooks: `--file FILE`")
-    })?;
-    let mut found = Report::new(SourceText::new(path, &text));
-    let file = read_imported(&mut found, variables);
-    if file.system != system.name {
-        let message = format!("`{shown}` is not a file with hooks of `{}`", system.name);
-        return Err(
-            CliError::new(Exit::Config, message).hint(format!("it is a file of `{}`", file.system))
-        );
-    }
-    let has_errors = found.has_errors();
-    let problems = found.into_problems();
-    if has_errors {
-        let rendered = problems
-            .iter()
-            .map(|problem: &Problem| problem.render(false));
-        return Err(CliError {
-            causes: rendered.collect(),
-            ..CliError::new(Exit::Config, format!("cannot import `{shown}`"))
-        });
-    }
-    show_warnings(&problems);
-    Ok(file.declarations.len())
 }
 
 /// Runs each imported hook that is in force once.

@@ -156,6 +156,21 @@ async fn an_answer_counts_only_if_it_names_its_event() {
 }
 
 #[tokio::test]
+async fn a_hook_that_prints_the_event_has_no_opinion() {
+    for (line, is_denied) in [
+        ("cat", false),
+        ("cat; exit 2", true),
+        // A misspelt decision next to the event is still a failure.
+        (r#"sed 's/^{/{"permissionDecison":"deny",/'"#, true),
+        (r#"sed 's/^{/{"decision":"block","reason":"no",/'"#, true),
+        (r#"sed 's/"PreToolUse"/"PostToolUse"/'"#, true),
+    ] {
+        let (decision, _) = claude_decides(&command(line), shell("ls")).await;
+        assert_eq!(!decision.is_proceed(), is_denied, "{line}: {decision:?}");
+    }
+}
+
+#[tokio::test]
 async fn changed_arguments_become_those_of_the_host() {
     let line = r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls -l", "timeout": 2000}}}'"#;
     let session = Session::new(&[(CLAUDE, &claude(&command(line), "Bash|Edit"))]);

@@ -62,6 +62,27 @@ const TEXT_IS_CONTEXT: &[EventKind] = &[
     EventKind::PostModelSwitch,
 ];
 
+/// The keys of events, which a hook may print unchanged. A decision has none of these names.
+const EVENT_KEYS: &[&str] = &[
+    "session_id",
+    "prompt_id",
+    "transcript_path",
+    "scratchpad_dir",
+    "cwd",
+    "permission_mode",
+    "effort",
+    "agent_id",
+    "agent_type",
+    "tool_name",
+    "tool_input",
+    "tool_use_id",
+    "tool_response",
+    "duration_ms",
+    "prompt",
+    "stop_hook_active",
+    "last_assistant_message",
+];
+
 fn read(
     event: &SettingsEvent,
     info: &EventInfo,
@@ -72,6 +93,7 @@ fn read(
     let mut effect = AnyEffect::default();
     if printed.stdout.starts_with('{') {
         let mut answer = Answer::parse(event, printed.stdout)?;
+        answer.drop_event(event, EVENT_KEYS);
         effect = read_shared(info, &mut answer, BlockedResult::AddsReason)?;
         read_own(&mut answer, &mut effect)?;
         answer.check_rest(info, &effect, strict)?;

@@ -55,10 +55,10 @@ fn table() -> String {
         }
         for (place, result, names) in rows {
             let names = names.join(", ");
-            table.push_str(&format!(
+            table.extend([format!(
                 "| `{}` | {place} | {names} | {result} |\n",
                 system.name
-            ));
+            )]);
         }
     }
     table
@@ -129,7 +129,11 @@ fn every_key_does_what_the_table_says() {
                 match key.effect {
                     KeyEffect::Ignored(text) => vec![(false, text)],
                     KeyEffect::Refused(text) => vec![(true, text)],
-                    _ => Vec::new(),
+                    KeyEffect::Carried
+                    | KeyEffect::Display
+                    | KeyEffect::Separate(_)
+                    | KeyEffect::RefusedWithHttp
+                    | KeyEffect::OfOtherType => Vec::new(),
                 },
             );
             assert_eq!(

@@ -589,7 +589,7 @@ impl SettingsReader<'_> {
                 _ if !allowed.iter().any(|allowed| allowed == name) => {}
                 _ => match self.variables.0.get(name) {
                     Some(value) => read.push_str(value),
-                    None => read.push_str(&format!("${{env.{name}}}")),
+                    None => read.extend(["${env.", name, "}"]),
                 },
             }
         }
@@ -702,7 +702,7 @@ impl SettingsReader<'_> {
                 if !before.is_empty() {
                     written.push_str(&quoted_for_shell(&[before]));
                 }
-                written.push_str(&format!("\"{placeholder}\""));
+                written.extend(["\"", &placeholder, "\""]);
                 rest = after.to_owned();
             }
             if written.is_empty() || !rest.is_empty() {

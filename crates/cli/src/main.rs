@@ -139,7 +139,7 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Tools(args) => tools::tools(&args),
         Command::Trust(args) => trust::trust(args, interrupts).await,
         Command::Check(args) => check::check(args, interrupts).await,
-        Command::Import(args) => import::import(&args),
+        Command::Import(args) => import::import(&args, interrupts).await,
         Command::Disable(args) => disable::disable(args, interrupts).await,
         Command::Enable(args) => disable::enable(args, interrupts).await,
         Command::Install(args) => install::install(args, interrupts).await,

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use tenterhook_engine::{EventClass, HookSpec, Layer};
-use tenterhook_hookfile::{HookDeclaration, Problem, Report, Severity, SourceText, read};
+use tenterhook_hookfile::{HookDeclaration, Problem, Report, Severity, SourceText, read_imported};
 use tenterhook_trust::{
     ApprovalRecord, Approvals, DivergedHook, Divergence, HookOrder, Project, displaced_reason,
     restore, unrunnable_reason,
@@ -38,6 +38,8 @@ pub(crate) struct ApprovedCopies<'a> {
     project: Project,
     /// The hook file, relative to the project.
     source: PathBuf,
+    /// The variables of the file's hooks, if another file imports it.
+    variables: Vec<(String, String)>,
     approvals: &'a Approvals,
     options: &'a LoadOptions,
     /// The content of each version, by its digest.
@@ -55,13 +57,19 @@ struct FileCopy {
 
 impl<'a> ApprovedCopies<'a> {
     /// Returns the approved versions of a file, if approvals decide about its layer.
-    pub(crate) fn of(path: &Path, layer: Layer, options: &'a LoadOptions) -> Option<Self> {
+    pub(crate) fn of(
+        path: &Path,
+        variables: &[(String, String)],
+        layer: Layer,
+        options: &'a LoadOptions,
+    ) -> Option<Self> {
         let approvals = options.approvals(layer)?;
         let (project, source) = Project::of_file(path);
         Some(Self {
             path: path.to_owned(),
             project,
             source,
+            variables: variables.to_vec(),
             approvals,
             options,
             read: HashMap::new(),
@@ -78,7 +86,8 @@ impl<'a> ApprovedCopies<'a> {
     pub(crate) fn places(&self, sha256: &str) -> HashMap<String, usize> {
         let ordered = self.approvals.ordered(&self.project.dir, &self.source);
         let other = ordered.filter(|it| it.hook_file.as_deref() != Some(sha256));
-        let copy = other.and_then(|it| FileCopy::read(&self.path, self.approvals, it).ok());
+        let copy = other
+            .and_then(|it| FileCopy::read(&self.path, &self.variables, self.approvals, it).ok());
         let declarations = copy.into_iter().flat_map(|copy| copy.declarations);
         let declarations = declarations.filter(|(_, is_wired)| !is_wired);
         let names = declarations
@@ -212,9 +221,9 @@ impl<'a> ApprovedCopies<'a> {
                     .to_owned(),
             );
         };
-        let (path, approvals) = (&self.path, self.approvals);
+        let (path, variables, approvals) = (&self.path, &self.variables, self.approvals);
         let copy = self.read.entry(sha256.clone());
-        let copy = copy.or_insert_with(|| FileCopy::read(path, approvals, approved));
+        let copy = copy.or_insert_with(|| FileCopy::read(path, variables, approvals, approved));
         let copy = copy.as_mut().map_err(|problem| problem.clone())?;
         let is_approved = |(declaration, _): &(HookDeclaration, bool)| {
             let first = declaration.events.first();
@@ -228,12 +237,17 @@ impl<'a> ApprovedCopies<'a> {
 }
 
 impl FileCopy {
-    fn read(path: &Path, approvals: &Approvals, approved: &ApprovalRecord) -> Result<Self, String> {
+    fn read(
+        path: &Path,
+        variables: &[(String, String)],
+        approvals: &Approvals,
+        approved: &ApprovalRecord,
+    ) -> Result<Self, String> {
         let text = approvals.hook_text(approved);
         let text = text.ok_or("the approved copy of its hook file is missing or damaged")?;
         let source = SourceText::new(path, &text);
         let mut report = Report::new(source.clone());
-        let read = read(&mut report);
+        let read = read_imported(&mut report, variables);
         if let Some(error) = first_error(report) {
             return Err(error);
         }

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use tenterhook_engine::{EventName, HookSpec, Layer};
 use tenterhook_hookfile::{
-    BrokenSource, Fault, HookDeclaration, HookLine, LoadError, Problem, Report, SourceText, Span,
-    declare_lines, read, read_text,
+    BrokenSource, Fault, HookDeclaration, HookLine, ImportEntry, LoadError, Problem, Report,
+    SourceText, declare_lines, read_imported, read_text,
 };
 use tenterhook_trust::{Divergence, Project, ProjectHook, denials, hex_digest, judge, resolved};
 
@@ -50,14 +50,14 @@ pub fn load_files<P: AsRef<Path>>(
         if !known.insert(identity(&path, layer)) && layer == Layer::Project {
             continue;
         }
-        let (part, imports) = load_part(&path, layer, options);
+        let (part, imports) = load_part(&path, &[], layer, options);
         parts.push(part);
         if !imports.is_empty() {
             importing.push(path);
         }
         for import in imports {
-            if known.insert(identity(&import, layer)) {
-                let (part, nested) = load_part(&import, layer, options);
+            if known.insert(identity(&import.path, layer)) {
+                let (part, nested) = load_part(&import.path, &import.variables, layer, options);
                 parts.push(refuse_nested(part, &nested));
             }
         }
@@ -81,8 +81,20 @@ fn identity(path: &Path, layer: Layer) -> (Layer, PathBuf) {
 /// A file, and what was loaded from it.
 type Part = (LoadedFile, Result<Loaded, Box<BrokenSource>>);
 
-/// Loads one file. Also returns the files that it imports.
-fn load_part(path: &Path, layer: Layer, options: &LoadOptions) -> (Part, Vec<PathBuf>) {
+/// A file that another one imports.
+struct ImportedFile {
+    path: PathBuf,
+    /// The variables that its hooks have.
+    variables: Vec<(String, String)>,
+}
+
+/// Loads one file, whose hooks have these variables if it is imported. Also returns the files that it imports.
+fn load_part(
+    path: &Path,
+    variables: &[(String, String)],
+    layer: Layer,
+    options: &LoadOptions,
+) -> (Part, Vec<ImportedFile>) {
     let is_disabled = options.disabled.contains(path, layer);
     let misnamed = layers::misnamed(path).filter(|_| layer != Layer::Explicit);
     let text = match misnamed {
@@ -94,7 +106,7 @@ fn load_part(path: &Path, layer: Layer, options: &LoadOptions) -> (Part, Vec<Pat
         _ if is_disabled => (String::new(), Ok(Loaded::default())),
         Ok(text) => (
             hex_digest(text.as_bytes()),
-            load_one(path, &text, layer, options).map(|(loaded, found)| {
+            load_one(path, &text, variables, layer, options).map(|(loaded, found)| {
                 imports = found;
                 loaded
             }),
@@ -110,6 +122,7 @@ fn load_part(path: &Path, layer: Layer, options: &LoadOptions) -> (Part, Vec<Pat
         path: path.to_owned(),
         layer,
         sha256,
+        variables: variables.to_vec(),
         is_broken: loaded.is_err(),
         is_disabled,
     };
@@ -117,7 +130,7 @@ fn load_part(path: &Path, layer: Layer, options: &LoadOptions) -> (Part, Vec<Pat
 }
 
 /// Refuses an imported file that imports others.
-fn refuse_nested((mut file, loaded): Part, nested: &[PathBuf]) -> Part {
+fn refuse_nested((mut file, loaded): Part, nested: &[ImportedFile]) -> Part {
     if nested.is_empty() {
         return (file, loaded);
     }
@@ -138,11 +151,12 @@ pub fn load_text(
     layer: Layer,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
-    let loaded = load_one(path, text, layer, options).map(|(loaded, _)| loaded);
+    let loaded = load_one(path, text, &[], layer, options).map(|(loaded, _)| loaded);
     let file = LoadedFile {
         path: path.to_owned(),
         layer,
         sha256: hex_digest(text.as_bytes()),
+        variables: Vec::new(),
         is_broken: loaded.is_err(),
         is_disabled: false,
     };
@@ -219,7 +233,8 @@ fn is_gone(path: &Path, layer: Layer, options: &LoadOptions) -> bool {
 ///
 /// Returns the reasons why hooks that work on results do not run, because no denial can replace them.
 fn add_missing(file: &LoadedFile, options: &LoadOptions, loaded: &mut Loaded) -> Vec<String> {
-    let Some(mut copies) = ApprovedCopies::of(&file.path, file.layer, options) else {
+    let Some(mut copies) = ApprovedCopies::of(&file.path, &file.variables, file.layer, options)
+    else {
         return Vec::new();
     };
     let mut absent = Vec::new();
@@ -270,18 +285,19 @@ fn broken(path: &Path, layer: Layer, system: &'static str, problems: Vec<Problem
 fn load_one(
     path: &Path,
     text: &str,
+    variables: &[(String, String)],
     layer: Layer,
     options: &LoadOptions,
-) -> Result<(Loaded, Vec<PathBuf>), Box<BrokenSource>> {
+) -> Result<(Loaded, Vec<ImportedFile>), Box<BrokenSource>> {
     let mut report = Report::new(SourceText::new(path, text));
-    let read = read(&mut report);
+    let read = read_imported(&mut report, variables);
     if layer != Layer::Explicit && options.host == Some(read.system) {
         return Ok((Loaded::default(), Vec::new()));
     }
     let imports = imported(&mut report, &read.imports, layer, options);
     let mut loaded = Loaded::default();
     loaded.agent_files.extend(read.agent_file);
-    let mut copies = ApprovedCopies::of(path, layer, options);
+    let mut copies = ApprovedCopies::of(path, variables, layer, options);
     if let Some(copies) = &mut copies {
         copies.compare(&read.declarations, &hex_digest(text.as_bytes()));
     }
@@ -319,24 +335,28 @@ fn without_parents(path: &Path) -> PathBuf {
 /// Returns the paths of imported files. A missing file is an error, because its guards would be missing.
 fn imported(
     report: &mut Report,
-    imports: &[(String, Span)],
+    imports: &[ImportEntry],
     layer: Layer,
     options: &LoadOptions,
-) -> Vec<PathBuf> {
+) -> Vec<ImportedFile> {
     let folder = report.source().path().parent();
     let folder = folder.unwrap_or(Path::new("")).to_owned();
-    let mut paths = Vec::new();
-    for (text, span) in imports {
+    let mut files = Vec::new();
+    for import in imports {
+        let text = &import.path;
         let path = without_parents(&folder.join(options.environment.expand_path(text)));
         // The approved hooks of a missing file are loaded from their copies.
         if !layers::is_there(&path) && !is_gone(&path, layer, options) {
             let message = format!("cannot import `{text}`: the file does not exist");
-            let problem = report.problem(*span, message);
+            let problem = report.problem(import.span, message);
             report.add(problem.hint("correct the path, or remove it from `import`"));
         }
-        paths.push(path);
+        files.push(ImportedFile {
+            path,
+            variables: import.variables.clone(),
+        });
     }
-    paths
+    files
 }
 
 /// Marks a hook as the program's own, so that it runs after all hooks that people wrote in files.

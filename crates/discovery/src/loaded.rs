@@ -73,6 +73,8 @@ pub struct LoadedFile {
     pub layer: Layer,
     /// The SHA-256 of its content, in hexadecimal digits. Empty if it could not be read.
     pub sha256: String,
+    /// The variables that its hooks have from the file that imports it.
+    pub variables: Vec<(String, String)>,
     /// Whether it has errors. Then it has no hooks.
     pub is_broken: bool,
     /// Whether the user has disabled it. Then it has no hooks.

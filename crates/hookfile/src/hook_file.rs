@@ -8,12 +8,13 @@ use crate::agent_file::{self, AgentFile, Form};
 use crate::declaration::HookDeclaration;
 use crate::fault::Fault;
 use crate::file_text::{MAX_FILE_SIZE, read_bytes};
+use crate::import_entry::ImportEntry;
 use crate::link::dead_target;
 use crate::native;
 use crate::problem::{Problem, Severity};
 use crate::report::Report;
 use crate::settings_file;
-use crate::source::{SourceText, Span};
+use crate::source::SourceText;
 use crate::tree::{self, Format, Node};
 
 /// The file name extensions of hook files.
@@ -166,8 +167,8 @@ pub struct HookFile {
     pub wired: Vec<HookDeclaration>,
     /// The agents, if the file is an agent file.
     pub agent_file: Option<AgentFile>,
-    /// The other files whose hooks the file imports, as written, with their positions.
-    pub imports: Vec<(String, Span)>,
+    /// The other files whose hooks the file imports.
+    pub imports: Vec<ImportEntry>,
     /// The hook system that the file is written for, for example `tenterhook` or `docker-agent`.
     pub system: &'static str,
 }
@@ -175,6 +176,11 @@ pub struct HookFile {
 /// Reads the text of the report's source as a hook file. Recognises the format and the kind of file, and
 /// adds all problems to the report.
 pub fn read(report: &mut Report) -> HookFile {
+    read_imported(report, &[])
+}
+
+/// Reads a hook file like [`read`], with variables of the [`ImportEntry`] that imports it.
+pub fn read_imported(report: &mut Report, variables: &[(String, String)]) -> HookFile {
     let format = Format::of(report.source().path(), report.source().text());
     let mut all = HookFile {
         declarations: Vec::new(),
@@ -195,7 +201,7 @@ pub fn read(report: &mut Report) -> HookFile {
     }
     if let Some(system) = settings_file::system_of(path, &root) {
         all.system = system.name;
-        all.declarations = settings_file::read(report, &root, system);
+        all.declarations = settings_file::read(report, &root, system, variables);
     } else if let Some(form) = Form::of(&root) {
         all.system = "docker-agent";
         let read = agent_file::read(report, &root, form);

@@ -35,6 +35,9 @@ mod hook_file;
 mod hook_line;
 mod hook_names;
 mod http;
+mod import_entry;
+#[cfg(test)]
+mod imported_keys;
 pub mod link;
 mod matcher;
 mod model;
@@ -61,10 +64,11 @@ pub use excerpt::shorten;
 pub use fault::{Fault, FaultPosition};
 pub use hook_file::{
     EXTENSIONS, HookFile, has_extension, is_cases_file, is_hook_file, misnamed_as_cases, read,
-    read_text,
+    read_imported, read_text,
 };
 pub use hook_line::{HookLine, declare_lines};
 pub use http::{HeaderDeclaration, HttpDeclaration};
+pub use import_entry::ImportEntry;
 pub use model::{DECISION_SCHEMAS, DeclaredReply, ModelDeclaration};
 pub use problem::{Problem, Severity};
 pub use report::Report;

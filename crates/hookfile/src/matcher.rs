@@ -1,6 +1,7 @@
 //! Reads the key `matcher`, which is the same in native files and in agent files.
 
 use tenterhook_engine::Matcher;
+use tenterhook_systems::tools;
 
 use crate::excerpt::shorten;
 use crate::fields::{Fields, Text};
@@ -11,6 +12,7 @@ pub(crate) fn compile_matcher(report: &mut Report, fields: &Fields<'_>) -> Match
     let Some(text) = fields.text(report, "matcher") else {
         return Matcher::everything();
     };
+    check_no_rule(report, text, tools::known_tool_names().into_iter(), false);
     match Matcher::parse(text.text) {
         Ok(matcher) => {
             warn_of_spaces(report, text);
@@ -33,6 +35,42 @@ pub(crate) fn compile_matcher(report: &mut Report, fields: &Fields<'_>) -> Match
             Matcher::everything()
         }
     }
+}
+
+/// Reports a matcher in the form of a permission rule, such as `Bash(git *)`. As a regular expression, it matches no
+/// tool. `known` are the names of tools.
+pub(crate) fn check_no_rule<'a>(
+    report: &mut Report,
+    written: Text<'_>,
+    mut known: impl Iterator<Item = &'a str>,
+    has_condition: bool,
+) {
+    let text = written.text.trim();
+    let parts = text.strip_suffix(')').and_then(|text| text.split_once('('));
+    let Some((tool, pattern)) = parts else {
+        return;
+    };
+    // In `mcp__github__(get|list)`, the name of the tool goes on in the brackets.
+    let is_mcp = tool.starts_with("mcp__") && !tool.ends_with('_');
+    let is_rule = pattern.contains([' ', '*', '/', '.', ':']) || !pattern.contains('|');
+    if !is_rule || !(is_mcp || known.any(|name| name == tool)) {
+        return;
+    }
+    let message = format!(
+        "the matcher `{}` has the form of a permission rule, and matches no tool",
+        shorten(text)
+    );
+    let problem = report.problem(written.span, message);
+    report.add(if has_condition {
+        problem.allowed(format!(
+            "the matcher `{tool}`, and the key `if` with `{}` in the hook",
+            shorten(text)
+        ))
+    } else {
+        problem
+            .allowed(format!("the matcher `{tool}`"))
+            .hint("the hook itself can look at the arguments, for example with the built-in `deny_commands`")
+    });
 }
 
 /// Warns about words with spaces around `|`. The spaces make the matcher a regular expression that has to

@@ -15,6 +15,7 @@ use crate::excerpt::shorten;
 use crate::fields::{Empty, Fields, wrong};
 use crate::hook_names::HookNames;
 use crate::http::HttpDeclaration;
+use crate::import_entry::ImportEntry;
 use crate::matcher::compile_matcher;
 use crate::model;
 use crate::native_keys::{DEFAULT_KEYS, FILE_KEYS, HOOK_KEYS, NativeKey, names};
@@ -51,8 +52,8 @@ struct Defaults {
 pub(crate) struct NativeFile {
     /// The hooks, in the order of the file.
     pub(crate) declarations: Vec<HookDeclaration>,
-    /// The files that `import` names, with their positions.
-    pub(crate) imports: Vec<(String, Span)>,
+    /// The files that `import` names.
+    pub(crate) imports: Vec<ImportEntry>,
 }
 
 /// Reads a native file.
@@ -107,8 +108,11 @@ pub(crate) fn read(report: &mut Report, root: &Node) -> NativeFile {
     }
 }
 
-/// Reads the files whose hooks belong to this file: a path, or a list of paths.
-fn read_imports(report: &mut Report, fields: &Fields<'_>) -> Vec<(String, Span)> {
+/// The keys of an entry of `import` that is not only a path.
+const IMPORT_KEYS: &[&str] = &["file", "env"];
+
+/// Reads the files whose hooks belong to this file: one entry, or a list of them.
+fn read_imports(report: &mut Report, fields: &Fields<'_>) -> Vec<ImportEntry> {
     let Some(entry) = fields.entry("import") else {
         return Vec::new();
     };
@@ -117,14 +121,45 @@ fn read_imports(report: &mut Report, fields: &Fields<'_>) -> Vec<(String, Span)>
         Some(nodes) => nodes,
         None => std::slice::from_ref(node),
     };
-    let mut imports = Vec::new();
-    for node in nodes {
-        match node.as_text().filter(|text| !text.trim().is_empty()) {
-            Some(text) => imports.push((text.to_owned(), node.span)),
-            None => wrong(report, "import", node, "a path, or a list of paths").unwrap_or_default(),
-        }
+    let entries = nodes.iter().filter_map(|node| read_import(report, node));
+    entries.collect()
+}
+
+/// Reads an entry of `import`: a path, or a mapping with the path and variables.
+fn read_import(report: &mut Report, node: &Node) -> Option<ImportEntry> {
+    if node.as_table().is_none() {
+        let text = node.as_text().filter(|text| !text.trim().is_empty());
+        let expected = "a path, a mapping with `file` and `env`, or a list of them";
+        let text = text.or_else(|| wrong(report, "import", node, expected))?;
+        return Some(ImportEntry {
+            path: text.to_owned(),
+            span: node.span,
+            variables: Vec::new(),
+        });
     }
-    imports
+    let fields = Fields::read(
+        report,
+        node,
+        "an entry of `import`",
+        IMPORT_KEYS,
+        Empty::Wrong,
+    )?;
+    let Some(file) = fields.full_text(report, "file") else {
+        if !fields.has("file") {
+            report.add(report.problem(fields.span, "an entry of `import` has no `file`"));
+        }
+        return None;
+    };
+    let variables = if fields.has("env") {
+        fields.variables(report, "env")?
+    } else {
+        Vec::new()
+    };
+    Some(ImportEntry {
+        path: file.text.to_owned(),
+        span: file.span,
+        variables,
+    })
 }
 
 fn read_defaults(report: &mut Report, node: &Node) -> Defaults {

@@ -47,7 +47,7 @@ pub(crate) const FILE_KEYS: &[NativeKey] = &[
     },
     NativeKey {
         name: "import",
-        value: "a [file of another system](#imported-files), or a list of them",
+        value: "a [file of another system](#imported-files), a mapping with `file` and `env`, or a list of them",
         default: "none",
         ..EMPTY
     },

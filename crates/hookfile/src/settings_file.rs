@@ -3,20 +3,25 @@
 //!
 //! The table of hook systems says what differs between these files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use tenterhook_engine::{EventClass, EventName, Matcher, OnError, Phase};
 use tenterhook_process::Shell;
-use tenterhook_systems::settings_file::{HookSettings, SettingsEvent};
-use tenterhook_systems::{HookSystem, SYSTEMS};
+use tenterhook_systems::settings_file::{
+    Condition, HookSettings, KeyEffect, KeyPlace, SettingsEvent,
+};
+use tenterhook_systems::{HookSystem, SYSTEMS, tools};
 
 use crate::declaration::{DeclaredEvent, HookAction, HookDeclaration, quoted_for_shell};
 use crate::definition::Definition;
 use crate::excerpt::shorten;
-use crate::fields::{Empty, Fields, wrong};
+use crate::fields::{Empty, Fields, Text, wrong};
 use crate::hook_names::HookNames;
 use crate::http::HttpDeclaration;
+use crate::matcher::check_no_rule;
+use crate::problem::Problem;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::one_of;
@@ -34,37 +39,6 @@ const SHIM: &str = "tenterhook-shim";
 const TYPES: [&str; 2] = ["command", "http"];
 /// The types of hooks that need the agent's own model or connections.
 const UNAVAILABLE: [&str; 4] = ["prompt", "agent", "mcp_tool", "function"];
-/// The keys of a hook that have no effect on which answer it gives.
-const OTHER_KEYS: &[&str] = &[
-    "type",
-    "name",
-    "description",
-    "statusMessage",
-    "async",
-    "asyncRewake",
-    "once",
-    "if",
-    "onFailure",
-    "shell",
-    "args",
-    "exec",
-    "env",
-    "cwd",
-    "matcher",
-    "url",
-    "headers",
-    "allowedEnvVars",
-    "additionalContextLimit",
-    "commandWindows",
-    "powershell",
-    "prompt",
-    "model",
-    "continueOnBlock",
-    "server",
-    "tool",
-    "input",
-];
-
 /// Returns the system whose settings a file contains, by its path or else by the names of its events. Returns
 /// `None` for other files.
 pub(crate) fn system_of(path: &Path, root: &Node) -> Option<&'static HookSystem> {
@@ -92,11 +66,12 @@ pub(crate) fn system_of(path: &Path, root: &Node) -> Option<&'static HookSystem>
     SYSTEMS.iter().find(in_place).or_else(by_events).copied()
 }
 
-/// Reads the hooks of a file, in the order of the file.
+/// Reads the hooks of a file, in the order of the file. `variables` are those that the file which imports it sets.
 pub(crate) fn read(
     report: &mut Report,
     root: &Node,
     system: &'static HookSystem,
+    variables: &[(String, String)],
 ) -> Vec<HookDeclaration> {
     let Some(settings) = system.settings else {
         return Vec::new();
@@ -117,14 +92,18 @@ pub(crate) fn read(
     let Some(hooks) = file.entry("hooks") else {
         return Vec::new();
     };
+    let variables = Variables::read(report, &file, settings, variables);
     let mut reader = SettingsReader {
         report,
         system: system.name,
         settings,
         switches,
+        variables,
+        has_http_restriction: false,
         ids: HookNames::default(),
         declarations: Vec::new(),
     };
+    reader.check_keys(KeyPlace::File, &file, "the file");
     for entry in hooks.value.as_table().unwrap_or_default() {
         reader.read_event(entry);
     }
@@ -180,6 +159,22 @@ fn shell_line(action: &HookAction) -> Option<&str> {
     None
 }
 
+/// Returns the name of the variable after a `$`, and the text behind it. The name is empty if there is none.
+fn variable_name(text: &str) -> (&str, &str) {
+    if let Some((name, rest)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
+        return (name, rest);
+    }
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+/// Returns the name of the first option of a plugin that a text has a placeholder for.
+fn placeholder_of_option(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("${user_config.")?;
+    Some(rest.split_once('}')?.0)
+}
+
 /// Returns whether a command line starts the program by which agents call Tenterhook.
 fn is_shim(line: &str) -> bool {
     let line = line.trim_start();
@@ -191,11 +186,54 @@ fn is_shim(line: &str) -> bool {
     name.is_some_and(|name| name == SHIM)
 }
 
+/// The variables that every hook of a file has, by their names.
+#[derive(Debug, Default, Clone)]
+struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    /// Collects the variables: of the file, of the plugin that it belongs to, and of the file that imports it. Later
+    /// ones replace earlier ones.
+    fn read(
+        report: &mut Report,
+        file: &Fields<'_>,
+        settings: &HookSettings,
+        imported: &[(String, String)],
+    ) -> Self {
+        let mut all = BTreeMap::new();
+        if settings.key(KeyPlace::File, "env") == Some(KeyEffect::Carried) && file.has("env") {
+            all.extend(file.variables(report, "env").unwrap_or_default());
+        }
+        let path = std::path::absolute(report.source().path());
+        if let (Some(plugin), Ok(path)) = (settings.plugin, path)
+            && let Some(root) = plugin.root(&path)
+        {
+            let folder = root.to_string_lossy().into_owned();
+            let names = plugin.root_variables.iter();
+            all.extend(names.map(|name| ((*name).to_owned(), folder.clone())));
+            let data = plugin.data_name(&root, None);
+            let data = format!("${{env.HOME}}/{}/{data}", plugin.data);
+            let names = plugin.data_variables.iter();
+            all.extend(names.map(|name| ((*name).to_owned(), data.clone())));
+        }
+        all.extend(imported.iter().cloned());
+        Self(all)
+    }
+
+    /// Returns a variable whose value is known when the file is read.
+    fn known(&self, name: &str) -> Option<&str> {
+        let value = self.0.get(name).map(String::as_str);
+        value.filter(|value| !value.contains("${env."))
+    }
+}
+
 struct SettingsReader<'a> {
     report: &'a mut Report,
     system: &'static str,
     settings: &'static HookSettings,
     switches: Switches,
+    variables: Variables,
+    /// Whether the file restricts HTTP hooks in a way that is not known here.
+    has_http_restriction: bool,
     ids: HookNames,
     declarations: Vec<HookDeclaration>,
 }
@@ -248,6 +286,7 @@ impl SettingsReader<'_> {
         let Some(fields) = Fields::any(self.report, node, &what, Empty::Absent) else {
             return;
         };
+        self.check_keys(KeyPlace::Group, &fields, &what);
         let group = self.group(event, &fields);
         let hooks = fields.entry("hooks").map(|entry| &entry.value);
         let Some(hooks) = hooks.and_then(Node::as_list) else {
@@ -265,6 +304,13 @@ impl SettingsReader<'_> {
         let written = fields.text(self.report, "matcher");
         let written = written.filter(|_| event.has_matcher);
         let text = written.map_or("", |written| written.text);
+        if let Some(written) = written
+            && event.kind.info().subject == Some("tool_name")
+        {
+            let known = tools::rows(self.system).iter().map(|row| row.name);
+            let has_condition = !self.settings.conditions.is_empty();
+            check_no_rule(self.report, written, known, has_condition);
+        }
         let matcher = Matcher::parse(&self.settings.matchers.whole(text));
         let matcher = matcher.unwrap_or_else(|error| {
             let reason = error.source.to_string();
@@ -284,16 +330,24 @@ impl SettingsReader<'_> {
         let Some(fields) = Fields::any(self.report, node, "a hook", Empty::Absent) else {
             return;
         };
-        self.warn_of_keys(&fields);
+        self.check_keys(KeyPlace::Hook, &fields, "the hook");
         let event = group.event;
         let id = self.ids.numbered(event.name);
-        let condition = fields.text(self.report, "if").map(|text| text.text);
+        let Some((condition_text, condition)) = self.condition(event, &fields) else {
+            return;
+        };
         let on_error = self.on_failure(event, &fields);
         let timeout = self.timeout(event, &fields);
         let is_async = fields.boolean(self.report, "async") == Some(true);
-        let env = fields.entry("env");
-        let env = env.and_then(|_| fields.variables(self.report, "env"));
-        let working_dir = fields.full_text(self.report, "cwd");
+        let mut env = self.variables.0.clone();
+        if self.settings.carries("env") && fields.has("env") {
+            env.extend(fields.variables(self.report, "env").unwrap_or_default());
+        }
+        let working_dir = if self.settings.carries("cwd") {
+            fields.full_text(self.report, "cwd")
+        } else {
+            None
+        };
         let Some((action, action_span)) = self.action(event, &fields) else {
             return;
         };
@@ -317,7 +371,7 @@ impl SettingsReader<'_> {
             action_span,
             timeout: Some(timeout),
             working_dir: working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
-            env: env.unwrap_or_default(),
+            env: env.into_iter().collect(),
             strict_output: false,
             python: None,
             prewarm: false,
@@ -331,26 +385,106 @@ impl SettingsReader<'_> {
             definition: Definition::default(),
             dialect: (self.settings.dialect)(event, condition),
         };
-        declaration.definition = self.definition(group, condition, &declaration);
+        declaration.definition = self.definition(group, condition_text, &declaration);
         self.declarations.push(declaration);
     }
 
-    /// Warns about keys that have no effect here.
-    fn warn_of_keys(&mut self, fields: &Fields<'_>) {
-        let settings = self.settings;
+    /// Reports the keys that do not do here what they do in the system. `what` has them.
+    fn check_keys(&mut self, place: KeyPlace, fields: &Fields<'_>, what: &str) {
         for entry in fields.entries() {
             let key = entry.key.as_str();
-            let is_known = OTHER_KEYS.contains(&key)
-                || settings.command_keys.contains(&key)
-                || settings.timeout_key == key;
-            let message = match key {
-                "once" => "`once` has no effect in a file of settings; the hook runs every time",
-                "asyncRewake" => "`asyncRewake` is not supported; the hook does not wake the agent",
-                _ if is_known => continue,
-                _ => "this key is unknown and has no effect",
+            let (is_error, message) = match self.settings.key(place, key) {
+                Some(
+                    KeyEffect::Carried
+                    | KeyEffect::Display
+                    | KeyEffect::Separate(_)
+                    | KeyEffect::OfOtherType,
+                ) => continue,
+                // A file has other settings, which are not about hooks.
+                None if place == KeyPlace::File => continue,
+                Some(KeyEffect::RefusedWithHttp) => {
+                    self.has_http_restriction = true;
+                    continue;
+                }
+                Some(KeyEffect::Ignored(instead)) => {
+                    (false, format!("`{key}` is not supported: {instead}"))
+                }
+                Some(KeyEffect::Refused(why)) => (true, format!("`{key}` cannot be used: {why}")),
+                None => (false, self.unknown_key(place, key, what)),
             };
+            let problem = if is_error {
+                self.report.problem(entry.key_span, message)
+            } else {
+                self.report.warning(entry.key_span, message)
+            };
+            self.report.add(problem);
+        }
+    }
+
+    /// Describes a key that the system does not have in this place.
+    fn unknown_key(&self, place: KeyPlace, key: &str, what: &str) -> String {
+        let is_of_hook =
+            place == KeyPlace::Group && self.settings.key(KeyPlace::Hook, key).is_some();
+        let key = shorten(key);
+        if is_of_hook {
+            format!("`{key}` has no effect in {what}; write it in each of its hooks")
+        } else {
+            format!("the key `{key}` of {what} is unknown and has no effect")
+        }
+    }
+
+    /// Reads the condition of a hook, as text and as read. Returns `None` if the hook is left out; the reason is
+    /// reported.
+    fn condition<'f>(
+        &mut self,
+        event: &SettingsEvent,
+        fields: &Fields<'f>,
+    ) -> Option<(Option<&'f str>, Option<Condition>)> {
+        if !self.settings.carries("if") || !fields.has("if") {
+            return Some((None, None));
+        }
+        let text = fields.text(self.report, "if")?;
+        if text.text.trim().is_empty() {
+            return Some((None, None));
+        }
+        let shown = shorten(text.text);
+        if event.kind.info().subject != Some("tool_name") {
+            let message = format!(
+                "`if: {shown}` is about tools, so a hook of `{}` with it never runs",
+                event.name
+            );
+            let problem = self.weakening(event, text.span, message);
             self.report
-                .add(self.report.warning(entry.key_span, message));
+                .add(problem.hint("remove `if`, or write the hook for an event of tools"));
+            return None;
+        }
+        match Condition::read(text.text, self.settings.conditions) {
+            Ok(condition) => {
+                if condition.is_partly_read() {
+                    let message = format!(
+                        "the pattern of `if: {shown}` is not read; the hook runs for every call of the tool"
+                    );
+                    self.report.add(self.report.warning(text.span, message));
+                }
+                Some((Some(text.text), Some(condition)))
+            }
+            Err(error) => {
+                let message = format!("`if: {shown}` would never run the hook: {error}");
+                let problem = self.report.problem(text.span, message);
+                self.report.add(problem.allowed(
+                    "a single rule such as `Bash`, `Bash(git *)` or `Edit(src/**)`; write a hook for each rule",
+                ));
+                None
+            }
+        }
+    }
+
+    /// Creates a problem with a hook that is left out: an error on gates, which would be weaker without it.
+    fn weakening(&self, event: &SettingsEvent, span: Span, message: String) -> Problem {
+        if event.kind.info().class == EventClass::Gate {
+            self.report.problem(span, message)
+        } else {
+            self.report.warning(span, message)
         }
     }
 
@@ -383,10 +517,7 @@ impl SettingsReader<'_> {
         let name = kind.map_or("command", |kind| kind.text);
         let span = kind.map_or(fields.span, |kind| kind.span);
         if name == "http" {
-            let (mut http, span) = HttpDeclaration::read(self.report, fields, "url")?;
-            // The systems also send requests to servers on this machine.
-            http.allow_private = true;
-            return Some((HookAction::Http(http), span));
+            return self.http(fields);
         }
         if name != "command" {
             self.unavailable(event, name, span);
@@ -394,7 +525,7 @@ impl SettingsReader<'_> {
         }
         if fields.has("exec") {
             let program = fields.full_text(self.report, "exec")?;
-            return Some((self.argv(program.text, fields)?, program.span));
+            return Some((self.argv(program, fields)?, program.span));
         }
         let mut keys = self.settings.command_keys.iter();
         let Some(key) = keys.find(|key| fields.has(key)) else {
@@ -406,35 +537,179 @@ impl SettingsReader<'_> {
         };
         let command = fields.full_text(self.report, key)?;
         if fields.has("args") {
-            return Some((self.argv(command.text, fields)?, command.span));
+            return Some((self.argv(command, fields)?, command.span));
         }
         let words = [("bash", Shell::Bash), ("powershell", Shell::Pwsh)];
         let shell = fields.choice(self.report, "shell", &words);
-        let shell = shell.unwrap_or(if *key == "bash" {
-            Shell::Bash
-        } else {
-            Shell::Sh
+        let shell = shell.unwrap_or(match *key {
+            "bash" => Shell::Bash,
+            "powershell" => Shell::Pwsh,
+            _ => Shell::Sh,
         });
-        let line = command.text.to_owned();
+        self.check_placeholders(&[command.text], command.span)?;
+        let line = self.with_known_folders(command.text);
         Some((HookAction::Line { shell, line }, command.span))
     }
 
-    /// Returns a program with arguments. Placeholders are replaced when the hook runs, because the directory is not
-    /// known earlier.
-    fn argv(&mut self, program: &str, fields: &Fields<'_>) -> Option<HookAction> {
-        let mut argv = vec![program.to_owned()];
+    /// Reads a hook that posts to a URL. Its headers contain variables as a shell writes them.
+    fn http(&mut self, fields: &Fields<'_>) -> Option<(HookAction, Span)> {
+        let (mut http, span) = HttpDeclaration::read(self.report, fields, "url")?;
+        if self.has_http_restriction {
+            let message =
+                "the file restricts HTTP hooks, and Tenterhook cannot apply its restrictions";
+            let problem = self.report.problem(span, message);
+            self.report
+                .add(problem.hint(
+                    "remove `allowedHttpHookUrls` and `httpHookAllowedEnvVars`, or the hook",
+                ));
+            return None;
+        }
+        // The systems also send requests to servers on this machine.
+        http.allow_private = true;
+        let allowed = if fields.has("allowedEnvVars") {
+            fields.texts(self.report, "allowedEnvVars")?
+        } else {
+            Vec::new()
+        };
+        for header in &mut http.headers {
+            header.value = self.header_value(&header.value, &allowed);
+        }
+        Some((HookAction::Http(http), span))
+    }
+
+    /// Returns the value of a header in our own form. A variable that is not allowed is empty.
+    fn header_value(&self, value: &str, allowed: &[String]) -> String {
+        let mut read = String::new();
+        let mut rest = value;
+        while let Some((before, after)) = rest.split_once('$') {
+            read.push_str(before);
+            let (name, behind) = variable_name(after);
+            rest = behind;
+            match name {
+                "" => read.push('$'),
+                _ if !allowed.iter().any(|allowed| allowed == name) => {}
+                _ => match self.variables.0.get(name) {
+                    Some(value) => read.push_str(value),
+                    None => read.extend(["${env.", name, "}"]),
+                },
+            }
+        }
+        read.push_str(rest);
+        read
+    }
+
+    /// Reports placeholders that nothing replaces here, because the hook would run something else. Returns `None` if
+    /// there are any.
+    fn check_placeholders(&mut self, texts: &[&str], span: Span) -> Option<()> {
+        let Some(plugin) = self.settings.plugin else {
+            return Some(());
+        };
+        let folders = plugin.root_variables.iter().chain(plugin.data_variables);
+        for name in folders.filter(|name| !self.variables.0.contains_key(**name)) {
+            if texts
+                .iter()
+                .any(|text| text.contains(&format!("${{{name}}}")))
+            {
+                let message = format!("`${{{name}}}` has a value only in a plugin");
+                let problem = self.report.problem(span, message);
+                let expected = format!("a file in the folder `{}` of a plugin", plugin.folder);
+                self.report.add(problem.allowed(expected));
+                return None;
+            }
+        }
+        if let Some(option) = texts.iter().find_map(|text| placeholder_of_option(text))
+            && self
+                .variables
+                .known(&plugin.option_variable(option))
+                .is_none()
+        {
+            let name = plugin.option_variable(option);
+            let message = format!("the option `{option}` of the plugin has no value");
+            let problem = self.report.problem(span, message);
+            self.report.add(problem.hint(format!(
+                "set `{name}` at the key `env` of the entry in `import`"
+            )));
+            return None;
+        }
+        Some(())
+    }
+
+    /// Replaces the folder of the plugin in a command line, so that an approval covers the files in it. A folder that a
+    /// shell would read differently stays a variable.
+    fn with_known_folders(&self, line: &str) -> String {
+        let mut line = line.to_owned();
+        let names = self
+            .settings
+            .plugin
+            .map_or(&[][..], |plugin| plugin.root_variables);
+        for name in names {
+            let is_plain = |c: char| c.is_alphanumeric() || "_./+@-".contains(c);
+            let value = self.variables.known(name);
+            if let Some(value) = value.filter(|value| value.chars().all(is_plain)) {
+                line = line.replace(&format!("${{{name}}}"), value);
+            }
+        }
+        line
+    }
+
+    /// Returns a program with arguments. Placeholders whose values are not known yet are replaced when the hook runs.
+    fn argv(&mut self, program: Text<'_>, fields: &Fields<'_>) -> Option<HookAction> {
+        let mut argv = vec![program.text.to_owned()];
         if fields.has("args") {
             argv.extend(fields.texts(self.report, "args")?);
         }
-        if !argv.iter().any(|word| word.contains(DIRECTORY)) {
+        let texts: Vec<&str> = argv.iter().map(String::as_str).collect();
+        self.check_placeholders(&texts, program.span)?;
+        let mut placeholders = vec![(DIRECTORY.to_owned(), None)];
+        if let Some(plugin) = self.settings.plugin {
+            let folders = plugin.root_variables.iter().chain(plugin.data_variables);
+            placeholders.extend(folders.map(|name| {
+                let value = self.variables.known(name).map(str::to_owned);
+                (format!("${{{name}}}"), value)
+            }));
+            let options = argv.iter().filter_map(|text| placeholder_of_option(text));
+            placeholders.extend(options.map(|option| {
+                let value = self.variables.known(&plugin.option_variable(option));
+                (
+                    format!("${{user_config.{option}}}"),
+                    value.map(str::to_owned),
+                )
+            }));
+        }
+        for (placeholder, value) in &placeholders {
+            if let Some(value) = value {
+                argv = argv
+                    .iter()
+                    .map(|word| word.replace(placeholder, value))
+                    .collect();
+            }
+        }
+        let unknown = |word: &String| {
+            let found = placeholders.iter().map(|(placeholder, _)| placeholder);
+            found
+                .filter(|it| word.contains(it.as_str()))
+                .min_by_key(|it| word.find(it.as_str()))
+                .cloned()
+        };
+        if !argv.iter().any(|word| unknown(word).is_some()) {
             return Some(HookAction::Argv(argv));
         }
         let word = |word: &String| {
-            let parts = word.split(DIRECTORY).map(|part| match part {
-                "" => String::new(),
-                part => quoted_for_shell(&[part]),
-            });
-            parts.collect::<Vec<_>>().join(&format!("\"{DIRECTORY}\""))
+            let mut written = String::new();
+            let mut rest = word.clone();
+            while let Some(placeholder) = unknown(&rest)
+                && let Some((before, after)) = rest.split_once(placeholder.as_str())
+            {
+                if !before.is_empty() {
+                    written.push_str(&quoted_for_shell(&[before]));
+                }
+                written.extend(["\"", &placeholder, "\""]);
+                rest = after.to_owned();
+            }
+            if written.is_empty() || !rest.is_empty() {
+                written.push_str(&quoted_for_shell(&[rest]));
+            }
+            written
         };
         let words = argv.iter().map(word).collect::<Vec<_>>();
         Some(HookAction::Line {
@@ -451,11 +726,10 @@ impl SettingsReader<'_> {
         } else {
             format!("unknown type of hook `{}`", shorten(name))
         };
-        let is_gate = event.kind.info().class == EventClass::Gate;
-        let problem = if is_gate || !is_known {
-            self.report.problem(span, message)
+        let problem = if is_known {
+            self.weakening(event, span, message)
         } else {
-            self.report.warning(span, message)
+            self.report.problem(span, message)
         };
         self.report.add(problem.allowed(one_of(TYPES)));
     }

@@ -24,6 +24,7 @@ pub mod hook_args;
 pub mod hook_changes;
 pub mod hook_list;
 pub mod hooks;
+pub mod imports;
 pub mod journal;
 pub mod live_inspector;
 pub mod models;

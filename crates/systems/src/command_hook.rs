@@ -14,6 +14,7 @@ mod event_writer;
 mod reader;
 
 pub(crate) use self::answer::{AnswerObject, joined, stop_reason};
+pub use self::condition::{Condition, ConditionError, ConditionTool, PatternSubject};
 pub(crate) use self::dialect::{CommandHook, HookContract, Printed};
 pub(crate) use self::effect::{
     Answer, BlockedResult, add_context, block, blocked_by_status, documented, read_shared,

@@ -1,10 +1,13 @@
 //! How coding agents write hooks in their own files, so that these hooks run here without a change.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenterhook_engine::{Dialect, EventKind};
+
+pub use crate::command_hook::{Condition, ConditionError, ConditionTool, PatternSubject};
 
 /// The files of a hook system in which people write hooks next to other settings.
 ///
@@ -20,6 +23,12 @@ pub struct HookSettings {
     pub events: &'static [SettingsEvent],
     /// Keys next to the events that are not events.
     pub other_keys: &'static [&'static str],
+    /// What each key of such a file does here.
+    pub keys: &'static [SettingsKey],
+    /// The tools whose calls the key `if` of a hook can select. Empty if the system has no such key.
+    pub conditions: &'static [ConditionTool],
+    /// How plugins of the system have hooks.
+    pub plugin: Option<&'static PluginHooks>,
     /// The key of an object that switches hooks off: with `enabled: false` all of them, and with `disabled` the
     /// hooks with these names or command lines.
     pub switches_key: Option<&'static str>,
@@ -35,8 +44,8 @@ pub struct HookSettings {
     pub default_timeout: Duration,
     /// How matchers are written.
     pub matchers: MatcherStyle,
-    /// Returns the dialect of a hook on an event. The text is the value of its key `if`.
-    pub dialect: fn(&'static SettingsEvent, Option<&str>) -> Arc<dyn Dialect>,
+    /// Returns the dialect of a hook on an event, with the condition in its key `if`.
+    pub dialect: fn(&'static SettingsEvent, Option<Condition>) -> Arc<dyn Dialect>,
 }
 
 impl fmt::Debug for HookSettings {
@@ -49,6 +58,170 @@ impl HookSettings {
     /// Returns the event with this name.
     pub fn event(&self, name: &str) -> Option<&'static SettingsEvent> {
         self.events.iter().find(|event| event.name == name)
+    }
+
+    /// Returns what a key does, or `None` if the system does not have it there.
+    pub fn key(&self, place: KeyPlace, name: &str) -> Option<KeyEffect> {
+        let mut keys = self.keys.iter();
+        let key = keys.find(|key| key.place == place && key.name == name)?;
+        Some(key.effect)
+    }
+
+    /// Returns whether a key of a hook does here what it does in the system.
+    pub fn carries(&self, name: &str) -> bool {
+        self.key(KeyPlace::Hook, name) == Some(KeyEffect::Carried)
+    }
+}
+
+/// A key of a file of settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettingsKey {
+    /// Where the key is.
+    pub place: KeyPlace,
+    /// The name of the key.
+    pub name: &'static str,
+    /// What the key does here.
+    pub effect: KeyEffect,
+}
+
+impl SettingsKey {
+    /// Creates a key next to `hooks`.
+    pub const fn of_file(name: &'static str, effect: KeyEffect) -> Self {
+        Self {
+            place: KeyPlace::File,
+            name,
+            effect,
+        }
+    }
+
+    /// Creates a key next to a matcher.
+    pub const fn of_group(name: &'static str, effect: KeyEffect) -> Self {
+        Self {
+            place: KeyPlace::Group,
+            name,
+            effect,
+        }
+    }
+
+    /// Creates a key of a hook.
+    pub const fn of_hook(name: &'static str, effect: KeyEffect) -> Self {
+        Self {
+            place: KeyPlace::Hook,
+            name,
+            effect,
+        }
+    }
+}
+
+/// Where a key of a file of settings is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// Next to `hooks`.
+    File,
+    /// Next to a matcher and its list `hooks`.
+    Group,
+    /// In a hook.
+    Hook,
+}
+
+/// What a key of a file of settings does here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyEffect {
+    /// The same as in the system.
+    Carried,
+    /// Nothing, because it only changes what people see.
+    Display,
+    /// Nothing, because it is about something else than the hooks of the file. The text says what.
+    Separate(&'static str),
+    /// Nothing, and the reader of the file warns. The text says what happens instead.
+    Ignored(&'static str),
+    /// It restricts HTTP hooks, so that a file with such a hook is refused.
+    RefusedWithHttp,
+    /// The file or the hook is refused, because guards could be missing. The text says why.
+    Refused(&'static str),
+    /// Only hooks of a type that does not run here have it.
+    OfOtherType,
+}
+
+/// How plugins have hooks.
+#[derive(Debug)]
+pub struct PluginHooks {
+    /// The file that describes a plugin, below the folder of the plugin.
+    pub manifest: &'static str,
+    /// The folder of a plugin that contains its files of hooks.
+    pub folder: &'static str,
+    /// The variables with the folder of the plugin.
+    pub root_variables: &'static [&'static str],
+    /// The variables with the folder in which the plugin keeps its data.
+    pub data_variables: &'static [&'static str],
+    /// The folder with the data of all plugins, below the home folder.
+    pub data: &'static str,
+    /// The folder of installed plugins, below the home folder: `MARKETPLACE/PLUGIN/VERSION`.
+    pub installed: &'static str,
+    /// How the names of variables with the plugin's options begin.
+    pub option_prefix: &'static str,
+}
+
+impl PluginHooks {
+    /// Returns the folder of the plugin that a file of hooks belongs to, given its absolute path. Looks at nothing
+    /// but the path, so that files that an agent adds cannot change it.
+    pub fn root(&self, path: &Path) -> Option<PathBuf> {
+        if let Some(root) = path
+            .ancestors()
+            .nth(Path::new(self.manifest).components().count())
+            && root.join(self.manifest) == path
+        {
+            return Some(root.to_owned());
+        }
+        let folder = path.parent()?;
+        let root = folder.parent()?;
+        // A folder of the agent's own settings, such as `.claude/hooks`, is not in a plugin.
+        let is_settings = root.file_name().is_some_and(|name| {
+            Path::new(self.data)
+                .components()
+                .next()
+                .is_some_and(|it| it.as_os_str() == name)
+        });
+        (folder.ends_with(self.folder) && !is_settings).then(|| root.to_owned())
+    }
+
+    /// Returns the name of the variable with an option of the plugin.
+    pub fn option_variable(&self, option: &str) -> String {
+        let name = |c: char| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        };
+        let name: String = option.chars().map(name).collect();
+        format!("{}{name}", self.option_prefix)
+    }
+
+    /// Returns the name by which the agent's settings know a plugin. `name` is the name in its manifest, if it is known.
+    pub fn id(&self, root: &Path, name: Option<&str>) -> String {
+        let part = |up: usize| {
+            let folder = root.ancestors().nth(up).and_then(Path::file_name);
+            folder.unwrap_or_default().to_string_lossy().into_owned()
+        };
+        let is_installed = root
+            .ancestors()
+            .nth(3)
+            .is_some_and(|folder| folder.ends_with(self.installed));
+        if is_installed {
+            format!("{}@{}", part(1), part(2))
+        } else {
+            format!("{}@inline", name.map_or_else(|| part(0), str::to_owned))
+        }
+    }
+
+    /// Returns the name of the folder with a plugin's data.
+    pub fn data_name(&self, root: &Path, name: Option<&str>) -> String {
+        let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let id = self.id(root, name);
+        id.chars()
+            .map(|c| if is_kept(c) { c } else { '-' })
+            .collect()
     }
 }
 

@@ -1,24 +1,30 @@
 //! `tenterhook import`: run the hooks that were written for a coding agent, without a change.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use serde_json::json;
-use tenterhook_hookfile::{EXTENSIONS, Report, SourceText, read, read_text};
+use serde_json::{Value, json};
 use tenterhook_setup::ancestry;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::ConfigArgs;
+use tenterhook_setup::hook_args::{ConfigArgs, DeadlineArgs, HookArgs, LineArgs, PlaceArgs};
+use tenterhook_setup::hooks;
+use tenterhook_setup::imports::{
+    AddedImport, ImportSources, SettingsPlace, TrialResult, TriedHook, add_import, count_hooks,
+    hook_file, try_hooks,
+};
+use tenterhook_setup::warning::warn;
 use tenterhook_systems::settings_file::HookSettings;
 use tenterhook_systems::{HookSystem, SYSTEMS};
+use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_trust::TENTERHOOK;
+use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_terminal::output::plural::count;
+use tenterhook_trust::{TENTERHOOK, TrustState, resolved};
 
-/// The name of the hook file, without its extension.
-const HOOKS: &str = "hooks";
+use crate::working_dir::current_dir;
 
 /// Which hooks to import.
 #[derive(Debug, Parser)]
@@ -31,9 +37,14 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) project: bool,
 
-    /// The file with the hooks. The default is the agent's usual file.
+    /// The file with the hooks, or the folder of a plugin. The default is the agent's usual file.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+
+    /// Run each of the hooks once with a harmless event, in a copy of this folder, and show which fail. The hooks of a
+    /// project must be approved.
+    #[arg(long = "try")]
+    pub(crate) is_trial: bool,
 
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
@@ -43,25 +54,48 @@ pub(crate) struct ImportArgs {
     pub(crate) json: bool,
 }
 
-/// The file to import, as it is written in the hook file, and the hook file.
+/// What to import, and where its entries go.
 struct Import {
-    source: PathBuf,
-    written: String,
+    sources: ImportSources,
+    /// The project, if the files are its own.
+    project: Option<PathBuf>,
+    /// The path of the agent's usual file as it is written, if no other one is named.
+    usual: Option<String>,
     hook_file: PathBuf,
 }
 
-pub(crate) fn import(args: &ImportArgs) -> Result<Exit, CliError> {
+pub(crate) async fn import(args: &ImportArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     ancestry::require_user("import hooks")?;
     let (system, settings) = system(&args.agent)?;
-    let import = if args.project {
-        of_project(settings, args.file.as_deref())?
+    let import = sources(settings, args)?;
+    let mut hooks = 0;
+    for (path, variables) in &import.sources.files {
+        hooks += count_hooks(system, path, variables)?;
+    }
+    let mut changes = Vec::new();
+    for (path, variables) in &import.sources.files {
+        let added = AddedImport {
+            written: import.written(path)?,
+            variables: variables.clone(),
+        };
+        let is_changed = add_import(&import.hook_file, &added)?;
+        changes.push((added.written, is_changed));
+    }
+    let tried = if args.is_trial {
+        Some(try_imported(args, &import, interrupts).await?)
     } else {
-        of_user(settings, args)?
+        None
     };
-    let hooks = count(system, &import.source)?;
-    let changed = add(&import)?;
-    report(args, system, &import, hooks, changed);
-    Ok(Exit::Done)
+    report(args, system, &import, hooks, &changes, tried.as_deref());
+    let tried = tried.unwrap_or_default();
+    let mut failed = tried
+        .iter()
+        .filter(|it| matches!(it.result, TrialResult::Failed(_)));
+    Ok(if failed.next().is_some() {
+        Exit::Config
+    } else {
+        Exit::Done
+    })
 }
 
 fn system(name: &str) -> Result<(&'static HookSystem, &'static HookSettings), CliError> {
@@ -77,37 +111,70 @@ fn system(name: &str) -> Result<(&'static HookSystem, &'static HookSettings), Cl
     })
 }
 
-fn of_user(settings: &HookSettings, args: &ImportArgs) -> Result<Import, CliError> {
+/// Finds the files to import.
+fn sources(settings: &'static HookSettings, args: &ImportArgs) -> Result<Import, CliError> {
+    let home = std::env::home_dir();
+    if args.project {
+        let project = absolute(Path::new("."))?;
+        let named = args.file.as_deref().unwrap_or(Path::new(settings.project));
+        let path = project.join(named);
+        let path = if args.file.is_some() {
+            absolute(&path)?
+        } else {
+            path
+        };
+        if !path.starts_with(&project) {
+            let message = format!("`{}` is not a file of this project", named.display());
+            return Err(CliError::new(Exit::Usage, message)
+                .hint("leave out `--project` to import it for yourself"));
+        }
+        let place = SettingsPlace {
+            file: &project.join(settings.project),
+            home: home.as_deref(),
+        };
+        return Ok(Import {
+            sources: ImportSources::find(settings, &path, place)?,
+            usual: None,
+            hook_file: hook_file(&project.join(TENTERHOOK)),
+            project: Some(project),
+        });
+    }
     let no_folder = |what: &str| CliError::new(Exit::Config, format!("{what} is unknown"));
-    let (source, written) = if let Some(file) = &args.file {
-        let path = absolute(file)?;
-        (path.clone(), path.display().to_string())
-    } else {
-        let home = std::env::home_dir().ok_or_else(|| no_folder("your home folder"))?;
-        (home.join(settings.user), format!("~/{}", settings.user))
+    let home = home.ok_or_else(|| no_folder("your home folder"))?;
+    let own = home.join(settings.user);
+    let path = match &args.file {
+        Some(file) => absolute(file)?,
+        None => own.clone(),
+    };
+    let place = SettingsPlace {
+        file: &own,
+        home: Some(&home),
     };
     let folder = config_dir::user(&args.config)?;
     let folder = folder.ok_or_else(|| no_folder("your configuration folder"))?;
     Ok(Import {
-        source,
-        written,
+        sources: ImportSources::find(settings, &path, place)?,
+        project: None,
+        usual: args.file.is_none().then(|| format!("~/{}", settings.user)),
         hook_file: hook_file(&folder),
     })
 }
 
-fn of_project(settings: &HookSettings, file: Option<&Path>) -> Result<Import, CliError> {
-    let project = absolute(Path::new("."))?;
-    let file = file.unwrap_or(Path::new(settings.project));
-    let source = project.join(file);
-    let below = source.strip_prefix(&project).map_err(|_| {
-        let message = format!("`{}` is not a file of this project", file.display());
-        CliError::new(Exit::Usage, message).hint("leave out `--project` to import it for yourself")
-    })?;
-    Ok(Import {
-        written: format!("../{}", below.display()),
-        hook_file: hook_file(&project.join(TENTERHOOK)),
-        source,
-    })
+impl Import {
+    /// Returns a path as it is written in the hook file.
+    fn written(&self, path: &Path) -> Result<String, CliError> {
+        if let Some(usual) = &self.usual {
+            return Ok(usual.clone());
+        }
+        let Some(project) = &self.project else {
+            return Ok(path.display().to_string());
+        };
+        let below = path.strip_prefix(project).map_err(|_| {
+            let message = format!("`{}` is not a file of this project", path.display());
+            CliError::new(Exit::Usage, message)
+        })?;
+        Ok(format!("../{}", below.display()))
+    }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, CliError> {
@@ -118,178 +185,135 @@ fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Returns the hook file of a folder: the one that exists, or else `hooks.yaml`.
-fn hook_file(folder: &Path) -> PathBuf {
-    let mut paths = EXTENSIONS
-        .map(|extension| folder.join(HOOKS).with_extension(extension))
-        .into_iter();
-    paths
-        .find(|path| path.exists())
-        .unwrap_or_else(|| folder.join(HOOKS).with_extension("yaml"))
-}
-
-/// Reads the file to import, and returns the number of its hooks.
-fn count(system: &HookSystem, path: &Path) -> Result<usize, CliError> {
-    let shown = path.display();
-    let text = read_text(path).map_err(|problem| {
-        CliError::new(
-            Exit::Config,
-            format!("cannot import `{shown}`: {}", problem.message),
-        )
-        .hint("name the file with the hooks: `--file FILE`")
-    })?;
-    let mut found = Report::new(SourceText::new(path, &text));
-    let file = read(&mut found);
-    if file.system != system.name {
-        let message = format!("`{shown}` is not a file with hooks of `{}`", system.name);
-        return Err(
-            CliError::new(Exit::Config, message).hint(format!("it is a file of `{}`", file.system))
+/// Runs each imported hook that is in force once.
+async fn try_imported(
+    args: &ImportArgs,
+    import: &Import,
+    interrupts: &Interrupts,
+) -> Result<Vec<TriedHook>, CliError> {
+    let hook_args = HookArgs {
+        files: Vec::new(),
+        lenient: false,
+        strict: false,
+        deny_untrusted: false,
+        extensions: Vec::new(),
+        script: None,
+        host: None,
+        load: DeadlineArgs::default(),
+        place: PlaceArgs::default(),
+        config: args.config.clone(),
+    };
+    let folder = current_dir()?;
+    let (services, _) = hooks::services(&args.config)?;
+    let loaded = hooks::load(
+        &hook_args,
+        &LineArgs::default(),
+        &folder,
+        services,
+        interrupts,
+    )
+    .await?;
+    let mut specs = loaded.loaded.specs;
+    let files = &import.sources.files;
+    let is_imported = |path: &Path| {
+        files
+            .iter()
+            .any(|(file, _)| resolved(file) == resolved(path))
+    };
+    specs.retain(|spec| spec.source.path.as_deref().is_some_and(is_imported));
+    let project_hooks = loaded.loaded.project_hooks.iter();
+    let unapproved = project_hooks
+        .filter(|hook| hook.state != TrustState::Trusted)
+        .filter(|hook| is_imported(&hook.item.project.join(&hook.item.source)))
+        .count();
+    if unapproved > 0 {
+        let message = format!(
+            "{} not approved, so they were not tried",
+            count(unapproved, "hook")
         );
+        return Err(CliError::new(Exit::Config, message)
+            .hint("run `tenterhook trust`, then the same command again"));
     }
-    if found.has_errors() {
-        let problems = found.into_problems();
-        return Err(CliError {
-            causes: problems
-                .iter()
-                .map(|problem| problem.render(false))
-                .collect(),
-            ..CliError::new(Exit::Config, format!("cannot import `{shown}`"))
-        });
-    }
-    Ok(file.declarations.len())
+    let token = interrupts.token();
+    let tried = token.run_until_cancelled(try_hooks(specs, &folder)).await;
+    tried.ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?
 }
 
-/// Adds the import to the hook file. Returns whether the file changed.
-fn add(import: &Import) -> Result<bool, CliError> {
-    let path = &import.hook_file;
-    let by_hand = |why: String| {
-        CliError::new(Exit::Config, why).hint(format!(
-            "add `{}` to the list `import` in `{}`",
-            import.written,
-            path.display()
-        ))
-    };
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(error) => {
-            let message = format!("cannot read `{}`", path.display());
-            return Err(CliError::new(Exit::Config, message).cause(&error));
-        }
-    };
-    if imports_of(path, &text).contains(&import.written) {
-        return Ok(false);
-    }
-    if !path
-        .extension()
-        .is_some_and(|it| it == "yaml" || it == "yml")
-    {
-        return Err(by_hand(format!("`{}` is not a YAML file", path.display())));
-    }
-    let changed = with_import(&text, &import.written);
-    // Text that was edited by hand may have a form that the edit does not know.
-    let mut expected = imports_of(path, &text);
-    expected.push(import.written.clone());
-    if imports_of(path, &changed) != expected {
-        let message = format!("cannot add a line to `{}`", path.display());
-        return Err(by_hand(message));
-    }
-    replace(path, &changed).map_err(|error| {
-        let message = format!("cannot write `{}`", path.display());
-        CliError::new(Exit::Config, message).cause(&error)
-    })?;
-    Ok(true)
-}
-
-fn imports_of(path: &Path, text: &str) -> Vec<String> {
-    let mut report = Report::new(SourceText::new(path, text));
-    let file = read(&mut report);
-    file.imports.into_iter().map(|(import, _)| import).collect()
-}
-
-/// Returns the text of a hook file with one more import: in its list `import`, or in a new list at the end.
-fn with_import(text: &str, path: &str) -> String {
-    let item = format!("- {}\n", json!(path));
-    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let Some(at) = lines.iter().position(|line| line.starts_with("import:")) else {
-        let separator = if text.is_empty() || text.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        return format!("{text}{separator}import:\n  {item}");
-    };
-    let items = lines.iter().skip(at + 1);
-    let items = items.take_while(|line| line.trim_start().starts_with("- "));
-    let last = items.clone().last();
-    let indent: String = last.map_or("  ".to_owned(), |line| {
-        line.chars().take_while(|c| *c == ' ').collect()
-    });
-    let end = at + 1 + items.count();
-    let added = format!("{indent}{item}");
-    lines.insert(end, &added);
-    lines.concat()
-}
-
-/// Replaces a file as a whole, so that no one reads a part of it.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(found) = fs::metadata(path) {
-        file.as_file().set_permissions(found.permissions())?;
-    }
-    file.persist(path)?;
-    Ok(())
-}
-
-fn report(args: &ImportArgs, system: &HookSystem, import: &Import, hooks: usize, changed: bool) {
-    let hook_file = import.hook_file.display();
+fn report(
+    args: &ImportArgs,
+    system: &HookSystem,
+    import: &Import,
+    hooks: usize,
+    changes: &[(String, bool)],
+    tried: Option<&[TriedHook]>,
+) {
+    let files: Vec<&PathBuf> = import.sources.files.iter().map(|(path, _)| path).collect();
     if args.json {
-        output::line(json!({
+        let mut object = json!({
             "agent": system.name,
-            "file": import.source,
+            "files": files,
             "hook_file": import.hook_file,
             "hooks": hooks,
-            "changed": changed,
-        }));
+            "changed": changes.iter().any(|(_, is_changed)| *is_changed),
+            "notes": import.sources.notes,
+        });
+        if let (Some(tried), Some(object)) = (tried, object.as_object_mut()) {
+            let tried: Vec<Value> = tried.iter().map(tried_json).collect();
+            object.insert("tried".to_owned(), tried.into());
+        }
+        output::line(object);
         return;
     }
-    let written = &import.written;
-    if changed {
-        output::line(format!("Added `{written}` to `import` in `{hook_file}`."));
-    } else {
-        output::line(format!("`{hook_file}` already imports `{written}`."));
+    let hook_file = import.hook_file.display();
+    for (written, is_changed) in changes {
+        if *is_changed {
+            output::line(format!("Added `{written}` to `import` in `{hook_file}`."));
+        } else {
+            output::line(format!("`{hook_file}` already imports `{written}`."));
+        }
     }
-    let plural = if hooks == 1 { "hook" } else { "hooks" };
+    for (_, variables) in &import.sources.files {
+        let names: Vec<String> = variables
+            .iter()
+            .map(|(name, _)| format!("`{name}`"))
+            .collect();
+        if !names.is_empty() {
+            output::line(format!(
+                "Its hooks get these variables: {}",
+                names.join(", ")
+            ));
+        }
+    }
+    for note in &import.sources.notes {
+        warn(escape_line(note));
+    }
     output::line(format!(
-        "It has {hooks} {plural}. `tenterhook list` shows them."
+        "Found {}. `tenterhook list` shows them.",
+        count(hooks, "hook")
     ));
-    if args.project {
+    if let Some(tried) = tried {
+        for hook in tried {
+            output::line(escape_line(&tried_line(hook)));
+        }
+    } else if args.project {
         output::line("They run after you approve them: `tenterhook trust`");
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_import_is_added_to_the_list_or_at_the_end() {
-        for (text, expected) in [
-            ("", "import:\n  - \"~/a\"\n"),
-            ("version: 1", "version: 1\nimport:\n  - \"~/a\"\n"),
-            (
-                "# mine\nimport:\n- x # why\nhooks: []\n",
-                "# mine\nimport:\n- x # why\n- \"~/a\"\nhooks: []\n",
-            ),
-            (
-                "import:\n    - x\n    - y\n",
-                "import:\n    - x\n    - y\n    - \"~/a\"\n",
-            ),
-        ] {
-            assert_eq!(with_import(text, "~/a"), expected);
-        }
+fn tried_line(hook: &TriedHook) -> String {
+    let name = &hook.name;
+    match &hook.result {
+        TrialResult::Answered => format!("ok       {name}"),
+        TrialResult::Failed(why) => format!("fails    {name}: {why}"),
+        TrialResult::NotRun(why) => format!("not run  {name}: {why}"),
     }
+}
+
+fn tried_json(hook: &TriedHook) -> Value {
+    let (result, problem) = match &hook.result {
+        TrialResult::Answered => ("ok", None),
+        TrialResult::Failed(why) => ("failed", Some(why)),
+        TrialResult::NotRun(why) => ("not_run", Some(why)),
+    };
+    json!({ "hook": hook.name, "result": result, "problem": problem })
 }

@@ -53,6 +53,7 @@ mod gateway_stop;
 #[cfg(unix)]
 mod gateway_voice;
 mod http;
+mod import;
 mod init;
 mod input;
 #[cfg(unix)]

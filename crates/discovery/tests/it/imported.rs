@@ -15,14 +15,14 @@ use tenterhook_engine::{
 use crate::options;
 
 /// A folder with files of hooks, in which they run.
-struct Session {
-    dir: tempfile::TempDir,
+pub(crate) struct Session {
+    pub(crate) dir: tempfile::TempDir,
     is_strict: bool,
     host: Option<&'static str>,
 }
 
 impl Session {
-    fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = dir.path().join(path);
@@ -36,7 +36,7 @@ impl Session {
         }
     }
 
-    fn options(&self) -> LoadOptions {
+    pub(crate) fn options(&self) -> LoadOptions {
         LoadOptions {
             directory: self.dir.path().to_owned(),
             host: self.host,
@@ -44,7 +44,7 @@ impl Session {
         }
     }
 
-    fn load(&self, file: &str) -> Loaded {
+    pub(crate) fn load(&self, file: &str) -> Loaded {
         let path = self.dir.path().join(file);
         load_file(&path, Layer::Explicit, &self.options())
             .unwrap_or_else(|error| panic!("{}", error.render(false)))
@@ -57,25 +57,25 @@ impl Session {
         engine.dispatcher(Origin::new("s1", self.dir.path().to_owned()))
     }
 
-    async fn send<E: Event>(&self, file: &str, event: E) -> Outcome<E> {
+    pub(crate) async fn send<E: Event>(&self, file: &str, event: E) -> Outcome<E> {
         self.dispatcher(self.load(file)).dispatch(event).await
     }
 }
 
-const CLAUDE: &str = ".claude/settings.json";
-const CODEX: &str = ".codex/hooks.json";
+pub(crate) const CLAUDE: &str = ".claude/settings.json";
+pub(crate) const CODEX: &str = ".codex/hooks.json";
 const COPILOT: &str = ".github/hooks/guard.json";
 
-fn call(tool: &str, input: &Value) -> PreToolUse {
+pub(crate) fn call(tool: &str, input: &Value) -> PreToolUse {
     PreToolUse::new(tool).with_tool_input(input.as_object().unwrap().clone())
 }
 
-fn shell(cmd: &str) -> PreToolUse {
+pub(crate) fn shell(cmd: &str) -> PreToolUse {
     call("shell", &json!({ "cmd": cmd }))
 }
 
 /// Returns Claude Code's settings with one hook before tool calls.
-fn claude(hook: &Value, matcher: &str) -> String {
+pub(crate) fn claude(hook: &Value, matcher: &str) -> String {
     let settings = json!({
         "permissions": { "allow": ["Bash(ls)"] },
         "hooks": { "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] },
@@ -90,7 +90,7 @@ async fn claude_decides(hook: &Value, event: PreToolUse) -> (Decision, Vec<bool>
     (outcome.decision(), let_through)
 }
 
-fn command(line: &str) -> Value {
+pub(crate) fn command(line: &str) -> Value {
     json!({ "type": "command", "command": line })
 }
 
@@ -152,6 +152,21 @@ async fn an_answer_counts_only_if_it_names_its_event() {
         let (decision, _) = claude_decides(&command(&line), shell("ls")).await;
         let reason = decision.reason().unwrap();
         assert!(reason.contains(expected), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_prints_the_event_has_no_opinion() {
+    for (line, is_denied) in [
+        ("cat", false),
+        ("cat; exit 2", true),
+        // A misspelt decision next to the event is still a failure.
+        (r#"sed 's/^{/{"permissionDecison":"deny",/'"#, true),
+        (r#"sed 's/^{/{"decision":"block","reason":"no",/'"#, true),
+        (r#"sed 's/"PreToolUse"/"PostToolUse"/'"#, true),
+    ] {
+        let (decision, _) = claude_decides(&command(line), shell("ls")).await;
+        assert_eq!(!decision.is_proceed(), is_denied, "{line}: {decision:?}");
     }
 }
 

@@ -21,6 +21,10 @@ mod http;
 mod imported;
 #[cfg(unix)]
 mod imported_gemini;
+#[cfg(unix)]
+mod imported_meaning;
+#[cfg(unix)]
+mod imported_plugin;
 mod mistakes;
 mod model;
 mod native;

@@ -11,7 +11,7 @@ use crate::command_hook::{
     Answer, BlockedResult, CommandHook, HookContract, Printed, add_context, blocked_by_status,
     documented, read_shared, replace_result, write,
 };
-use crate::settings_file::SettingsEvent;
+use crate::settings_file::{Condition, SettingsEvent};
 
 /// The variables in which hooks find the folder of the project.
 pub(super) const DIRECTORY_VARIABLES: &[&str] = &["CLAUDE_PROJECT_DIR"];
@@ -23,11 +23,16 @@ static CONTRACT: HookContract = HookContract {
     write: write_event,
     read,
     directory_variables: DIRECTORY_VARIABLES,
+    session_variables: &["CLAUDE_CODE_SESSION_ID"],
+    marks: &[("CLAUDECODE", "1")],
     because: "a gate that fails denies; exit statuses other than 2 warn, as Claude Code documents",
 };
 
-/// Returns the dialect of a hook on an event, with the value of its key `if`.
-pub(super) fn dialect(event: &'static SettingsEvent, condition: Option<&str>) -> Arc<dyn Dialect> {
+/// Returns the dialect of a hook on an event, with the condition in its key `if`.
+pub(super) fn dialect(
+    event: &'static SettingsEvent,
+    condition: Option<Condition>,
+) -> Arc<dyn Dialect> {
     Arc::new(CommandHook::new(&CONTRACT, event, condition))
 }
 
@@ -60,6 +65,27 @@ const TEXT_IS_CONTEXT: &[EventKind] = &[
     EventKind::PostModelSwitch,
 ];
 
+/// The keys of events, which a hook may print unchanged. A decision has none of these names.
+const EVENT_KEYS: &[&str] = &[
+    "session_id",
+    "prompt_id",
+    "transcript_path",
+    "scratchpad_dir",
+    "cwd",
+    "permission_mode",
+    "effort",
+    "agent_id",
+    "agent_type",
+    "tool_name",
+    "tool_input",
+    "tool_use_id",
+    "tool_response",
+    "duration_ms",
+    "prompt",
+    "stop_hook_active",
+    "last_assistant_message",
+];
+
 fn read(
     event: &SettingsEvent,
     info: &EventInfo,
@@ -70,6 +96,7 @@ fn read(
     let mut effect = AnyEffect::default();
     if printed.stdout.starts_with('{') {
         let mut answer = Answer::parse(event, printed.stdout)?;
+        answer.drop_event(event, EVENT_KEYS);
         effect = read_shared(info, &mut answer, BlockedResult::AddsReason)?;
         read_own(&mut answer, &mut effect)?;
         answer.check_rest(info, &effect, strict)?;

@@ -5,7 +5,13 @@ use std::time::Duration;
 use tenterhook_engine::EventKind;
 
 use super::dialect::dialect;
-use crate::settings_file::{HookSettings, MatcherStyle, Occurrences, SettingsEvent};
+use crate::settings_file::KeyEffect::{
+    Carried, Display, Ignored, OfOtherType, Refused, RefusedWithHttp, Separate,
+};
+use crate::settings_file::{
+    ConditionTool, HookSettings, MatcherStyle, Occurrences, PatternSubject, PluginHooks,
+    SettingsEvent, SettingsKey,
+};
 
 pub(super) static SETTINGS: HookSettings = HookSettings {
     places: &[".claude"],
@@ -13,6 +19,9 @@ pub(super) static SETTINGS: HookSettings = HookSettings {
     project: ".claude/settings.json",
     events: EVENTS,
     other_keys: &[],
+    keys: KEYS,
+    conditions: CONDITIONS,
+    plugin: Some(&PLUGIN),
     switches_key: None,
     has_groups: true,
     command_keys: &["command"],
@@ -65,4 +74,94 @@ static EVENTS: &[SettingsEvent] = &[
     on("SessionEnd", EventKind::SessionEnd).within(60),
     on("Elicitation", EventKind::Elicitation),
     on("ElicitationResult", EventKind::ElicitationResult),
+];
+
+static PLUGIN: PluginHooks = PluginHooks {
+    manifest: ".claude-plugin/plugin.json",
+    folder: "hooks",
+    root_variables: &["CLAUDE_PLUGIN_ROOT"],
+    data_variables: &["CLAUDE_PLUGIN_DATA"],
+    data: ".claude/plugins/data",
+    installed: ".claude/plugins/cache",
+    option_prefix: "CLAUDE_PLUGIN_OPTION_",
+};
+
+/// Which argument the pattern of a permission rule is about, as measured with version 2.1.330. For other tools, Claude
+/// Code never runs a hook whose rule has a pattern.
+static CONDITIONS: &[ConditionTool] = &[
+    ConditionTool::new("Bash", "command", PatternSubject::CommandLine),
+    ConditionTool::new("PowerShell", "command", PatternSubject::CommandLine),
+    ConditionTool::new("Monitor", "command", PatternSubject::CommandLine),
+    ConditionTool::new("Read", "file_path", PatternSubject::Path),
+    ConditionTool::new("Write", "file_path", PatternSubject::Path),
+    ConditionTool::new("Edit", "file_path", PatternSubject::Path),
+    ConditionTool::new("MultiEdit", "file_path", PatternSubject::Path),
+    ConditionTool::new("NotebookEdit", "notebook_path", PatternSubject::Path),
+    ConditionTool::new("Glob", "pattern", PatternSubject::Text),
+    ConditionTool::new("Grep", "pattern", PatternSubject::Text),
+    ConditionTool {
+        name: "Agent",
+        earlier: Some("Task"),
+        argument: None,
+    },
+];
+
+/// The keys of version 2.1.330.
+static KEYS: &[SettingsKey] = &[
+    SettingsKey::of_file("hooks", Carried),
+    SettingsKey::of_file("env", Carried),
+    SettingsKey::of_file("disableAllHooks", Carried),
+    SettingsKey::of_file("$schema", Display),
+    SettingsKey::of_file("description", Display),
+    SettingsKey::of_file("allowManagedHooksOnly", Separate("hooks of other files")),
+    SettingsKey::of_file(
+        "enabledPlugins",
+        Separate("hooks of plugins; import the file of each plugin"),
+    ),
+    SettingsKey::of_file(
+        "pluginConfigs",
+        Separate("options of plugins; `tenterhook import` copies those of the plugin"),
+    ),
+    SettingsKey::of_file("allowedHttpHookUrls", RefusedWithHttp),
+    SettingsKey::of_file("httpHookAllowedEnvVars", RefusedWithHttp),
+    SettingsKey::of_file(
+        "modules",
+        Refused("modules of hooks run only inside Claude Code"),
+    ),
+    SettingsKey::of_group("matcher", Carried),
+    SettingsKey::of_group("hooks", Carried),
+    SettingsKey::of_group("description", Display),
+    SettingsKey::of_group("id", Display),
+    SettingsKey::of_hook("type", Carried),
+    SettingsKey::of_hook("command", Carried),
+    SettingsKey::of_hook("args", Carried),
+    SettingsKey::of_hook("shell", Carried),
+    SettingsKey::of_hook("if", Carried),
+    SettingsKey::of_hook("timeout", Carried),
+    SettingsKey::of_hook("onFailure", Carried),
+    SettingsKey::of_hook("async", Carried),
+    SettingsKey::of_hook("url", Carried),
+    SettingsKey::of_hook("headers", Carried),
+    SettingsKey::of_hook("allowedEnvVars", Carried),
+    SettingsKey::of_hook("name", Display),
+    SettingsKey::of_hook("description", Display),
+    SettingsKey::of_hook("statusMessage", Display),
+    SettingsKey::of_hook(
+        "once",
+        Ignored("it has no effect in a file of settings; the hook runs every time"),
+    ),
+    SettingsKey::of_hook(
+        "asyncRewake",
+        Ignored("it does not wake the agent; without `async`, the agent waits for the hook"),
+    ),
+    SettingsKey::of_hook("rewakeMessage", Ignored("hooks do not wake the agent")),
+    SettingsKey::of_hook("rewakeSummary", Ignored("hooks do not wake the agent")),
+    SettingsKey::of_hook("holdsTools", Ignored("the agent waits for the hook")),
+    SettingsKey::of_hook("cloud", Ignored("the hook runs on this machine")),
+    SettingsKey::of_hook("prompt", OfOtherType),
+    SettingsKey::of_hook("model", OfOtherType),
+    SettingsKey::of_hook("continueOnBlock", OfOtherType),
+    SettingsKey::of_hook("server", OfOtherType),
+    SettingsKey::of_hook("tool", OfOtherType),
+    SettingsKey::of_hook("input", OfOtherType),
 ];

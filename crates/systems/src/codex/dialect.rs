@@ -13,7 +13,7 @@ use crate::command_hook::{
     Answer, BlockedResult, CommandHook, HookContract, Printed, add_context, blocked_by_status,
     documented, read_shared, write,
 };
-use crate::settings_file::SettingsEvent;
+use crate::settings_file::{Condition, SettingsEvent};
 
 static CONTRACT: HookContract = HookContract {
     name: "codex",
@@ -22,11 +22,16 @@ static CONTRACT: HookContract = HookContract {
     write: write_event,
     read,
     directory_variables: &[],
+    session_variables: &[],
+    marks: &[],
     because: "a gate that fails denies; exit statuses other than 2 warn, as Codex documents",
 };
 
 /// Returns the dialect of a hook on an event. Codex's hooks have no key `if`.
-pub(super) fn dialect(event: &'static SettingsEvent, condition: Option<&str>) -> Arc<dyn Dialect> {
+pub(super) fn dialect(
+    event: &'static SettingsEvent,
+    condition: Option<Condition>,
+) -> Arc<dyn Dialect> {
     Arc::new(CommandHook::new(&CONTRACT, event, condition))
 }
 

@@ -29,6 +29,10 @@ pub(crate) struct HookContract {
         fn(&SettingsEvent, &EventInfo, &Printed<'_>, bool) -> Result<AnyEffect, ReadError>,
     /// The variables that name the directory of the project.
     pub(crate) directory_variables: &'static [&'static str],
+    /// The variables that name the session.
+    pub(crate) session_variables: &'static [&'static str],
+    /// Variables by which a hook recognises its agent, with their values.
+    pub(crate) marks: &'static [(&'static str, &'static str)],
     /// Why a gate that fails denies.
     pub(crate) because: &'static str,
 }
@@ -50,16 +54,16 @@ pub(crate) struct CommandHook {
 }
 
 impl CommandHook {
-    /// Creates the dialect of a hook on an event, with the value of its key `if`.
-    pub(crate) fn new(
+    /// Creates the dialect of a hook on an event, with the condition in its key `if`.
+    pub(crate) const fn new(
         contract: &'static HookContract,
         event: &'static SettingsEvent,
-        condition: Option<&str>,
+        condition: Option<Condition>,
     ) -> Self {
         Self {
             contract,
             event,
-            condition: condition.map(Condition::new),
+            condition,
         }
     }
 
@@ -142,9 +146,22 @@ impl Dialect for CommandHook {
     }
 
     fn variables(&self, event: &EventRef) -> Vec<(&'static str, String)> {
-        let directory = event.envelope().origin.cwd.to_string_lossy();
-        let names = self.contract.directory_variables.iter();
-        names.map(|name| (*name, directory.to_string())).collect()
+        let contract = self.contract;
+        let origin = &event.envelope().origin;
+        let named = |names: &'static [&'static str], value: &str| {
+            let names = names.iter();
+            names
+                .map(|name| (*name, value.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let mut variables = named(contract.directory_variables, &origin.cwd.to_string_lossy());
+        variables.extend(named(
+            contract.session_variables,
+            origin.session_id.as_str(),
+        ));
+        let marks = contract.marks.iter();
+        variables.extend(marks.map(|(name, value)| (*name, (*value).to_owned())));
+        variables
     }
 
     fn tools(&self) -> Option<&dyn ToolNames> {

@@ -16,6 +16,8 @@ pub(crate) struct Answer {
     specific: JsonObject,
 }
 
+/// The key of an event with its name.
+const PASSED_NAME: &str = "hook_event_name";
 /// The key with the keys of an event.
 const SPECIFIC: &str = "hookSpecificOutput";
 /// The key with the name of the event.
@@ -59,6 +61,19 @@ impl Answer {
         };
         specific.retain(|_, value| !value.is_null());
         Ok(Self { general, specific })
+    }
+
+    /// Removes the keys of the event that the hook passed through, if it printed the event. Many hooks print what they
+    /// read when they have no opinion.
+    pub(crate) fn drop_event(&mut self, event: &SettingsEvent, keys: &[&str]) {
+        if self
+            .general
+            .get(PASSED_NAME)
+            .is_some_and(|name| name == event.name)
+        {
+            self.general
+                .retain(|key, _| key != PASSED_NAME && !keys.contains(&key.as_str()));
+        }
     }
 
     /// Removes the decision that a person must be asked. Returns its reason.

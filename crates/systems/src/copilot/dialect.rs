@@ -11,7 +11,7 @@ use crate::command_hook::{
     Answer, BlockedResult, CommandHook, HookContract, Printed, SOURCES, TRIGGERS, block,
     documented, read_shared, replace_result, result_text, word,
 };
-use crate::settings_file::{Occurrences, SettingsEvent};
+use crate::settings_file::{Condition, Occurrences, SettingsEvent};
 
 /// The variables in which hooks find the folder of the project.
 pub(super) const DIRECTORY_VARIABLES: &[&str] = &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
@@ -23,11 +23,16 @@ static CONTRACT: HookContract = HookContract {
     write,
     read,
     directory_variables: DIRECTORY_VARIABLES,
+    session_variables: &[],
+    marks: &[("COPILOT_CLI", "1")],
     because: "a gate that fails denies",
 };
 
 /// Returns the dialect of a hook on an event. Copilot CLI's hooks have no key `if`.
-pub(super) fn dialect(event: &'static SettingsEvent, condition: Option<&str>) -> Arc<dyn Dialect> {
+pub(super) fn dialect(
+    event: &'static SettingsEvent,
+    condition: Option<Condition>,
+) -> Arc<dyn Dialect> {
     Arc::new(CommandHook::new(&CONTRACT, event, condition))
 }
 

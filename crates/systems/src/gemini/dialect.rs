@@ -26,7 +26,7 @@ use crate::command_hook::{
     Answer, BlockedResult, CommandHook, HookContract, Printed, blocked_by_status, documented,
     read_shared, result_text, word,
 };
-use crate::settings_file::SettingsEvent;
+use crate::settings_file::{Condition, SettingsEvent};
 
 /// The variables in which hooks find the folder of the project.
 pub(super) const DIRECTORY_VARIABLES: &[&str] =
@@ -39,11 +39,16 @@ static CONTRACT: HookContract = HookContract {
     write,
     read,
     directory_variables: DIRECTORY_VARIABLES,
+    session_variables: &["GEMINI_SESSION_ID"],
+    marks: &[],
     because: "a gate that fails denies; exit status 1 warns, as Gemini CLI documents",
 };
 
 /// Returns the dialect of a hook on an event. Gemini CLI's hooks have no key `if`.
-pub(super) fn dialect(event: &'static SettingsEvent, condition: Option<&str>) -> Arc<dyn Dialect> {
+pub(super) fn dialect(
+    event: &'static SettingsEvent,
+    condition: Option<Condition>,
+) -> Arc<dyn Dialect> {
     Arc::new(CommandHook::new(&CONTRACT, event, condition))
 }
 

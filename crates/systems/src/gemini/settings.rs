@@ -5,7 +5,8 @@ use std::time::Duration;
 use tenterhook_engine::EventKind;
 
 use super::dialect::dialect;
-use crate::settings_file::{HookSettings, MatcherStyle, SettingsEvent};
+use crate::settings_file::KeyEffect::{Carried, Display};
+use crate::settings_file::{HookSettings, MatcherStyle, SettingsEvent, SettingsKey};
 
 pub(super) static SETTINGS: HookSettings = HookSettings {
     places: &[".gemini"],
@@ -13,6 +14,9 @@ pub(super) static SETTINGS: HookSettings = HookSettings {
     project: ".gemini/settings.json",
     events: EVENTS,
     other_keys: &[],
+    keys: KEYS,
+    conditions: &[],
+    plugin: None,
     switches_key: Some("hooksConfig"),
     has_groups: true,
     command_keys: &["command"],
@@ -39,4 +43,19 @@ static EVENTS: &[SettingsEvent] = &[
     on("Notification", EventKind::Notification),
     on("PreCompress", EventKind::PreCompact),
     on("SessionEnd", EventKind::SessionEnd),
+];
+
+/// The keys of hooks and next to them.
+static KEYS: &[SettingsKey] = &[
+    SettingsKey::of_file("hooks", Carried),
+    SettingsKey::of_file("hooksConfig", Carried),
+    SettingsKey::of_group("matcher", Carried),
+    SettingsKey::of_group("hooks", Carried),
+    SettingsKey::of_group("sequential", Carried),
+    SettingsKey::of_hook("type", Carried),
+    SettingsKey::of_hook("name", Carried),
+    SettingsKey::of_hook("command", Carried),
+    SettingsKey::of_hook("timeout", Carried),
+    SettingsKey::of_hook("env", Carried),
+    SettingsKey::of_hook("description", Display),
 ];

@@ -115,13 +115,7 @@ impl Expander<'_> {
                     let values = self.variable(variable);
                     let is_joined = variable.is_quoted && variable.written.contains('*');
                     if is_joined {
-                        let word = current.get_or_insert_default();
-                        for (at, value) in values.iter().enumerate() {
-                            if at > 0 && self.choice.separators.is_empty() {
-                                word.push_str(" ");
-                            }
-                            word.push_word(value);
-                        }
+                        self.push_joined(&values, current.get_or_insert_default());
                         continue;
                     }
                     for (at, value) in values.iter().enumerate() {
@@ -144,6 +138,16 @@ impl Expander<'_> {
             }
         }
         words.extend(current);
+    }
+
+    /// Appends all values of an array as one word, as `"$*"` does.
+    fn push_joined(&self, values: &[Word], word: &mut Word) {
+        for (at, value) in values.iter().enumerate() {
+            if at > 0 && self.choice.separators.is_empty() {
+                word.push_str(" ");
+            }
+            word.push_word(value);
+        }
     }
 
     /// Appends a value to the current word. Without quotes, it may make several words.

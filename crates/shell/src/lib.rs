@@ -39,27 +39,32 @@ mod braces;
 mod commands;
 mod expand;
 mod launch;
+mod launch_git;
+mod launches;
 mod options;
 mod parse;
 mod parse_word;
 mod plain;
 mod printed;
 mod programs;
+mod reader;
 mod reading;
 mod rule;
 mod script;
 mod variables;
 mod word;
 mod words;
+mod wrappers;
 
 pub use self::commands::commands;
-pub use self::launch::is_shell;
 pub use self::plain::plain_words;
 pub use self::programs::programs;
-pub use self::reading::{Command, Input, Reading, Redirection, UnreadLine, read};
+pub use self::reader::read;
+pub use self::reading::{Command, Input, Reading, Redirection, UnreadLine};
 pub use self::rule::{CommandRule, RuleError};
 pub use self::word::Word;
 pub use self::words::{LineWord, LineWordKind, words};
+pub use self::wrappers::is_shell;
 
 /// Returns the programs that the commands of a line run, without the commands' own programs. A
 /// program that the line does not show is an empty string. Returns `None` if the line is nested too

@@ -501,7 +501,8 @@ impl Parser<'_> {
                     }
                     // `time` has options, and `coproc` may have a name.
                     let is_skipped = ["-p", "--", "time"].contains(&next);
-                    if !is_skipped && !(std::mem::take(&mut is_named) && self.at > before) {
+                    let is_name = std::mem::take(&mut is_named) && self.at > before;
+                    if !is_skipped && !is_name {
                         self.at = start;
                         return false;
                     }

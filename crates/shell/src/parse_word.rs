@@ -489,7 +489,11 @@ fn arithmetic_part(inner: RawWord) -> Part {
 fn open_parentheses(expression: &RawWord) -> isize {
     let plain = expression.parts.iter().map(|part| match part {
         Part::Plain(text) => text.as_str(),
-        _ => "",
+        Part::Quoted(_)
+        | Part::Variable(_)
+        | Part::Output { .. }
+        | Part::Array(_)
+        | Part::Unknown(_) => "",
     });
     let characters = plain.flat_map(str::chars);
     characters

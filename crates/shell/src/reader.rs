@@ -286,7 +286,12 @@ impl Reader {
                 kind: OutputKind::Source,
                 ..
             } => Some(script),
-            _ => None,
+            Part::Plain(_)
+            | Part::Quoted(_)
+            | Part::Variable(_)
+            | Part::Output { .. }
+            | Part::Array(_)
+            | Part::Unknown(_) => None,
         });
         let choice = Choice::default();
         sources.find_map(|script| self.expander(&choice).printed(script))
@@ -456,7 +461,7 @@ impl Reader {
     ) -> Input {
         match input(stage, printed, redirections) {
             Input::Inherited => self.inherited(place),
-            other => other,
+            own @ (Input::Text(_) | Input::Unknown) => own,
         }
     }
 

@@ -166,9 +166,11 @@ impl RawWord {
             return None;
         }
         let parts = self.parts.iter().enumerate().skip(1);
-        let mut plain = parts.filter_map(|(at, part)| match part {
-            Part::Plain(text) => Some((at, text)),
-            _ => None,
+        let mut plain = parts.filter_map(|(at, part)| {
+            let Part::Plain(text) = part else {
+                return None;
+            };
+            Some((at, text))
         });
         plain.find_map(|(at, text)| {
             let after = text

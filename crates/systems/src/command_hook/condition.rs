@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use tenterhook_protocol::JsonObject;
-use tenterhook_shell::readings;
+use tenterhook_shell::read;
 use thiserror::Error;
 
 /// A tool whose calls a pattern can select.
@@ -208,7 +208,7 @@ fn without_escapes(pattern: &str) -> String {
 
 /// Returns whether a command line may run a command that a pattern is about.
 fn may_run(pattern: &Pattern, line: &str) -> bool {
-    let read = readings(line);
+    let read = read(line);
     let syntax = unread_syntax(line);
     if read.unread().is_some() || syntax == Unread::Commands {
         return true;
@@ -217,7 +217,7 @@ fn may_run(pattern: &Pattern, line: &str) -> bool {
     if syntax == Unread::Words && !pattern.is_program {
         return true;
     }
-    let texts = read.texts.iter();
+    let texts = read.texts().into_iter();
     let mut texts = texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     texts.any(|text| pattern.matches(&text))
 }

@@ -38,6 +38,7 @@ pub(crate) fn read(report: &mut Report, file: &Fields<'_>) -> Option<HookDeclara
         // A tool that no table has is the shell, if it carries a command line.
         matcher: Matcher::parse("shell").ok()?,
         agent: None,
+        includes_unnamed: false,
         action: HookAction::Builtin {
             name: UNKNOWN_TOOLS.to_owned(),
             args,

@@ -121,7 +121,7 @@ async fn try_scenario(
     let plan = TrialPlan {
         agent,
         tenterhook,
-        turns: scenario.turns,
+        script: scenario.script,
         write_hooks: &write_hooks,
         change: &|sandbox| sabotage(scenario.sabotage, agent.host, &sandbox.shim()),
     };
@@ -158,10 +158,19 @@ fn sabotage(kind: Sabotage, host: &HostAgent, shim: &Path) -> io::Result<()> {
                 gates.join(" | ")
             );
             fs::remove_file(shim)?;
-            fs::write(shim, script)?;
-            fs::set_permissions(shim, fs::Permissions::from_mode(0o755))
+            replace(shim, &script)
+        }
+        Sabotage::CloseOutput => {
+            // The shim looks for the program next to itself.
+            fs::rename(shim, shim.with_extension("real"))?;
+            replace(shim, "#!/bin/sh\nexec \"$0.real\" \"$@\" >&-\n")
         }
     }
+}
+
+fn replace(shim: &Path, script: &str) -> io::Result<()> {
+    fs::write(shim, script)?;
+    fs::set_permissions(shim, fs::Permissions::from_mode(0o755))
 }
 
 /// Waits until the hooks of [`canary::WATCH`] have left their files, or for [`LATE_HOOKS`].
@@ -188,7 +197,24 @@ fn observe(trial: &Trial) -> Observation {
         turns: outcome.turns,
         shown: shown.collect(),
         is_timed_out: outcome.is_timed_out(),
+        is_reason_printed: outcome.output.contains(canary::REASON),
+        has_edited: sandbox.work().join(canary::EDITED).exists(),
+        uninstall: fs::read_to_string(sandbox.work().join("uninstall.txt")).unwrap_or_default(),
+        is_agent_known: is_agent_known(sandbox),
     }
+}
+
+/// Returns whether the daemon has listed a process that was above the agent's shell.
+fn is_agent_known(sandbox: &Sandbox) -> bool {
+    let above = fs::read_to_string(sandbox.work().join("ancestors.txt")).unwrap_or_default();
+    let above: Vec<&str> = above.lines().collect();
+    let lists = fs::read_dir(sandbox.daemon()).into_iter().flatten();
+    let lists = lists.flatten().map(|entry| entry.path());
+    let lists = lists.filter(|path| path.extension().is_some_and(|end| end == "hosts"));
+    let known = lists.filter_map(|path| fs::read_to_string(path).ok());
+    known
+        .flat_map(|list| list.lines().map(str::to_owned).collect::<Vec<_>>())
+        .any(|line| line.split(' ').next().is_some_and(|id| above.contains(&id)))
 }
 
 /// Asks the program for its version. The answer is the first word that begins with a digit.

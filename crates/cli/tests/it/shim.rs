@@ -303,11 +303,11 @@ fn an_agent_that_pushes_its_session_out_with_invented_ones_keeps_the_hooks_of_it
     assert_eq!(sessions_at_work(), 1);
 }
 
+const NEVER_ENDS: &str = "hooks: [{event: stop, command: \"echo '{\\\"decision\\\": \\\"block\\\", \\\"reason\\\": \\\"go on\\\"}'\"}]";
+
 #[test]
 fn a_stop_hook_that_never_agrees_keeps_the_agent_working_only_a_few_times() {
-    let stage = HostStage::new().hooks(
-        "hooks: [{event: stop, command: \"echo '{\\\"decision\\\": \\\"block\\\", \\\"reason\\\": \\\"go on\\\"}'\"}]",
-    );
+    let stage = HostStage::new().hooks(NEVER_ENDS);
     let event = json!({
         "session_id": "s1", "cwd": stage.path("work"), "hook_event_name": "Stop",
         "stop_hook_active": true,
@@ -318,6 +318,34 @@ fn a_stop_hook_that_never_agrees_keeps_the_agent_working_only_a_few_times() {
         continued += usize::from(printed.stdout.contains("go on"));
     }
     assert_eq!(continued, 8);
+}
+
+#[test]
+fn a_stop_hook_is_bounded_in_a_host_that_announces_the_message_of_the_hook_as_a_prompt() {
+    let stage = HostStage::new().hooks(NEVER_ENDS);
+    let event = |name: &str, fields: serde_json::Value| {
+        let mut event = json!({
+            "session_id": "s1", "cwd": stage.path("work"), "hook_event_name": name,
+        });
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        stage.send("gemini", name, &event)
+    };
+    let rounds = |prompt: &str| {
+        event("BeforeAgent", json!({"prompt": prompt}));
+        let mut rounds = 0;
+        let stop = json!({"prompt": prompt, "prompt_response": "done", "stop_hook_active": false});
+        while rounds < 20 && event("AfterAgent", stop.clone()).stdout.contains("go on") {
+            rounds += 1;
+            event("BeforeAgent", json!({"prompt": "go on"}));
+        }
+        rounds
+    };
+    assert_eq!(rounds("first"), 8);
+    // The user has spoken, so the hooks may continue again.
+    assert_eq!(rounds("second"), 8);
 }
 
 #[test]

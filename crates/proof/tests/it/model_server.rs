@@ -20,6 +20,8 @@ static RUN: HeadlessRun = HeadlessRun {
         name: "patch",
         arguments: r#""add {path}: {content}""#,
     },
+    mcp: None,
+    subagent: None,
 };
 
 async fn server(actions: Vec<ScriptedAction>) -> ModelServer {
@@ -30,6 +32,7 @@ async fn server(actions: Vec<ScriptedAction>) -> ModelServer {
     let script = ModelScript {
         turns: vec![turn],
         final_text: "Last.".to_owned(),
+        ..ModelScript::default()
     };
     ModelServer::start(script, &RUN).await.unwrap()
 }

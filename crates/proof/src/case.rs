@@ -28,8 +28,12 @@ pub enum ProofCase {
     Context,
     /// The model sees the result of the hook instead of the tool's.
     ReplaceResult,
+    /// The model sees the result of the hook instead of the result of a tool of an MCP server.
+    ReplaceServerResult,
     /// A prompt that a hook blocks does not reach the model.
     BlockPrompt,
+    /// The person sees why a prompt was blocked.
+    BlockReason,
     /// A hook keeps the agent working once, and the agent ends after it.
     Continue,
     /// A guard that crashes stops the tool.
@@ -127,7 +131,14 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario(canary::REWRITE, &[ProofCase::Rewrite]),
     scenario(canary::ADD_CONTEXT, &[ProofCase::Context]),
     scenario(canary::REPLACE_RESULT, &[ProofCase::ReplaceResult]),
-    scenario(canary::BLOCK_PROMPT, &[ProofCase::BlockPrompt]),
+    Scenario {
+        script: TrialScript::ServerTool,
+        ..scenario(canary::REPLACE_RESULT, &[ProofCase::ReplaceServerResult])
+    },
+    scenario(
+        canary::BLOCK_PROMPT,
+        &[ProofCase::BlockPrompt, ProofCase::BlockReason],
+    ),
     scenario(canary::CONTINUE_ONCE, &[ProofCase::Continue]),
     scenario(canary::CRASH, &[ProofCase::GuardCrashes]),
     scenario(canary::HANG, &[ProofCase::GuardHangs]),
@@ -244,7 +255,11 @@ impl ProofCase {
             Self::Rewrite => "the tool runs with the arguments of a hook",
             Self::Context => "the model sees the texts that hooks add",
             Self::ReplaceResult => "the model sees the result of a hook instead of the tool's",
+            Self::ReplaceServerResult => {
+                "the model sees the result of a hook instead of the result of an MCP server"
+            }
             Self::BlockPrompt => "a blocked prompt does not reach the model",
+            Self::BlockReason => "the person sees why a prompt was blocked",
             Self::Continue => "a hook keeps the agent working once",
             Self::GuardCrashes => "a guard that crashes stops the tool",
             Self::GuardHangs => "a guard that hangs stops the tool",
@@ -267,11 +282,14 @@ impl ProofCase {
             Self::DenyReason => (HostEffect::DenyReason, EventRole::ToolGate),
             Self::Ask => (HostEffect::Ask, EventRole::ToolGate),
             Self::Rewrite => (HostEffect::Rewrite, EventRole::ToolGate),
-            Self::ReplaceResult => (HostEffect::ReplaceResult, EventRole::ToolResult),
+            Self::ReplaceResult | Self::ReplaceServerResult => {
+                (HostEffect::ReplaceResult, EventRole::ToolResult)
+            }
             Self::BlockPrompt => (HostEffect::BlockPrompt, EventRole::PromptGate),
             Self::Continue | Self::StopBound => (HostEffect::Continue, EventRole::Stop),
             Self::Context => return Some((HostEffect::Context, None)),
             Self::Events
+            | Self::BlockReason
             | Self::GuardCrashes
             | Self::GuardHangs
             | Self::ShimKilled
@@ -324,34 +342,43 @@ impl ProofCase {
         match self {
             Self::Events => judge_events(host, seen),
             Self::Context => judge_context(host, &rows, seen),
-            Self::BlockPrompt if seen.turns == 0 && !seen.has_run => {
-                if seen.is_reason_printed {
-                    ProofResult::Holds
-                } else {
-                    ProofResult::fails("the prompt was blocked, but the person was not told why")
-                }
+            Self::BlockPrompt if seen.turns == 0 && !seen.has_run => ProofResult::Holds,
+            Self::BlockReason if seen.is_reason_printed => ProofResult::Holds,
+            Self::BlockReason if seen.turns > 0 => cannot("the prompt is not blocked"),
+            Self::BlockReason if shows_person(host) => {
+                ProofResult::fails("the person was not told why")
             }
+            Self::BlockReason => ProofResult::cannot(
+                "without a person, the host prints no reason, so only the journal has it",
+            ),
             Self::BlockPrompt if !is_honoured => cannot("the prompt is not blocked"),
             Self::BlockPrompt => ProofResult::fails("the prompt reached the model"),
             // Some hosts block the prompt already.
             Self::ShimMissing if seen.turns == 0 => ProofResult::Holds,
             _ if seen.turns == 0 => ProofResult::fails("the agent did not ask the model"),
-            Self::ReplaceResult
+            Self::UnknownTool | Self::ReplaceServerResult if has_no_mcp(host) => {
+                ProofResult::cannot("the host has no MCP servers")
+            }
+            Self::ReplaceServerResult if !seen.has_run => {
+                ProofResult::fails("the tool of the MCP server did not run")
+            }
+            Self::ReplaceResult | Self::ReplaceServerResult
                 if seen.was_shown(canary::REPLACEMENT) && !seen.was_shown(canary::OUTPUT) =>
             {
                 ProofResult::Holds
             }
-            Self::ReplaceResult if !is_honoured => cannot("the model sees the result of the tool"),
-            Self::ReplaceResult => ProofResult::fails("the model saw the result of the tool"),
+            Self::ReplaceResult | Self::ReplaceServerResult if !is_honoured => {
+                cannot("the model sees the result of the tool")
+            }
+            Self::ReplaceResult | Self::ReplaceServerResult => {
+                ProofResult::fails("the model saw the result of the tool")
+            }
             Self::Continue if !is_honoured => cannot("the agent ends"),
             Self::Continue => judge_continue(seen),
             Self::StopBound if !is_honoured => cannot("the agent ends"),
             Self::StopBound => judge_bound(seen),
             Self::Uninstall => judge_uninstall(seen),
             Self::Subagent => judge_subagent(host, seen),
-            Self::UnknownTool if has_no_mcp(host) => {
-                ProofResult::cannot("the host has no MCP servers, so it has no unknown tools")
-            }
             Self::EditedGuard if !seen.has_edited => {
                 ProofResult::fails("the agent did not edit the guard")
             }
@@ -453,6 +480,16 @@ fn judge_shim(host: &HostAgent, seen: &Observation) -> ProofResult {
         FailsClosed::Never(why) => ProofResult::cannot(why),
         FailsClosed::Always | FailsClosed::ByKey(_) => ProofResult::fails("the command ran"),
     }
+}
+
+/// Returns whether the table says that the person sees why a prompt was blocked.
+fn shows_person(host: &HostAgent) -> bool {
+    host.capabilities.iter().any(|row| {
+        let role = host.event(row.event).map(|event| event.role);
+        role == Some(EventRole::PromptGate)
+            && row.effect == HostEffect::DenyReason
+            && row.note.contains("the person sees")
+    })
 }
 
 fn has_no_mcp(host: &HostAgent) -> bool {

@@ -58,8 +58,8 @@ pub enum HeadlessError {
 
 /// The file of the MCP server, below the home folder.
 const SERVER: &str = "mcp-server";
-/// An MCP server as a shell script, because every machine has a shell. Its tool writes the same file as the command of
-/// a proof.
+/// An MCP server as a shell script, because every machine has a shell. Its tool writes the same file and returns the same
+/// text as the command of a proof.
 const SERVER_TEXT: &str = r#"#!/bin/sh
 while IFS= read -r line; do
   id=$(printf '%s' "$line" |
@@ -73,7 +73,7 @@ while IFS= read -r line; do
     result='{"tools":[{"name":"runner","description":"Runs a command.","inputSchema":{"type":"object","properties":{"command":{"type":"string"}}}}]}' ;;
   *'"tools/call"'*)
     : > RAN
-    result='{"content":[{"type":"text","text":"it ran"}]}' ;;
+    result='{"content":[{"type":"text","text":"ran-ok"}]}' ;;
   *'"ping"'*) result='{}' ;;
   *)
     printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown method"}}\n' "$id"

@@ -7,6 +7,10 @@ use tenterhook_systems::host::HostAgent;
 use crate::canary::{COMMAND, EDITED, PROMPT, RAN, SUBAGENT_PROMPT};
 use crate::model_server::{ModelScript, ScriptedAction, ScriptedTurn};
 
+/// A command that ends when the subagent has run its command, or after a while. Some agents end their subagents when they end.
+const AWAIT_SUBAGENT: &str =
+    "n=0; while [ ! -e ran.txt ] && [ $n -lt 50 ]; do sleep 0.2; n=$((n+1)); done";
+
 /// What the model of a trial requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialScript {
@@ -37,9 +41,10 @@ impl TrialScript {
             })],
             Self::Subagent => {
                 script.subagent_turns = vec![shell(COMMAND)];
-                vec![turn(ScriptedAction::Delegate {
+                let delegate = turn(ScriptedAction::Delegate {
                     prompt: SUBAGENT_PROMPT.to_owned(),
-                })]
+                });
+                vec![delegate, shell(AWAIT_SUBAGENT)]
             }
             Self::Uninstall => vec![shell(&uninstall(host, tenterhook))],
             Self::EditGuard => {

@@ -456,3 +456,96 @@ fn a_prompt_that_a_hook_changed_or_handled_is_blocked_where_the_host_cannot_send
         );
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_of_an_agent_whose_process_has_another_name_than_its_program_cannot_uninstall() {
+    let program = env!("CARGO_BIN_EXE_tenterhook");
+    for (host, event, process) in [
+        ("kimi", "PreToolUse", "kimi-code"),
+        ("vibe", "pre_tool", "vibe-rs"),
+        ("vibe", "pre_tool", "vibe-app-server"),
+    ] {
+        let stage = HostStage::new().hooks(NO_SUDO);
+        let payload = json!({
+            "session_id": "s1", "cwd": stage.path("work"), "hook_event_name": event,
+            "tool_name": "Bash", "tool_input": {"command": "ls"},
+        });
+        fs::write(stage.path("event.json"), payload.to_string()).unwrap();
+        let agent = stage.write(
+            process,
+            &format!(
+                "#!/bin/sh\n\"$1/bin/tenterhook-shim\" {host} {event} < \"$1/event.json\"\n\
+                 {program} uninstall {host}; echo status $?\n"
+            ),
+        );
+        let output = run_agent(&stage, &agent);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.contains("a coding agent runs cannot uninstall"),
+            "{process}: {said}"
+        );
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            "status 64\n",
+            "{process}"
+        );
+    }
+}
+
+#[test]
+fn every_call_in_the_session_of_a_subagent_says_so_if_only_its_start_names_the_caller() {
+    let stage = HostStage::new()
+        .hooks("hooks: [{event: pre_tool_use, command: \"cat > $HOME/seen.json\"}]");
+    let event = |name: &str, session: &str, fields: serde_json::Value| {
+        let mut event = json!({
+            "session_id": session, "cwd": stage.path("work"), "hook_event_name": name,
+        });
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        assert!(stage.send("droid", name, &event).is_silent());
+    };
+    let invoked_by = |session: &str| {
+        let call = json!({"tool_name": "Execute", "tool_input": {"command": "ls"}});
+        event("PreToolUse", session, call);
+        let seen = fs::read_to_string(stage.path("home/seen.json")).unwrap();
+        let seen: serde_json::Value = serde_json::from_str(&seen).unwrap();
+        seen["invoked_by"].clone()
+    };
+    event("SessionStart", "main", json!({"source": "startup"}));
+    event(
+        "SessionStart",
+        "sub",
+        json!({"source": "startup", "calling_session_id": "main"}),
+    );
+    assert_eq!(invoked_by("sub"), "subagent");
+    assert_eq!(invoked_by("main"), "main");
+}
+
+#[test]
+fn a_hook_of_results_is_refused_in_a_host_that_keeps_its_own_results() {
+    let stage = HostStage::new().hooks(
+        "hooks: [{event: tool_response_transform, builtin: redact_secrets}, {event: tool_guard, builtin: safer_shell}]",
+    );
+    let call = json!({
+        "event": "PreToolUse", "session_id": "s1", "working_dir": stage.path("work"),
+        "tool_name": "shell", "tool_input": {"command": "ls"}, "tool_call_id": "c1",
+    });
+    assert!(stage.send("goose", "PreToolUse", &call).is_silent());
+    stage.claude("s1", "ls");
+    let projects = stage.status().projects;
+    let of = |host: &str| projects.iter().find(|it| it.host == host).unwrap();
+    assert_eq!((of("goose").hooks, of("claude-code").hooks), (1, 2));
+    let warnings = of("goose").warnings.join("\n");
+    assert!(
+        warnings.contains("goose keeps the tool's own result"),
+        "{warnings}"
+    );
+    assert!(
+        warnings.contains("`decision: deny` of `pre_tool_use`"),
+        "{warnings}"
+    );
+    assert!(of("claude-code").warnings.is_empty());
+}

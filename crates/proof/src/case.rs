@@ -319,10 +319,30 @@ impl ProofCase {
         host.capabilities.iter().filter(is_meant).collect()
     }
 
+    /// Returns what the host lacks for the case, as a sentence without a full stop.
+    fn lacking(self, host: &HostAgent) -> Option<&'static str> {
+        let run = host.headless?;
+        match self {
+            Self::UnknownTool | Self::ReplaceServerResult if run.mcp.is_none() => {
+                Some("the host has no MCP servers")
+            }
+            Self::Subagent if run.subagent.is_none() => {
+                Some("the host starts no subagents in such a run")
+            }
+            _ => None,
+        }
+    }
+
     /// Judges the result of a run.
     pub(crate) fn judge(self, host: &HostAgent, seen: &Observation) -> ProofResult {
+        if let Some(why) = self.lacking(host) {
+            return ProofResult::cannot(why);
+        }
         if seen.is_timed_out {
-            return ProofResult::fails("the agent did not end within its time limit");
+            let turns = seen.turns;
+            return ProofResult::fails(format!(
+                "the agent did not end within its time limit, after {turns} answers of the model"
+            ));
         }
         let rows = self.rows(host);
         let is_honoured = rows.iter().any(|row| row.support == Support::Honoured);
@@ -356,9 +376,6 @@ impl ProofCase {
             // Some hosts block the prompt already.
             Self::ShimMissing if seen.turns == 0 => ProofResult::Holds,
             _ if seen.turns == 0 => ProofResult::fails("the agent did not ask the model"),
-            Self::UnknownTool | Self::ReplaceServerResult if has_no_mcp(host) => {
-                ProofResult::cannot("the host has no MCP servers")
-            }
             Self::ReplaceServerResult if !seen.has_run => {
                 ProofResult::fails("the tool of the MCP server did not run")
             }
@@ -492,10 +509,6 @@ fn shows_person(host: &HostAgent) -> bool {
     })
 }
 
-fn has_no_mcp(host: &HostAgent) -> bool {
-    host.headless.is_none_or(|run| run.mcp.is_none())
-}
-
 /// The most answers of the model if a hook never lets the agent end: the tool call, a text, and one text each time that the
 /// hook keeps it working. Hosts have limits of their own below ours.
 const MAX_TURNS: usize = 10;
@@ -528,20 +541,21 @@ fn judge_uninstall(seen: &Observation) -> ProofResult {
 }
 
 fn judge_subagent(host: &HostAgent, seen: &Observation) -> ProofResult {
-    let Some(subagent) = host.headless.and_then(|run| run.subagent) else {
-        return ProofResult::cannot("the host starts no subagents in such a run");
-    };
+    let calls = host
+        .headless
+        .and_then(|run| run.subagent)
+        .map(|it| it.calls);
     let (by_main, by_subagent) = (
         seen.has_trace(canary::BY_MAIN),
         seen.has_trace(canary::BY_SUBAGENT),
     );
-    match subagent.calls {
+    match calls {
         _ if !seen.has_run => ProofResult::fails("the subagent did not run the command"),
         _ if by_subagent && !by_main => ProofResult::Holds,
-        SubagentCalls::Unnamed if by_main => ProofResult::cannot(
+        Some(SubagentCalls::Unnamed) if by_main => ProofResult::cannot(
             "the host does not say who calls, so the calls of subagents look like those of the main agent",
         ),
-        SubagentCalls::Unseen if !by_main => ProofResult::cannot(
+        Some(SubagentCalls::Unseen) if !by_main => ProofResult::cannot(
             "no hook is asked about the calls of subagents, so only the tool that starts them can be denied",
         ),
         _ if by_main => ProofResult::fails("hooks saw a call of the main agent"),

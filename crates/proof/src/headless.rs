@@ -15,7 +15,7 @@ use crate::model_server::{ModelScript, ModelServer, RecordedRequest};
 use crate::sandbox::Sandbox;
 
 /// The longest run of an agent.
-const TIME_LIMIT: Duration = Duration::from_mins(1);
+const TIME_LIMIT: Duration = Duration::from_mins(2);
 
 /// How a run of an agent ended, and what its model was asked.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl<'a> PreparedAgent<'a> {
         Ok(prepared)
     }
 
-    /// Runs the agent with the prompt. The run takes at most a minute.
+    /// Runs the agent with the prompt. The run takes at most two minutes.
     ///
     /// # Errors
     /// Fails if the program cannot be started.

@@ -18,7 +18,7 @@ use crate::sandbox::Sandbox;
 use crate::trial::{Trial, TrialError, TrialPlan};
 
 /// How long one host may take.
-const HOST_LIMIT: Duration = Duration::from_mins(10);
+const HOST_LIMIT: Duration = Duration::from_mins(20);
 /// How long to wait for the files of hooks that the host does not wait for.
 const LATE_HOOKS: Duration = Duration::from_secs(2);
 

@@ -203,8 +203,8 @@ impl HostEvents {
     ) -> (PathBuf, Option<ProcessId>) {
         let (hosts, named) = (Arc::clone(&self.hosts), start.clone());
         let look = move || {
-            let names = [host.programs, host.processes].concat();
-            let process = shim.and_then(|shim| ancestor_running(shim, &names));
+            let programs = [host.programs, host.processes].concat();
+            let process = shim.and_then(|shim| ancestor_running(shim, &programs));
             if let Some(process) = process {
                 hosts.add(process);
             }

@@ -54,10 +54,11 @@ pub(crate) const WATCH: &[CanaryHook] = &[
     hook("pre_tool_use", ": > \"$PROOF/pre_tool_use\""),
     hook("post_tool_use", ": > \"$PROOF/post_tool_use\""),
 ];
-pub(crate) const DENY: &[CanaryHook] = &[hook(
+const DENIAL: CanaryHook = hook(
     "pre_tool_use",
     r#": > "$PROOF/judged"; echo '{"decision":"deny","reason":"tenterhook-proof-reason"}'"#,
-)];
+);
+pub(crate) const DENY: &[CanaryHook] = &[DENIAL];
 pub(crate) const ASK: &[CanaryHook] = &[hook(
     "pre_tool_use",
     r#": > "$PROOF/judged"; echo '{"decision":"ask","reason":"tenterhook-proof-reason"}'"#,
@@ -69,7 +70,7 @@ pub(crate) const REWRITE: &[CanaryHook] = &[hook(
 /// A guard of shell commands.
 pub(crate) const DENY_SHELL: &[CanaryHook] = &[CanaryHook {
     matcher: Some("shell"),
-    ..DENY[0]
+    ..DENIAL
 }];
 /// A guard that allows everything but [`COMMAND`].
 pub(crate) const DENY_COMMAND: &[CanaryHook] = &[hook(

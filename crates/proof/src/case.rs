@@ -177,11 +177,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
 /// What a run left behind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observation {
-    /// The command ran.
-    pub(crate) has_run: bool,
-    /// The rewritten command ran.
-    pub(crate) has_run_rewritten: bool,
-    /// The files that hooks left.
+    /// The files that hooks left, and those in the work folder.
     pub(crate) traces: Vec<String>,
     /// How many answers of the model the agent requested in the conversation.
     pub(crate) turns: usize,
@@ -191,8 +187,6 @@ pub(crate) struct Observation {
     pub(crate) is_timed_out: bool,
     /// The person was shown the reason of a denial.
     pub(crate) is_reason_printed: bool,
-    /// The command that edits the guard ran.
-    pub(crate) has_edited: bool,
     /// What the command that uninstalls printed.
     pub(crate) uninstall: String,
     /// The daemon knows a process above the shell of the agent.
@@ -200,6 +194,11 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
+    /// Returns whether the command ran.
+    fn has_run(&self) -> bool {
+        self.has_trace(canary::RAN)
+    }
+
     fn has_trace(&self, name: &str) -> bool {
         self.traces.iter().any(|trace| trace == name)
     }
@@ -322,15 +321,12 @@ impl ProofCase {
     /// Returns what the host lacks for the case, as a sentence without a full stop.
     fn lacking(self, host: &HostAgent) -> Option<&'static str> {
         let run = host.headless?;
-        match self {
-            Self::UnknownTool | Self::ReplaceServerResult if run.mcp.is_none() => {
-                Some("the host has no MCP servers")
-            }
-            Self::Subagent if run.subagent.is_none() => {
-                Some("the host starts no subagents in such a run")
-            }
-            _ => None,
+        let needs_server = matches!(self, Self::UnknownTool | Self::ReplaceServerResult);
+        if needs_server && run.mcp.is_none() {
+            return Some("the host has no MCP servers");
         }
+        let lacks_subagents = self == Self::Subagent && run.subagent.is_none();
+        lacks_subagents.then_some("the host starts no subagents in such a run")
     }
 
     /// Judges the result of a run.
@@ -362,52 +358,33 @@ impl ProofCase {
         match self {
             Self::Events => judge_events(host, seen),
             Self::Context => judge_context(host, &rows, seen),
-            Self::BlockPrompt if seen.turns == 0 && !seen.has_run => ProofResult::Holds,
-            Self::BlockReason if seen.is_reason_printed => ProofResult::Holds,
-            Self::BlockReason if seen.turns > 0 => cannot("the prompt is not blocked"),
-            Self::BlockReason if shows_person(host) => {
-                ProofResult::fails("the person was not told why")
-            }
-            Self::BlockReason => ProofResult::cannot(
-                "without a person, the host prints no reason, so only the journal has it",
-            ),
+            Self::BlockPrompt if seen.turns == 0 && !seen.has_run() => ProofResult::Holds,
+            Self::BlockReason => judge_block_reason(host, seen),
             Self::BlockPrompt if !is_honoured => cannot("the prompt is not blocked"),
             Self::BlockPrompt => ProofResult::fails("the prompt reached the model"),
             // Some hosts block the prompt already.
             Self::ShimMissing if seen.turns == 0 => ProofResult::Holds,
             _ if seen.turns == 0 => ProofResult::fails("the agent did not ask the model"),
-            Self::ReplaceServerResult if !seen.has_run => {
-                ProofResult::fails("the tool of the MCP server did not run")
-            }
-            Self::ReplaceResult | Self::ReplaceServerResult
-                if seen.was_shown(canary::REPLACEMENT) && !seen.was_shown(canary::OUTPUT) =>
-            {
-                ProofResult::Holds
-            }
-            Self::ReplaceResult | Self::ReplaceServerResult if !is_honoured => {
-                cannot("the model sees the result of the tool")
-            }
             Self::ReplaceResult | Self::ReplaceServerResult => {
-                ProofResult::fails("the model saw the result of the tool")
+                judge_result(seen, is_honoured, cannot)
             }
-            Self::Continue if !is_honoured => cannot("the agent ends"),
+            Self::Continue | Self::StopBound if !is_honoured => cannot("the agent ends"),
             Self::Continue => judge_continue(seen),
-            Self::StopBound if !is_honoured => cannot("the agent ends"),
             Self::StopBound => judge_bound(seen),
             Self::Uninstall => judge_uninstall(seen),
             Self::Subagent => judge_subagent(host, seen),
-            Self::EditedGuard if !seen.has_edited => {
+            Self::EditedGuard if !seen.has_trace(canary::EDITED) => {
                 ProofResult::fails("the agent did not edit the guard")
             }
             Self::ShimKilled | Self::ShimMissing => judge_shim(host, seen),
-            _ if seen.has_run => ProofResult::fails("the command ran"),
+            _ if seen.has_run() => ProofResult::fails("the command ran"),
             _ if !seen.has_trace(canary::JUDGED) => {
                 ProofResult::fails("the command did not run, but the guard was not asked either")
             }
             Self::DenyReason if seen.was_shown(canary::REASON) => ProofResult::Holds,
             Self::DenyReason if !is_honoured => cannot("it sees no reason"),
             Self::DenyReason => ProofResult::fails("the model was not shown the reason"),
-            Self::Rewrite if seen.has_run_rewritten => ProofResult::Holds,
+            Self::Rewrite if seen.has_trace(canary::REWRITTEN) => ProofResult::Holds,
             Self::Ask | Self::Rewrite if !is_honoured => cannot("Tenterhook denies the call"),
             Self::Rewrite => ProofResult::fails("neither the command nor its replacement ran"),
             Self::Deny
@@ -423,7 +400,7 @@ impl ProofCase {
 }
 
 fn judge_events(host: &HostAgent, seen: &Observation) -> ProofResult {
-    if !seen.has_run {
+    if !seen.has_run() {
         let what = if seen.turns == 0 {
             "the agent did not ask the model"
         } else {
@@ -493,9 +470,39 @@ fn judge_continue(seen: &Observation) -> ProofResult {
 
 fn judge_shim(host: &HostAgent, seen: &Observation) -> ProofResult {
     match host.installation.fails_closed {
-        _ if !seen.has_run => ProofResult::Holds,
+        _ if !seen.has_run() => ProofResult::Holds,
         FailsClosed::Never(why) => ProofResult::cannot(why),
         FailsClosed::Always | FailsClosed::ByKey(_) => ProofResult::fails("the command ran"),
+    }
+}
+
+fn judge_result(
+    seen: &Observation,
+    is_honoured: bool,
+    cannot: impl Fn(&str) -> ProofResult,
+) -> ProofResult {
+    if !seen.has_run() {
+        ProofResult::fails("the tool did not run")
+    } else if seen.was_shown(canary::REPLACEMENT) && !seen.was_shown(canary::OUTPUT) {
+        ProofResult::Holds
+    } else if !is_honoured {
+        cannot("the model sees the result of the tool")
+    } else {
+        ProofResult::fails("the model saw the result of the tool")
+    }
+}
+
+fn judge_block_reason(host: &HostAgent, seen: &Observation) -> ProofResult {
+    if seen.is_reason_printed {
+        ProofResult::Holds
+    } else if seen.turns > 0 {
+        ProofResult::cannot("the prompt is not blocked")
+    } else if shows_person(host) {
+        ProofResult::fails("the person was not told why")
+    } else {
+        ProofResult::cannot(
+            "without a person, the host prints no reason, so only the journal has it",
+        )
     }
 }
 
@@ -524,7 +531,7 @@ fn judge_bound(seen: &Observation) -> ProofResult {
 }
 
 fn judge_uninstall(seen: &Observation) -> ProofResult {
-    if !seen.has_run {
+    if !seen.has_run() {
         return ProofResult::fails("the command did not run");
     }
     if !cfg!(target_os = "linux") {
@@ -550,7 +557,7 @@ fn judge_subagent(host: &HostAgent, seen: &Observation) -> ProofResult {
         seen.has_trace(canary::BY_SUBAGENT),
     );
     match calls {
-        _ if !seen.has_run => ProofResult::fails("the subagent did not run the command"),
+        _ if !seen.has_run() => ProofResult::fails("the subagent did not run the command"),
         _ if by_subagent && !by_main => ProofResult::Holds,
         Some(SubagentCalls::Unnamed) if by_main => ProofResult::cannot(
             "the host does not say who calls, so the calls of subagents look like those of the main agent",

@@ -191,14 +191,11 @@ fn observe(trial: &Trial) -> Observation {
     let Trial { sandbox, outcome } = trial;
     let shown = marks().into_iter().filter(|mark| outcome.was_shown(mark));
     Observation {
-        has_run: trial.has_run(),
-        has_run_rewritten: sandbox.work().join(canary::REWRITTEN).exists(),
-        traces: traces(&sandbox.log()),
+        traces: [traces(&sandbox.log()), traces(&sandbox.work())].concat(),
         turns: outcome.turns,
         shown: shown.collect(),
         is_timed_out: outcome.is_timed_out(),
         is_reason_printed: outcome.output.contains(canary::REASON),
-        has_edited: sandbox.work().join(canary::EDITED).exists(),
         uninstall: fs::read_to_string(sandbox.work().join("uninstall.txt")).unwrap_or_default(),
         is_agent_known: is_agent_known(sandbox),
     }

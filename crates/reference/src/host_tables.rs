@@ -101,7 +101,9 @@ pub fn host_table(host: &HostAgent) -> String {
     if !host.blind_spots.is_empty() {
         text.push_str("\n| no hook sees | instead |\n|---|---|\n");
         for spot in host.blind_spots {
-            text.push_str(&format!("| {} | {} |\n", spot.what, spot.instead));
+            let cells = [spot.instead.to_owned()].into_iter();
+            text.push_str(&row(spot.what, cells));
+            text.push('\n');
         }
     }
     text

@@ -512,9 +512,11 @@ fn claude_result(response: &Value, change: fn(&str) -> String) -> Value {
         object: payload.as_object().unwrap(),
         variables: &[],
     };
-    let HostedEvent::ToolResult { result, .. } = (host.read)(event, &input).unwrap().event else {
-        panic!("not a result");
+    let result = match (host.read)(event, &input).unwrap().event {
+        HostedEvent::ToolResult { result, .. } => Some(result),
+        HostedEvent::ToolCall(_) | HostedEvent::Other(_) | HostedEvent::Repeated => None,
     };
+    let result = result.unwrap();
     let verdict = HostVerdict {
         result: Some(ToolResult::text(change(&result.joined_text()))),
         is_withheld: true,
@@ -523,7 +525,8 @@ fn claude_result(response: &Value, change: fn(&str) -> String) -> Value {
     let (answer, downgrades) = host.answer(event, &input, HostMode::Headless, verdict);
     assert!(downgrades.is_empty(), "{response}: {downgrades:?}");
     let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
-    answer["hookSpecificOutput"]["updatedToolOutput"].clone()
+    let replaced = answer.pointer("/hookSpecificOutput/updatedToolOutput");
+    replaced.unwrap().clone()
 }
 
 #[test]

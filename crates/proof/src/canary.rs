@@ -21,6 +21,12 @@ pub(crate) const RAN: &str = "ran.txt";
 pub(crate) const REWRITTEN: &str = "rewritten.txt";
 /// The file in the work folder that shows that the guard was edited.
 pub(crate) const EDITED: &str = "edited.txt";
+/// The file in the work folder with what `tenterhook uninstall` printed.
+pub(crate) const UNINSTALLED: &str = "uninstall.txt";
+/// The file in the work folder with the process id of the agent's shell.
+pub(crate) const SHELL_ID: &str = "shell.txt";
+/// The file in the work folder with all processes, as Linux describes them.
+pub(crate) const PROCESSES: &str = "processes.txt";
 /// The file that a hook leaves about a call of the main agent.
 pub(crate) const BY_MAIN: &str = "by-main";
 /// The file that a hook leaves about a call of a subagent.

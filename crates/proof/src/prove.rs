@@ -1,5 +1,6 @@
 //! Proves a host: runs it once for each scenario, and judges what happened.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -196,22 +197,37 @@ fn observe(trial: &Trial) -> Observation {
         shown: shown.collect(),
         is_timed_out: outcome.is_timed_out(),
         is_reason_printed: outcome.output.contains(canary::REASON),
-        uninstall: fs::read_to_string(sandbox.work().join("uninstall.txt")).unwrap_or_default(),
+        uninstall: fs::read_to_string(sandbox.work().join(canary::UNINSTALLED)).unwrap_or_default(),
         is_agent_known: is_agent_known(sandbox),
     }
 }
 
 /// Returns whether the daemon has listed a process that was above the agent's shell.
 fn is_agent_known(sandbox: &Sandbox) -> bool {
-    let above = fs::read_to_string(sandbox.work().join("ancestors.txt")).unwrap_or_default();
-    let above: Vec<&str> = above.lines().collect();
+    let read = |name: &str| fs::read_to_string(sandbox.work().join(name)).unwrap_or_default();
+    let processes = read(canary::PROCESSES);
+    let parents: BTreeMap<&str, &str> = processes.lines().filter_map(parent_of).collect();
+    let shell = read(canary::SHELL_ID);
+    let above = std::iter::successors(Some(shell.trim()), |id| parents.get(*id).copied());
+    let above: Vec<&str> = above.take(MAX_ANCESTORS).collect();
     let lists = fs::read_dir(sandbox.daemon()).into_iter().flatten();
     let lists = lists.flatten().map(|entry| entry.path());
-    let lists = lists.filter(|path| path.extension().is_some_and(|end| end == "hosts"));
-    let known = lists.filter_map(|path| fs::read_to_string(path).ok());
-    known
-        .flat_map(|list| list.lines().map(str::to_owned).collect::<Vec<_>>())
-        .any(|line| line.split(' ').next().is_some_and(|id| above.contains(&id)))
+    let mut lists = lists.filter(|path| path.extension().is_some_and(|end| end == "hosts"));
+    lists.any(|path| {
+        let known = fs::read_to_string(path).unwrap_or_default();
+        let mut ids = known.lines().filter_map(|line| line.split(' ').next());
+        ids.any(|id| above.contains(&id))
+    })
+}
+
+/// How many processes above a shell are looked at.
+const MAX_ANCESTORS: usize = 100;
+
+/// Reads a process and its parent from a line of `/proc/PID/stat`.
+fn parent_of(line: &str) -> Option<(&str, &str)> {
+    let (before, after) = line.rsplit_once(')')?;
+    let id = before.split(' ').next()?;
+    Some((id, after.split_whitespace().nth(1)?))
 }
 
 /// Asks the program for its version. The answer is the first word that begins with a digit.

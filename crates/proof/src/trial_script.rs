@@ -4,7 +4,9 @@ use std::path::Path;
 
 use tenterhook_systems::host::HostAgent;
 
-use crate::canary::{COMMAND, EDITED, PROMPT, RAN, SUBAGENT_PROMPT};
+use crate::canary::{
+    COMMAND, EDITED, PROCESSES, PROMPT, RAN, SHELL_ID, SUBAGENT_PROMPT, UNINSTALLED,
+};
 use crate::model_server::{ModelScript, ScriptedAction, ScriptedTurn};
 
 /// A command that ends when the subagent has run its command, or after a while. Some agents end their subagents when they end.
@@ -58,13 +60,13 @@ impl TrialScript {
     }
 }
 
-/// Returns a command that uninstalls Tenterhook, and then writes the ids of the processes above it.
+/// Returns a command that uninstalls Tenterhook, and then lists all processes. Some agents refuse lines that contain the
+/// output of a command.
 fn uninstall(host: &HostAgent, tenterhook: &Path) -> String {
     let (program, host) = (tenterhook.display(), host.name);
     format!(
-        "'{program}' uninstall {host} > uninstall.txt 2>&1; echo \"status $?\" >> uninstall.txt; p=$$; \
-         while [ \"${{p:-0}}\" -gt 1 ]; do echo \"$p\"; p=$(sed 's/.*) //' \"/proc/$p/stat\" | cut -d ' ' -f 2); done \
-         > ancestors.txt; {COMMAND}"
+        "'{program}' uninstall {host} > {UNINSTALLED} 2>&1; echo \"status $?\" >> {UNINSTALLED}; \
+         echo $$ > {SHELL_ID}; cat /proc/[0-9]*/stat > {PROCESSES} 2> /dev/null; {COMMAND}"
     )
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tenterhook_engine::event::{SessionEnd, SessionSource, SessionStart, UserPromptSubmit};
 use tenterhook_engine::journal::{HostRecord, JournalRecord};
-use tenterhook_engine::{Decision, Dispatcher, JournalSink, JsonObject, SessionId};
+use tenterhook_engine::{Decision, Dispatcher, InvokedBy, JournalSink, JsonObject, SessionId};
 use tenterhook_setup::journal::without_secrets;
 use tenterhook_shim::failure;
 use tenterhook_shim::frame::{EventRequest, Printed};
@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::answered_calls::Repetition;
+use crate::continuation::MAX_CONTINUED;
 use crate::counters::EventCounters;
 use crate::daily_journal::DailyJournal;
 use crate::host_processes::HostProcesses;
@@ -31,8 +32,6 @@ use crate::projects::{HostSession, ProjectCache, SessionEvent};
 
 /// The longest time for the hooks of one event. Shims wait for less.
 const MAX_PATIENCE: Duration = Duration::from_mins(1);
-/// How often hooks may keep the agent working before the user speaks again.
-const MAX_CONTINUED: u32 = 8;
 
 /// Handles the events of all hosts.
 #[derive(Debug)]
@@ -123,11 +122,15 @@ impl HostEvents {
             object: &object,
             variables: &request.variables,
         };
-        let call = (host.read)(event, &input)
+        let mut call = (host.read)(event, &input)
             .map_err(|error| format!("the event cannot be read: {error}"))?;
         let session = self.session(host, request, &call, shim).await?;
-        if event.role == EventRole::PromptGate {
-            session.reset_continued();
+        if let Some(subagent) = &session.subagent {
+            call.origin.agent = subagent.clone();
+            call.origin.invoked_by = InvokedBy::Subagent;
+        }
+        if is_prompt(&call.event) {
+            session.continuation.lock().prompted();
         }
         let project = self.loaded(host, event, &session).await?;
         if project.must_follow() {
@@ -184,6 +187,8 @@ impl HostEvents {
             start,
             is_start,
             process,
+            subagent: (is_start && call.origin.invoked_by == InvokedBy::Subagent)
+                .then(|| call.origin.agent.clone()),
         };
         self.projects.session(event).await
     }
@@ -198,7 +203,8 @@ impl HostEvents {
     ) -> (PathBuf, Option<ProcessId>) {
         let (hosts, named) = (Arc::clone(&self.hosts), start.clone());
         let look = move || {
-            let process = shim.and_then(|shim| ancestor_running(shim, host.programs));
+            let programs = [host.programs, host.processes].concat();
+            let process = shim.and_then(|shim| ancestor_running(shim, &programs));
             if let Some(process) = process {
                 hosts.add(process);
             }
@@ -322,16 +328,23 @@ impl HostEvents {
     }
 }
 
-/// Lets the agent stop if hooks have kept it working too often. Some hosts would continue forever.
+/// Lets the agent stop if hooks have kept it working too often.
 fn limit_continuation(session: &HostSession, judgement: &mut Judgement) {
+    let mut continuation = session.continuation.lock();
     let verdict = &mut judgement.verdict;
-    if verdict.follow_up.is_empty() || session.count_continued() < MAX_CONTINUED {
-        return;
+    if verdict.follow_up.is_empty() {
+        continuation.end();
+    } else if !continuation.go_on() {
+        verdict.follow_up.clear();
+        verdict.notices.push(format!(
+            "hooks have kept the agent working {MAX_CONTINUED} times in a row, so it stops now"
+        ));
     }
-    verdict.follow_up.clear();
-    verdict.notices.push(format!(
-        "hooks have kept the agent working {MAX_CONTINUED} times in a row, so it stops now"
-    ));
+}
+
+/// Returns whether an event is a new prompt, also of a host that hooks cannot stop there.
+fn is_prompt(event: &HostedEvent) -> bool {
+    matches!(event, HostedEvent::Other(event) if event.as_any().is::<UserPromptSubmit>())
 }
 
 /// Returns whether an event says that a session has begun. A compaction continues the session.

@@ -18,6 +18,7 @@
 
 mod answered_calls;
 mod connection;
+mod continuation;
 mod counters;
 mod daily_journal;
 mod fingerprint;

@@ -190,7 +190,10 @@ fn warnings(found: &DiscoveredHooks) -> Vec<String> {
             ),
         }
     });
-    let problems = found.warnings.iter().map(|problem| problem.message.clone());
+    let problems = found.warnings.iter().map(|problem| match &problem.hint {
+        Some(hint) => format!("{}; {hint}", problem.message),
+        None => problem.message.clone(),
+    });
     let notes = found.notes.iter().cloned();
     problems
         .chain(notes)

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use tenterhook_engine::{Dispatcher, JournalSink, Origin};
+use tenterhook_engine::{AgentRef, Dispatcher, JournalSink, Origin};
 use tenterhook_tools::ProcessId;
 use tokio::sync::watch;
 
 use crate::answered_calls::AnsweredCalls;
+use crate::continuation::Continuation;
 use crate::project::HostedProject;
 use crate::session_starts::{MAX_STARTS, SessionStarted, SessionStartsFile};
 
@@ -75,8 +75,10 @@ pub(crate) struct HostSession {
     start: PathBuf,
     project: Mutex<LoadingProject>,
     dispatcher: Mutex<Option<(Arc<HostedProject>, Dispatcher)>>,
-    /// How often hooks have kept the agent working since the user's last input.
-    continued: AtomicU32,
+    /// The agent of the session, if the start of the session says that it is a subagent.
+    pub(crate) subagent: Option<AgentRef>,
+    /// How often hooks have kept the agent working.
+    pub(crate) continuation: Mutex<Continuation>,
     /// The tool events that were answered lately.
     pub(crate) answered: AnsweredCalls,
 }
@@ -93,16 +95,6 @@ impl HostSession {
         let dispatcher = project.engine.dispatcher(origin);
         *known = Some((Arc::clone(project), dispatcher.clone()));
         dispatcher
-    }
-
-    /// Counts that hooks keep the agent working. Returns how often they have done so before.
-    pub(crate) fn count_continued(&self) -> u32 {
-        self.continued.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Starts to count again, because the user has spoken.
-    pub(crate) fn reset_continued(&self) {
-        self.continued.store(0, Ordering::Relaxed);
     }
 
     /// Returns the session's project.
@@ -122,6 +114,8 @@ pub(crate) struct SessionEvent {
     pub(crate) is_start: bool,
     /// The process of the host, if it is known.
     pub(crate) process: Option<ProcessId>,
+    /// The agent, if the event says that the session begins with a subagent.
+    pub(crate) subagent: Option<AgentRef>,
 }
 
 /// Which process of a host has a session, and in which folder the session started.
@@ -283,7 +277,8 @@ impl ProjectCache {
             start: event.start,
             project: Mutex::new(project),
             dispatcher: Mutex::default(),
-            continued: AtomicU32::new(0),
+            subagent: event.subagent,
+            continuation: Mutex::default(),
             answered: AnsweredCalls::default(),
         });
         let beginning = (session.host, session.start.clone());

@@ -9,6 +9,7 @@ use tenterhook_hookfile::{
     BrokenSource, Fault, HookDeclaration, HookLine, ImportEntry, LoadError, Problem, Report,
     SourceText, declare_lines, read_imported, read_text,
 };
+use tenterhook_systems::host::{HostAgent, LostEvent};
 use tenterhook_trust::{Divergence, Project, ProjectHook, denials, hex_digest, judge, resolved};
 
 use crate::approved_copies::ApprovedCopies;
@@ -392,6 +393,11 @@ impl HookMaker<'_> {
                     specs.push(spec);
                     continue;
                 }
+                if let Some((title, lost)) = self.lost_event(&spec) {
+                    let message = format!("{title} {}, so this hook does not run there", lost.why);
+                    report.add(report.warning(span, message).hint(lost.instead));
+                    continue;
+                }
                 let identity = (
                     spec.event.clone(),
                     spec.matcher.to_string(),
@@ -412,6 +418,15 @@ impl HookMaker<'_> {
             }
         }
         specs
+    }
+
+    /// Returns the host in which the hook could do nothing, and why.
+    fn lost_event(&self, spec: &HookSpec) -> Option<(&'static str, LostEvent)> {
+        let host = HostAgent::by_name(self.options.host?)?;
+        let Some(EventName::Known(kind)) = &spec.event else {
+            return None;
+        };
+        Some((host.title, host.lost_event(*kind)?))
     }
 
     /// Builds the hooks of one declaration, or the approved hooks if the declaration may not run.

@@ -1,4 +1,4 @@
-//! The hooks and the scripted model of each run of a proof.
+//! The hooks of each run of a proof.
 //!
 //! A canary hook leaves a file in the folder `$PROOF`, so that a proof can tell a hook that denied from an agent that
 //! never called it.
@@ -7,8 +7,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::model_server::{ModelScript, ScriptedAction, ScriptedTurn};
-
+/// The prompt of every run.
+pub(crate) const PROMPT: &str = "Follow the script of the proof.";
+/// The prompt of a subagent.
+pub(crate) const SUBAGENT_PROMPT: &str = "Run the command of the subagent.";
 /// The command that the scripted model requests. Its output, [`OUTPUT`], is not part of its text.
 pub(crate) const COMMAND: &str = "printf 'ran-%s\\n' ok > ran.txt && cat ran.txt";
 /// What [`COMMAND`] prints.
@@ -17,6 +19,18 @@ pub(crate) const OUTPUT: &str = "ran-ok";
 pub(crate) const RAN: &str = "ran.txt";
 /// The file that the rewritten command writes into the work folder.
 pub(crate) const REWRITTEN: &str = "rewritten.txt";
+/// The file in the work folder that shows that the guard was edited.
+pub(crate) const EDITED: &str = "edited.txt";
+/// The file in the work folder with what `tenterhook uninstall` printed.
+pub(crate) const UNINSTALLED: &str = "uninstall.txt";
+/// The file in the work folder with the process id of the agent's shell.
+pub(crate) const SHELL_ID: &str = "shell.txt";
+/// The file in the work folder with all processes, as Linux describes them.
+pub(crate) const PROCESSES: &str = "processes.txt";
+/// The file that a hook leaves about a call of the main agent.
+pub(crate) const BY_MAIN: &str = "by-main";
+/// The file that a hook leaves about a call of a subagent.
+pub(crate) const BY_SUBAGENT: &str = "by-subagent";
 /// The file that a hook of a gate leaves in the log folder.
 pub(crate) const JUDGED: &str = "judged";
 /// The reason of a denial.
@@ -36,6 +50,8 @@ pub(crate) struct CanaryHook {
     command: &'static str,
     /// The seconds after which the hook has failed.
     timeout: u32,
+    /// The tool that the hook is for, or all.
+    matcher: Option<&'static str>,
 }
 
 /// The events whose arrival the first run shows. Each hook leaves a file with the name of its event.
@@ -44,19 +60,34 @@ pub(crate) const WATCH: &[CanaryHook] = &[
     hook("pre_tool_use", ": > \"$PROOF/pre_tool_use\""),
     hook("post_tool_use", ": > \"$PROOF/post_tool_use\""),
 ];
-pub(crate) const DENY: &[CanaryHook] = &[hook(
+const DENIAL: CanaryHook = hook(
     "pre_tool_use",
     r#": > "$PROOF/judged"; echo '{"decision":"deny","reason":"tenterhook-proof-reason"}'"#,
-)];
+);
+pub(crate) const DENY: &[CanaryHook] = &[DENIAL];
 pub(crate) const ASK: &[CanaryHook] = &[hook(
     "pre_tool_use",
     r#": > "$PROOF/judged"; echo '{"decision":"ask","reason":"tenterhook-proof-reason"}'"#,
 )];
-pub(crate) const REWRITE: &[CanaryHook] = &[CanaryHook {
-    event: "pre_tool_use",
-    command: r#": > "$PROOF/judged"; echo '{"updated_input":{"cmd":"echo yes > rewritten.txt"}}'"#,
-    timeout: 10,
+pub(crate) const REWRITE: &[CanaryHook] = &[hook(
+    "pre_tool_use",
+    r#": > "$PROOF/judged"; echo '{"updated_input":{"cmd":"echo yes > rewritten.txt"}}'"#,
+)];
+/// A guard of shell commands.
+pub(crate) const DENY_SHELL: &[CanaryHook] = &[CanaryHook {
+    matcher: Some("shell"),
+    ..DENIAL
 }];
+/// A guard that allows everything but [`COMMAND`].
+pub(crate) const DENY_COMMAND: &[CanaryHook] = &[hook(
+    "pre_tool_use",
+    r#"case $(cat) in *ran.txt*) : > "$PROOF/judged"; echo '{"decision":"deny","reason":"tenterhook-proof-reason"}' ;; esac"#,
+)];
+/// Notes which agent calls [`COMMAND`].
+pub(crate) const NOTE_AGENT: &[CanaryHook] = &[hook(
+    "pre_tool_use",
+    r#"event=$(cat); case $event in *ran-%s*) case $event in *'"invoked_by":"subagent"'*) : > "$PROOF/by-subagent" ;; *) : > "$PROOF/by-main" ;; esac ;; esac"#,
+)];
 pub(crate) const ADD_CONTEXT: &[CanaryHook] = &[
     hook(
         "session_start",
@@ -87,12 +118,17 @@ pub(crate) const CONTINUE_ONCE: &[CanaryHook] = &[hook(
     "stop",
     r#"[ -e "$PROOF/judged" ] && exit 0; : > "$PROOF/judged"; echo '{"effect":{"follow_up":["tenterhook-proof-continue"]}}'"#,
 )];
+pub(crate) const CONTINUE_ALWAYS: &[CanaryHook] = &[hook(
+    "stop",
+    r#"echo '{"effect":{"follow_up":["tenterhook-proof-continue"]}}'"#,
+)];
 pub(crate) const CRASH: &[CanaryHook] =
     &[hook("pre_tool_use", ": > \"$PROOF/judged\"; kill -9 $$")];
 pub(crate) const HANG: &[CanaryHook] = &[CanaryHook {
     event: "pre_tool_use",
     command: ": > \"$PROOF/judged\"; sleep 600",
     timeout: 2,
+    matcher: None,
 }];
 /// The parent of a hook's process is the daemon.
 pub(crate) const KILL_DAEMON: &[CanaryHook] = &[hook(
@@ -105,6 +141,7 @@ const fn hook(event: &'static str, command: &'static str) -> CanaryHook {
         event,
         command,
         timeout: 10,
+        matcher: None,
     }
 }
 
@@ -113,29 +150,19 @@ pub(crate) fn hook_file(hooks: &[CanaryHook], log: &Path) -> String {
     let hooks: Vec<Value> = hooks
         .iter()
         .map(|hook| {
-            json!({
+            let mut entry = json!({
                 "event": hook.event,
                 "command": hook.command,
                 "timeout": hook.timeout,
                 "env": { "PROOF": log },
-            })
+            });
+            if let (Some(matcher), Some(entry)) = (hook.matcher, entry.as_object_mut()) {
+                entry.insert("matcher".to_owned(), matcher.into());
+            }
+            entry
         })
         .collect();
     json!({ "version": 1, "hooks": hooks }).to_string()
-}
-
-/// Returns the script of a model that requests [`COMMAND`] in `turns` answers, one after the other.
-pub(crate) fn script(turns: usize) -> ModelScript {
-    let turn = ScriptedTurn {
-        text: "I will run the command.".to_owned(),
-        actions: vec![ScriptedAction::Shell {
-            command: COMMAND.to_owned(),
-        }],
-    };
-    ModelScript {
-        turns: vec![turn; turns],
-        final_text: "The script has ended.".to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -150,6 +177,11 @@ mod tests {
             (BLOCK_PROMPT, REASON),
             (REPLACE_RESULT, REPLACEMENT),
             (CONTINUE_ONCE, FOLLOW_UP),
+            (CONTINUE_ALWAYS, FOLLOW_UP),
+            (DENY_COMMAND, REASON),
+            (DENY_COMMAND, RAN),
+            (NOTE_AGENT, BY_MAIN),
+            (NOTE_AGENT, BY_SUBAGENT),
             (REWRITE, REWRITTEN),
         ];
         for (hooks, text) in texts {
@@ -160,6 +192,7 @@ mod tests {
         }
         for hooks in [
             DENY,
+            DENY_COMMAND,
             ASK,
             REWRITE,
             BLOCK_PROMPT,

@@ -2,20 +2,20 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tenterhook_process::{CancellationToken, Capture, End, HeldPipe, Limits, SpawnError};
 use tenterhook_systems::host::headless::{HeadlessRun, Placeholders, PluginPackage};
 
+use crate::canary::{self, RAN};
 use crate::installed_agent::InstalledAgent;
 use crate::model_server::{ModelScript, ModelServer, RecordedRequest};
 use crate::sandbox::Sandbox;
 
-/// The prompt of every run.
-pub const PROMPT: &str = "Follow the script of the proof.";
 /// The longest run of an agent.
-const TIME_LIMIT: Duration = Duration::from_mins(1);
+const TIME_LIMIT: Duration = Duration::from_mins(2);
 
 /// How a run of an agent ended, and what its model was asked.
 #[derive(Debug)]
@@ -56,6 +56,33 @@ pub enum HeadlessError {
     Start(#[from] SpawnError),
 }
 
+/// The file of the MCP server, below the home folder.
+const SERVER: &str = "mcp-server";
+/// An MCP server as a shell script, because every machine has a shell. Its tool writes the same file and returns the same
+/// text as the command of a proof.
+const SERVER_TEXT: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" |
+    sed -n -e 's/.*"id" *: *\("[^"]*"\).*/\1/p' -e 's/.*"id" *: *\([0-9][0-9]*\).*/\1/p')
+  [ -n "$id" ] || continue
+  case $line in
+  *'"initialize"'*)
+    version=$(printf '%s' "$line" | sed -n 's/.*"protocolVersion" *: *"\([^"]*\)".*/\1/p')
+    result='{"protocolVersion":"'$version'","capabilities":{"tools":{}},"serverInfo":{"name":"proof","version":"1"}}' ;;
+  *'"tools/list"'*)
+    result='{"tools":[{"name":"runner","description":"Runs a command.","inputSchema":{"type":"object","properties":{"command":{"type":"string"}}}}]}' ;;
+  *'"tools/call"'*)
+    : > RAN
+    result='{"content":[{"type":"text","text":"ran-ok"}]}' ;;
+  *'"ping"'*) result='{}' ;;
+  *)
+    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown method"}}\n' "$id"
+    continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
 /// An agent in a sandbox with a model server.
 #[derive(Debug)]
 pub struct PreparedAgent<'a> {
@@ -64,6 +91,7 @@ pub struct PreparedAgent<'a> {
     sandbox: &'a Sandbox,
     server: ModelServer,
     environment: Vec<(OsString, OsString)>,
+    has_mcp: bool,
 }
 
 impl<'a> PreparedAgent<'a> {
@@ -80,6 +108,7 @@ impl<'a> PreparedAgent<'a> {
             .host
             .headless
             .ok_or(HeadlessError::NotHeadless(agent.host.title))?;
+        let has_mcp = script.calls_mcp();
         let server = ModelServer::start(script, run).await?;
         let bin: Vec<PathBuf> = agent.bin.iter().cloned().collect();
         let mut prepared = Self {
@@ -88,7 +117,11 @@ impl<'a> PreparedAgent<'a> {
             sandbox,
             server,
             environment: sandbox.environment(&bin),
+            has_mcp,
         };
+        if has_mcp {
+            prepared.write_server()?;
+        }
         for (name, value) in run.variables {
             let value = prepared.fill(value);
             prepared.environment.push(((*name).into(), value.into()));
@@ -105,7 +138,7 @@ impl<'a> PreparedAgent<'a> {
         Ok(prepared)
     }
 
-    /// Runs the agent with the prompt. The run takes at most a minute.
+    /// Runs the agent with the prompt. The run takes at most two minutes.
     ///
     /// # Errors
     /// Fails if the program cannot be started.
@@ -146,13 +179,25 @@ impl<'a> PreparedAgent<'a> {
 
     fn fill(&self, text: &str) -> String {
         let (home, work) = (self.sandbox.home(), self.sandbox.work());
+        let mcp = self.run.mcp.filter(|_| self.has_mcp);
+        let server = home.join(SERVER);
         let placeholders = Placeholders {
+            mcp: mcp.map_or("", |mcp| mcp.entry),
+            server: &server.to_string_lossy(),
             url: &self.server.url(),
             home: &home.to_string_lossy(),
             work: &work.to_string_lossy(),
-            prompt: PROMPT,
+            prompt: canary::PROMPT,
         };
         placeholders.fill(text)
+    }
+
+    fn write_server(&self) -> io::Result<()> {
+        let ran = self.sandbox.work().join(RAN);
+        let text = SERVER_TEXT.replace("RAN", &format!("'{}'", ran.display()));
+        self.sandbox.write_home(SERVER, &text)?;
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.sandbox.home().join(SERVER), executable)
     }
 
     /// Puts a downloaded package where the host looks for it, so that the host does not download it in every run.

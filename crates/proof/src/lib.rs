@@ -17,3 +17,4 @@ pub mod prove;
 pub mod row_check;
 pub mod sandbox;
 pub mod trial;
+pub mod trial_script;

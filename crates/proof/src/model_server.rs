@@ -115,6 +115,7 @@ struct RequestLog {
     /// At most [`MAX_REQUESTS`].
     requests: Vec<RecordedRequest>,
     turns: usize,
+    subagent_turns: usize,
     calls: usize,
 }
 
@@ -191,42 +192,64 @@ impl ServerState {
             body,
             turn: None,
         };
-        let turn = self.choose(&request, &log);
+        let is_subagent =
+            !self.script.subagent_turns.is_empty() && !request.shows(&self.script.prompt);
+        let (turns, number) = if is_subagent {
+            (&self.script.subagent_turns, log.subagent_turns)
+        } else {
+            (&self.script.turns, log.turns)
+        };
+        let turn = self.choose(&request, turns.get(number), log.calls);
         let (turn, is_conversation) = match turn {
             Some(turn) => (turn, true),
             None => (text_turn("ok"), false),
         };
         if is_conversation {
-            request.turn = Some(log.turns);
-            log.turns += 1;
             log.calls += turn.calls.len();
+            if is_subagent {
+                log.subagent_turns += 1;
+            } else {
+                request.turn = Some(log.turns);
+                log.turns += 1;
+            }
         }
         log.requests.push(request);
         Some((log.requests.len(), turn))
     }
 
-    /// Returns the next turn of the conversation, if the request offers the tools that it needs.
-    fn choose(&self, request: &RecordedRequest, log: &RequestLog) -> Option<ModelTurn> {
+    /// Returns the next turn of the conversation, if the request offers the tools that it needs. `calls` is the number of
+    /// calls before it.
+    fn choose(
+        &self,
+        request: &RecordedRequest,
+        turn: Option<&ScriptedTurn>,
+        calls: usize,
+    ) -> Option<ModelTurn> {
         let offered = request.offered_tools();
-        let Some(turn) = self.script.turns.get(log.turns) else {
-            let is_conversation = offered.contains(&self.run.shell.name);
+        let is_conversation = offered.contains(&self.run.shell.name);
+        let Some(turn) = turn else {
             return is_conversation.then(|| text_turn(&self.script.final_text));
         };
-        let mut calls = Vec::new();
+        let mut requested = Vec::new();
         for (index, action) in turn.actions.iter().enumerate() {
-            let tool = action.tool(self.run);
-            if !offered.contains(&tool.name) {
+            let tool = action.tool(self.run)?;
+            let name = tool
+                .name
+                .split_once('/')
+                .map_or(tool.name, |(_, name)| name);
+            let is_offered = offered.contains(&name);
+            if !is_offered && (action.must_be_offered() || !is_conversation) {
                 return None;
             }
-            calls.push(ModelCall {
-                id: format!("{:04}", log.calls + index + 1),
+            requested.push(ModelCall {
+                id: format!("{:04}", calls + index + 1),
                 tool: tool.name,
                 arguments: action.arguments(&tool).ok()?,
             });
         }
         Some(ModelTurn {
             text: turn.text.clone(),
-            calls,
+            calls: requested,
         })
     }
 }

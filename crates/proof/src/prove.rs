@@ -1,5 +1,6 @@
 //! Proves a host: runs it once for each scenario, and judges what happened.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +19,7 @@ use crate::sandbox::Sandbox;
 use crate::trial::{Trial, TrialError, TrialPlan};
 
 /// How long one host may take.
-const HOST_LIMIT: Duration = Duration::from_mins(10);
+const HOST_LIMIT: Duration = Duration::from_mins(20);
 /// How long to wait for the files of hooks that the host does not wait for.
 const LATE_HOOKS: Duration = Duration::from_secs(2);
 
@@ -121,7 +122,7 @@ async fn try_scenario(
     let plan = TrialPlan {
         agent,
         tenterhook,
-        turns: scenario.turns,
+        script: scenario.script,
         write_hooks: &write_hooks,
         change: &|sandbox| sabotage(scenario.sabotage, agent.host, &sandbox.shim()),
     };
@@ -158,10 +159,19 @@ fn sabotage(kind: Sabotage, host: &HostAgent, shim: &Path) -> io::Result<()> {
                 gates.join(" | ")
             );
             fs::remove_file(shim)?;
-            fs::write(shim, script)?;
-            fs::set_permissions(shim, fs::Permissions::from_mode(0o755))
+            replace(shim, &script)
+        }
+        Sabotage::CloseOutput => {
+            // The shim looks for the program next to itself.
+            fs::rename(shim, shim.with_extension("real"))?;
+            replace(shim, "#!/bin/sh\nexec \"$0.real\" \"$@\" >&-\n")
         }
     }
+}
+
+fn replace(shim: &Path, script: &str) -> io::Result<()> {
+    fs::write(shim, script)?;
+    fs::set_permissions(shim, fs::Permissions::from_mode(0o755))
 }
 
 /// Waits until the hooks of [`canary::WATCH`] have left their files, or for [`LATE_HOOKS`].
@@ -182,13 +192,42 @@ fn observe(trial: &Trial) -> Observation {
     let Trial { sandbox, outcome } = trial;
     let shown = marks().into_iter().filter(|mark| outcome.was_shown(mark));
     Observation {
-        has_run: trial.has_run(),
-        has_run_rewritten: sandbox.work().join(canary::REWRITTEN).exists(),
-        traces: traces(&sandbox.log()),
+        traces: [traces(&sandbox.log()), traces(&sandbox.work())].concat(),
         turns: outcome.turns,
         shown: shown.collect(),
         is_timed_out: outcome.is_timed_out(),
+        is_reason_printed: outcome.output.contains(canary::REASON),
+        uninstall: fs::read_to_string(sandbox.work().join(canary::UNINSTALLED)).unwrap_or_default(),
+        is_agent_known: is_agent_known(sandbox),
     }
+}
+
+/// Returns whether the daemon has listed a process that was above the agent's shell.
+fn is_agent_known(sandbox: &Sandbox) -> bool {
+    let read = |name: &str| fs::read_to_string(sandbox.work().join(name)).unwrap_or_default();
+    let processes = read(canary::PROCESSES);
+    let parents: BTreeMap<&str, &str> = processes.lines().filter_map(parent_of).collect();
+    let shell = read(canary::SHELL_ID);
+    let above = std::iter::successors(Some(shell.trim()), |id| parents.get(*id).copied());
+    let above: Vec<&str> = above.take(MAX_ANCESTORS).collect();
+    let lists = fs::read_dir(sandbox.daemon()).into_iter().flatten();
+    let lists = lists.flatten().map(|entry| entry.path());
+    let mut lists = lists.filter(|path| path.extension().is_some_and(|end| end == "hosts"));
+    lists.any(|path| {
+        let known = fs::read_to_string(path).unwrap_or_default();
+        let mut ids = known.lines().filter_map(|line| line.split(' ').next());
+        ids.any(|id| above.contains(&id))
+    })
+}
+
+/// How many processes above a shell are looked at.
+const MAX_ANCESTORS: usize = 100;
+
+/// Reads a process and its parent from a line of `/proc/PID/stat`.
+fn parent_of(line: &str) -> Option<(&str, &str)> {
+    let (before, after) = line.rsplit_once(')')?;
+    let id = before.split(' ').next()?;
+    Some((id, after.split_whitespace().nth(1)?))
 }
 
 /// Asks the program for its version. The answer is the first word that begins with a digit.

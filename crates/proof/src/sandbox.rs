@@ -78,6 +78,11 @@ impl Sandbox {
         self.data().join("bin/tenterhook-shim")
     }
 
+    /// Returns the folder with the files of the daemon.
+    pub fn daemon(&self) -> PathBuf {
+        self.folder.path().join("run/tenterhook")
+    }
+
     /// Returns the user's configuration folder of Tenterhook.
     pub fn config(&self) -> PathBuf {
         self.folder.path().join("home/.config/tenterhook")

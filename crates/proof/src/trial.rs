@@ -11,6 +11,7 @@ use crate::canary;
 use crate::headless::{HeadlessError, HeadlessOutcome, PreparedAgent};
 use crate::installed_agent::InstalledAgent;
 use crate::sandbox::Sandbox;
+use crate::trial_script::TrialScript;
 
 /// A run of an agent that has ended. Its sandbox exists as long as this value.
 #[derive(Debug)]
@@ -55,8 +56,8 @@ pub struct TrialPlan<'a> {
     pub agent: &'a InstalledAgent,
     /// The program `tenterhook`. The shim is next to it.
     pub tenterhook: &'a Path,
-    /// How often the model requests the command.
-    pub turns: usize,
+    /// What the model requests.
+    pub script: TrialScript,
     /// Writes the hooks into the home folder of the sandbox.
     pub write_hooks: &'a (dyn Fn(&Sandbox) -> io::Result<()> + Sync),
     /// Changes the installation before the agent starts.
@@ -72,13 +73,13 @@ impl std::fmt::Debug for TrialPlan<'_> {
 }
 
 impl TrialPlan<'_> {
-    /// Runs the agent. Its model requests a command that prints a line and writes a file.
+    /// Runs the agent.
     ///
     /// # Errors
     /// Fails if the sandbox cannot be set up, or if the agent cannot be started.
     pub async fn run(&self) -> Result<Trial, TrialError> {
         let sandbox = Sandbox::create()?;
-        let script = canary::script(self.turns);
+        let script = self.script.turns(self.agent.host, self.tenterhook);
         let prepared = PreparedAgent::prepare(self.agent, &sandbox, script).await?;
         fs::create_dir_all(sandbox.config())?;
         (self.write_hooks)(&sandbox)?;

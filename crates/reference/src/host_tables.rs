@@ -47,6 +47,14 @@ pub fn host_overview() -> String {
         "deny if Tenterhook's program is missing, killed or late",
         closed,
     ));
+    let unseen = HOSTS.iter().map(|host| match host.blind_spots {
+        [] => "yes".to_owned(),
+        _ => format!(
+            "[not all](#{})",
+            host.title.to_lowercase().replace(' ', "-")
+        ),
+    });
+    lines.push(row("hooks see all calls and who makes them", unseen));
     let versions = HOSTS.iter().map(|host| host.measured_version.to_owned());
     lines.push(row("measured version", versions));
     lines.join("\n") + "\n"
@@ -89,6 +97,14 @@ pub fn host_table(host: &HostAgent) -> String {
     for line in wrap(&closed, WIDTH) {
         text.push_str(&line);
         text.push('\n');
+    }
+    if !host.blind_spots.is_empty() {
+        text.push_str("\n| no hook sees | instead |\n|---|---|\n");
+        for spot in host.blind_spots {
+            let cells = [spot.instead.to_owned()].into_iter();
+            text.push_str(&row(spot.what, cells));
+            text.push('\n');
+        }
     }
     text
 }

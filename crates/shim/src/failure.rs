@@ -9,7 +9,7 @@ mod unknown;
 
 pub use self::form::{GateFailure, HostFailures, REASON};
 pub use self::hosts::HOST_FAILURES;
-pub use self::unknown::unknown;
+pub use self::unknown::{unknown, unread};
 
 use crate::frame::Printed;
 

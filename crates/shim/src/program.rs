@@ -1,8 +1,11 @@
 //! The program: `tenterhook-shim HOST EVENT`.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +28,8 @@ const TIME_VARIABLE: &str = "TENTERHOOK_SHIM_TIMEOUT";
 const LEAD: Duration = Duration::from_millis(500);
 /// The exit status of a call without a host and an event.
 const USAGE: u8 = 2;
+/// What a closed standard output leads to.
+const NULL_DEVICE: &str = "/dev/null";
 /// How long to wait for the thread that is printing the answer.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
@@ -57,7 +62,7 @@ pub fn run() -> ExitCode {
         Ok(Err(problem)) => call.failed(&problem),
         Err(_) => call.failed("it panicked, which is a bug in Tenterhook"),
     };
-    call.output.print(&printed)
+    call.output.print(&printed, |problem| call.unread(problem))
 }
 
 /// One call of the program.
@@ -77,8 +82,17 @@ impl ShimCall {
             let reason = format!("Tenterhook does not know the host `{host}`");
             return failure::unknown(event, &reason);
         };
-        let reason = format!("Tenterhook could not run the hooks of `{event}`: {problem}");
-        host.printed(event, &reason)
+        host.printed(event, &self.reason(problem))
+    }
+
+    /// Returns what is left if nothing reads the standard output: the exit status, and the reason as an error message.
+    fn unread(&self, problem: &str) -> Printed {
+        failure::unread(&self.host, &self.event, &self.reason(problem))
+    }
+
+    fn reason(&self, problem: &str) -> String {
+        let event = &self.event;
+        format!("Tenterhook could not run the hooks of `{event}`: {problem}")
     }
 
     fn answer(&self, began: Instant) -> Result<Printed, String> {
@@ -113,7 +127,11 @@ impl ShimCall {
 
     /// Prints the failure and ends the program, unless the answer is already being printed.
     fn leave(&self, problem: &str) {
-        if let Some(status) = self.output.try_print(&self.failed(problem)) {
+        let failed = self.failed(problem);
+        let printed = self
+            .output
+            .try_print(&failed, |problem| self.unread(problem));
+        if let Some(status) = printed {
             std::process::exit(status.into());
         }
     }
@@ -126,32 +144,48 @@ struct Output {
 }
 
 impl Output {
-    /// Prints an answer, unless another thread does. Returns the exit status.
-    fn try_print(&self, printed: &Printed) -> Option<u8> {
+    /// Prints an answer, unless another thread does. Returns the exit status. `unread` is printed instead if nothing can
+    /// read the answer.
+    fn try_print(&self, printed: &Printed, unread: impl FnOnce(&str) -> Printed) -> Option<u8> {
         if self.is_taken.swap(true, Ordering::SeqCst) {
             return None;
         }
+        let unread = write_answer(&printed.stdout).err().map(|error| {
+            let problem = format!("its answer cannot be written to standard output: {error}");
+            unread(&problem)
+        });
+        let printed = unread.as_ref().unwrap_or(printed);
         io::stderr().write_all(&printed.stderr).ok();
-        let mut stdout = io::stdout().lock();
-        let written = stdout
-            .write_all(&printed.stdout)
-            .and_then(|()| stdout.flush());
-        Some(match written {
-            Ok(()) => printed.status,
-            // No one can read the answer, so the status is all that is left.
-            Err(_) => USAGE,
-        })
+        Some(printed.status)
     }
 
     /// Prints the final answer.
-    fn print(&self, printed: &Printed) -> ExitCode {
-        let status = self.try_print(printed).unwrap_or_else(|| {
+    fn print(&self, printed: &Printed, unread: impl FnOnce(&str) -> Printed) -> ExitCode {
+        let status = self.try_print(printed, unread).unwrap_or_else(|| {
             // The other thread ends the program as soon as it has printed.
             std::thread::sleep(LAST_MOMENT);
             USAGE
         });
         ExitCode::from(status)
     }
+}
+
+/// Writes an answer to standard output.
+///
+/// A program that starts without a standard output gets the null device from Rust, and Rust's own standard output hides
+/// that it cannot be written. In both cases a denial would be lost, so both are errors.
+fn write_answer(answer: &[u8]) -> io::Result<()> {
+    if answer.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let output = stdout.metadata()?;
+    if output.file_type().is_char_device()
+        && std::fs::metadata(NULL_DEVICE).is_ok_and(|null| null.rdev() == output.rdev())
+    {
+        return Err(io::Error::other("nothing reads it"));
+    }
+    stdout.write_all(answer)
 }
 
 /// Returns how long the call may take. The variable can only shorten it, because a host that gives up

@@ -17,6 +17,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "claude-code",
     title: "Claude Code",
     programs: &["claude"],
+    processes: &[],
     measured_version: "2.1.330",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -25,6 +26,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: &[],
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

@@ -15,6 +15,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "cline",
     title: "Cline",
     programs: &["cline"],
+    processes: &[],
     measured_version: "3.0.65",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -23,6 +24,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: &[],
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

@@ -18,6 +18,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "codex",
     title: "Codex",
     programs: &["codex"],
+    processes: &[],
     measured_version: "0.169.0",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -26,6 +27,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: capabilities::BLIND_SPOTS,
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

@@ -14,6 +14,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "droid",
     title: "Factory droid",
     programs: &["droid"],
+    processes: &[],
     measured_version: "0.215.0",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -26,6 +27,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: &[],
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

@@ -17,6 +17,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "gemini",
     title: "Gemini CLI",
     programs: &["gemini"],
+    processes: &[],
     measured_version: "0.61.0",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -25,6 +26,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: capabilities::BLIND_SPOTS,
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

@@ -14,6 +14,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "goose",
     title: "goose",
     programs: &["goose"],
+    processes: &[],
     measured_version: "1.52.0",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -22,6 +23,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: capabilities::BLIND_SPOTS,
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

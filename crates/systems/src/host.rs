@@ -16,7 +16,9 @@ mod event;
 pub mod headless;
 pub(crate) mod in_process;
 pub mod installation;
+mod lost_event;
 pub mod verdict;
 
 pub use self::agent::HostAgent;
 pub use self::event::{EventRole, HostCall, HostEvent, HostInput, HostMode, HostedEvent};
+pub use self::lost_event::LostEvent;

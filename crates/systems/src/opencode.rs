@@ -14,6 +14,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "opencode",
     title: "opencode",
     programs: &["opencode"],
+    processes: &[],
     measured_version: "1.18.33",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -22,6 +23,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: &[],
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

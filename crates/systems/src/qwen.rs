@@ -14,6 +14,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "qwen",
     title: "Qwen Code",
     programs: &["qwen"],
+    processes: &[],
     measured_version: "0.24.4",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -26,6 +27,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: &[],
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

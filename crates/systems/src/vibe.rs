@@ -14,6 +14,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "vibe",
     title: "Mistral Vibe",
     programs: &["vibe"],
+    processes: &["vibe-app-server", "vibe-rs"],
     measured_version: "3.0.2",
     tools: &tools::TOOLS,
     events: event::EVENTS,
@@ -22,6 +23,7 @@ pub static HOST: HostAgent = HostAgent {
     read: host::read,
     write: host::write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: &[],
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

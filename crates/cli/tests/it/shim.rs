@@ -303,11 +303,11 @@ fn an_agent_that_pushes_its_session_out_with_invented_ones_keeps_the_hooks_of_it
     assert_eq!(sessions_at_work(), 1);
 }
 
+const NEVER_ENDS: &str = "hooks: [{event: stop, command: \"echo '{\\\"decision\\\": \\\"block\\\", \\\"reason\\\": \\\"go on\\\"}'\"}]";
+
 #[test]
 fn a_stop_hook_that_never_agrees_keeps_the_agent_working_only_a_few_times() {
-    let stage = HostStage::new().hooks(
-        "hooks: [{event: stop, command: \"echo '{\\\"decision\\\": \\\"block\\\", \\\"reason\\\": \\\"go on\\\"}'\"}]",
-    );
+    let stage = HostStage::new().hooks(NEVER_ENDS);
     let event = json!({
         "session_id": "s1", "cwd": stage.path("work"), "hook_event_name": "Stop",
         "stop_hook_active": true,
@@ -318,6 +318,34 @@ fn a_stop_hook_that_never_agrees_keeps_the_agent_working_only_a_few_times() {
         continued += usize::from(printed.stdout.contains("go on"));
     }
     assert_eq!(continued, 8);
+}
+
+#[test]
+fn a_stop_hook_is_bounded_in_a_host_that_announces_the_message_of_the_hook_as_a_prompt() {
+    let stage = HostStage::new().hooks(NEVER_ENDS);
+    let event = |name: &str, fields: serde_json::Value| {
+        let mut event = json!({
+            "session_id": "s1", "cwd": stage.path("work"), "hook_event_name": name,
+        });
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        stage.send("gemini", name, &event)
+    };
+    let rounds = |prompt: &str| {
+        event("BeforeAgent", json!({"prompt": prompt}));
+        let mut rounds = 0;
+        let stop = json!({"prompt": prompt, "prompt_response": "done", "stop_hook_active": false});
+        while rounds < 20 && event("AfterAgent", stop.clone()).stdout.contains("go on") {
+            rounds += 1;
+            event("BeforeAgent", json!({"prompt": "go on"}));
+        }
+        rounds
+    };
+    assert_eq!(rounds("first"), 8);
+    // The user has spoken, so the hooks may continue again.
+    assert_eq!(rounds("second"), 8);
 }
 
 #[test]
@@ -427,4 +455,97 @@ fn a_prompt_that_a_hook_changed_or_handled_is_blocked_where_the_host_cannot_send
             "{printed:?}"
         );
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_of_an_agent_whose_process_has_another_name_than_its_program_cannot_uninstall() {
+    let program = env!("CARGO_BIN_EXE_tenterhook");
+    for (host, event, process) in [
+        ("kimi", "PreToolUse", "kimi-code"),
+        ("vibe", "pre_tool", "vibe-rs"),
+        ("vibe", "pre_tool", "vibe-app-server"),
+    ] {
+        let stage = HostStage::new().hooks(NO_SUDO);
+        let payload = json!({
+            "session_id": "s1", "cwd": stage.path("work"), "hook_event_name": event,
+            "tool_name": "Bash", "tool_input": {"command": "ls"},
+        });
+        fs::write(stage.path("event.json"), payload.to_string()).unwrap();
+        let agent = stage.write(
+            process,
+            &format!(
+                "#!/bin/sh\n\"$1/bin/tenterhook-shim\" {host} {event} < \"$1/event.json\"\n\
+                 {program} uninstall {host}; echo status $?\n"
+            ),
+        );
+        let output = run_agent(&stage, &agent);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.contains("a coding agent runs cannot uninstall"),
+            "{process}: {said}"
+        );
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            "status 64\n",
+            "{process}"
+        );
+    }
+}
+
+#[test]
+fn every_call_in_the_session_of_a_subagent_says_so_if_only_its_start_names_the_caller() {
+    let stage = HostStage::new()
+        .hooks("hooks: [{event: pre_tool_use, command: \"cat > $HOME/seen.json\"}]");
+    let event = |name: &str, session: &str, fields: serde_json::Value| {
+        let mut event = json!({
+            "session_id": session, "cwd": stage.path("work"), "hook_event_name": name,
+        });
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        assert!(stage.send("droid", name, &event).is_silent());
+    };
+    let invoked_by = |session: &str| {
+        let call = json!({"tool_name": "Execute", "tool_input": {"command": "ls"}});
+        event("PreToolUse", session, call);
+        let seen = fs::read_to_string(stage.path("home/seen.json")).unwrap();
+        let seen: serde_json::Value = serde_json::from_str(&seen).unwrap();
+        seen["invoked_by"].clone()
+    };
+    event("SessionStart", "main", json!({"source": "startup"}));
+    event(
+        "SessionStart",
+        "sub",
+        json!({"source": "startup", "calling_session_id": "main"}),
+    );
+    assert_eq!(invoked_by("sub"), "subagent");
+    assert_eq!(invoked_by("main"), "main");
+}
+
+#[test]
+fn a_hook_of_results_is_refused_in_a_host_that_keeps_its_own_results() {
+    let stage = HostStage::new().hooks(
+        "hooks: [{event: tool_response_transform, builtin: redact_secrets}, {event: tool_guard, builtin: safer_shell}]",
+    );
+    let call = json!({
+        "event": "PreToolUse", "session_id": "s1", "working_dir": stage.path("work"),
+        "tool_name": "shell", "tool_input": {"command": "ls"}, "tool_call_id": "c1",
+    });
+    assert!(stage.send("goose", "PreToolUse", &call).is_silent());
+    stage.claude("s1", "ls");
+    let projects = stage.status().projects;
+    let of = |host: &str| projects.iter().find(|it| it.host == host).unwrap();
+    assert_eq!((of("goose").hooks, of("claude-code").hooks), (1, 2));
+    let warnings = of("goose").warnings.join("\n");
+    assert!(
+        warnings.contains("goose keeps the tool's own result"),
+        "{warnings}"
+    );
+    assert!(
+        warnings.contains("`decision: deny` of `pre_tool_use`"),
+        "{warnings}"
+    );
+    assert!(of("claude-code").warnings.is_empty());
 }

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tenterhook_shim::failure::HOST_FAILURES;
 use tenterhook_shim::frame::{DaemonAnswer, HEADER, Header};
 
 use crate::shim_stage::{HostStage, eventually_ended, finish, is_running, kill};
@@ -295,6 +296,64 @@ fn a_host_that_does_not_send_its_event_meets_the_deadline() {
         "{denial}"
     );
     drop(stdin);
+}
+
+/// Runs the shim on an event with another standard output than a pipe, and returns its status and error message.
+fn with_output(stage: &HostStage, host: &str, event: &str, output: &str) -> (i32, String) {
+    let line = format!("exec \"$@\" {output}");
+    let mut shell = stage.command("/bin/sh");
+    let mut shim = shell
+        .args(["-c", &line, "sh"])
+        .arg(stage.path("bin/tenterhook-shim"))
+        .args([host, event])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The event is broken, so each gate is denied without a daemon's help.
+    shim.stdin.take().unwrap().write_all(b"{}").unwrap();
+    let ended = finish(shim);
+    (ended.status, ended.stderr)
+}
+
+#[test]
+fn a_denial_that_no_one_can_read_is_an_exit_status_with_a_reason_in_every_host() {
+    let stage = HostStage::new();
+    for output in [">&-", "> /dev/full", "> /dev/null", "1< /dev/zero"] {
+        for host in HOST_FAILURES {
+            for gate in host.gates {
+                let (status, reason) = with_output(&stage, host.host, gate.event, output);
+                let place = format!("{} {} {output}: {reason}", host.host, gate.event);
+                assert_eq!(status, 2, "{place}");
+                assert!(!reason.trim().is_empty(), "{place}");
+            }
+            for other in host.others {
+                let (status, reason) = with_output(&stage, host.host, other, output);
+                assert_eq!(status, 0, "{} {other} {output}: {reason}", host.host);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_without_an_opinion_needs_no_reader() {
+    let stage = HostStage::new();
+    let event = stage.claude_call("s1", "ls").to_string();
+    let mut shell = stage.command("/bin/sh");
+    let mut shim = shell
+        .args(["-c", "exec \"$0\" claude-code PreToolUse >&-"])
+        .arg(stage.path("bin/tenterhook-shim"))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    shim.stdin
+        .take()
+        .unwrap()
+        .write_all(event.as_bytes())
+        .unwrap();
+    assert!(finish(shim).is_silent());
 }
 
 #[test]

@@ -64,14 +64,22 @@ fn call_item(call: &ModelCall) -> Value {
     } else {
         ("function_call", "arguments")
     };
-    json!({
+    let (namespace, name) = match call.tool.split_once('/') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (None, call.tool),
+    };
+    let mut item = json!({
         "type": kind,
         "id": format!("item_{}", call.id),
         "call_id": format!("call_{}", call.id),
         "status": "completed",
-        "name": call.tool,
+        "name": name,
         field: call.arguments_text(),
-    })
+    });
+    if let Some(namespace) = namespace {
+        item = with(&item, &[("namespace", json!(namespace))]);
+    }
+    item
 }
 
 /// The events of a stream. Each has its number and repeats its name in the field `type`.

@@ -8,8 +8,20 @@ use tenterhook_systems::host::headless::{HeadlessRun, ModelTool};
 pub struct ModelScript {
     /// The turns that request tools.
     pub turns: Vec<ScriptedTurn>,
+    /// The turns of a subagent. Its requests are those that do not show [`prompt`](Self::prompt).
+    pub subagent_turns: Vec<ScriptedTurn>,
+    /// The prompt of the main agent.
+    pub prompt: String,
     /// The text of all further turns.
     pub final_text: String,
+}
+
+impl ModelScript {
+    /// Returns whether a turn calls the tool of the MCP server.
+    pub(crate) fn calls_mcp(&self) -> bool {
+        let mut actions = self.turns.iter().flat_map(|turn| &turn.actions);
+        actions.any(|action| matches!(action, ScriptedAction::Mcp { .. }))
+    }
 }
 
 /// One answer of the scripted model.
@@ -36,15 +48,32 @@ pub enum ScriptedAction {
         /// The content, a single line.
         content: String,
     },
+    /// Calls the tool of the MCP server.
+    Mcp {
+        /// The argument `command`, without quotes.
+        command: String,
+    },
+    /// Starts a subagent.
+    Delegate {
+        /// The prompt of the subagent.
+        prompt: String,
+    },
 }
 
 impl ScriptedAction {
-    /// Returns the tool of the host that does this.
-    pub(crate) fn tool(&self, run: &HeadlessRun) -> ModelTool {
+    /// Returns the tool of the host that does this, if the host has one.
+    pub(crate) fn tool(&self, run: &HeadlessRun) -> Option<ModelTool> {
         match self {
-            Self::Shell { .. } => run.shell,
-            Self::Write { .. } => run.write,
+            Self::Shell { .. } => Some(run.shell),
+            Self::Write { .. } => Some(run.write),
+            Self::Mcp { .. } => run.mcp.map(|mcp| mcp.tool),
+            Self::Delegate { .. } => run.subagent.map(|subagent| subagent.tool),
         }
+    }
+
+    /// Returns whether a request must offer the tool. Some hosts offer tools of MCP servers only after a search.
+    pub(crate) const fn must_be_offered(&self) -> bool {
+        !matches!(self, Self::Mcp { .. })
     }
 
     /// Returns the arguments of the call.
@@ -56,7 +85,10 @@ impl ScriptedAction {
     fn fill(&self, template: Value) -> Value {
         match template {
             Value::String(text) => Value::String(match self {
-                Self::Shell { command } => text.replace("{command}", command),
+                Self::Shell { command } | Self::Mcp { command } => {
+                    text.replace("{command}", command)
+                }
+                Self::Delegate { prompt } => text.replace("{prompt}", prompt),
                 Self::Write { path, content } => {
                     text.replace("{path}", path).replace("{content}", content)
                 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tenterhook_proof::model_server::{ModelScript, ModelServer, ScriptedAction, ScriptedTurn};
-use tenterhook_systems::host::headless::{HeadlessRun, ModelTool};
+use tenterhook_systems::host::headless::{HeadlessRun, McpRun, ModelTool};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -20,6 +20,14 @@ static RUN: HeadlessRun = HeadlessRun {
         name: "patch",
         arguments: r#""add {path}: {content}""#,
     },
+    mcp: Some(McpRun {
+        entry: "",
+        tool: ModelTool {
+            name: "space/runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: None,
 };
 
 async fn server(actions: Vec<ScriptedAction>) -> ModelServer {
@@ -30,6 +38,7 @@ async fn server(actions: Vec<ScriptedAction>) -> ModelServer {
     let script = ModelScript {
         turns: vec![turn],
         final_text: "Last.".to_owned(),
+        ..ModelScript::default()
     };
     ModelServer::start(script, &RUN).await.unwrap()
 }
@@ -213,4 +222,39 @@ async fn the_requests_show_what_the_model_saw() {
     assert!(server.was_shown("no secrets"));
     assert!(!server.was_shown("Shell"));
     assert_eq!(server.requests()[0].path, "/v1/chat/completions");
+}
+
+#[tokio::test]
+async fn a_subagent_follows_turns_of_its_own_and_a_deferred_tool_is_called_in_its_namespace() {
+    let turn = |action| ScriptedTurn {
+        text: String::new(),
+        actions: vec![action],
+    };
+    let script = ModelScript {
+        turns: vec![turn(ScriptedAction::Mcp {
+            command: "touch a".to_owned(),
+        })],
+        subagent_turns: vec![turn(ScriptedAction::Shell {
+            command: "ls".to_owned(),
+        })],
+        prompt: "the main prompt".to_owned(),
+        final_text: "Last.".to_owned(),
+    };
+    let server = ModelServer::start(script, &RUN).await.unwrap();
+    let ask = async |prompt: &str| {
+        let body = json!({ "input": prompt, "tools": [{ "type": "function", "name": "Shell" }] });
+        let answer = post_json(&server, "/v1/responses", &body).await;
+        answer["output"][0].clone()
+    };
+    assert_eq!(ask("a task").await["name"], "Shell");
+    let call = ask("the main prompt").await;
+    assert_eq!(
+        (&call["namespace"], &call["name"]),
+        (&json!("space"), &json!("runner"))
+    );
+    assert_eq!(
+        ask("the main prompt, again").await["content"][0]["text"],
+        "Last."
+    );
+    assert_eq!(server.turns(), 2);
 }

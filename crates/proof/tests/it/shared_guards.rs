@@ -8,6 +8,7 @@ use std::path::Path;
 use tenterhook_proof::case::ProofCase;
 use tenterhook_proof::sandbox::Sandbox;
 use tenterhook_proof::trial::TrialPlan;
+use tenterhook_proof::trial_script::TrialScript;
 use tenterhook_systems::host::capability::Support;
 
 use crate::real_agents::{agents, tenterhook};
@@ -105,7 +106,7 @@ async fn each_guard_stops_the_same_command_in_every_agent() {
             let plan = TrialPlan {
                 agent,
                 tenterhook: &program,
-                turns: 1,
+                script: TrialScript::Command(1),
                 write_hooks: &|sandbox| write_guard(guard, sandbox),
                 change: &|_| Ok(()),
             };

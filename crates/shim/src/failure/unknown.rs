@@ -1,9 +1,11 @@
-//! Failures on events that the tables do not have, for example after a newer version was uninstalled.
+//! Failures that only the exit status can express: on events that the tables do not have, for example after a newer
+//! version was uninstalled, and if nothing reads the standard output.
 //!
 //! Such a name does not say what a denial does. On an event after which the agent wants to stop, the
 //! exit status of a denial keeps the agent working, and some agents continue for a long time. So only
 //! events that look like gates are denied.
 
+use super::form::HostFailures;
 use super::hosts::HOST_FAILURES;
 use crate::frame::Printed;
 
@@ -15,10 +17,25 @@ const GATE_PREFIXES: [&str; 2] = ["pre", "before"];
 /// Returns what the shim prints for an unknown host, or for an event that the host's table does not
 /// have: what denies in most hosts if the event looks like a gate, and otherwise only a message.
 pub fn unknown(event: &str, reason: &str) -> Printed {
+    by_status(looks_like_gate(event), reason)
+}
+
+/// Returns what the shim prints if its standard output cannot be written. A gate is denied by the exit status. With
+/// other events, a status could keep the agent working, so there is only a message.
+pub fn unread(host: &str, event: &str, reason: &str) -> Printed {
+    let is_gate = match HostFailures::of(host) {
+        Some(host) if host.knows(event) => host.is_gate(event),
+        Some(_) | None => looks_like_gate(event),
+    };
+    by_status(is_gate, reason)
+}
+
+/// Some hosts follow the status only together with a message.
+fn by_status(is_denied: bool, reason: &str) -> Printed {
     Printed {
         stdout: Vec::new(),
         stderr: format!("{reason}\n").into_bytes(),
-        status: if looks_like_gate(event) { DENIED } else { 0 },
+        status: if is_denied { DENIED } else { 0 },
     }
 }
 
@@ -45,7 +62,6 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::HostFailures;
 
     #[test]
     fn an_event_that_looks_like_a_gate_is_denied_by_the_status() {

@@ -38,8 +38,7 @@ pub(super) static CAPABILITIES: &[CapabilityRow] = &[
         .in_mode(HostMode::Interactive)
         .noted("no answer: Claude Code asks"),
     row("PostToolUse", Context, Honoured),
-    row("PostToolUse", ReplaceResult, Honoured)
-        .noted("only in the form of the tool's own result; other forms are ignored"),
+    row("PostToolUse", ReplaceResult, Honoured).noted("in the form of the tool's own result"),
     row("PostToolUse", StopRun, Honoured).noted("as documented, not measured"),
     row("PostToolUseFailure", Context, Honoured),
     row("PostToolUseFailure", ReplaceResult, Lost),

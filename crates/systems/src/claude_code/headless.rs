@@ -1,6 +1,6 @@
 //! How to run Claude Code without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool, SubagentCalls, SubagentRun};
 
 // `IS_SANDBOX`: as root, the program refuses to run without questions outside of a sandbox.
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
@@ -13,7 +13,7 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         ("DISABLE_TELEMETRY", "1"),
         ("IS_SANDBOX", "1"),
     ],
-    files: &[],
+    files: &[(".claude.json", r#"{ "mcpServers": { {mcp} } }"#)],
     preparations: &[],
     plugin_package: None,
     shell: ModelTool {
@@ -24,4 +24,18 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "Write",
         arguments: r#"{"file_path": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#""proof": { "type": "stdio", "command": "{server}" }"#,
+        tool: ModelTool {
+            name: "mcp__proof__runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "Agent",
+            arguments: r#"{"description": "Run it", "prompt": "{prompt}", "subagent_type": "general-purpose", "run_in_background": false}"#,
+        },
+        calls: SubagentCalls::Named,
+    }),
 };

@@ -44,7 +44,12 @@ fn result(reader: &EventReader<'_>) -> Result<ToolResult, ReadError> {
         return Ok(ToolResult::default().with_content(content_of(response)));
     };
     let text = shell_output(object)
-        .or_else(|| file_content(object).map(str::to_owned))
+        .or_else(|| {
+            response
+                .pointer(FILE)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        })
         .unwrap_or_else(|| response.to_string());
     Ok(ToolResult::text(text).with_details(Some(object.clone())))
 }
@@ -58,13 +63,13 @@ fn shell_output(response: &JsonObject) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the content of the file that a tool has read.
-fn file_content(response: &JsonObject) -> Option<&str> {
-    response.get("file")?.get("content")?.as_str()
-}
+/// Where the result of a tool has the content of a file.
+const FILE: &str = "/file/content";
+/// Where results of tools have the text for the model: files, pages, found lines and reports of agents, found files.
+const TEXTS: [&str; 4] = [FILE, "/result", "/content", "/filenames"];
 
-/// Returns the tool's result with another text. Claude Code ignores an object that does not have the form
-/// of the tool's own results, so tools with an unknown form cannot be replaced.
+/// Returns the tool's result with another text. Claude Code ignores an object that does not have the form of the tool's
+/// own results, so the result of a tool with an unknown form can only be replaced by one of the same form.
 fn replaced(response: &Value, result: &ToolResult) -> Option<Value> {
     let text = result.joined_text();
     if let Some(object) = response.as_object() {
@@ -76,15 +81,56 @@ fn replaced(response: &Value, result: &ToolResult) -> Option<Value> {
                 "isImage": false,
             }));
         }
-        file_content(object)?;
-        let mut replaced = response.clone();
-        *replaced.pointer_mut("/file/content")? = text.into();
-        return Some(replaced);
+        // Hooks see the JSON of such a result, so a change of a part of it is still JSON.
+        let changed = serde_json::from_str::<Value>(&text).ok();
+        let changed = changed.filter(|changed| has_form_of(changed, response));
+        return changed.or_else(|| with_text(response, &text));
     }
-    if response.is_array() {
-        return serde_json::to_value(vec![ContentBlock::text(text)]).ok();
+    with_form_of(response, &text)
+}
+
+/// Returns an object with a text in the first of [`TEXTS`] that it has. The others are emptied.
+fn with_text(response: &Value, text: &str) -> Option<Value> {
+    let mut replaced = response.clone();
+    let mut rest = Some(text);
+    for place in TEXTS {
+        if let Some(value) = replaced.pointer_mut(place) {
+            *value = with_form_of(value, rest.take().unwrap_or_default())?;
+        }
     }
-    response.is_string().then(|| text.into())
+    rest.is_none().then_some(replaced)
+}
+
+/// Returns a text in the form of a value: a string, a list of strings, or a list of blocks.
+fn with_form_of(value: &Value, text: &str) -> Option<Value> {
+    match value {
+        Value::String(_) => Some(text.into()),
+        Value::Array(_) if text.is_empty() => Some(json!([])),
+        Value::Array(items) if items.iter().any(Value::is_string) => Some(json!([text])),
+        Value::Array(_) => serde_json::to_value(vec![ContentBlock::text(text)]).ok(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+/// Returns whether a value differs from another one in its texts only.
+fn has_form_of(value: &Value, other: &Value) -> bool {
+    match (value, other) {
+        (Value::Object(value), Value::Object(other)) => {
+            let mut fields = value.iter();
+            value.len() == other.len()
+                && fields.all(|(key, value)| {
+                    other
+                        .get(key)
+                        .is_some_and(|other| has_form_of(value, other))
+                })
+        }
+        (Value::Array(value), Value::Array(other)) => {
+            let mut items = value.iter().zip(other);
+            value.len() == other.len() && items.all(|(value, other)| has_form_of(value, other))
+        }
+        (Value::String(_), Value::String(_)) => true,
+        (value, other) => value == other,
+    }
 }
 
 pub(super) fn write(

@@ -1,11 +1,14 @@
 //! How to run Cline without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool, SubagentCalls, SubagentRun};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &["--json", "{prompt}"],
     variables: &[("CLINE_TELEMETRY_DISABLED", "1"), ("POSTHOG_DISABLED", "1")],
-    files: &[],
+    files: &[(
+        ".cline/data/settings/cline_mcp_settings.json",
+        r#"{ "mcpServers": { {mcp} } }"#,
+    )],
     preparations: &[&[
         "auth",
         "-p",
@@ -26,4 +29,18 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "editor",
         arguments: r#"{"path": "{path}", "new_text": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#""proof": { "command": "{server}" }"#,
+        tool: ModelTool {
+            name: "proof__runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "spawn_agent",
+            arguments: r#"{"systemPrompt": "You run commands.", "task": "{prompt}"}"#,
+        },
+        calls: SubagentCalls::Named,
+    }),
 };

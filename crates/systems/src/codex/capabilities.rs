@@ -4,7 +4,7 @@ use crate::host::capability::HostEffect::{
     Allow, Ask, BlockPrompt, Context, Continue, Deny, DenyReason, ReplaceResult, Rewrite, StopRun,
 };
 use crate::host::capability::Support::{Dangerous, Honoured};
-use crate::host::capability::{CapabilityRow, HostEffect, Support};
+use crate::host::capability::{BlindSpot, CapabilityRow, HostEffect, Support};
 
 const fn row(event: &'static str, effect: HostEffect, support: Support) -> CapabilityRow {
     CapabilityRow::new(event, effect, support)
@@ -35,4 +35,15 @@ pub(super) static CAPABILITIES: &[CapabilityRow] = &[
     row("Stop", Continue, Honoured).noted("any number of times in a row"),
     row("SubagentStart", Context, Honoured).noted("as documented, not measured"),
     row("PreCompact", Deny, Honoured).noted("as documented, not measured"),
+];
+
+pub(super) static BLIND_SPOTS: &[BlindSpot] = &[
+    BlindSpot {
+        what: "`write_stdin`: what the model types into a running program, such as a shell",
+        instead: "set `unified_exec_tty = false` under `[features]` in `config.toml`, so that programs have no input",
+    },
+    BlindSpot {
+        what: "code mode: a script gets the results of its calls as they are",
+        instead: "set `code_mode = false` under `[features]`, and choose a model without code mode",
+    },
 ];

@@ -1,6 +1,6 @@
 //! How to run Factory droid without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool, SubagentCalls, SubagentRun};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &[
@@ -15,9 +15,10 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         ("FACTORY_AIRGAP_ENABLED", "true"),
         ("FACTORY_DISABLE_AUTO_UPDATE", "1"),
     ],
-    files: &[(
-        ".factory/settings.json",
-        r#"{
+    files: &[
+        (
+            ".factory/settings.json",
+            r#"{
   "customModels": [
     {
       "model": "proof",
@@ -30,7 +31,9 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
   ]
 }
 "#,
-    )],
+        ),
+        (".factory/mcp.json", r#"{ "mcpServers": { {mcp} } }"#),
+    ],
     preparations: &[],
     plugin_package: None,
     shell: ModelTool {
@@ -41,4 +44,18 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "Create",
         arguments: r#"{"file_path": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#""proof": { "type": "stdio", "command": "{server}", "args": [], "disabled": false }"#,
+        tool: ModelTool {
+            name: "proof___runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "Task",
+            arguments: r#"{"description": "Run it", "prompt": "{prompt}", "subagent_type": "worker"}"#,
+        },
+        calls: SubagentCalls::Named,
+    }),
 };

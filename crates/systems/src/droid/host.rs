@@ -1,6 +1,6 @@
 //! Reads Factory droid's events and writes the answers to them.
 
-use tenterhook_engine::{ReadError, ToolResult};
+use tenterhook_engine::{AgentRef, InvokedBy, ReadError, ToolResult};
 
 use crate::command_hook::{AnswerObject, EventReader, Keys, content_of};
 use crate::host::answer::HostAnswer;
@@ -13,9 +13,18 @@ static KEYS: Keys = Keys {
     ..Keys::SNAKE_CASE
 };
 
+/// The key with the session that called a subagent.
+const CALLER: &str = "calling_session_id";
+
 pub(super) fn read(event: &HostEvent, input: &HostInput<'_>) -> Result<HostCall, ReadError> {
     let reader = EventReader::new(event, input, &KEYS)?;
-    reader.call(HostMode::Interactive, result)
+    let mut call = reader.call(HostMode::Interactive, result)?;
+    // A subagent has a session of its own, and only the start of the session names the caller.
+    if reader.optional_text(CALLER)?.is_some() {
+        call.origin.agent = AgentRef::default().with_id(call.origin.session_id.as_str());
+        call.origin.invoked_by = InvokedBy::Subagent;
+    }
+    Ok(call)
 }
 
 fn result(reader: &EventReader<'_>) -> Result<ToolResult, ReadError> {

@@ -4,7 +4,7 @@ use crate::host::capability::HostEffect::{
     Allow, Ask, BlockPrompt, Context, Continue, Deny, DenyReason, ReplaceResult, Rewrite, StopRun,
 };
 use crate::host::capability::Support::{Dangerous, Honoured, Lost};
-use crate::host::capability::{CapabilityRow, HostEffect, Support};
+use crate::host::capability::{BlindSpot, CapabilityRow, HostEffect, Support};
 
 const fn row(event: &'static str, effect: HostEffect, support: Support) -> CapabilityRow {
     CapabilityRow::new(event, effect, support)
@@ -30,3 +30,8 @@ pub(super) static CAPABILITIES: &[CapabilityRow] = &[
     row("AfterTool", StopRun, Honoured),
     row("AfterAgent", Continue, Honoured).noted("without a limit of its own"),
 ];
+
+pub(super) static BLIND_SPOTS: &[BlindSpot] = &[BlindSpot {
+    what: "`invoke_agent`: who calls, because the calls of a subagent look like those of the main agent",
+    instead: "deny `invoke_agent` if subagents may do less than the main agent",
+}];

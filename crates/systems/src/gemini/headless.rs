@@ -1,6 +1,6 @@
 //! How to run Gemini CLI without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool, SubagentCalls, SubagentRun};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &[
@@ -21,7 +21,8 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         r#"{
   "security": { "auth": { "selectedType": "gemini-api-key" } },
   "general": { "enableAutoUpdate": false },
-  "privacy": { "usageStatisticsEnabled": false }
+  "privacy": { "usageStatisticsEnabled": false },
+  "mcpServers": { {mcp} }
 }
 "#,
     )],
@@ -35,4 +36,18 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "write_file",
         arguments: r#"{"file_path": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#""proof": { "command": "{server}", "trust": true }"#,
+        tool: ModelTool {
+            name: "mcp_proof_runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "invoke_agent",
+            arguments: r#"{"agent_name": "generalist", "prompt": "{prompt}"}"#,
+        },
+        calls: SubagentCalls::Unnamed,
+    }),
 };

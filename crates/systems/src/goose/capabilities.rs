@@ -4,7 +4,7 @@ use crate::host::capability::HostEffect::{
     Allow, Ask, BlockPrompt, Context, Continue, Deny, DenyReason, ReplaceResult, Rewrite,
 };
 use crate::host::capability::Support::{Honoured, Lost};
-use crate::host::capability::{CapabilityRow, HostEffect, Support};
+use crate::host::capability::{BlindSpot, CapabilityRow, HostEffect, Support};
 
 const fn row(event: &'static str, effect: HostEffect, support: Support) -> CapabilityRow {
     CapabilityRow::new(event, effect, support)
@@ -25,4 +25,15 @@ pub(super) static CAPABILITIES: &[CapabilityRow] = &[
     row("PostToolUseFailure", Context, Lost),
     row("PostToolUseFailure", ReplaceResult, Lost),
     row("Stop", Continue, Honoured).noted("at most 8 times in a row"),
+];
+
+pub(super) static BLIND_SPOTS: &[BlindSpot] = &[
+    BlindSpot {
+        what: "`delegate`: all calls of the subagent",
+        instead: "deny `delegate` with a guard on the tool `task`",
+    },
+    BlindSpot {
+        what: "`execute_typescript`: all calls of the script",
+        instead: "set `enabled: false` for the extension `code_execution` in `config.yaml`",
+    },
 ];

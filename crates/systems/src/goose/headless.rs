@@ -1,6 +1,6 @@
 //! How to run goose without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool, SubagentCalls, SubagentRun};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &["run", "--with-builtin", "developer", "-t", "{prompt}"],
@@ -13,7 +13,7 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         ("GOOSE_TELEMETRY_ENABLED", "false"),
         ("GOOSE_MODE", "auto"),
     ],
-    files: &[],
+    files: &[(".config/goose/config.yaml", "{mcp}")],
     preparations: &[],
     plugin_package: None,
     shell: ModelTool {
@@ -24,4 +24,33 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "write",
         arguments: r#"{"path": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#"extensions:
+  developer:
+    enabled: true
+    type: builtin
+    name: developer
+    timeout: 30
+    bundled: true
+  proof:
+    enabled: true
+    type: stdio
+    name: proof
+    description: proof
+    cmd: "{server}"
+    args: []
+    timeout: 30
+"#,
+        tool: ModelTool {
+            name: "proof__runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "delegate",
+            arguments: r#"{"instructions": "{prompt}"}"#,
+        },
+        calls: SubagentCalls::Unseen,
+    }),
 };

@@ -6,7 +6,7 @@ use tenterhook_engine::ReadError;
 use tenterhook_tool_names::ToolTable;
 
 use super::answer::HostAnswer;
-use super::capability::{CapabilityRow, HostEffect};
+use super::capability::{BlindSpot, CapabilityRow, HostEffect};
 use super::event::{HostCall, HostEvent, HostInput};
 use super::headless::HeadlessRun;
 use super::installation::Installation;
@@ -20,6 +20,9 @@ pub struct HostAgent {
     pub title: &'static str,
     /// The names of its program, to find it in `PATH`.
     pub programs: &'static [&'static str],
+    /// Names that its running processes have instead of those of its program. `doctor --prove` shows that one of both is
+    /// above the shell of the agent.
+    pub processes: &'static [&'static str],
     /// The version that the capability table was measured on.
     pub measured_version: &'static str,
     /// The host's names of tools.
@@ -37,6 +40,8 @@ pub struct HostAgent {
     pub write: fn(&HostEvent, &HostInput<'_>, &HostVerdict) -> Result<HostAnswer, HostEffect>,
     /// What the host does with each effect.
     pub capabilities: &'static [CapabilityRow],
+    /// What no hook can see.
+    pub blind_spots: &'static [BlindSpot],
     /// How Tenterhook is added to the host's configuration.
     pub installation: &'static Installation,
     /// How to run the host without a person, to prove that it follows hooks.

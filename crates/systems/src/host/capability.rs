@@ -82,3 +82,12 @@ impl CapabilityRow {
         Self { note, ..self }
     }
 }
+
+/// Something that the model of a host can do and that no hook can see or change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlindSpot {
+    /// What hooks do not see, for example `` `delegate`: the calls of a subagent ``.
+    pub what: &'static str,
+    /// What to switch off instead, as a sentence without a full stop.
+    pub instead: &'static str,
+}

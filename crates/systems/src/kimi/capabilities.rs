@@ -4,7 +4,7 @@ use crate::host::capability::HostEffect::{
     Allow, Ask, BlockPrompt, Context, Continue, Deny, DenyReason, ReplaceResult, Rewrite, StopRun,
 };
 use crate::host::capability::Support::{Dangerous, Honoured, Lost};
-use crate::host::capability::{CapabilityRow, HostEffect, Support};
+use crate::host::capability::{BlindSpot, CapabilityRow, HostEffect, Support};
 
 const fn row(event: &'static str, effect: HostEffect, support: Support) -> CapabilityRow {
     CapabilityRow::new(event, effect, support)
@@ -26,3 +26,8 @@ pub(super) static CAPABILITIES: &[CapabilityRow] = &[
     row("SessionStart", Context, Lost),
     row("Stop", Continue, Honoured).noted("once, by exit status 2"),
 ];
+
+pub(super) static BLIND_SPOTS: &[BlindSpot] = &[BlindSpot {
+    what: "`Agent`: who calls, because the calls of a subagent look like those of the main agent",
+    instead: "deny `Agent` with a guard on the tool `task` if subagents may do less than the main agent",
+}];

@@ -1,13 +1,14 @@
 //! How to run Kimi Code without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool, SubagentCalls, SubagentRun};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &["-p", "{prompt}"],
     variables: &[("KIMI_DISABLE_TELEMETRY", "1")],
-    files: &[(
-        ".kimi-code/config.toml",
-        r#"default_model = "proof"
+    files: &[
+        (
+            ".kimi-code/config.toml",
+            r#"default_model = "proof"
 telemetry = false
 
 [providers.proof]
@@ -20,7 +21,9 @@ provider = "proof"
 model = "proof"
 max_context_size = 100000
 "#,
-    )],
+        ),
+        (".kimi-code/mcp.json", r#"{ "mcpServers": { {mcp} } }"#),
+    ],
     preparations: &[],
     plugin_package: None,
     shell: ModelTool {
@@ -31,4 +34,18 @@ max_context_size = 100000
         name: "Write",
         arguments: r#"{"path": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#""proof": { "command": "{server}" }"#,
+        tool: ModelTool {
+            name: "mcp__proof__runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "Agent",
+            arguments: r#"{"description": "Run it", "prompt": "{prompt}", "subagent_type": "coder"}"#,
+        },
+        calls: SubagentCalls::Unnamed,
+    }),
 };

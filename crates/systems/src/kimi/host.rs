@@ -12,6 +12,9 @@ use crate::host::{EventRole, HostCall, HostEvent, HostInput, HostMode, HostedEve
 
 static KEYS: Keys = Keys {
     tool_use_id: "tool_call_id",
+    // Subagents have no ids.
+    agent_id: "agent_name",
+    agent_type: "agent_name",
     read: &[
         "cwd",
         "hook_event_name",

@@ -1,6 +1,8 @@
 //! How to run opencode without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool, PluginPackage};
+use crate::host::headless::{
+    HeadlessRun, McpRun, ModelTool, PluginPackage, SubagentCalls, SubagentRun,
+};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &["run", "{prompt}"],
@@ -15,6 +17,7 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
   "model": "proof/proof",
   "small_model": "proof/proof",
   "permission": "allow",
+  "mcp": { {mcp} },
   "provider": {
     "proof": {
       "npm": "@ai-sdk/openai-compatible",
@@ -39,4 +42,18 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "write",
         arguments: r#"{"filePath": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#""proof": { "type": "local", "command": ["{server}"], "enabled": true }"#,
+        tool: ModelTool {
+            name: "proof_runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "task",
+            arguments: r#"{"description": "Run it", "prompt": "{prompt}", "subagent_type": "general"}"#,
+        },
+        calls: SubagentCalls::Named,
+    }),
 };

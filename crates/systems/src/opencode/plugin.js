@@ -1,10 +1,30 @@
+import { isMainThread } from "node:worker_threads";
 
 // Sessions whose start was announced, with the answers. The oldest are forgotten first.
 const MAX_SESSIONS = 1000;
 
 export const Tenterhook = async ({ client, directory }) => {
   const starts = new Map();
-  const subagents = new Set();
+  // The names of the agents of known sessions. The main agent has none.
+  const agents = new Map();
+
+  function remember({ id, parentID, agent }) {
+    if (agents.size >= MAX_SESSIONS) agents.delete(agents.keys().next().value);
+    agents.set(id, parentID ? agent || "subagent" : undefined);
+  }
+
+  /** Returns the name of the subagent that has a session, also of a session that began before this program. */
+  async function subagentOf(sessionID) {
+    if (!agents.has(sessionID)) {
+      try {
+        const { data } = await client.session.get({ path: { id: sessionID } });
+        if (data?.id === sessionID) remember(data);
+      } catch {
+        // Hooks see the session as one of the main agent.
+      }
+    }
+    return agents.get(sessionID);
+  }
 
   /** Shows texts to the person, where there is a screen. */
   async function notify(texts) {
@@ -18,7 +38,8 @@ export const Tenterhook = async ({ client, directory }) => {
   }
 
   async function ask(event, sessionID, fields) {
-    const subagent = subagents.has(sessionID) ? { agent_id: sessionID } : {};
+    const agent = await subagentOf(sessionID);
+    const subagent = agent === undefined ? {} : { agent_id: sessionID, agent_type: agent };
     const answer = await callHooks(event, { session_id: sessionID, cwd: directory, ...subagent, ...fields });
     notify(answer.notices);
     return answer;
@@ -33,6 +54,14 @@ export const Tenterhook = async ({ client, directory }) => {
     }
   }
 
+  /** Stops a prompt. opencode hides the text of the error, so the person gets it in another way. */
+  async function refuse(reason) {
+    await notify([reason]);
+    // With a screen, this is not the main thread, and the text would damage what the screen shows.
+    if (isMainThread) console.error(reason);
+    throw new Error(reason);
+  }
+
   function startSession(sessionID, source) {
     if (!starts.has(sessionID)) {
       if (starts.size >= MAX_SESSIONS) starts.delete(starts.keys().next().value);
@@ -45,12 +74,13 @@ export const Tenterhook = async ({ client, directory }) => {
     event: async ({ event }) => {
       const { sessionID, info } = event.properties ?? {};
       if (event.type === "session.created") {
-        if (info?.parentID) subagents.add(info.id);
-        else await startSession(info?.id ?? sessionID, "startup");
+        if (info) remember(info);
+        if (!info?.parentID) await startSession(info?.id ?? sessionID, "startup");
       } else if (event.type === "session.idle") {
-        if (!subagents.delete(sessionID)) await announce("session.idle", sessionID, {});
+        if ((await subagentOf(sessionID)) === undefined) await announce("session.idle", sessionID, {});
       } else if (event.type === "session.deleted") {
         starts.delete(info?.id ?? sessionID);
+        agents.delete(info?.id ?? sessionID);
       }
     },
 
@@ -60,15 +90,15 @@ export const Tenterhook = async ({ client, directory }) => {
     },
 
     "chat.message": async ({ sessionID }, output) => {
-      if (subagents.has(sessionID)) return;
+      if ((await subagentOf(sessionID)) !== undefined) return;
       await startSession(sessionID, "resume");
       const parts = output.parts.filter((part) => part.type === "text" && !part.synthetic);
       const prompt = parts.map((part) => part.text).join("\n\n");
-      const answer = await ask("chat.message", sessionID, { prompt });
-      if (answer.deny !== undefined) throw new Error(answer.deny);
+      const answer = await ask("chat.message", sessionID, { prompt }).catch((error) => refuse(error.message));
+      if (answer.deny !== undefined) await refuse(answer.deny);
       const added = answer.context ?? [];
       if (answer.prompt === undefined && added.length === 0) return;
-      if (parts.length === 0) throw new Error("Tenterhook cannot change a message without text");
+      if (parts.length === 0) await refuse("Tenterhook cannot change a message without text");
       if (answer.prompt !== undefined) {
         parts.forEach((part, index) => (part.text = index === 0 ? answer.prompt : ""));
       }

@@ -21,6 +21,7 @@ pub static HOST: HostAgent = HostAgent {
     name: "pi",
     title: "pi",
     programs: &["pi"],
+    processes: &[],
     measured_version: "0.87.1",
     tools: &TOOLS,
     events: event::EVENTS,
@@ -29,6 +30,7 @@ pub static HOST: HostAgent = HostAgent {
     read,
     write,
     capabilities: capabilities::CAPABILITIES,
+    blind_spots: &[],
     installation: &installation::INSTALLATION,
     headless: Some(&headless::HEADLESS),
 };

@@ -1,6 +1,6 @@
 //! How to run Qwen Code without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool, SubagentCalls, SubagentRun};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &["--yolo", "--auth-type", "openai", "-p", "{prompt}"],
@@ -14,7 +14,8 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         ".qwen/settings.json",
         r#"{
   "general": { "enableAutoUpdate": false },
-  "privacy": { "usageStatisticsEnabled": false }
+  "privacy": { "usageStatisticsEnabled": false },
+  "mcpServers": { {mcp} }
 }
 "#,
     )],
@@ -28,4 +29,18 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "write_file",
         arguments: r#"{"file_path": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#""proof": { "command": "{server}", "trust": true }"#,
+        tool: ModelTool {
+            name: "mcp__proof__runner",
+            arguments: r#"{"command": "{command}"}"#,
+        },
+    }),
+    subagent: Some(SubagentRun {
+        tool: ModelTool {
+            name: "agent",
+            arguments: r#"{"description": "Run it", "prompt": "{prompt}", "subagent_type": "general-purpose"}"#,
+        },
+        calls: SubagentCalls::Named,
+    }),
 };

@@ -1,6 +1,6 @@
 //! How to run Mistral Vibe without a person.
 
-use crate::host::headless::{HeadlessRun, ModelTool};
+use crate::host::headless::{HeadlessRun, McpRun, ModelTool};
 
 pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     arguments: &["-p", "{prompt}", "--auto-approve", "--trust"],
@@ -23,7 +23,8 @@ backend = "generic"
 name = "proof"
 provider = "proof"
 alias = "proof"
-"#,
+
+{mcp}"#,
     )],
     preparations: &[],
     plugin_package: None,
@@ -35,4 +36,17 @@ alias = "proof"
         name: "write_file",
         arguments: r#"{"path": "{path}", "content": "{content}"}"#,
     },
+    mcp: Some(McpRun {
+        entry: r#"[[mcp_servers]]
+name = "proof"
+transport = "stdio"
+command = "{server}"
+args = []
+"#,
+        tool: ModelTool {
+            name: "run_typescript",
+            arguments: r#"{"code": "async function main() { return await tools.mcp_proof.runner({command: '{command}'}); }"}"#,
+        },
+    }),
+    subagent: None,
 };

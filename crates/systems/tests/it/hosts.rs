@@ -499,3 +499,124 @@ fn an_event_of_an_agent_that_is_another_one_is_refused() {
     };
     assert!(available.contains(&"pre_tool_use"), "{available:?}");
 }
+
+/// Returns the result that Claude Code gets if a hook changes the text of a tool's result to hide something.
+fn claude_result(response: &Value, change: fn(&str) -> String) -> Value {
+    let host = HostAgent::by_name("claude-code").unwrap();
+    let event = host.event("PostToolUse").unwrap();
+    let payload = json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "PostToolUse",
+        "tool_name": "Tool", "tool_input": {}, "tool_response": response,
+    });
+    let input = HostInput {
+        object: payload.as_object().unwrap(),
+        variables: &[],
+    };
+    let result = match (host.read)(event, &input).unwrap().event {
+        HostedEvent::ToolResult { result, .. } => Some(result),
+        HostedEvent::ToolCall(_) | HostedEvent::Other(_) | HostedEvent::Repeated => None,
+    };
+    let result = result.unwrap();
+    let verdict = HostVerdict {
+        result: Some(ToolResult::text(change(&result.joined_text()))),
+        is_withheld: true,
+        ..HostVerdict::default()
+    };
+    let (answer, downgrades) = host.answer(event, &input, HostMode::Headless, verdict);
+    assert!(downgrades.is_empty(), "{response}: {downgrades:?}");
+    let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let replaced = answer.pointer("/hookSpecificOutput/updatedToolOutput");
+    replaced.unwrap().clone()
+}
+
+#[test]
+fn a_secret_is_removed_from_the_results_of_all_tools_of_claude_code() {
+    let grep = |text: &str| json!({"mode": "content", "numFiles": 0, "filenames": [], "content": text, "numLines": 1});
+    let glob = |files: &[&str]| json!({"filenames": files, "numFiles": 2, "truncated": false});
+    let page = |text: &str| json!({"bytes": 9, "code": 200, "result": text, "url": "http://x"});
+    let blocks = |text: &str| json!([{"type": "text", "text": text}]);
+    let agent = |text: &str| json!({"status": "completed", "prompt": "p", "content": blocks(text)});
+    let file = |text: &str| json!({"type": "text", "file": {"filePath": "/a", "content": text}});
+    let structured = |text: &str| json!(format!("{{\"value\": \"{text}\"}}"));
+    for (tool, response, redacted, hidden) in [
+        ("Grep", grep("a: s3cret"), grep("a: ***"), grep("hidden")),
+        (
+            "Glob",
+            glob(&["/s3cret", "/b"]),
+            glob(&["/***", "/b"]),
+            glob(&["hidden"]),
+        ),
+        ("WebFetch", page("s3cret"), page("***"), page("hidden")),
+        ("Agent", agent("s3cret"), agent("***"), agent("hidden")),
+        ("MCP", blocks("s3cret"), blocks("***"), blocks("hidden")),
+        (
+            "structured MCP",
+            structured("s3cret"),
+            structured("***"),
+            json!("hidden"),
+        ),
+        ("Read", file("s3cret"), file("***"), file("hidden")),
+    ] {
+        let redact = |text: &str| text.replace("s3cret", "***");
+        assert_eq!(claude_result(&response, redact), redacted, "{tool}");
+        assert_eq!(
+            claude_result(&response, |_| "hidden".to_owned()),
+            hidden,
+            "{tool}"
+        );
+    }
+    let unknown = |text: &str| json!({"taskId": text, "n": 1, "more": {"x": [text]}});
+    let changed = claude_result(&unknown("s3cret"), |text| text.replace("s3cret", "***"));
+    assert_eq!(changed, unknown("***"));
+}
+
+#[test]
+fn a_redaction_does_not_throw_in_a_script_of_codex_and_the_person_is_told() {
+    let host = HostAgent::by_name("codex").unwrap();
+    let event = host.event("PostToolUse").unwrap();
+    for (id, blocks) in [("call_1", true), ("exec-1", false)] {
+        let payload = json!({
+            "session_id": "s", "cwd": "/w", "hook_event_name": "PostToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "ls"}, "tool_response": "s3cret", "tool_use_id": id,
+        });
+        let input = HostInput {
+            object: payload.as_object().unwrap(),
+            variables: &[],
+        };
+        let verdict = HostVerdict {
+            result: Some(ToolResult::text("***")),
+            is_withheld: true,
+            ..HostVerdict::default()
+        };
+        let (answer, downgrades) = host.answer(event, &input, HostMode::Headless, verdict);
+        assert_eq!(
+            answer.stdout.contains(r#""decision":"block""#),
+            blocks,
+            "{answer:?}"
+        );
+        assert_eq!(
+            answer.stdout.contains("systemMessage"),
+            !blocks,
+            "{answer:?}"
+        );
+        assert_eq!(downgrades.is_empty(), blocks, "{downgrades:?}");
+    }
+}
+
+#[test]
+fn hooks_of_results_are_lost_exactly_in_hosts_that_keep_their_own_results() {
+    let lost = |host: &&&HostAgent| host.lost_event(EventKind::ToolResponseTransform).is_some();
+    let names: Vec<&str> = HOSTS.iter().filter(lost).map(|host| host.name).collect();
+    assert_eq!(names, ["cline", "droid", "goose", "kimi", "qwen"]);
+    for host in HOSTS {
+        assert_eq!(
+            host.lost_event(EventKind::PreToolUse),
+            None,
+            "{}",
+            host.name
+        );
+        if let Some(lost) = host.lost_event(EventKind::ToolResponseTransform) {
+            assert!(lost.instead.contains("`pre_tool_use`"), "{lost:?}");
+        }
+    }
+}

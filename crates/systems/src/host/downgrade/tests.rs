@@ -30,6 +30,7 @@ fn host(capabilities: &'static [CapabilityRow]) -> HostAgent {
         name: "acme",
         title: "Acme",
         programs: &[],
+        processes: &[],
         measured_version: "1",
         tools: &TOOLS,
         events: &[GATE, PROMPT, RESULT, STOP],
@@ -46,6 +47,7 @@ fn host(capabilities: &'static [CapabilityRow]) -> HostAgent {
             })
         },
         capabilities,
+        blind_spots: &[],
         installation: &INSTALLATION,
         headless: None,
     }

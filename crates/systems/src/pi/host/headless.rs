@@ -43,4 +43,6 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
         name: "write",
         arguments: r#"{"path": "{path}", "content": "{content}"}"#,
     },
+    mcp: None,
+    subagent: None,
 };

@@ -19,9 +19,7 @@ use super::extension_files::extension_name;
 use super::found_file::{FileState, FoundFile};
 use super::hook_folder::{HookFolder, is_in_force};
 use super::language::{Language, is_isolated, misnamed};
-use super::loadable_sources::{
-    ExtensionSources, LoadableSources, digest_approved, digest_covered,
-};
+use super::loadable_sources::{ExtensionSources, LoadableSources, digest_approved, digest_covered};
 use super::script_imports::find_imports;
 
 /// The size of the largest file that is read although it has another size than the approved one, in bytes.

@@ -27,6 +27,8 @@ fn hook_names(host: &HostAgent) -> BTreeMap<String, String> {
 fn silent() -> ModelScript {
     ModelScript {
         turns: Vec::new(),
+        subagent_turns: Vec::new(),
+        prompt: String::new(),
         final_text: "done".to_owned(),
     }
 }

@@ -35,6 +35,7 @@ fn host(capabilities: &'static [CapabilityRow]) -> HostAgent {
         tools: &TOOLS,
         events: &[GATE, PROMPT, RESULT, STOP],
         variables: &[],
+        project_variables: &[],
         read: |_, _| Err(tenterhook_engine::ReadError::invalid("not read here")),
         write: |_, _, verdict| {
             let input = verdict.input.as_ref();

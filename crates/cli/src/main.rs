@@ -8,7 +8,6 @@ mod conversation;
 mod event_name;
 mod fire_call;
 mod inspector_page;
-mod runtime;
 mod working_dir;
 
 use std::ffi::OsString;
@@ -102,7 +101,7 @@ fn finish(result: Result<Exit, CliError>, fire: Option<FireCall>) -> Exit {
 }
 
 fn run_command(command: Command) -> Result<Exit, CliError> {
-    let runtime = runtime::start()?;
+    let runtime = tenterhook_setup::runtime::start()?;
     let exit = runtime.block_on(async {
         let interrupts = Interrupts::listen().map_err(|error| {
             CliError::new(Exit::Failed, "cannot listen for signals").cause(&error)

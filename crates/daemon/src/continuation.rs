@@ -19,7 +19,7 @@ impl Continuation {
         }
     }
 
-    /// Returns whether the agent may go on, because hooks want it to.
+    /// Returns whether the agent may continue, because hooks want it to.
     pub(crate) fn go_on(&mut self) -> bool {
         self.announces_message = self.count < MAX_CONTINUED;
         if self.announces_message {

@@ -37,7 +37,6 @@ mod corpus;
 mod disabled;
 mod discover;
 mod folder;
-mod folder_name;
 mod layers;
 mod load;
 mod loaded;
@@ -62,7 +61,6 @@ pub use folder::{
     EXECUTABLE_TIMEOUT, FileState, FolderHooks, FolderSearch, FoundFile, FoundHook, HookFolder,
     LOAD_DEADLINE, is_script_or_program,
 };
-pub use folder_name::{FolderName, NoFolderName};
 pub use layers::{HookFiles, Layers};
 pub use load::{load_file, load_files, load_lines, load_text};
 pub use loaded::{Loaded, LoadedFile};
@@ -71,5 +69,6 @@ pub use options::LoadOptions;
 pub use recipe::{NoRecipe, Recipe, RecipePlace, find_recipe, is_own_recipe, load_recipe};
 pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, StayReason};
 pub use sources::Sources;
+pub use tenterhook_systems::folder_name::{FolderName, NoFolderName};
 pub use trigger::{Blocked, Conversation, Trigger};
 pub use unmatched::{misspelt_agents, unknown_tool, unmatched_matchers};

@@ -36,13 +36,13 @@ use self::watch::Watch;
 use crate::folder::{FolderHooks, FoundFile};
 #[cfg(feature = "workers")]
 use crate::folder::{FoundExtension, FoundScript};
-use crate::folder_name::FolderName;
 use crate::load::load_files;
 use crate::loaded::Loaded;
 use crate::options::LoadOptions;
 use crate::order::HooksByOrigin;
 use crate::sources::Sources;
 use tenterhook_hookfile::link::dead_link;
+use tenterhook_systems::folder_name::FolderName;
 use tenterhook_trust::{Approvals, Trust, displaced_hooks};
 
 /// Hooks that are never reloaded, such as hooks of the command line.

@@ -271,7 +271,7 @@ impl Dispatcher {
     }
 
     /// Reads the command line of an event's call whose tool is not the shell but also runs one.
-    /// Without tools of the calling system, those of the engine count.
+    /// Without tools of the calling system, the tools of the engine count.
     fn command(&self, event: &dyn AnyEvent) -> Option<(&Arc<dyn ToolNames>, CommandReading)> {
         let tools = self.tools.as_ref().or(self.shared.tools.as_ref())?;
         let is_hooked = self.shared.is_hooked(event.info().kind);

@@ -50,7 +50,7 @@ pub(crate) fn check_no_rule<'a>(
     let Some((tool, pattern)) = parts else {
         return;
     };
-    // In `mcp__github__(get|list)`, the name of the tool goes on in the brackets.
+    // In `mcp__github__(get|list)`, the name of the tool continues in the brackets.
     let is_mcp = tool.starts_with("mcp__") && !tool.ends_with('_');
     let is_rule = pattern.contains([' ', '*', '/', '.', ':']) || !pattern.contains('|');
     if !is_rule || !(is_mcp || known.any(|name| name == tool)) {

@@ -560,7 +560,7 @@ fn judge_subagent(host: &HostAgent, seen: &Observation) -> ProofResult {
         _ if !seen.has_run() => ProofResult::fails("the subagent did not run the command"),
         _ if by_subagent && !by_main => ProofResult::Holds,
         Some(SubagentCalls::Unnamed) if by_main => ProofResult::cannot(
-            "the host does not say who calls, so the calls of subagents look like those of the main agent",
+            "the host does not say who calls, so the calls of subagents look like calls of the main agent",
         ),
         Some(SubagentCalls::Unseen) if !by_main => ProofResult::cannot(
             "no hook is asked about the calls of subagents, so only the tool that starts them can be denied",

@@ -33,5 +33,6 @@ pub mod passphrase;
 pub mod protected;
 pub mod resources;
 pub mod rules;
+pub mod runtime;
 pub mod session_store;
 pub mod warning;

@@ -11,7 +11,7 @@ use crate::assignment::is_assignment;
 use crate::launch_git::git;
 use crate::launches::{Launch, Launches, is_abbreviated, without_mark};
 use crate::variables::Variables;
-use crate::word::{Word, joined};
+use crate::word::{Word, joined, program_name};
 use crate::wrappers::{
     COMMAND_OPTIONS, COMMAND_WORDS, FED, JOINING, SETTERS, SHELLS, WRAPPERS, Wrapper, is_shell,
     wrapper,
@@ -101,11 +101,6 @@ pub(super) fn launched(words: &[Word], room: usize, variables: &Variables) -> La
         }
     }
     launches
-}
-
-/// Returns the name of a program without its folder.
-pub(super) fn program_name(program: &str) -> &str {
-    program.rsplit_once('/').map_or(program, |(_, name)| name)
 }
 
 /// Returns whether a program runs the words or lines that it reads.

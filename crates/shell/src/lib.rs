@@ -60,7 +60,7 @@ pub use self::commands::commands;
 pub use self::plain::plain_words;
 pub use self::programs::programs;
 pub use self::reader::read;
-pub use self::reading::{Command, Input, Reading, Redirection, UnreadLine};
+pub use self::reading::{Input, LineCommand, Reading, Redirection, UnreadLine};
 pub use self::rule::{CommandRule, RuleError};
 pub use self::word::Word;
 pub use self::words::{LineWord, LineWordKind, words};

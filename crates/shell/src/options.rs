@@ -102,7 +102,6 @@ pub(crate) const SUBCOMMANDS: &[(&str, &str, &str)] = &[
     ("npm", "in", "install"),
     ("npm", "ins", "install"),
     ("npm", "inst", "install"),
-    ("npm", "isntall", "install"),
     ("npm", "add", "install"),
     ("npm", "i", "install"),
     ("npm", "r", "uninstall"),
@@ -310,7 +309,7 @@ pub(crate) fn related(name: &str) -> &str {
     found.map_or(name, |(_, program)| program)
 }
 
-/// Returns the rows of a program: its own, and that of the subcommand.
+/// Returns the rows of a program: its own row, and the row of the subcommand.
 pub(crate) fn rows(program: &str, subcommand: Option<&str>) -> [Option<&'static Row>; 2] {
     let program = related(program);
     let own = ROWS.iter().find(|row| row.command == [program]);

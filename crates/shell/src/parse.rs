@@ -288,7 +288,7 @@ impl Parser<'_> {
     }
 
     /// Skips white space within a line, also a line that continues.
-    fn blanks(&mut self) {
+    fn spaces(&mut self) {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
@@ -302,7 +302,7 @@ impl Parser<'_> {
     /// Skips white space, ends of lines and comments.
     pub(super) fn lines(&mut self) {
         loop {
-            self.blanks();
+            self.spaces();
             match self.peek() {
                 Some(b'\n') => {
                     self.at += 1;
@@ -332,7 +332,7 @@ impl Parser<'_> {
             is_piped: false,
         };
         loop {
-            self.blanks();
+            self.spaces();
             let Some(next) = self.peek() else { break };
             match next {
                 b'\n' => {
@@ -408,7 +408,7 @@ impl Parser<'_> {
             return;
         }
         let start = self.at;
-        self.blanks();
+        self.spaces();
         if commands.current.words.len() == 1 && self.eat(")") {
             // `NAME() COMMAND` defines a function. Its command counts, because something may call it.
             let name = commands.current.words.pop();
@@ -473,13 +473,13 @@ impl Parser<'_> {
             "for" | "select" => self.for_loop(commands),
             "case" => self.case(commands),
             "function" => {
-                self.blanks();
+                self.spaces();
                 let name = self.word();
                 self.functions.extend(name.plain().map(str::to_owned));
                 self.repeats = true;
-                self.blanks();
+                self.spaces();
                 if self.eat("(") {
-                    self.blanks();
+                    self.spaces();
                     self.eat(")");
                 }
             }
@@ -488,7 +488,7 @@ impl Parser<'_> {
                 let start = self.at;
                 let mut is_named = word == "coproc";
                 loop {
-                    self.blanks();
+                    self.spaces();
                     let before = self.at;
                     let next = self.word();
                     let next = next.plain().unwrap_or_default();
@@ -531,7 +531,7 @@ impl Parser<'_> {
     fn for_loop(&mut self, commands: &mut Commands) {
         self.repeats = true;
         commands.open(FrameKind::Block);
-        self.blanks();
+        self.spaces();
         if self.rest().starts_with("((") {
             return;
         }
@@ -544,7 +544,7 @@ impl Parser<'_> {
         }
         let mut words = Vec::new();
         loop {
-            self.blanks();
+            self.spaces();
             let before = self.at;
             let word = self.word();
             if self.at == before {
@@ -561,7 +561,7 @@ impl Parser<'_> {
     /// Reads the beginning of `case`.
     fn case(&mut self, commands: &mut Commands) {
         commands.open(FrameKind::Case);
-        self.blanks();
+        self.spaces();
         let subject = self.word();
         commands.current.role = Role::Words;
         commands.current.words.push(subject);
@@ -591,7 +591,7 @@ impl Parser<'_> {
         self.eat("(");
         let mut patterns = Vec::new();
         loop {
-            self.blanks();
+            self.spaces();
             match self.peek() {
                 Some(b')') => {
                     self.at += 1;
@@ -636,7 +636,7 @@ impl Parser<'_> {
         commands: &mut Commands,
     ) {
         self.at += operator.len();
-        self.blanks();
+        self.spaces();
         let start = self.at;
         let target = self.word();
         let is_here = operator == "<<" || operator == "<<-";

@@ -1,7 +1,6 @@
 //! What `echo` and `printf` print.
 
-use crate::launch::program_name;
-use crate::word::{Word, joined};
+use crate::word::{Word, joined, program_name};
 
 /// How often `printf` uses its format again for more arguments.
 const MAX_ROUNDS: usize = 64;

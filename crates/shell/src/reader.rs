@@ -5,16 +5,16 @@ use std::collections::HashMap;
 
 use crate::assignment::is_assignment;
 use crate::expand::{Expander, has_braces};
-use crate::launch::{self, program_name};
+use crate::launch;
 use crate::launches::{Launch, size};
 use crate::parse::parse;
 use crate::printed::{printed, unescaped};
-use crate::reading::{Command, Input, Reading, Redirection, Stage};
+use crate::reading::{Input, LineCommand, Reading, Redirection, Stage};
 use crate::script::{
     Operation, OutputKind, ParsedLine, Part, RawWord, Role, Script, SimpleCommand,
 };
 use crate::variables::{Choice, PARAMETERS, Variables};
-use crate::word::{Word, joined};
+use crate::word::{Word, joined, program_name};
 
 /// How long a chain of commands that run another command may be, as in `timeout 5 env sh -c …`.
 const MAX_DEPTH: u32 = 16;
@@ -480,7 +480,7 @@ impl Reader {
             stages.push(outer.stage);
             scope = outer.outer;
         }
-        self.reading.commands.push(Command {
+        self.reading.commands.push(LineCommand {
             words,
             assignments,
             redirections,
@@ -539,7 +539,7 @@ impl Reader {
                 },
             );
         }
-        // The stage is that of the scope.
+        // Its stage is the stage of this command.
         let inner = Around {
             place: Place {
                 scope: around.place.scope,
@@ -576,7 +576,7 @@ impl Reader {
     }
 
     /// Reads a command or line that another command runs. `fed` has the arguments of the other command if it adds what it
-    /// reads. `scope` is that of a line.
+    /// reads. A line gets `scope`.
     fn launch(
         &mut self,
         launch: Launch,

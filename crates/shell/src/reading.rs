@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use crate::launch::program_name;
-use crate::word::{Word, joined};
+use crate::word::{Word, joined, program_name};
 
 /// Everything that a command line runs, as far as the line shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The commands of the line, and the commands that they run, in the order in which they were found.
-    pub commands: Vec<Command>,
+    pub commands: Vec<LineCommand>,
     /// The line, and each line that its commands pass to a shell.
     pub lines: Vec<String>,
     /// Whether everything was read. If not, a rule that restricts must assume that the line can run anything.
@@ -22,7 +21,7 @@ pub struct Reading {
 
 /// A command that a line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct LineCommand {
     /// The program and its arguments.
     pub words: Vec<Word>,
     /// The variables that are set for it, as written without quotes.
@@ -31,7 +30,7 @@ pub struct Command {
     pub redirections: Vec<Redirection>,
     /// What it reads from its standard input.
     pub input: Input,
-    /// The pipelines that it is part of, each with its stage: its own, and those of the commands around it.
+    /// The pipelines that it is part of, each with its stage: its own pipeline, and the pipelines of the commands around it.
     pub(crate) stages: Vec<Stage>,
     /// The place of the command that runs it in [`Reading::commands`]; `None` if a shell runs it.
     pub run_by: Option<usize>,
@@ -125,13 +124,16 @@ impl Reading {
 
     /// Returns the commands whose output may reach a command: those before it in a pipeline, also in the pipelines of the
     /// commands that run both, and those in `<(…)`.
-    pub fn feeding<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Command> {
+    pub fn feeding<'a>(
+        &'a self,
+        command: &'a LineCommand,
+    ) -> impl Iterator<Item = &'a LineCommand> {
         let commands = self.commands.iter();
         commands.filter(move |it| it.feeds(command))
     }
 }
 
-impl Command {
+impl LineCommand {
     /// Returns the program as it is written.
     pub fn program(&self) -> &str {
         self.words.first().map_or("", Word::as_str)

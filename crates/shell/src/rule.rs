@@ -7,12 +7,12 @@ use std::fmt;
 
 use crate::arguments::{Arguments, FoundOption, OptionName, Spellings, arguments};
 use crate::assignment::is_assignment;
-use crate::launch::{program_name, runs_others};
+use crate::launch::runs_others;
 use crate::options::program as program_of;
 use crate::parse::parse;
-use crate::reading::{Command, Reading, UnreadLine};
+use crate::reading::{LineCommand, Reading, UnreadLine};
 use crate::script::{Part, RawWord, Role};
-use crate::word::Word;
+use crate::word::{Word, program_name};
 
 /// A rule that names a command, or a pipeline of commands.
 ///
@@ -134,7 +134,7 @@ impl CommandRule {
     }
 
     /// Returns the first command of a line that the rule names. Of a pipeline, it is the last command.
-    pub fn find<'a>(&self, reading: &'a Reading) -> Option<&'a Command> {
+    pub fn find<'a>(&self, reading: &'a Reading) -> Option<&'a LineCommand> {
         let (last, before) = self.stages.split_last()?;
         let mut commands = reading.commands.iter();
         commands.find(|command| {
@@ -149,7 +149,7 @@ impl CommandRule {
     }
 
     /// Returns whether the rule names a command. A rule for a pipeline names none of its commands alone.
-    pub fn matches_command(&self, command: &Command) -> bool {
+    pub fn matches_command(&self, command: &LineCommand) -> bool {
         match self.stages.as_slice() {
             [pattern] => pattern.matches(command),
             _ => false,
@@ -242,7 +242,7 @@ impl Pattern {
         }
     }
 
-    fn names(&self, command: &Command) -> bool {
+    fn names(&self, command: &LineCommand) -> bool {
         let (found, name) = (command.program(), command.name());
         if self.program.contains('/') {
             return self.program == found;
@@ -257,7 +257,7 @@ impl Pattern {
         program_of(name).eq_ignore_ascii_case(program_of(&self.program))
     }
 
-    fn matches(&self, command: &Command) -> bool {
+    fn matches(&self, command: &LineCommand) -> bool {
         if !self.names(command) {
             return false;
         }

@@ -114,7 +114,7 @@ pub(crate) struct RawRedirection {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ParsedLine {
     pub(crate) script: Script,
-    /// The bodies of here-documents. Their ranges are those of their texts.
+    /// The bodies of here-documents. Their ranges are the ranges of their texts.
     pub(crate) bodies: Vec<RawWord>,
     /// The largest number of a pipeline.
     pub(crate) pipelines: u32,

@@ -188,3 +188,8 @@ pub(crate) fn joined(words: &[Word]) -> String {
     }
     text
 }
+
+/// Returns the name of a program without its folder.
+pub(crate) fn program_name(program: &str) -> &str {
+    program.rsplit_once('/').map_or(program, |(_, name)| name)
+}

@@ -21,6 +21,7 @@ pub mod docker_agent;
 pub mod droid;
 mod entries;
 mod escape;
+pub mod folder_name;
 pub mod form;
 pub mod gemini;
 pub mod goose;

@@ -18,7 +18,7 @@ use self::overwritten::overwritten;
 use self::safe::find_safe;
 use super::row::{Builtin, EventRunner, blocking};
 use super::shell_call::{command_line, directory};
-use tenterhook_shell::{Command, Input, Reading, Word};
+use tenterhook_shell::{Input, LineCommand, Reading, Word};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "safer_shell",
@@ -147,7 +147,7 @@ fn assess(line: &str, reading: &Reading) -> Assessment {
 }
 
 /// Reports whether a command redirects the output of no program, or of one without output, to a file.
-fn empties_file(command: &Command) -> bool {
+fn empties_file(command: &LineCommand) -> bool {
     let has_no_output = ["", ":", "true"].contains(&command.program());
     let mut redirections = command.redirections.iter();
     has_no_output
@@ -157,7 +157,7 @@ fn empties_file(command: &Command) -> bool {
 
 /// Reports whether a command is an interpreter that runs the output of another command: what it reads from a pipe, or
 /// text that the shell puts into the line.
-fn runs_unread(command: &Command) -> bool {
+fn runs_unread(command: &LineCommand) -> bool {
     if !is_interpreter(command.name()) {
         return false;
     }

@@ -15,8 +15,8 @@ use tenterhook_trust::{Project, Trust};
 
 use super::hook_folder::HookFolder;
 use super::load_fault::{too_many_files_in_folder, unreadable};
-use crate::folder_name::FolderName;
 use crate::layers::Layers;
+use tenterhook_systems::folder_name::FolderName;
 
 /// The selected members of collections such as workspaces.
 #[derive(Debug, Clone, Default)]

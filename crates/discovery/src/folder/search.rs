@@ -23,8 +23,8 @@ use super::probe::Probes;
 use super::processes::FolderProcesses;
 use super::scan::scan;
 use crate::disabled::DisabledSources;
-use crate::folder_name::FolderName;
 use crate::layers::Layers;
+use tenterhook_systems::folder_name::FolderName;
 
 /// How long a source may take to load: to start, and to register its hooks.
 pub const LOAD_DEADLINE: Duration = Duration::from_secs(30);

@@ -97,7 +97,7 @@ impl ImportSources {
         Ok(sources)
     }
 
-    /// Collects the variables that the agent gives to the hooks of a plugin: those of its settings, and the options.
+    /// Collects the variables that the agent gives to the hooks of a plugin: the variables of its settings, and the options.
     fn variables(
         &mut self,
         settings: &HookSettings,

@@ -120,7 +120,7 @@ static KEYS: &[SettingsKey] = &[
     ),
     SettingsKey::of_file(
         "pluginConfigs",
-        Separate("options of plugins; `tenterhook import` copies those of the plugin"),
+        Separate("options of plugins; `tenterhook import` copies the options of the plugin"),
     ),
     SettingsKey::of_file("allowedHttpHookUrls", RefusedWithHttp),
     SettingsKey::of_file("httpHookAllowedEnvVars", RefusedWithHttp),

@@ -32,6 +32,6 @@ pub(super) static CAPABILITIES: &[CapabilityRow] = &[
 ];
 
 pub(super) static BLIND_SPOTS: &[BlindSpot] = &[BlindSpot {
-    what: "`invoke_agent`: who calls, because the calls of a subagent look like those of the main agent",
+    what: "`invoke_agent`: who calls, because the calls of a subagent look like calls of the main agent",
     instead: "deny `invoke_agent` if subagents may do less than the main agent",
 }];

@@ -20,7 +20,7 @@ pub struct HostAgent {
     pub title: &'static str,
     /// The names of its program, to find it in `PATH`.
     pub programs: &'static [&'static str],
-    /// Names that its running processes have instead of those of its program. `doctor --prove` shows that one of both is
+    /// Names that its running processes have instead of the name of its program. `doctor --prove` shows that one of both is
     /// above the shell of the agent.
     pub processes: &'static [&'static str],
     /// The version that the capability table was measured on.

@@ -28,6 +28,6 @@ pub(super) static CAPABILITIES: &[CapabilityRow] = &[
 ];
 
 pub(super) static BLIND_SPOTS: &[BlindSpot] = &[BlindSpot {
-    what: "`Agent`: who calls, because the calls of a subagent look like those of the main agent",
+    what: "`Agent`: who calls, because the calls of a subagent look like calls of the main agent",
     instead: "deny `Agent` with a guard on the tool `task` if subagents may do less than the main agent",
 }];

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use tenterhook_shell::{Command, CommandRule, is_shell};
+use tenterhook_shell::{CommandRule, LineCommand, is_shell};
 
 /// How much a destructive command can damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,7 +211,7 @@ pub(super) fn is_interpreter(program: &str) -> bool {
 }
 
 /// Returns the most destructive row that names a command.
-pub(super) fn find_destructive(command: &Command) -> Option<Found> {
+pub(super) fn find_destructive(command: &LineCommand) -> Option<Found> {
     if shows_help(command) {
         return None;
     }
@@ -237,7 +237,7 @@ pub(super) fn find_destructive(command: &Command) -> Option<Found> {
 
 /// Reports whether a command only explains itself: its last word is `--help`, and no option comes before it. Some
 /// programs take a later `--help` as the name of a file.
-fn shows_help(command: &Command) -> bool {
+fn shows_help(command: &LineCommand) -> bool {
     let Some((last, before)) = command.arguments().split_last() else {
         return false;
     };

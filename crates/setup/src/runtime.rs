@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
-use tenterhook_setup::error::CliError;
-use tenterhook_setup::exit::Exit;
+use crate::error::CliError;
+use crate::exit::Exit;
 
 /// The maximum number of worker threads. More would gain nothing, because the program mostly waits for processes,
 /// files and the network.
@@ -40,7 +40,10 @@ const KEEP_ALIVE: Duration = Duration::from_hours(24);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts the runtime, with at least one thread for blocking work.
-pub(crate) fn start() -> Result<Runtime, CliError> {
+///
+/// # Errors
+/// Fails if a limit of the system leaves too few threads or open files.
+pub fn start() -> Result<Runtime, CliError> {
     let workers = thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MAX_WORKERS);

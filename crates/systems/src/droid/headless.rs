@@ -38,7 +38,8 @@ pub(super) static HEADLESS: HeadlessRun = HeadlessRun {
     plugin_package: None,
     shell: ModelTool {
         name: "Execute",
-        arguments: r#"{"command": "{command}"}"#,
+        // Subagents must name the risk.
+        arguments: r#"{"command": "{command}", "riskLevelReason": "It is harmless.", "riskLevel": "low"}"#,
     },
     write: ModelTool {
         name: "Create",

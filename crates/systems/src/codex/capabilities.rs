@@ -43,7 +43,7 @@ pub(super) static BLIND_SPOTS: &[BlindSpot] = &[
         instead: "set `unified_exec_tty = false` under `[features]` in `config.toml`, so that programs have no input",
     },
     BlindSpot {
-        what: "code mode: a script gets the results of its calls as they are",
+        what: "code mode: a script cannot get a changed result; it gets an error whose text is the changed result",
         instead: "set `code_mode = false` under `[features]`, and choose a model without code mode",
     },
 ];

@@ -14,9 +14,6 @@ static KEYS: Keys = Keys::SNAKE_CASE;
 /// The permission mode in which Codex never asks.
 const NEVER_ASKS: &str = "bypassPermissions";
 
-/// How the ids of calls begin that a script of the model makes. The ids of other calls come from the model.
-const SCRIPT_CALL: &str = "exec-";
-
 /// The reason if the new result is empty: Codex ignores a block without one.
 const REMOVED: &str = "(a hook removed the result)";
 
@@ -52,9 +49,8 @@ pub(super) fn write(
     if event.role == EventRole::ToolGate {
         gate(input, verdict, &mut answer)?;
     } else if let Some(result) = &verdict.result {
-        if is_in_script(input) {
-            return Err(HostEffect::ReplaceResult);
-        }
+        // In a script of the model (code mode), the block throws with the changed result as its text. Codex has no answer
+        // that returns it, and the tool's own result may have a secret.
         let text = result.joined_text();
         let is_blank = text.trim().is_empty();
         answer.block(if is_blank { REMOVED } else { &text });
@@ -65,13 +61,6 @@ pub(super) fn write(
         answer.notify(verdict);
     }
     Ok(answer.print(event))
-}
-
-/// Returns whether a script of the model called the tool (code mode). A block of such a result does not replace it: it
-/// throws in the script.
-fn is_in_script(input: &HostInput<'_>) -> bool {
-    let id = input.object.get("tool_use_id").and_then(Value::as_str);
-    id.is_some_and(|id| id.starts_with(SCRIPT_CALL))
 }
 
 /// Answers before a tool call. Codex accepts changed arguments only together with an approval, and an

@@ -571,10 +571,11 @@ fn a_secret_is_removed_from_the_results_of_all_tools_of_claude_code() {
 }
 
 #[test]
-fn a_redaction_does_not_throw_in_a_script_of_codex_and_the_person_is_told() {
+fn a_redacted_secret_never_reaches_a_script_of_codex() {
     let host = HostAgent::by_name("codex").unwrap();
     let event = host.event("PostToolUse").unwrap();
-    for (id, blocks) in [("call_1", true), ("exec-1", false)] {
+    // The second id is one of a call that a script of the model makes. The block throws in the script.
+    for id in ["call_1", "exec-1"] {
         let payload = json!({
             "session_id": "s", "cwd": "/w", "hook_event_name": "PostToolUse", "tool_name": "Bash",
             "tool_input": {"command": "ls"}, "tool_response": "s3cret", "tool_use_id": id,
@@ -589,17 +590,10 @@ fn a_redaction_does_not_throw_in_a_script_of_codex_and_the_person_is_told() {
             ..HostVerdict::default()
         };
         let (answer, downgrades) = host.answer(event, &input, HostMode::Headless, verdict);
-        assert_eq!(
-            answer.stdout.contains(r#""decision":"block""#),
-            blocks,
-            "{answer:?}"
-        );
-        assert_eq!(
-            answer.stdout.contains("systemMessage"),
-            !blocks,
-            "{answer:?}"
-        );
-        assert_eq!(downgrades.is_empty(), blocks, "{downgrades:?}");
+        let printed: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+        assert_eq!(printed["decision"], "block", "{answer:?}");
+        assert_eq!(printed["reason"], "***", "{answer:?}");
+        assert!(downgrades.is_empty(), "{downgrades:?}");
     }
 }
 

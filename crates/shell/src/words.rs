@@ -112,6 +112,11 @@ impl WordReader<'_> {
         let raw = self.line.get(range.clone())?.to_owned();
         let mut text = self.text(word);
         if kind == LineWordKind::Assignment {
+            // What commands print is a text. The commands themselves are listed on their own.
+            let is_output = |part: &Part| matches!(part, Part::Output { .. });
+            if word.parts.len() > 1 && word.parts.iter().skip(1).all(is_output) {
+                return None;
+            }
             let (name, value) = raw.split_once('=')?;
             if value.is_empty() {
                 return None;

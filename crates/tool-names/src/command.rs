@@ -121,7 +121,7 @@ impl FoundCommand {
             },
             guess: Some(ShellGuess {
                 system,
-                because: found.because(name),
+                because: found.because(),
             }),
         })
     }
@@ -167,10 +167,11 @@ impl FoundCommand {
         Ok(own)
     }
 
-    /// Returns why the call is read as one to the shell.
-    pub(crate) fn because(&self, name: &str) -> String {
+    /// Returns why the call is read as one to the shell. The name of the tool is elsewhere in the record, where secrets
+    /// are removed.
+    pub(crate) fn because(&self) -> String {
         format!(
-            "`{name}` is in no table of tools, and {} can be a command line",
+            "no table has this tool, and {} can be a command line",
             self.shown_fields()
         )
     }

@@ -90,7 +90,7 @@ mod tests {
             .iter()
             .map(|text| Rule::parse(text).unwrap())
             .collect();
-        let because = "`x` is in no table of tools".to_owned();
+        let because = "no table has this tool".to_owned();
         let effect = UnknownTools { rules }.judge(&ShellGuess { system, because });
         effect.permission.map(|verdict| verdict.permission)
     }

@@ -202,6 +202,7 @@ fn problems_in_json_have_place_message_and_what_is_allowed() {
         }],
         "warnings": [],
         "never_fired": [],
+        "coverage": [],
         "unchecked": [],
     });
     let mut report = ran.json();

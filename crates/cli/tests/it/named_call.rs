@@ -105,7 +105,14 @@ fn an_unknown_tool_is_sent_as_it_is_and_a_misspelt_one_with_a_warning() {
         ),
     ] {
         let ran = Test::new()
-            .args(["fire", "tool_guard", "--tool", tool, "--arg", "cmd=sudo ls"])
+            .args([
+                "fire",
+                "tool_guard",
+                "--tool",
+                tool,
+                "--arg",
+                "text=sudo ls",
+            ])
             .hooks(GUARD)
             .run();
         assert_eq!(ran.status, 0);

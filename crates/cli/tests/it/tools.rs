@@ -37,7 +37,7 @@ fn every_systems_name_leads_to_the_tool() {
     );
     let report = tools(&["terminal", "--json"]).json();
     assert_eq!(report["tools"][0]["name"], "shell");
-    assert_eq!(report["tools"][0]["names"].as_array().unwrap().len(), 13);
+    assert_eq!(report["tools"][0]["names"].as_array().unwrap().len(), 16);
 }
 
 #[test]

@@ -373,7 +373,7 @@ async fn the_journal_says_why_a_call_was_read_as_one_to_the_shell() {
         (
             "mcp__box__start",
             json!({ "command": "ls -l" }),
-            Some("`mcp__box__start` is in no table of tools, and `command` can be a command line"),
+            Some("no table has this tool, and `command` can be a command line"),
         ),
         ("Bash", json!({ "command": "ls -l" }), None),
         ("Monitor", json!({ "command": "ls -l" }), None),

@@ -1,6 +1,6 @@
 //! Reads Codex's events and writes the answers to them.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tenterhook_engine::{EventKind, ReadError, ToolResult};
 
 use crate::command_hook::{AnswerObject, EventReader, Keys, content_of, stop_reason};

@@ -704,7 +704,7 @@ impl SettingsReader<'_> {
                     written.push_str(&quoted_for_shell(&[before]));
                 }
                 written.extend(["\"", &placeholder, "\""]);
-                rest = after.to_owned();
+                rest = String::from(after);
             }
             if written.is_empty() || !rest.is_empty() {
                 written.push_str(&quoted_for_shell(&[rest]));

@@ -123,6 +123,16 @@ impl HookCoverage {
         });
         coverage.filter(|hook| !hook.covers.is_empty()).collect()
     }
+
+    /// Prints the coverage of all hooks that have one.
+    fn show(loaded: &Loaded) {
+        for hook in Self::of(loaded) {
+            output::line(escape_line(&hook.hook));
+            for line in &hook.covers {
+                output::line(format_args!("  {}", escape_line(line)));
+            }
+        }
+    }
 }
 
 /// The result of loading the hooks to check.
@@ -321,20 +331,8 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
             CliError::from(LoadError::from(broken))
         });
     }
-    let files: Vec<String> = files
-        .iter()
-        .map(|file| format!("`{}`", escape_line(&file.display().to_string())))
-        .collect();
-    let files = match files.as_slice() {
-        [] => "no hook files are in force here".to_owned(),
-        files => files.join(", "),
-    };
-    for hook in HookCoverage::of(&loaded) {
-        output::line(format_args!("{}", escape_line(&hook.hook)));
-        for line in &hook.covers {
-            output::line(format_args!("  {}", escape_line(line)));
-        }
-    }
+    let files = shown_files(&files);
+    HookCoverage::show(&loaded);
     let (hooks, events) = (count(hooks, "hook"), count(events, "event"));
     let verdict = match loaded.warnings.len() + warnings.len() + never_fired.len() {
         0 => "no problems".to_owned(),
@@ -350,6 +348,15 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         styled(style::GOOD, "ok:"),
     ));
     Ok(Exit::Done)
+}
+
+fn shown_files(files: &[PathBuf]) -> String {
+    if files.is_empty() {
+        return "no hook files are in force here".to_owned();
+    }
+    let files = files.iter();
+    let shown = files.map(|file| format!("`{}`", escape_line(&file.display().to_string())));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 fn events(loaded: &Loaded) -> usize {

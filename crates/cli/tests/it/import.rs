@@ -52,9 +52,9 @@ fn shell(before: Ran, line: &str) -> Ran {
     before.again(args).run()
 }
 
-fn write_settings(test: &Test, text: &str) {
+fn write_settings(test: &Test, settings: &str) {
     fs::create_dir_all(test.home().join(".claude")).unwrap();
-    fs::write(test.home().join(".claude/settings.json"), text).unwrap();
+    fs::write(test.home().join(".claude/settings.json"), settings).unwrap();
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn settings_are_imported_with_their_variables_and_say_what_is_elsewhere() {
 
 #[test]
 fn an_import_refuses_and_check_names_a_matcher_that_never_matches() {
-    let text = HOOKS.replace("\"Bash\"", "\"Bash(git *)\"");
-    let test = plugin("p").file("p/hooks/hooks.json", &text);
+    let hooks = HOOKS.replace("\"Bash\"", "\"Bash(git *)\"");
+    let test = plugin("p").file("p/hooks/hooks.json", &hooks);
     let ran = import(test, &["--file", "p"]);
     assert_eq!(ran.status, 3, "{}", ran.stdout);
     let expected = "the matcher `Bash(git *)` has the form of a permission rule";

@@ -271,6 +271,10 @@ fn every_key_is_carried_over_or_reported() {
             (found, _) => panic!("{more} {hook}: {:?}", found.map(|loaded| loaded.warnings)),
         }
     }
+}
+
+#[test]
+fn keys_without_effect_next_to_a_matcher_are_reported() {
     let text = json!({ "hooks": { "PreToolUse": [
         { "matcher": "Bash", "if": "Bash(git *)", "timeout": 1, "zzz": 2, "hooks": [command("true")] },
     ] } });

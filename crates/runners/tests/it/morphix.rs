@@ -311,11 +311,12 @@ fn the_modules_that_are_provided_are_those_of_the_stand_ins() {
     ] {
         let packages = &system.scripts.as_ref().unwrap().project_packages;
         let (names, provided) = (json!(packages.names), json!(packages.provided));
-        text.push_str(&format!(
+        let checks = format!(
             "finder = _{name}.stand_ins()\n\
              assert sorted(finder.names) == sorted({provided}), sorted(finder.names)\n\
              assert {{name.partition('.')[0] for name in finder.names}} == set({names})\n"
-        ));
+        );
+        text.push_str(&checks);
     }
     run_without_host(&format!("{text}print('passed')\n"));
 }

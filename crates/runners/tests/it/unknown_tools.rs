@@ -316,9 +316,10 @@ async fn a_rewrite_goes_back_into_the_field_with_the_command() {
             hook.on(move |event: &PreToolUse| {
                 let mut input = event.tool_input.clone();
                 input.insert("cmd".to_owned(), "ls -l".into());
-                match is_patch {
-                    true => Effect::none().patch_input(object(&json!({ "cmd": "ls -l" }))),
-                    false => Effect::none().replace_input(input),
+                if is_patch {
+                    Effect::none().patch_input(object(&json!({ "cmd": "ls -l" })))
+                } else {
+                    Effect::none().replace_input(input)
                 }
             });
             // A guard of the tool's own name judges the final call.

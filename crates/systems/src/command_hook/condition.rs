@@ -102,8 +102,8 @@ impl Pattern {
         Ok(Self {
             argument,
             subject,
-            is_program,
             units,
+            is_program,
         })
     }
 

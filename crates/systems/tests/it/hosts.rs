@@ -590,7 +590,7 @@ fn a_redacted_secret_never_reaches_a_script_of_codex() {
             ..HostVerdict::default()
         };
         let (answer, downgrades) = host.answer(event, &input, HostMode::Headless, verdict);
-        let printed: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+        let printed: Value = serde_json::from_str(&answer.stdout).unwrap();
         assert_eq!(printed["decision"], "block", "{answer:?}");
         assert_eq!(printed["reason"], "***", "{answer:?}");
         assert!(downgrades.is_empty(), "{downgrades:?}");

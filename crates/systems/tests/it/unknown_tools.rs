@@ -33,8 +33,7 @@ impl AgentTools {
     fn of(host: &str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let path = folder.join(host.replace('-', "_")).join("tools.json");
-        let text =
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = fs::read_to_string(&path).unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
@@ -125,13 +124,16 @@ fn harmless(name: &str, kind: &Value) -> Vec<Value> {
         Value::Array(values) => values.clone(),
         Value::String(kind) => match kind.as_str() {
             "string" | "any" => texts.iter().map(|text| json!(text)).collect(),
-            "strings" => vec![json!(texts), json!(&texts[1..2]), json!([])],
+            "strings" => vec![json!(texts), json!(texts.get(1..2)), json!([])],
             "array" => vec![json!([]), json!([1, 2])],
             "boolean" => vec![json!(true)],
             "object" => vec![json!({}), json!({ "command": "view" })],
             _ => vec![json!(1), json!(100)],
         },
-        other => panic!("`{name}`: {other}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            assert!(kind.is_null(), "`{name}`: {kind}");
+            Vec::new()
+        }
     }
 }
 

@@ -587,7 +587,7 @@ fn a_line_that_does_not_show_what_it_runs_is_restricted_with_the_reason() {
 struct Deploy(Value);
 
 impl Tool for Deploy {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "deploy_command"
     }
 

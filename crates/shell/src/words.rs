@@ -168,9 +168,11 @@ impl WordReader<'_> {
                     for value in values {
                         self.words
                             .extend(self.word(value, LineWordKind::Plain, base));
-                        self.nested(value, base);
                     }
                     self.command += 1;
+                    for value in values {
+                        self.nested(value, base);
+                    }
                 }
                 Part::Variable(variable) => match &variable.operation {
                     Operation::Alternative(_, word) | Operation::Other(word) => {

@@ -432,7 +432,8 @@ fn generate(random: &mut Random, folder: &Path) -> (&'static Subject, String) {
 
 /// The stubs: each logs its name and its arguments, one per line, and then an empty line.
 fn stubs(folder: &Path) {
-    let log = "#!/bin/sh\n{ printf '%s\\n' \"${0##*/}\" \"$@\"; echo; } >> \"$LOG\"\n";
+    // One call of `printf`, because two stubs may log at the same time.
+    let log = "#!/bin/sh\nprintf '%s\\n' \"${0##*/}\" \"$@\" '' >> \"$LOG\"\n";
     let names = SUBJECTS.iter().map(|subject| subject.program);
     for name in names.chain(["tail"]) {
         write_program(&folder.join(name), log);

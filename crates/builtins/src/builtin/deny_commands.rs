@@ -452,7 +452,8 @@ mod tests {
         "({})",
         "A=1 {}",
         "if true; then {}; fi",
-        "echo $({})",
+        // Without the space, `$((` would start arithmetic.
+        "echo $( {} )",
         "{} &",
     ];
 

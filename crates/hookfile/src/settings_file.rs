@@ -159,7 +159,7 @@ fn shell_line(action: &HookAction) -> Option<&str> {
     None
 }
 
-/// Returns the name of the variable after a `$`, and the text behind it. The name is empty if there is none.
+/// Returns the name of the variable after a `$`, and the text behind it. The name is empty if no name follows.
 fn variable_name(text: &str) -> (&str, &str) {
     if let Some((name, rest)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
         return (name, rest);

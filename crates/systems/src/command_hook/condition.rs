@@ -51,7 +51,7 @@ pub enum ConditionError {
     #[error("it has more than one rule")]
     Several,
     /// The tool is written in another case.
-    #[error("there is no tool `{found}`, only `{known}`")]
+    #[error("unknown tool `{found}`; did you mean `{known}`?")]
     Case {
         /// The name in the rule.
         found: String,

@@ -72,7 +72,7 @@ fn a_condition_that_switches_its_hook_off_is_an_error() {
         ("PreToolUse", "Bash(git *", "would never run the hook"),
         ("PreToolUse", "Bash|Edit", "would never run the hook"),
         ("PreToolUse", "Bash(git *)|Bash(rm *)", "more than one rule"),
-        ("PreToolUse", "bash(git *)", "only `Bash`"),
+        ("PreToolUse", "bash(git *)", "did you mean `Bash`?"),
         ("PreToolUse", "Edit({a,b}.ts)", "never matches"),
         ("UserPromptSubmit", "Bash(git *)", "never runs"),
     ] {

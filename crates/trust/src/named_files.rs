@@ -479,7 +479,7 @@ impl CommandReader<'_> {
             Expected::Argument(ProgramKind::Ignores) => {}
             Expected::Argument(kind) => {
                 for value in word.values() {
-                    let is_found = self.add_value(&value, *kind);
+                    let is_found = self.add_value(&value);
                     if !is_found && *kind == ProgramKind::Runs {
                         self.add_inside(text);
                     }
@@ -576,7 +576,7 @@ impl CommandReader<'_> {
         for value in word.values() {
             if value.text.is_empty() && value.is_searched {
                 self.note(&word.raw, EMPTY);
-            } else if !self.add_value(&value, ProgramKind::Runs) {
+            } else if !self.add_value(&value) {
                 self.add_inside(value.text);
             }
         }
@@ -586,7 +586,7 @@ impl CommandReader<'_> {
     }
 
     /// Adds the file that a value names, or notes what else it names. Returns whether it found something.
-    fn add_value(&mut self, value: &Value<'_>, kind: ProgramKind) -> bool {
+    fn add_value(&mut self, value: &Value<'_>) -> bool {
         let shown = unmask(value.text, self.roots);
         let has_entries = value.is_searched;
         let Some(path) = self.path_of(&shown) else {
@@ -597,8 +597,6 @@ impl CommandReader<'_> {
             }
             return false;
         };
-        // Programs that only read may take such a word as text, like `jq .event.ts`.
-        let may_run = kind == ProgramKind::Runs && is_path_like(&shown) && is_source(&path);
         if path.extension().is_some_and(|extension| extension == "log") {
             self.note(&shown, LOG);
         } else if path.is_dir() {
@@ -614,7 +612,7 @@ impl CommandReader<'_> {
                 "is also a file of the project, which is not covered; if the hook reads it, write `./{shown}`"
             );
             self.note(&shown, &hint);
-        } else if path.is_file() || has_entries || may_run {
+        } else if path.is_file() || has_entries {
             match value.location {
                 None => self.note(&shown, INSIDE),
                 Some(_) if path.is_file() => {}
@@ -622,7 +620,9 @@ impl CommandReader<'_> {
             }
             self.files.push(value.location.clone(), &path);
         } else {
-            if is_path_like(&shown) && shown.contains('/') {
+            // A filter such as `jq .event.ts` is not a path.
+            let is_name = is_source(&path) && !shown.starts_with('.');
+            if is_path_like(&shown) && (shown.contains('/') || is_name) {
                 self.note(&shown, LATER);
             }
             return false;
@@ -845,6 +845,7 @@ mod tests {
             ("cat docs", "`docs` is a folder"),
             ("sh h/check.sh docs", "`docs` is a folder"),
             ("sh h/check.sh ./new", "`./new` does not exist"),
+            ("sh h/check.sh new.py", "`new.py` does not exist"),
             ("sh h/check.sh '@./test'", "`./test` is inside"),
             ("ls .", "`.` is a folder"),
             ("sh gone", "`gone` does not exist"),
@@ -887,7 +888,7 @@ mod tests {
             ("$CLAUDE_PROJECT_DIR/gone", "/c/gone"),
             (
                 "h/check.sh --with gone.py",
-                "/c/h/check.sh --with /c/gone.py",
+                "/c/h/check.sh --with gone.py",
             ),
             (
                 "PYTHONPATH=gone python3 h/module.py",

@@ -16,15 +16,29 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
         single("spawn_agent", "task", &[renamed("message", "prompt")])
             .matched_as(&["Agent"])
             .at("codex-rs/core/src/tools/handlers/multi_agents_spec.rs in openai/codex"),
+        // With `features.multi_agent_v2`, hooks see the name of the tool after the name of its group.
+        single("collaborationspawn_agent", "task", &[renamed("message", "prompt")])
+            .matched_as(&["Agent"])
+            .at("events of Codex: collaborationspawn_agent"),
     ],
 )
 .with_others(&[
+    "collaborationfollowup_task",
+    "collaborationinterrupt_agent",
+    "collaborationlist_agents",
+    "collaborationsend_message",
+    "collaborationwait_agent",
     "create_goal",
+    "followup_task",
     "get_goal",
+    "interrupt_agent",
+    "list_agents",
     "request_user_input",
+    "send_message",
     "tool_search",
     "update_goal",
     "update_plan",
     "view_image",
+    "wait_agent",
     "write_stdin",
 ]);

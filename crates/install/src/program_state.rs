@@ -34,7 +34,7 @@ impl ProgramState {
     /// Starts both programs by the paths that agents use, and compares them with the running program. Takes at most
     /// twenty seconds.
     pub fn inspect(machine: &Machine) -> Self {
-        let mut version = String::new();
+        let mut reported = String::new();
         for (path, name) in [
             (machine.shim(), SHIM),
             (machine.installed_program(), PROGRAM),
@@ -43,13 +43,14 @@ impl ProgramState {
                 return Self::Missing { path };
             }
             match reported_version(&path, name) {
-                Ok(line) => version = line.replacen(name, "", 1).trim().to_owned(),
+                Ok(line) => reported = line,
                 Err(problem) => return Self::DoesNotStart { path, problem },
             }
         }
         if programs::are_current(machine) {
             Self::Current
         } else {
+            let version = reported.trim_start_matches(PROGRAM).trim().to_owned();
             Self::Other { version }
         }
     }

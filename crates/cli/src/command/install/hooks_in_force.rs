@@ -14,7 +14,6 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 use tenterhook_trust::Trust;
 
-use crate::command::install::shown;
 use crate::working_dir::current_dir;
 
 /// The hooks that agents run in the working directory.
@@ -61,20 +60,33 @@ impl HooksInForce {
         let waiting = loaded.project_hooks.iter();
         let waiting = waiting.filter(|hook| hook.is_withheld()).map(|hook| {
             let state = hook.state.as_str().to_owned();
-            [hook.item.name.clone(), state, shown(&hook.item.source)]
+            [
+                hook.item.name.clone(),
+                state,
+                hook.item.source.display().to_string(),
+            ]
         });
         let unreadable = self.hooks.untrusted.iter();
-        let unreadable =
-            unreadable.map(|source| ["?".to_owned(), "broken".to_owned(), shown(&source.path)]);
+        let unreadable = unreadable.map(|source| {
+            [
+                "?".to_owned(),
+                "broken".to_owned(),
+                source.path.display().to_string(),
+            ]
+        });
         output::line("");
         show_rows("In force in this folder:", &in_force);
         show_rows(
             "Not in force, because you have not approved them (`tenterhook trust`):",
             &waiting.chain(unreadable).collect::<Vec<_>>(),
         );
-        let files = broken
-            .iter()
-            .map(|source| [shown(&source.path), String::new(), String::new()]);
+        let files = broken.iter().map(|source| {
+            [
+                source.path.display().to_string(),
+                String::new(),
+                String::new(),
+            ]
+        });
         show_rows(
             "Cannot be loaded, so gates deny (`tenterhook check`):",
             &files.collect::<Vec<_>>(),

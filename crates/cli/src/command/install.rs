@@ -66,9 +66,9 @@ pub(crate) async fn install(args: InstallArgs, interrupts: &Interrupts) -> Resul
         let installed = install_one(&args, &machine, host, &scope, interrupts).await;
         done.extend(installed.is_ok().then_some(host));
         match installed {
-            Ok(plan) if args.json => reports.push(report(&plan, &args)),
-            Ok(plan) if args.dry_run => show_changes(&plan),
-            Ok(plan) => show(&plan),
+            Ok((plan, _)) if args.json => reports.push(report(&plan, &args)),
+            Ok((plan, _)) if args.dry_run => show_changes(&plan),
+            Ok((plan, is_new_program)) => show(&plan, is_new_program.then_some(&machine)),
             // With a single agent, this is the error of the command.
             Err(error)
                 if error.exit == Exit::Interrupted
@@ -122,17 +122,18 @@ pub(crate) fn shim_note(machine: &Machine) -> Option<&'static str> {
     )
 }
 
-/// Installs into one agent's configuration. Nothing is locked while a question waits for its answer.
+/// Installs into one agent's configuration, and returns whether agents run another program than before. Nothing is
+/// locked while a question waits for its answer.
 async fn install_one(
     args: &InstallArgs,
     machine: &Machine,
     host: &'static HostAgent,
     scope: &InstallScope,
     interrupts: &Interrupts,
-) -> Result<InstallPlan, CliError> {
+) -> Result<(InstallPlan, bool), CliError> {
     let mut approves = args.trust;
     if !approves && !args.dry_run && !args.json && stdin().is_terminal() {
-        let plan = run(machine, host, scope, interrupts, false, Mode::Plan).await?;
+        let (plan, _) = run(machine, host, scope, interrupts, false, Mode::Plan).await?;
         if let (ApprovalState::Missing, Some(approval)) =
             (plan.approval, host.installation.approval)
         {
@@ -164,17 +165,18 @@ async fn run(
     interrupts: &Interrupts,
     approves: bool,
     mode: Mode,
-) -> Result<InstallPlan, CliError> {
+) -> Result<(InstallPlan, bool), CliError> {
     let (machine, scope) = (machine.clone(), scope.clone());
-    let work = move || -> Result<InstallPlan, InstallError> {
+    let work = move || -> Result<(InstallPlan, bool), InstallError> {
         let installer = Installer::open(machine)?;
         let plan = installer.plan_install(host, &scope, approves)?;
+        let mut is_new_program = false;
         if mode == Mode::Apply {
             // Before any configuration names it.
-            installer.install_programs()?;
+            is_new_program = installer.install_programs()?;
             installer.apply(&plan)?;
         }
-        Ok(plan)
+        Ok((plan, is_new_program))
     };
     run_blocking(interrupts, move || work().map_err(|error| failed(&error))).await
 }
@@ -188,7 +190,8 @@ fn show_changes(plan: &InstallPlan) {
     }
 }
 
-fn show(plan: &InstallPlan) {
+/// Shows what was installed. `copied_to` is the machine if agents run another program than before.
+fn show(plan: &InstallPlan, copied_to: Option<&Machine>) {
     let host = plan.host;
     let events = count(host.events.len(), "event");
     output::line(if plan.changes.is_empty() {
@@ -205,6 +208,12 @@ fn show(plan: &InstallPlan) {
         .map(|change| (change.path.as_path(), change.action()));
     for (path, action) in changed {
         output::line(format!("  {action}  {}", shown(path)));
+    }
+    if let Some(folder) = copied_to.and_then(|machine| machine.shim().parent().map(shown)) {
+        let version = env!("CARGO_PKG_VERSION");
+        output::line(format!(
+            "  Your agents now run version {version}, a copy of this program in {folder}."
+        ));
     }
     if !plan.altered.is_empty() {
         warning::warn(format_args!(

@@ -14,13 +14,23 @@ const SHIM: &str = env!("CARGO_BIN_EXE_tenterhook-shim");
 const NO_SUDO: &str = "hooks: [{event: tool_guard, builtin: deny_commands, args: [sudo]}]";
 const BIN: &str = "home/.local/share/tenterhook/bin";
 
+/// Something that happens to the copy of the program.
+type Damage = fn(&Path);
+
 /// Puts the programs into a folder, as Cargo, pip or npm do.
 fn put(folder: &Path) -> PathBuf {
     fs::create_dir_all(folder).unwrap();
     let program = folder.join("tenterhook");
-    fs::hard_link(PROGRAM, &program).unwrap();
-    fs::hard_link(SHIM, folder.join("tenterhook-shim")).unwrap();
+    link(PROGRAM, &program);
+    link(SHIM, &folder.join("tenterhook-shim"));
     program
+}
+
+/// Gives a program another name, or copies it to another file system.
+fn link(program: &str, name: &Path) {
+    fs::hard_link(program, name)
+        .or_else(|_| fs::copy(program, name).map(drop))
+        .unwrap();
 }
 
 /// Puts another build of the program into a folder.
@@ -136,7 +146,7 @@ fn a_program_that_is_started_as_the_shim_denies_under_any_name() {
     let stage = HostStage::new();
     let file = stage.path("alone/tenterhook-shim");
     fs::create_dir(stage.path("alone")).unwrap();
-    fs::hard_link(PROGRAM, &file).unwrap();
+    link(PROGRAM, &file);
     for name in ["tenterhook-shim", "sh", ""] {
         let mut command = stage.command(&file);
         let command = command.arg0(name).args(["claude-code", "PreToolUse"]);
@@ -184,7 +194,9 @@ fn an_upgrade_and_a_downgrade_during_a_session_keep_the_guard_in_force() {
             text.contains(expected) && text.contains("another build"),
             "{text}"
         );
-        install(&stage, next);
+        let printed = install(&stage, next);
+        let expected = "Your agents now run version 0.1.0, a copy of this program in ";
+        assert!(printed.contains(expected), "{printed}");
         assert_in_force(&stage);
         assert_ne!(stage.status().process, old);
         assert_ne!(daemon_file(&stage), old_file);
@@ -208,7 +220,6 @@ fn a_program_that_is_missing_or_damaged_denies_and_status_names_it() {
     let program = put(&stage.path("target/debug"));
     install(&stage, &program);
     let copy = fs::canonicalize(stage.path(BIN).join("tenterhook")).unwrap();
-    type Damage = fn(&Path);
     let damages: [(Damage, &str); 3] = [
         (
             |copy| fs::remove_file(copy).unwrap(),

@@ -182,10 +182,10 @@ fn a_damaged_copy_is_noticed_and_replaced() {
         let copy = current(&stage).join(name);
         let path = stage.machine.data.join("bin").join(name);
         fs::write(&copy, "").unwrap();
-        let state = stage.state();
+        let found = stage.state();
         assert!(
-            matches!(&state, ProgramState::DoesNotStart { path: found, .. } if *found == path),
-            "{state:?}"
+            matches!(&found, ProgramState::DoesNotStart { path: of, .. } if *of == path),
+            "{found:?}"
         );
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(stage.state().name(), "does_not_start");

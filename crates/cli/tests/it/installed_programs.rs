@@ -217,6 +217,9 @@ fn an_upgrade_and_a_downgrade_during_a_session_keep_the_guard_in_force() {
 #[test]
 fn a_program_that_is_missing_or_damaged_denies_and_status_names_it() {
     let stage = guarded();
+    stage.write("agents/claude", "#!/bin/sh\nexit 1\n");
+    let agents = stage.path("agents").display().to_string();
+    let stage = stage.variable("PATH", &agents);
     let program = put(&stage.path("target/debug"));
     install(&stage, &program);
     let copy = fs::canonicalize(stage.path(BIN).join("tenterhook")).unwrap();
@@ -241,6 +244,8 @@ fn a_program_that_is_missing_or_damaged_denies_and_status_names_it() {
         assert_eq!(exit, 3, "{text}");
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("run `tenterhook install` again"), "{text}");
+        let ran = stage.run(&program, &["doctor"]);
+        assert!(ran.status == 3 && ran.stderr.contains(expected), "{ran:?}");
         let ran = stage.run(&program, &["status", "--json"]);
         assert!(
             ran.stdout.contains("\"ok\":false") || ran.stdout.contains("\"ok\": false"),

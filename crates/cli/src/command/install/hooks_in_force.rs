@@ -1,5 +1,7 @@
 //! What is in force after an installation: which hooks, from which files, and whether they are approved.
 
+use std::fmt::Display;
+
 use clap::Parser as _;
 use serde_json::Value;
 use tenterhook_setup::error::CliError;
@@ -59,37 +61,27 @@ impl HooksInForce {
         }
         let waiting = loaded.project_hooks.iter();
         let waiting = waiting.filter(|hook| hook.is_withheld()).map(|hook| {
-            let state = hook.state.as_str().to_owned();
-            [
-                hook.item.name.clone(),
-                state,
-                hook.item.source.display().to_string(),
-            ]
+            row(
+                &hook.item.name,
+                hook.state.as_str(),
+                hook.item.source.display(),
+            )
         });
-        let unreadable = self.hooks.untrusted.iter();
-        let unreadable = unreadable.map(|source| {
-            [
-                "?".to_owned(),
-                "broken".to_owned(),
-                source.path.display().to_string(),
-            ]
-        });
+        let unapproved = self.hooks.untrusted.iter();
+        let unapproved =
+            unapproved.map(|source| row("", "cannot be loaded", source.path.display()));
         output::line("");
         show_rows("In force in this folder:", &in_force);
         show_rows(
             "Not in force, because you have not approved them (`tenterhook trust`):",
-            &waiting.chain(unreadable).collect::<Vec<_>>(),
+            &waiting.chain(unapproved).collect::<Vec<_>>(),
         );
-        let files = broken.iter().map(|source| {
-            [
-                source.path.display().to_string(),
-                String::new(),
-                String::new(),
-            ]
-        });
+        let broken_rows = broken
+            .iter()
+            .map(|source| row("", "", source.path.display()));
         show_rows(
             "Cannot be loaded, so gates deny (`tenterhook check`):",
-            &files.collect::<Vec<_>>(),
+            &broken_rows.collect::<Vec<_>>(),
         );
         if in_force.is_empty() && broken.is_empty() {
             output::line("Nothing is guarded yet: no hook is in force in this folder.");
@@ -104,14 +96,18 @@ impl HooksInForce {
         let loaded = &self.hooks.loaded;
         let mut rows = Vec::new();
         for hook in hooks::engine(loaded, false, None).hooks() {
-            let state = trust(&hook, &loaded.diverged).to_owned();
-            let row = [hook.id.to_string(), state, hook.source.to_string()];
+            let state = trust(&hook, &loaded.diverged);
+            let row = row(hook.id.as_str(), state, hook.source.to_string());
             if !rows.contains(&row) {
                 rows.push(row);
             }
         }
         rows
     }
+}
+
+fn row(name: &str, state: &str, source: impl Display) -> [String; 3] {
+    [name.to_owned(), state.to_owned(), source.to_string()]
 }
 
 /// Shows a title and a table, unless the table is empty.

@@ -35,6 +35,10 @@ use tenterhook_terminal::output;
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    if tenterhook_shim::is_started_as_shim() {
+        return tenterhook_shim::run();
+    }
     let words: Vec<OsString> = std::env::args_os().collect();
     let (result, fire) = match Args::try_parse_from(&words) {
         Ok(args) => {

@@ -53,11 +53,24 @@ pub enum InstallError {
         /// `a project` or `a user`.
         scope: &'static str,
     },
-    /// The program that agents start was not found.
-    #[error("cannot find `tenterhook-shim` in `{}`", .folder.display())]
-    NoShim {
-        /// The folder of the running program.
-        folder: PathBuf,
+    /// The running program cannot be copied.
+    #[error("cannot copy `{}` to `{}`", .from.display(), .to.display())]
+    Copy {
+        /// The program.
+        from: PathBuf,
+        /// The copy.
+        to: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A copy of the running program does not start.
+    #[error("a copy of `{}` does not start: {problem}", .program.display())]
+    UnusableCopy {
+        /// The program.
+        program: PathBuf,
+        /// What happened.
+        problem: String,
     },
     /// Another process installs at the same time.
     #[error("another process holds `{}`", .path.display())]
@@ -76,7 +89,10 @@ impl InstallError {
             Self::Refused { hint, .. } => hint,
             Self::Edit { .. } => "correct the file; nothing was changed",
             Self::NoPlace { .. } => "leave out `--project`",
-            Self::NoShim { .. } => "reinstall Tenterhook, so that both programs are in one folder",
+            Self::Copy { .. } => "check that the program still exists, and the space on the disk",
+            Self::UnusableCopy { .. } => {
+                "programs must be allowed to run in Tenterhook's data folder; `TENTERHOOK_DATA_DIR` names another one"
+            }
             Self::Busy { .. } => "try again when it has finished",
         }
     }

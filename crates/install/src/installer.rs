@@ -12,10 +12,10 @@ use crate::install_error::InstallError;
 use crate::install_plan::plan_install;
 use crate::machine::Machine;
 use crate::plan::{InstallPlan, InstallScope, SettingsChange};
+use crate::programs;
 use crate::record;
 use crate::removal_plan::plan_removal;
 use crate::settings_file;
-use crate::shim_program::{self, ShimState};
 use crate::target::Target;
 
 /// How long to wait for another process that installs.
@@ -155,30 +155,31 @@ impl Installer {
             .join(format!("{digest}-{name}"))
     }
 
-    /// Copies the program that agents start into the data folder. Returns whether anything changed.
+    /// Copies the running program and its shim into the data folder, for all agents. Replaces another version. Returns
+    /// whether anything changed.
     ///
     /// # Errors
-    /// Fails if the program is not next to the running one, or cannot be written.
-    pub fn install_shim(&self) -> Result<bool, InstallError> {
-        shim_program::install(&self.machine)
+    /// Fails if a program cannot be copied, or if a copy does not start. Agents then run what they ran before.
+    pub fn install_programs(&self) -> Result<bool, InstallError> {
+        programs::install(&self.machine)
     }
 
-    /// Returns the state of the program that agents start.
-    pub fn shim_state(machine: &Machine) -> ShimState {
-        shim_program::state(machine)
+    /// Returns whether agents start the small shim for each event. Without it, they start the whole program.
+    pub fn has_small_shim(machine: &Machine) -> bool {
+        programs::has_small_shim(machine)
     }
 
-    /// Removes the program that agents start if no agent uses it. Returns whether it was removed.
+    /// Removes the programs that agents run if no agent uses them. Returns whether they were removed.
     ///
     /// # Errors
-    /// Fails if a record cannot be read, or if the program cannot be removed.
-    pub fn remove_unused_shim(&self) -> Result<bool, InstallError> {
+    /// Fails if a record cannot be read, or if a program cannot be removed.
+    pub fn remove_unused_programs(&self) -> Result<bool, InstallError> {
         if !record::all(&self.machine.data)?.is_empty() {
             return Ok(false);
         }
         // The folder of records stays if it contains anything else.
         let _kept = fs::remove_dir(self.machine.data.join("install"));
-        shim_program::remove(&self.machine)
+        programs::remove(&self.machine)
     }
 }
 

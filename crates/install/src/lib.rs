@@ -5,6 +5,8 @@
 //! inserted into the text, and every other byte is copied. The original of each changed file is kept in Tenterhook's
 //! data folder, so that a removal restores it if no one else has changed the file.
 //!
+//! The shim and the program behind it are copies in the data folder. [`ProgramState`] tells whether they start.
+//!
 //! What an agent's configuration looks like is data in `tenterhook-systems`. [`HostStatus`] tells what is installed.
 
 #![forbid(unsafe_code)]
@@ -23,10 +25,12 @@ mod list_form;
 mod machine;
 mod off_switches;
 mod plan;
+mod program_state;
+mod programs;
 mod record;
 mod removal_plan;
+mod reported_version;
 mod settings_file;
-mod shim_program;
 mod splice;
 mod target;
 mod toml_settings;
@@ -38,4 +42,4 @@ pub use self::installer::Installer;
 pub use self::machine::{Machine, SHIM};
 pub use self::off_switches::SwitchedOff;
 pub use self::plan::{ApprovalState, InstallPlan, InstallScope, SettingsChange};
-pub use self::shim_program::ShimState;
+pub use self::program_state::ProgramState;

@@ -9,7 +9,9 @@ use tenterhook_systems::host::HostAgent;
 use tenterhook_systems::host::installation::command_line;
 
 /// The name of the program that agents start.
-pub const SHIM: &str = "tenterhook-shim";
+pub const SHIM: &str = tenterhook_shim::NAME;
+/// The name of the program that the shim starts.
+pub(crate) const PROGRAM: &str = "tenterhook";
 
 /// The folders and variables that decide where configuration is.
 #[derive(Debug, Clone)]
@@ -18,7 +20,7 @@ pub struct Machine {
     pub home: PathBuf,
     /// Tenterhook's data folder.
     pub data: PathBuf,
-    /// The running program. The shim is next to it.
+    /// The running program. The shim may be next to it.
     pub program: PathBuf,
     /// The folders in which programs are found.
     pub search_path: Vec<PathBuf>,
@@ -51,9 +53,19 @@ impl Machine {
         })
     }
 
-    /// Returns the copy of the shim that agents start.
+    /// Returns the folder with the programs that agents run.
+    pub(crate) fn bin(&self) -> PathBuf {
+        self.data.join("bin")
+    }
+
+    /// Returns the shim that agents start.
     pub fn shim(&self) -> PathBuf {
-        self.data.join("bin").join(SHIM)
+        self.bin().join(SHIM)
+    }
+
+    /// Returns the program that the shim starts.
+    pub fn installed_program(&self) -> PathBuf {
+        self.bin().join(PROGRAM)
     }
 
     /// Returns the command line that an agent runs for an event.

@@ -103,7 +103,7 @@ fn install(
         search_path: Vec::new(),
         variables: std::collections::BTreeMap::new(),
     })?;
-    installer.install_shim()?;
+    installer.install_programs()?;
     let plan = installer.plan_install(host, &InstallScope::User, true)?;
     installer.apply(&plan)
 }

@@ -1,6 +1,5 @@
 //! Starts the daemon if none runs.
 
-use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ impl<'a> Launcher<'a> {
             );
         }
         self.starts += 1;
-        let program = program(self.directory).ok_or_else(|| {
+        let program = program().ok_or_else(|| {
             format!("the program `{PROGRAM}` was not found; run `tenterhook install` again")
         })?;
         let child = spawn(&program, self.directory, place)
@@ -104,24 +103,15 @@ fn spawn(program: &Path, directory: &Path, place: &DaemonPlace) -> std::io::Resu
         .spawn()
 }
 
-/// Returns the program that contains the daemon: next to the path by which the shim was started, next to
-/// the shim's own file, or in `PATH`. Relative folders of `PATH` and folders inside `directory` are left out,
-/// because a project decides about them.
-fn program(directory: &Path) -> Option<PathBuf> {
-    let next_to = |path: PathBuf| Some(path.parent()?.join(PROGRAM));
+/// Returns the program that contains the daemon: next to the path by which the shim was started, or next to the shim's
+/// own file. `PATH` is not searched, because a program there can be of any version.
+fn program() -> Option<PathBuf> {
     let named = std::env::args_os().next().map(PathBuf::from);
-    let named = named.filter(|path| path.is_absolute()).and_then(next_to);
-    let own = std::env::current_exe().ok().and_then(next_to);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = in_path(&path, directory);
-    named
+    let named = named.filter(|path| path.is_absolute());
+    let own = std::env::current_exe().ok();
+    let mut programs = named
         .into_iter()
         .chain(own)
-        .chain(in_path)
-        .find(|path| path.is_file())
-}
-
-fn in_path(path: &OsStr, directory: &Path) -> Vec<PathBuf> {
-    let folders = environment::safe_folders(path, directory).into_iter();
-    folders.map(|folder| folder.join(PROGRAM)).collect()
+        .map(|path| path.with_file_name(PROGRAM));
+    programs.find(|path| path.is_file())
 }

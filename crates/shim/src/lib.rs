@@ -37,5 +37,26 @@ mod program;
 #[cfg(unix)]
 mod signals;
 
+use std::path::{Path, PathBuf};
+
 #[cfg(unix)]
 pub use self::program::run;
+
+/// The name of the shim.
+pub const NAME: &str = "tenterhook-shim";
+
+/// Returns what `tenterhook-shim --version` prints. A shim that prints something else does not belong to this version.
+pub fn version_line() -> String {
+    let (version, protocol) = (env!("CARGO_PKG_VERSION"), frame::PROTOCOL);
+    format!("{NAME} {version} (protocol {protocol})")
+}
+
+/// Returns whether this process was started as the shim: by the path in an agent's configuration, or from a file of that
+/// name. The program `tenterhook` then does the shim's work, because an installation may lack the small program.
+pub fn is_started_as_shim() -> bool {
+    let named = std::env::args_os().next().map(PathBuf::from);
+    // A host may start a program under any name, and a link to the file may have another name.
+    let file = || std::env::current_exe().ok();
+    let is_shim = |path: PathBuf| path.file_stem() == Some(Path::new(NAME).as_os_str());
+    named.is_some_and(is_shim) || file().is_some_and(is_shim)
+}

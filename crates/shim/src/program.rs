@@ -41,8 +41,7 @@ pub fn run() -> ExitCode {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     let call = match words.as_slice() {
         [option] if option == "--version" => {
-            let version = env!("CARGO_PKG_VERSION");
-            writeln!(io::stdout(), "tenterhook-shim {version}").ok();
+            writeln!(io::stdout(), "{}", crate::version_line()).ok();
             return ExitCode::SUCCESS;
         }
         [host, event] => ShimCall {

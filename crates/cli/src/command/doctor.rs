@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use serde_json::{Value, json};
+use tenterhook_install::{HostStatus, ProgramState};
 use tenterhook_proof::case::{ProofCase, ProofResult};
 use tenterhook_proof::installed_agent::{AgentSearch, InstalledAgent};
 use tenterhook_proof::prove::{HostProof, ProvenCase, prove};
 use tenterhook_proof::row_check::RowResult;
+use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::passphrase::Passphrase;
+use tenterhook_setup::warning;
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
@@ -18,6 +21,9 @@ use tenterhook_terminal::output::escape::{escape_line, escape_untrusted};
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
+
+use crate::command::host_args::{machine, project_folder};
+use crate::command::install::shim_note;
 
 /// How many lines of an agent's output are shown with a failure.
 const OUTPUT_LINES: usize = 6;
@@ -50,8 +56,9 @@ pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<
         }
     })?;
     if !args.prove {
-        list(&args, &agents, has_passphrase);
-        return Ok(Exit::Done);
+        let (programs, exit) = check_programs(&args, interrupts).await?;
+        list(&args, &agents, has_passphrase, programs.as_ref());
+        return Ok(exit);
     }
     let program = std::env::current_exe().map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the program of Tenterhook").cause(&error)
@@ -121,7 +128,38 @@ fn show_protection(has_passphrase: bool) {
     });
 }
 
-fn list(args: &DoctorArgs, agents: &[InstalledAgent], has_passphrase: bool) {
+/// Starts what agents run, if Tenterhook is installed in any. Shows what the user should know, and returns the state.
+async fn check_programs(
+    args: &DoctorArgs,
+    interrupts: &Interrupts,
+) -> Result<(Option<ProgramState>, Exit), CliError> {
+    let (machine, project) = (machine()?, project_folder()?);
+    let own = machine.clone();
+    let inspect = move || {
+        let mut hosts = HostStatus::all(&own, &project).into_iter();
+        let is_used = hosts.any(|host| host.is_installed());
+        Ok(is_used.then(|| ProgramState::inspect(&own)))
+    };
+    let state = run_blocking(interrupts, inspect).await?;
+    let Some(state) = state else {
+        return Ok((None, Exit::Done));
+    };
+    let problem = state.problem(&machine);
+    if let (Some(problem), false) = (&problem, args.json) {
+        warning::warn(escape_line(problem));
+    } else if let (Some(note), false) = (shim_note(&machine), args.json) {
+        output::line(format!("{note}\n"));
+    }
+    let exit = problem.map_or(Exit::Done, |_| Exit::Config);
+    Ok((Some(state), exit))
+}
+
+fn list(
+    args: &DoctorArgs,
+    agents: &[InstalledAgent],
+    has_passphrase: bool,
+    programs: Option<&ProgramState>,
+) {
     if args.json {
         let hosts: Vec<Value> = agents
             .iter()
@@ -134,7 +172,11 @@ fn list(args: &DoctorArgs, agents: &[InstalledAgent], has_passphrase: bool) {
                 })
             })
             .collect();
-        output::json(&json!({ "hosts": hosts, "has_passphrase": has_passphrase }));
+        output::json(&json!({
+            "hosts": hosts,
+            "has_passphrase": has_passphrase,
+            "shim": programs.map(ProgramState::name),
+        }));
         return;
     }
     show_protection(has_passphrase);

@@ -98,7 +98,8 @@ pub(crate) fn failed(error: &InstallError) -> CliError {
         InstallError::Read { .. }
         | InstallError::Write { .. }
         | InstallError::Refused { .. }
-        | InstallError::NoShim { .. }
+        | InstallError::Copy { .. }
+        | InstallError::UnusableCopy { .. }
         | InstallError::Busy { .. } => Exit::Failed,
     };
     CliError::of(exit, error).hint(error.hint())

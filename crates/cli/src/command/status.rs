@@ -5,9 +5,7 @@ mod daemon_report;
 
 use clap::Parser;
 use serde_json::{Value, json};
-use tenterhook_install::{
-    ApprovalState, HostStatus, Installer, Machine, PlaceState, PlaceStatus, ShimState,
-};
+use tenterhook_install::{ApprovalState, HostStatus, PlaceState, PlaceStatus, ProgramState};
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -34,26 +32,31 @@ pub(crate) async fn status(args: StatusArgs, interrupts: &Interrupts) -> Result<
     let own = machine.clone();
     let look = move || {
         let hosts = HostStatus::all(&own, &project);
-        Ok((hosts, Installer::shim_state(&own), DaemonReport::query()))
+        Ok((hosts, ProgramState::inspect(&own), DaemonReport::query()))
     };
-    let (hosts, shim, daemon) = run_blocking(interrupts, look).await?;
+    let (hosts, programs, daemon) = run_blocking(interrupts, look).await?;
     let hosts: Vec<HostStatus> = hosts
         .into_iter()
         .filter(|host| host.is_present || host.is_touched())
         .collect();
     let is_used = hosts.iter().any(HostStatus::is_installed);
-    let is_sound =
-        hosts.iter().all(is_sound) && (!is_used || is_runnable(shim)) && daemon.is_sound();
+    let is_sound = hosts.iter().all(is_sound)
+        && (!is_used || programs == ProgramState::Current)
+        && daemon.is_sound();
     if args.json {
         output::json(&json!({
             "ok": is_sound,
             "hosts": hosts.iter().map(report).collect::<Vec<Value>>(),
-            "shim": { "path": machine.shim().display().to_string(), "state": shim.name() },
+            "shim": { "path": machine.shim().display().to_string(), "state": programs.name() },
             "daemon": daemon.json(),
         }));
     } else {
-        show(&machine, &hosts, shim, is_used);
+        show(&hosts);
         if is_used {
+            match programs.problem(&machine) {
+                Some(problem) => warning::warn(escape_line(&problem)),
+                None => output::line(format!("The shim is {}.", shown(&machine.shim()))),
+            }
             daemon.show();
         }
     }
@@ -92,11 +95,7 @@ fn is_sound(host: &HostStatus) -> bool {
     host.places.iter().all(is_sound) && !host.fires_twice() && !is_off
 }
 
-const fn is_runnable(shim: ShimState) -> bool {
-    matches!(shim, ShimState::Current | ShimState::Unknown)
-}
-
-fn show(machine: &Machine, hosts: &[HostStatus], shim: ShimState, is_used: bool) {
+fn show(hosts: &[HostStatus]) {
     if hosts.is_empty() {
         output::line("No coding agent was found in `PATH` or in your home folder.");
     }
@@ -138,9 +137,6 @@ fn show(machine: &Machine, hosts: &[HostStatus], shim: ShimState, is_used: bool)
             ));
         }
         output::line(format!("  {}", failure_note(host.host)));
-    }
-    if is_used {
-        show_shim(machine, shim);
     }
 }
 
@@ -202,24 +198,6 @@ fn show_place(host: &HostStatus, place: &PlaceStatus) {
             escape_line(other)
         ));
     }
-}
-
-fn show_shim(machine: &Machine, shim: ShimState) {
-    let path = shown(&machine.shim());
-    let problem = match shim {
-        ShimState::Current => return output::line(format!("The shim is {path}.")),
-        ShimState::Unknown => {
-            return output::line(format!(
-                "The shim is {path}. Its version is unknown, because this program comes without a shim."
-            ));
-        }
-        ShimState::Outdated => "is of another version",
-        ShimState::NotExecutable => "cannot be executed",
-        ShimState::Missing => "is missing",
-    };
-    warning::warn(format_args!(
-        "the shim `{path}` {problem}; run `tenterhook install` again"
-    ));
 }
 
 fn report(status: &HostStatus) -> Value {

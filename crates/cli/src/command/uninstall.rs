@@ -92,7 +92,9 @@ pub(crate) async fn uninstall(
             "daemon_stopped": is_daemon_stopped,
         }));
     } else if is_shim_removed {
-        output::line("No agent uses Tenterhook now, so the shim was removed, too.");
+        output::line(
+            "No agent uses Tenterhook now, so the programs that agents ran were removed, too.",
+        );
         if is_daemon_stopped {
             output::line("The daemon ends after the events that it is handling.");
         }
@@ -152,7 +154,7 @@ async fn remove(
             .collect();
         Ok(Removal {
             copies,
-            is_shim_removed: installer.remove_unused_shim()?,
+            is_shim_removed: installer.remove_unused_programs()?,
             plan,
         })
     };

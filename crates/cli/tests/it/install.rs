@@ -68,8 +68,9 @@ fn an_agent_is_guarded_and_then_as_it_was() {
 fn the_shim_denies_when_nothing_can_answer() {
     let ran = done(install(&["install", "claude-code"]).run());
     let shim = ran.path("home/.local/share/tenterhook/bin/tenterhook-shim");
-    // Its link leads nowhere, so no daemon can be started.
-    fs::remove_file(shim.with_file_name("tenterhook")).unwrap();
+    // Without the program, no daemon can be started.
+    let program = fs::canonicalize(shim.with_file_name("tenterhook")).unwrap();
+    fs::remove_file(program).unwrap();
     let output = std::process::Command::new(&shim)
         .args(["claude-code", "PreToolUse"])
         .env_clear()

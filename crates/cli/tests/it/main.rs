@@ -59,6 +59,8 @@ mod input;
 #[cfg(unix)]
 mod inspect;
 mod install;
+#[cfg(unix)]
+mod installed_programs;
 mod interrupt;
 mod killed;
 mod lifecycle;

@@ -22,6 +22,8 @@ const SHIM: &str = env!("CARGO_BIN_EXE_tenterhook-shim");
 pub(crate) struct HostStage {
     folder: TempDir,
     variables: Vec<(String, String)>,
+    /// The path of the shim in the configuration of the agent.
+    shim: PathBuf,
     /// How many tool calls there were. Each has an id of its own.
     calls: AtomicU32,
 }
@@ -63,6 +65,7 @@ impl HostStage {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }
         let stage = Self {
+            shim: folder.path().join("bin/tenterhook-shim"),
             folder,
             variables: Vec::new(),
             calls: AtomicU32::new(0),
@@ -75,6 +78,13 @@ impl HostStage {
             .unwrap();
         symlink(PROGRAM, stage.path("bin/tenterhook")).unwrap();
         stage
+    }
+
+    /// Lets the agent start the shim that `tenterhook install` put into the data folder.
+    pub(crate) fn with_installed_shim(mut self) -> Self {
+        fs::remove_dir_all(self.path("bin")).unwrap();
+        self.shim = self.path("home/.local/share/tenterhook/bin/tenterhook-shim");
+        self
     }
 
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
@@ -127,7 +137,7 @@ impl HostStage {
 
     /// Starts the shim and sends it an event.
     pub(crate) fn start(&self, host: &str, event: &str, input: &[u8]) -> Child {
-        let mut command = self.command(self.path("bin/tenterhook-shim"));
+        let mut command = self.command(&self.shim);
         let mut child = command
             .args([host, event])
             .stdin(Stdio::piped())
@@ -173,11 +183,13 @@ impl HostStage {
 
     /// Runs a command of the program, and returns its status and output.
     pub(crate) fn tenterhook(&self, args: &[&str]) -> ShimOutput {
-        let output = self
-            .command(PROGRAM)
-            .args(args)
-            .stdin(Stdio::null())
-            .output();
+        self.run(PROGRAM, args)
+    }
+
+    /// Runs a command of another copy of the program.
+    pub(crate) fn run(&self, program: impl AsRef<Path>, args: &[&str]) -> ShimOutput {
+        let mut command = self.command(program);
+        let output = command.args(args).stdin(Stdio::null()).output();
         of_output(output.unwrap())
     }
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use tenterhook_install::{InstallError, InstallScope, Installer};
+use tenterhook_install::InstallScope;
 
-use crate::stage::{Stage, file_agent, json_agent, toml_agent, write_program};
+use crate::stage::{Stage, file_agent, json_agent, toml_agent};
 
 #[test]
 fn the_original_is_stored_before_the_first_change() {
@@ -80,30 +80,6 @@ fn concurrent_installations_wait_for_one_another() {
 }
 
 #[test]
-fn a_missing_shim_changes_nothing() {
-    let stage = Stage::new();
-    fs::remove_file(stage.machine.program.with_file_name("tenterhook-shim")).unwrap();
-    let before = stage.snapshot();
-    let error = stage.try_install(json_agent()).unwrap_err();
-    assert!(matches!(error, InstallError::NoShim { .. }), "{error}");
-    assert_eq!(stage.snapshot(), before);
-}
-
-#[test]
-fn a_newer_shim_replaces_the_old_one() {
-    let stage = Stage::new();
-    stage.install(json_agent());
-    write_program(
-        &stage.machine.program.with_file_name("tenterhook-shim"),
-        "newer",
-    );
-    assert_eq!(Installer::shim_state(&stage.machine).name(), "outdated");
-    stage.install(json_agent());
-    assert_eq!(fs::read_to_string(stage.machine.shim()).unwrap(), "newer");
-    assert_eq!(Installer::shim_state(&stage.machine).name(), "current");
-}
-
-#[test]
 fn a_damaged_record_stops_a_removal() {
     let stage = Stage::new();
     stage.install(json_agent());
@@ -118,7 +94,7 @@ fn a_damaged_record_stops_a_removal() {
         .plan_removal(json_agent(), &InstallScope::User)
         .unwrap_err();
     assert!(error.to_string().contains("record.json"), "{error}");
-    assert!(installer.remove_unused_shim().is_err() && stage.machine.shim().exists());
+    assert!(installer.remove_unused_programs().is_err() && stage.machine.shim().exists());
     assert_eq!(stage.read(".acme/settings.json"), text);
 }
 

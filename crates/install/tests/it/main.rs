@@ -12,6 +12,7 @@ mod fault;
 mod foreign_edit;
 mod link;
 mod own_file;
+mod programs;
 mod round_trip;
 mod stage;
 mod status;

@@ -87,8 +87,7 @@ fn the_shim_stays_until_no_agent_uses_it() {
     stage.install(json_agent());
     stage.install(toml_agent());
     let shim = stage.machine.shim();
-    let link = shim.with_file_name("tenterhook");
-    assert_eq!(fs::read_link(&link).unwrap(), stage.machine.program);
+    let link = stage.machine.installed_program();
     assert_eq!(
         fs::metadata(&shim).unwrap().permissions().mode() & 0o777,
         0o755
@@ -139,7 +138,9 @@ fn a_project_has_its_own_file_and_record() {
     let plan = installer.plan_removal(json_agent(), &scope).unwrap();
     installer.apply(&plan).unwrap();
     assert!(!stage.project().join(".acme").exists());
-    assert!(stage.home(".acme/settings.json").exists() && !installer.remove_unused_shim().unwrap());
+    assert!(
+        stage.home(".acme/settings.json").exists() && !installer.remove_unused_programs().unwrap()
+    );
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn the_shim_gets_the_folders_of_the_user_whatever_a_project_says_later() {
     let variables = &mut stage.machine.variables;
     variables.insert("TENTERHOOK_CONFIG_DIR".to_owned(), config.clone());
     let installer = Installer::open(stage.machine.clone()).unwrap();
-    assert!(installer.install_shim().unwrap());
+    assert!(installer.install_programs().unwrap());
     let folders = stage.machine.data.join("bin/tenterhook-shim.env");
     let text = fs::read_to_string(&folders).unwrap();
     let expected = format!(
@@ -177,5 +178,5 @@ fn the_shim_gets_the_folders_of_the_user_whatever_a_project_says_later() {
         stage.machine.data.display()
     );
     assert_eq!(text, expected);
-    assert!(!installer.install_shim().unwrap());
+    assert!(!installer.install_programs().unwrap());
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tempfile::TempDir;
-use tenterhook_install::{HostStatus, InstallError, InstallPlan, InstallScope, Installer, Machine};
+use tenterhook_install::{
+    HostStatus, InstallError, InstallPlan, InstallScope, Installer, Machine, ProgramState,
+};
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_systems::host::installation::{
@@ -33,12 +35,29 @@ impl Stage {
             variables: BTreeMap::new(),
         };
         fs::create_dir_all(&machine.home).unwrap();
-        write_program(&machine.program, "the program");
+        let stage = Self { folder, machine };
+        stage.build("the first");
+        stage
+    }
+
+    /// Replaces the programs by another build of the same version.
+    pub(crate) fn build(&self, name: &str) {
+        let program = format!("#!/bin/sh\necho 'tenterhook 0.1.0' # {name}\n");
+        write_program(&self.machine.program, &program);
+        let line = tenterhook_shim::version_line();
         write_program(
-            &machine.program.with_file_name("tenterhook-shim"),
-            "the shim",
+            &self.source_shim(),
+            &format!("#!/bin/sh\necho '{line}' # {name}\n"),
         );
-        Self { folder, machine }
+    }
+
+    /// Returns the shim next to the program.
+    pub(crate) fn source_shim(&self) -> PathBuf {
+        self.machine.program.with_file_name("tenterhook-shim")
+    }
+
+    pub(crate) fn state(&self) -> ProgramState {
+        ProgramState::inspect(&self.machine)
     }
 
     pub(crate) fn home(&self, path: &str) -> PathBuf {
@@ -78,7 +97,7 @@ impl Stage {
     ) -> Result<InstallPlan, InstallError> {
         let installer = Installer::open(self.machine.clone())?;
         let plan = installer.plan_install(host, scope, false)?;
-        installer.install_shim()?;
+        installer.install_programs()?;
         installer.apply(&plan)?;
         Ok(plan)
     }
@@ -91,7 +110,7 @@ impl Stage {
         let installer = self.installer();
         let plan = installer.plan_removal(host, &InstallScope::User).unwrap();
         installer.apply(&plan).unwrap();
-        installer.remove_unused_shim().unwrap();
+        installer.remove_unused_programs().unwrap();
         plan
     }
 

@@ -69,6 +69,8 @@ pub struct PlaceStatus {
 pub enum PlaceState {
     /// None is.
     Absent,
+    /// None is, but the record of an installation says that they were written.
+    Removed,
     /// All are, as the running version writes them.
     Complete,
     /// Some are missing, changed or outdated.
@@ -82,6 +84,7 @@ impl PlaceState {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Absent => "absent",
+            Self::Removed => "removed",
             Self::Complete => "complete",
             Self::Incomplete => "incomplete",
             Self::Unreadable => "unreadable",
@@ -131,7 +134,7 @@ impl HostStatus {
     pub fn is_installed(&self) -> bool {
         self.places
             .iter()
-            .any(|place| place.state != PlaceState::Absent && place.problem.is_none())
+            .any(|place| matches!(place.state, PlaceState::Complete | PlaceState::Incomplete))
     }
 
     /// Returns whether there are entries, or whether that cannot be determined.
@@ -139,6 +142,16 @@ impl HostStatus {
         self.places
             .iter()
             .any(|place| place.state != PlaceState::Absent)
+    }
+
+    /// Returns whether the agent is newer than the version whose behaviour was measured. An unknown version is not.
+    pub fn is_newer_than_measured(&self) -> bool {
+        let numbers = |version: &str| -> Vec<u64> {
+            let parts = version.split(['.', '-', '+']);
+            parts.map_while(|part| part.parse().ok()).collect()
+        };
+        let version = self.version.as_deref();
+        version.is_some_and(|version| numbers(version) > numbers(self.host.measured_version))
     }
 
     /// Returns whether the agent runs the same hooks twice for an event.
@@ -171,7 +184,8 @@ impl PlaceStatus {
             problem: None,
         };
         match status.look(target) {
-            Ok(0) => {}
+            Ok((0, false)) => {}
+            Ok((0, true)) => status.state = PlaceState::Removed,
             Ok(_) => {
                 let problems = [&status.missing, &status.altered, &status.outdated];
                 let is_complete = problems.iter().all(|list| list.is_empty());
@@ -192,12 +206,13 @@ impl PlaceStatus {
         status
     }
 
-    /// Compares the configuration with what the running version writes. Returns the number of entries or files.
-    fn look(&mut self, target: &Target<'_>) -> Result<usize, InstallError> {
+    /// Compares the configuration with what the running version writes. Returns the number of entries or files, and
+    /// whether a record says that there should be any.
+    fn look(&mut self, target: &Target<'_>) -> Result<(usize, bool), InstallError> {
         let record = target.record_folder().read()?;
         let recorded = |path: &Path| record.as_ref().and_then(|record| record.file(path));
         let Some((form, entry)) = target.list() else {
-            let mut count = 0;
+            let (mut count, mut is_recorded) = (0, false);
             for (path, file) in target.own_files() {
                 let name = path
                     .file_name()
@@ -205,6 +220,7 @@ impl PlaceStatus {
                     .to_string_lossy()
                     .into_owned();
                 let as_written = recorded(&path).map(|file| file.written.as_str());
+                is_recorded |= as_written.is_some();
                 match read(&path)? {
                     None => self.missing.push(name),
                     Some(bytes) if bytes == file.text.as_bytes() => count += 1,
@@ -220,7 +236,7 @@ impl PlaceStatus {
                     }
                 }
             }
-            return Ok(count);
+            return Ok((count, is_recorded));
         };
         let bytes = read(&target.base)?.unwrap_or_default();
         let current = text(&target.base, &bytes)?;
@@ -258,7 +274,7 @@ impl PlaceStatus {
                 }
             }
         }
-        Ok(found.len())
+        Ok((found.len(), entries.is_some()))
     }
 }
 

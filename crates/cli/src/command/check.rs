@@ -14,9 +14,11 @@ use tenterhook_discovery::{
 };
 use tenterhook_hookfile::{BrokenSource, LoadError, Problem};
 use tenterhook_systems::pi;
+use tenterhook_trust::Trust;
 
 use crate::working_dir::current_dir;
 use clap::Parser;
+use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
@@ -96,6 +98,8 @@ struct CheckReport<'a> {
     problems: Vec<&'a Problem>,
     /// The sources that cannot be loaded.
     broken: &'a [BrokenSource],
+    /// The sources of the project that cannot be loaded and are not approved.
+    untrusted: &'a [BrokenSource],
     /// Warnings about loaded hooks, such as a matcher that matches no tool.
     warnings: &'a [String],
     /// Events that have hooks, and that neither `tenterhook run` nor `tenterhook gateway run` fires.
@@ -139,6 +143,8 @@ impl HookCoverage {
 struct Checked {
     loaded: Loaded,
     broken: Vec<BrokenSource>,
+    /// The sources of the project that cannot be loaded and are not approved.
+    unapproved: Vec<BrokenSource>,
     /// The files that were checked, for the text output.
     files: Vec<PathBuf>,
     /// The tools of scripts and extensions.
@@ -209,7 +215,12 @@ async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked
     let start = current_dir()?;
     let (hook_args, lines) = (args.hook_args(), LineArgs::default());
     let services = hooks::services(&args.config)?.0;
-    let hooks = hooks::load_and_warn(&hook_args, &lines, &start, services, interrupts).await?;
+    let trust = Trust::Approved;
+    let loading = hooks::load_quietly(&hook_args, &lines, &start, services, trust, interrupts);
+    let hooks = loading.await?;
+    hooks.warn_of_disabled();
+    approval::warn_of_diverged(&hooks.loaded.diverged);
+    approval::warn_of_withheld(&hooks.loaded.project_hooks, false);
     let of_folders = hooks.found.iter().filter(|file| file.state.is_in_force());
     let files = hooks.loaded.files.iter().map(|file| file.path.clone());
     let unchecked = hooks.found.iter().filter(|file| file.needs_approval());
@@ -220,15 +231,8 @@ async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked
             .collect(),
         tools: hooks.extras.tool_names(),
         broken: hooks.broken,
-        loaded: Loaded {
-            // `load_and_warn` has already shown the warnings.
-            warnings: if args.json {
-                hooks.loaded.warnings
-            } else {
-                Vec::new()
-            },
-            ..hooks.loaded
-        },
+        unapproved: hooks.untrusted,
+        loaded: hooks.loaded,
     })
 }
 
@@ -268,6 +272,7 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
         files: own.chain(named).collect(),
         unchecked: Vec::new(),
         broken,
+        unapproved: Vec::new(),
         loaded,
     })
 }
@@ -276,6 +281,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     let Checked {
         loaded,
         broken,
+        unapproved,
         files,
         tools,
         unchecked,
@@ -294,13 +300,16 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     let empty = loaded.files_without_hooks();
     warnings.extend(empty.map(|file| format!("`{}` has no hooks", file.display())));
     if args.json {
-        let of_broken = broken.iter().flat_map(|source| &source.problems);
+        let all_broken = broken.iter().chain(&unapproved);
+        let of_broken = all_broken.flat_map(|source| &source.problems);
+        let is_ok = broken.is_empty() && unapproved.is_empty();
         output::json(&CheckReport {
-            ok: broken.is_empty(),
+            ok: is_ok,
             hooks,
             events,
             problems: loaded.warnings.iter().chain(of_broken).collect(),
             broken: &broken,
+            untrusted: &unapproved,
             warnings: &warnings,
             never_fired,
             unchecked: unchecked
@@ -309,11 +318,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
                 .collect(),
             coverage: HookCoverage::of(&loaded),
         });
-        return Ok(if broken.is_empty() {
-            Exit::Done
-        } else {
-            Exit::Config
-        });
+        return Ok(if is_ok { Exit::Done } else { Exit::Config });
     }
     show_warnings(&loaded.warnings);
     for warning in &warnings {
@@ -323,6 +328,18 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         warn(format_args!(
             "Tenterhook never fires `{event}`; its hooks run only in a program that does"
         ));
+    }
+    for source in &unapproved {
+        show_warnings(&source.problems);
+        warn(format_args!(
+            "`{}` is not approved, so none of its hooks is in force",
+            escape_line(&source.path.display().to_string())
+        ));
+    }
+    if broken.is_empty() && !unapproved.is_empty() {
+        let message = format!("{} cannot be loaded", count(unapproved.len(), "source"));
+        let hint = "repair it, then approve its hooks with `tenterhook trust`";
+        return Err(CliError::new(Exit::Config, message).hint(hint));
     }
     if !broken.is_empty() {
         return Err(if args.files.is_empty() && args.extensions.is_empty() {

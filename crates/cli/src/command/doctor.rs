@@ -8,9 +8,11 @@ use tenterhook_proof::case::{ProofCase, ProofResult};
 use tenterhook_proof::installed_agent::{AgentSearch, InstalledAgent};
 use tenterhook_proof::prove::{HostProof, ProvenCase, prove};
 use tenterhook_proof::row_check::RowResult;
+use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::passphrase::Passphrase;
+use tenterhook_setup::proven_versions::ProvenVersions;
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
@@ -18,6 +20,8 @@ use tenterhook_terminal::output::escape::{escape_line, escape_untrusted};
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
+
+use crate::command::status::GuardReport;
 
 /// How many lines of an agent's output are shown with a failure.
 const OUTPUT_LINES: usize = 6;
@@ -50,8 +54,12 @@ pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<
         }
     })?;
     if !args.prove {
-        list(&args, &agents, has_passphrase);
-        return Ok(Exit::Done);
+        let is_meant = |host: &HostAgent| {
+            args.hosts.is_empty() || agents.iter().any(|agent| agent.host.name == host.name)
+        };
+        let report = GuardReport::collect(is_meant, interrupts).await?;
+        list(&args, &agents, &report, has_passphrase);
+        return Ok(report.exit());
     }
     let program = std::env::current_exe().map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the program of Tenterhook").cause(&error)
@@ -71,6 +79,7 @@ pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<
         if !args.json {
             show(&proof);
         }
+        note_version(&proof, interrupts).await?;
         proofs.push(proof);
     }
     let is_proven = proofs.iter().all(HostProof::is_proven);
@@ -79,6 +88,18 @@ pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<
         output::json(&json!({ "ok": is_proven, "hosts": hosts }));
     }
     Ok(if is_proven { Exit::Done } else { Exit::Failed })
+}
+
+/// Remembers that a version follows hooks, so that `status` does not report it as untested.
+async fn note_version(proof: &HostProof, interrupts: &Interrupts) -> Result<(), CliError> {
+    let (host, version) = (proof.host, proof.version.clone());
+    let Some(version) = version.filter(|_| proof.is_proven()) else {
+        return Ok(());
+    };
+    run_blocking(interrupts, move || {
+        ProvenVersions::read().add(host, &version)
+    })
+    .await
 }
 
 /// Returns the agents that the command line names, or all on this machine.
@@ -121,7 +142,7 @@ fn show_protection(has_passphrase: bool) {
     });
 }
 
-fn list(args: &DoctorArgs, agents: &[InstalledAgent], has_passphrase: bool) {
+fn list(args: &DoctorArgs, agents: &[InstalledAgent], report: &GuardReport, has_passphrase: bool) {
     if args.json {
         let hosts: Vec<Value> = agents
             .iter()
@@ -134,9 +155,16 @@ fn list(args: &DoctorArgs, agents: &[InstalledAgent], has_passphrase: bool) {
                 })
             })
             .collect();
-        output::json(&json!({ "hosts": hosts, "has_passphrase": has_passphrase }));
+        output::json(&json!({
+            "ok": report.problems.is_empty(),
+            "problems": report.problems,
+            "hosts": hosts,
+            "has_passphrase": has_passphrase,
+        }));
         return;
     }
+    report.show_verdict();
+    output::line("");
     show_protection(has_passphrase);
     for agent in agents {
         let path = agent.program.display().to_string();
@@ -144,8 +172,8 @@ fn list(args: &DoctorArgs, agents: &[InstalledAgent], has_passphrase: bool) {
         output::line(format_args!("{name:<12} {}", escape_line(&path)));
     }
     output::line(
-        "\n`tenterhook status` shows whether Tenterhook is installed in them. `tenterhook doctor --prove` shows that \
-         they follow hooks.",
+        "\n`tenterhook status` shows where Tenterhook is installed. `tenterhook doctor --prove` shows that the agents \
+         follow hooks.",
     );
 }
 

@@ -80,7 +80,7 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
 /// Returns whether the project has hooks that are not in force.
 fn has_withheld(loaded: &Hooks) -> bool {
     let mut project_hooks = loaded.loaded.project_hooks.iter();
-    project_hooks.any(ProjectHook::is_withheld)
+    project_hooks.any(ProjectHook::is_withheld) || !loaded.untrusted.is_empty()
 }
 
 /// Shows the tools, commands and flags of scripts and extensions.

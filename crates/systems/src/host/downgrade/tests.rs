@@ -3,6 +3,7 @@ use tenterhook_tool_names::ToolTable;
 
 use super::*;
 use crate::host::capability::CapabilityRow;
+use crate::host::denial::MAX_REASON;
 use crate::host::installation::{FailsClosed, Installation};
 
 static TOOLS: ToolTable = ToolTable::new("acme", &[]);

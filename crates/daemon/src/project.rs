@@ -242,7 +242,7 @@ async fn look(places: Vec<PathBuf>) -> SourceFingerprint {
 fn warnings(found: &DiscoveredHooks) -> Vec<String> {
     let untrusted = found.untrusted.iter().map(|source| {
         let path = source.path.display();
-        format!("`{path}` is untrusted and cannot be loaded")
+        format!("the current version of `{path}` is not approved and cannot be loaded")
     });
     let diverged = found.diverged.iter().map(|hook| {
         let path = hook.source();

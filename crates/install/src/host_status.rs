@@ -101,18 +101,25 @@ impl HostStatus {
             .collect()
     }
 
+    /// Inspects every agent that has entries but runs no hooks because of a setting.
+    pub fn all_switched_off(machine: &Machine, project: &Path) -> Vec<Self> {
+        let hosts = HOSTS.iter().copied();
+        let hosts = hosts.filter(|host| {
+            let targets = targets(machine, host, project);
+            let files: Vec<PathBuf> = targets.into_iter().map(|target| target.base).collect();
+            !switched_off(machine, host, project, &files).is_empty()
+        });
+        hosts
+            .map(|host| Self::inspect(machine, host, project))
+            .filter(Self::is_installed)
+            .collect()
+    }
+
     /// Inspects one agent, for the user and the project in a folder.
     pub fn inspect(machine: &Machine, host: &'static HostAgent, project: &Path) -> Self {
         let program = machine.find_program(host.programs);
-        let scopes = [
-            InstallScope::User,
-            InstallScope::Project(project.to_owned()),
-        ];
-        let targets = scopes
-            .iter()
-            .filter_map(|scope| Target::new(machine, host, scope).ok());
         let mut places: Vec<PlaceStatus> = Vec::new();
-        for target in targets {
+        for target in targets(machine, host, project) {
             // In the home folder, both are the same file.
             if places.iter().all(|place| place.path != target.base) {
                 places.push(PlaceStatus::inspect(&target));
@@ -158,6 +165,18 @@ impl HostStatus {
     pub fn fires_twice(&self) -> bool {
         !self.repeated_by.is_empty()
     }
+}
+
+/// Returns the configuration of an agent, for the user and for a project.
+fn targets<'m>(machine: &'m Machine, host: &'static HostAgent, project: &Path) -> Vec<Target<'m>> {
+    let scopes = [
+        InstallScope::User,
+        InstallScope::Project(project.to_owned()),
+    ];
+    let targets = scopes.iter();
+    targets
+        .filter_map(|scope| Target::new(machine, host, scope).ok())
+        .collect()
 }
 
 /// Returns whether an agent is on the machine: its program, or a folder that only it creates.

@@ -146,7 +146,8 @@ fn not_approved(hooks: &Hooks) -> Vec<GuardProblem> {
     let kind = GuardProblemKind::NotApproved;
     let unusable = hooks.untrusted.iter().map(|source| {
         let (path, why) = (path_of(source), why(source));
-        let text = format!("`{path}` is not approved and cannot be loaded: {why}");
+        let text =
+            format!("the current version of `{path}` is not approved and cannot be loaded: {why}");
         let step = "repair the file (`tenterhook check` shows where), then run `tenterhook trust`";
         GuardProblem::new(kind, text, step)
     });

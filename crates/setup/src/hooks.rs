@@ -125,7 +125,7 @@ pub async fn load_for_event(
     for source in &hooks.untrusted {
         let problem = source.first_error().map(|problem| problem.message.as_str());
         warn(escape_line(&format!(
-            "`{}` is not approved and cannot be loaded, so none of its hooks is in force: {}",
+            "the current version of `{}` is not approved and cannot be loaded: {}",
             source.path.display(),
             problem.unwrap_or("it is broken")
         )));

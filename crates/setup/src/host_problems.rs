@@ -50,15 +50,7 @@ fn of_host(status: &HostStatus, proven: &ProvenVersions) -> Vec<GuardProblem> {
     if !status.is_installed() {
         return problems;
     }
-    for off in &status.switched_off {
-        let path = escape_line(&off.path.display().to_string());
-        let key = &off.key;
-        problems.push(GuardProblem::new(
-            GuardProblemKind::SwitchedOff,
-            format!("{title} runs no hooks because of `{key}` in {path}"),
-            format!("remove `{key}` from {path}"),
-        ));
-    }
+    problems.extend(switched_off(status));
     for path in &status.repeated_by {
         let path = escape_line(&path.display().to_string());
         problems.push(GuardProblem::new(
@@ -81,6 +73,21 @@ fn of_host(status: &HostStatus, proven: &ProvenVersions) -> Vec<GuardProblem> {
     }
     let problems = problems.into_iter();
     problems.map(|problem| problem.of_host(host.name)).collect()
+}
+
+/// Returns a problem for each setting with which an agent runs no hooks.
+pub fn switched_off(status: &HostStatus) -> Vec<GuardProblem> {
+    let title = status.host.title;
+    let off = status.switched_off.iter().map(|off| {
+        let path = escape_line(&off.path.display().to_string());
+        let key = &off.key;
+        GuardProblem::new(
+            GuardProblemKind::SwitchedOff,
+            format!("{title} runs no hooks because of `{key}` in {path}"),
+            format!("remove `{key}` from {path}"),
+        )
+    });
+    off.collect()
 }
 
 /// Returns what is wrong with one configuration of an agent.

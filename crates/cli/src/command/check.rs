@@ -16,6 +16,7 @@ use tenterhook_hookfile::{BrokenSource, LoadError, Problem};
 use tenterhook_systems::pi;
 use tenterhook_trust::Trust;
 
+use crate::command::host_args::warn_of_switched_off;
 use crate::working_dir::current_dir;
 use clap::Parser;
 use tenterhook_setup::approval;
@@ -221,6 +222,7 @@ async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked
     hooks.warn_of_disabled();
     approval::warn_of_diverged(&hooks.loaded.diverged);
     approval::warn_of_withheld(&hooks.loaded.project_hooks, false);
+    warn_of_switched_off(interrupts).await?;
     let of_folders = hooks.found.iter().filter(|file| file.state.is_in_force());
     let files = hooks.loaded.files.iter().map(|file| file.path.clone());
     let unchecked = hooks.found.iter().filter(|file| file.needs_approval());
@@ -332,7 +334,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     for source in &unapproved {
         show_warnings(&source.problems);
         warn(format_args!(
-            "`{}` is not approved, so none of its hooks is in force",
+            "the current version of `{}` is not approved, so it is not in force",
             escape_line(&source.path.display().to_string())
         ));
     }
@@ -360,8 +362,13 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         1 => "; 1 file was not checked, because it is not approved".to_owned(),
         files => format!("; {files} files were not checked, because they are not approved"),
     };
+    let not_approved = match approval::unapproved(&loaded.project_hooks).len() {
+        0 => String::new(),
+        1 => "; 1 hook is not in force, because it is not approved".to_owned(),
+        hooks => format!("; {hooks} hooks are not in force, because they are not approved"),
+    };
     output::line(format_args!(
-        "{} {files}: {hooks} for {events}, {verdict}{unchecked}.",
+        "{} {files}: {hooks} for {events}, {verdict}{unchecked}{not_approved}.",
         styled(style::GOOD, "ok:"),
     ));
     Ok(Exit::Done)

@@ -10,6 +10,7 @@ use tenterhook_engine::{EventClass, EventName, MemoryJournal};
 use tenterhook_systems::form::ReadBack;
 
 use crate::command::fire::args::FireArgs;
+use crate::command::host_args::warn_of_switched_off;
 use crate::event_name::parse_event_name;
 use crate::working_dir::current_dir;
 use tenterhook_setup::approval;
@@ -103,6 +104,8 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
         fired.show();
     }
     approval::warn_of_unasked(&hooks.loaded.project_hooks);
+    // The verdict is known, and no look at the settings of agents may change it.
+    warn_of_switched_off(interrupts).await.ok();
     fired.explain_to_host();
     Ok(if interrupts.is_interrupted() {
         Exit::Interrupted

@@ -161,11 +161,11 @@ impl GuardReport {
     }
 
     fn show_details(&self) {
-        for found in &self.guards {
+        for found in self.guards.iter().filter(|found| found.hooks > 0) {
             let title = HostAgent::by_name(found.host).map_or(found.host, |host| host.title);
             let (hooks, guards) = (count(found.hooks, "hook"), found.guards);
             output::line(format!(
-                "In this folder, a session of {title} has {hooks}, of which {guards} can stop something."
+                "A session of {title} in this folder has {hooks}; {guards} can stop something."
             ));
         }
         show_hosts(&self.hosts);

@@ -111,7 +111,8 @@ fn a_thousand_unapproved_extensions_are_not_read_at_a_start() {
     println!("{alone:?} alone, {:?} next to 1000 others", began.elapsed());
     assert_eq!(opened.count(), 0);
     assert!(
-        ran.stderr.contains("1000 hooks of this project do not run"),
+        ran.stderr
+            .contains("1000 hooks of this project are not approved and do not run"),
         "{}",
         ran.stderr
     );

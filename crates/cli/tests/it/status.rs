@@ -1,7 +1,7 @@
 //! `status`, `doctor` and other commands say what keeps a guard from being in force.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};

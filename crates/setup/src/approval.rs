@@ -189,7 +189,7 @@ pub fn warn_of_withheld(brought: &[ProjectHook], denies: bool) {
     };
     let verb = if withheld.len() == 1 { "does" } else { "do" };
     let gates = if denies && withheld.iter().any(|brought| brought.is_gate()) {
-        "; operations that they may guard are denied"
+        "; operations that untrusted hooks may guard are denied"
     } else {
         ""
     };

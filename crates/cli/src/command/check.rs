@@ -357,15 +357,16 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         0 => "no problems".to_owned(),
         warnings => count(warnings, "warning"),
     };
+    let unapproved = approval::unapproved(&loaded.project_hooks).len();
+    let not_approved = match unapproved.saturating_sub(unchecked.len()) {
+        0 => String::new(),
+        1 => "; 1 hook is not in force, because it is not approved".to_owned(),
+        hooks => format!("; {hooks} hooks are not in force, because they are not approved"),
+    };
     let unchecked = match unchecked.len() {
         0 => String::new(),
         1 => "; 1 file was not checked, because it is not approved".to_owned(),
         files => format!("; {files} files were not checked, because they are not approved"),
-    };
-    let not_approved = match approval::unapproved(&loaded.project_hooks).len() {
-        0 => String::new(),
-        1 => "; 1 hook is not in force, because it is not approved".to_owned(),
-        hooks => format!("; {hooks} hooks are not in force, because they are not approved"),
     };
     output::line(format_args!(
         "{} {files}: {hooks} for {events}, {verdict}{unchecked}{not_approved}.",

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tenterhook_engine::event::{SessionEnd, SessionSource, SessionStart, UserPromptSubmit};
 use tenterhook_engine::journal::{HostRecord, JournalRecord};
 use tenterhook_engine::{Decision, Dispatcher, InvokedBy, JournalSink, JsonObject, SessionId};
@@ -29,6 +30,7 @@ use crate::host_processes::HostProcesses;
 use crate::judgement::{Judgement, judge_call, judge_other, judge_prompt, judge_result};
 use crate::project::{HostedProject, resolved};
 use crate::projects::{HostSession, ProjectCache, SessionEvent};
+use crate::requests::OutdatedHooks;
 
 /// The longest time for the hooks of one event. Shims wait for less.
 const MAX_PATIENCE: Duration = Duration::from_mins(1);
@@ -262,6 +264,9 @@ impl HostEvents {
         if event.role == EventRole::Stop {
             limit_continuation(&session, &mut judgement);
         }
+        let outdated = unshown(&session, project);
+        judgement.verdict.notices.extend(outdated.clone());
+        judgement.verdict.decided_by = project.deciding_hook(&judgement.verdict.decision);
         if matches!(judgement.verdict.decision, Decision::Stop { .. }) {
             self.counters.stopped.add(1);
         }
@@ -271,6 +276,7 @@ impl HostEvents {
             variables: &request.variables,
         };
         let (answer, downgrades) = host.answer(event, &input, call.mode, judgement.verdict);
+        note_shown(&session, outdated, &answer);
         let downgrades: Vec<String> = downgrades
             .into_iter()
             .map(|downgrade| format!("{:?}: {}", downgrade.effect, downgrade.instead))
@@ -326,6 +332,33 @@ impl HostEvents {
         record.let_through = let_through > 0;
         self.redacted.record_at_once(JournalRecord::Host(record));
     }
+}
+
+/// Returns a notice for each file of which the session has an earlier version, unless the person has seen it.
+fn unshown(session: &HostSession, project: &HostedProject) -> Vec<String> {
+    let outdated = project.outdated().into_iter();
+    let notices = outdated.map(|it| {
+        let OutdatedHooks {
+            change, next_step, ..
+        } = it;
+        format!("Tenterhook: {change} (run `{next_step}` in a terminal)")
+    });
+    let notices: Vec<String> = notices.collect();
+    let mut shown = session.shown.lock();
+    // A file that changes back and then again is reported again.
+    shown.retain(|text| notices.contains(text));
+    let is_unshown = |text: &String| !shown.contains(text);
+    notices.into_iter().filter(is_unshown).collect()
+}
+
+/// Remembers the notices that are in an answer. Hosts do not show them on every event.
+fn note_shown(session: &HostSession, notices: Vec<String>, answer: &HostAnswer) {
+    let is_in_answer = |notice: &String| {
+        let json = Value::from(notice.as_str()).to_string();
+        answer.stdout.contains(json.trim_matches('"'))
+    };
+    let shown = notices.into_iter().filter(is_in_answer);
+    session.shown.lock().extend(shown);
 }
 
 /// Lets the agent stop if hooks have kept it working too often.

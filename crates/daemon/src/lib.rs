@@ -37,4 +37,6 @@ mod shared_daemon;
 pub use self::daily_journal::DaemonJournal;
 pub use self::listener::{DaemonEnd, DaemonError, DaemonOptions, serve};
 pub use self::query::{query, reload, start, stop};
-pub use self::requests::{BrokenHooks, DaemonStatus, ProjectStatus, ReloadedProject};
+pub use self::requests::{
+    BrokenHooks, DaemonStatus, OutdatedHooks, ProjectStatus, ReloadedProject,
+};

@@ -8,19 +8,22 @@ use std::time::{Duration, Instant};
 use clap::Parser as _;
 use futures_util::FutureExt as _;
 use tenterhook_discovery::{
-    DiscoveredHooks, FoundExtension, FoundScript, Loaded, Reloaded, Reloader, discover,
+    Change, ChangeKind, DiscoveredHooks, FoundExtension, FoundScript, Loaded, Reloaded, Reloader,
+    discover,
 };
-use tenterhook_engine::{Engine, JournalSink, Scope, SessionId};
+use tenterhook_engine::{Decision, Engine, JournalSink, Layer, Scope, SessionId, Source, StopKind};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_runners::worker::NoHost;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::hook_args::HookArgs;
 use tenterhook_setup::{approval, extensions, hooks};
+use tenterhook_systems::host::denial::DecidingHook;
 use tenterhook_trust::Trust;
 use tokio::sync::Mutex;
 
 use crate::fingerprint::SourceFingerprint;
+use crate::requests::OutdatedHooks;
 
 /// How often to look for new files.
 const FOLLOW_AFTER: Duration = Duration::from_secs(1);
@@ -40,6 +43,8 @@ pub(crate) struct HostedProject {
     places: Vec<PathBuf>,
     fingerprint: SourceFingerprint,
     following: Mutex<Following>,
+    /// The files of which an earlier version is in force.
+    outdated: parking_lot::Mutex<Vec<OutdatedHooks>>,
     loaded: Instant,
     /// When an event last looked for new files, in milliseconds after `loaded`.
     followed_at: AtomicU64,
@@ -100,6 +105,7 @@ impl HostedProject {
             places,
             fingerprint,
             following: Mutex::new(following),
+            outdated: parking_lot::Mutex::default(),
             loaded: Instant::now(),
             followed_at: AtomicU64::new(0),
             scripts: found.scripts,
@@ -115,7 +121,33 @@ impl HostedProject {
     /// Replaces the hooks by the current versions of their files, because the user requested it.
     pub(crate) async fn reload(&self) -> Reloaded {
         let mut following = self.following.lock().await;
-        Box::pin(following.reloader.reload()).await
+        let done = Box::pin(following.reloader.reload()).await;
+        self.note_outdated(&following.reloader);
+        done
+    }
+
+    /// Returns the files of which an earlier version is in force, as they were when they were last followed.
+    pub(crate) fn outdated(&self) -> Vec<OutdatedHooks> {
+        self.outdated.lock().clone()
+    }
+
+    fn note_outdated(&self, reloader: &Reloader) {
+        let outdated = reloader.pending().into_iter().map(outdated).collect();
+        *self.outdated.lock() = outdated;
+    }
+
+    /// Returns more about the hook that decided about an event, for the text of a denial.
+    pub(crate) fn deciding_hook(&self, decision: &Decision) -> Option<DecidingHook> {
+        let (by, failed) = match decision {
+            Decision::Stop { by, kind, .. } => (by.as_ref()?, *kind == StopKind::Failed),
+            Decision::Ask { by, .. } => (by.as_ref()?, false),
+            Decision::Proceed => return None,
+        };
+        let hook = self.engine.hooks().into_iter().find(|it| it.id == *by)?;
+        Some(DecidingHook {
+            next_step: next_step(&hook.source, failed),
+            source: hook.source.path.is_some().then(|| hook.source.to_string()),
+        })
     }
 
     /// Lets scripts forget a session that is over.
@@ -145,8 +177,9 @@ impl HostedProject {
         let mut following = self.following.lock().await;
         if !now.is_same(following.fingerprint) {
             following.fingerprint = now;
-            // The changes are not reported, because they only add hooks.
+            // Changes that took effect only add hooks, so only the others are reported.
             drop(Box::pin(following.reloader.follow()).await);
+            self.note_outdated(&following.reloader);
         }
     }
 
@@ -167,6 +200,38 @@ impl HostedProject {
     }
 }
 
+/// Returns what the person can do about a decision of a hook.
+fn next_step(source: &Source, failed: bool) -> Option<String> {
+    let path = source.path.as_ref()?.display();
+    let step = match (failed, source.layer) {
+        (_, Layer::System) => "Your administrator manages this hook".to_owned(),
+        (true, _) => format!(
+            "The hook failed, so nothing is let through. Only the user can end that: repair the hook, or run \
+             `tenterhook disable '{path}'`"
+        ),
+        (false, Layer::Project) => {
+            "Only the user can change this: edit the file, then run `tenterhook trust`".to_owned()
+        }
+        (false, _) => {
+            "Only the user can change this: edit the file, then run `tenterhook reload`".to_owned()
+        }
+    };
+    Some(step)
+}
+
+/// Describes a file of which an earlier version is in force.
+fn outdated(change: Change) -> OutdatedHooks {
+    let next_step = match change.kind {
+        ChangeKind::Waits { .. } => "tenterhook trust",
+        _ => "tenterhook reload",
+    };
+    OutdatedHooks {
+        change: change.to_string(),
+        path: change.path,
+        next_step: next_step.to_owned(),
+    }
+}
+
 async fn look(places: Vec<PathBuf>) -> SourceFingerprint {
     tokio::task::spawn_blocking(move || SourceFingerprint::of(&places))
         .map(|looked| looked.unwrap_or_else(|_| SourceFingerprint::unknown()))
@@ -177,7 +242,7 @@ async fn look(places: Vec<PathBuf>) -> SourceFingerprint {
 fn warnings(found: &DiscoveredHooks) -> Vec<String> {
     let untrusted = found.untrusted.iter().map(|source| {
         let path = source.path.display();
-        format!("`{path}` is untrusted and cannot be loaded")
+        format!("the current version of `{path}` is not approved and cannot be loaded")
     });
     let diverged = found.diverged.iter().map(|hook| {
         let path = hook.source();

@@ -79,6 +79,8 @@ pub(crate) struct HostSession {
     pub(crate) subagent: Option<AgentRef>,
     /// How often hooks have kept the agent working.
     pub(crate) continuation: Mutex<Continuation>,
+    /// The changes of files that the person was shown, because the session has an earlier version.
+    pub(crate) shown: Mutex<Vec<String>>,
     /// The tool events that were answered lately.
     pub(crate) answered: AnsweredCalls,
 }
@@ -279,6 +281,7 @@ impl ProjectCache {
             dispatcher: Mutex::default(),
             subagent: event.subagent,
             continuation: Mutex::default(),
+            shown: Mutex::default(),
             answered: AnsweredCalls::default(),
         });
         let beginning = (session.host, session.start.clone());
@@ -344,7 +347,9 @@ impl ProjectCache {
     pub(crate) fn in_use(&self) -> Vec<(&'static str, PathBuf, LoadingProject, usize)> {
         let state = self.state.lock();
         let mut found: Vec<(&'static str, PathBuf, LoadingProject, usize)> = Vec::new();
-        let sessions = state.sessions.iter();
+        // A session is not over as long as its host may still run.
+        let is_over = |session: &HostSession| session.host.is_some_and(|it| !it.is_running());
+        let sessions = state.sessions.iter().filter(|(_, (_, it))| !is_over(it));
         for ((host, _), (_, session)) in sessions {
             let project = session.project();
             let known = found.iter_mut().find(|(_, _, it, _)| it.is_same(&project));

@@ -1,12 +1,18 @@
 //! What commands can request of the daemon, and its answers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tenterhook_engine::JournalSink as _;
+use tokio::time::timeout;
 
 use crate::shared_daemon::SharedDaemon;
+
+/// How long a report of the daemon's state waits for a look at the files of hooks.
+const FOLLOW_WAIT: Duration = Duration::from_secs(2);
 
 /// A request of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +69,9 @@ pub struct ProjectStatus {
     pub hooks: usize,
     /// The sources that should be in force but cannot be loaded. Gates deny.
     pub broken: Vec<BrokenHooks>,
+    /// The files of which a running session has an earlier version.
+    #[serde(default)]
+    pub outdated: Vec<OutdatedHooks>,
     /// What the user should know, one line each.
     pub warnings: Vec<String>,
     /// Why no hook could be loaded. Gates deny.
@@ -76,6 +85,17 @@ pub struct BrokenHooks {
     pub path: PathBuf,
     /// What is wrong.
     pub problem: String,
+}
+
+/// A file of which an earlier version is in force in a running session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutdatedHooks {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What happened to it, as a sentence without a full stop.
+    pub change: String,
+    /// The command that puts the current version in force.
+    pub next_step: String,
 }
 
 /// What a reload changed in one folder.
@@ -107,7 +127,7 @@ impl ControlRequest {
 
     pub(crate) async fn carry_out(self, daemon: &SharedDaemon) -> Value {
         match self {
-            Self::Status => json!({ "result": status(daemon) }),
+            Self::Status => json!({ "result": status(daemon).await }),
             Self::Reload => json!({ "result": reload(daemon).await }),
             Self::Stop => {
                 daemon.stop.cancel();
@@ -117,9 +137,19 @@ impl ControlRequest {
     }
 }
 
-fn status(daemon: &SharedDaemon) -> DaemonStatus {
+async fn status(daemon: &SharedDaemon) -> DaemonStatus {
     let counters = &daemon.events.counters;
-    let projects = daemon.events.projects.in_use().into_iter();
+    let projects = daemon.events.projects.in_use();
+    let loaded = projects.iter().filter_map(|(.., project, _)| project.now());
+    let follow = loaded
+        .flatten()
+        .map(|project| async move { project.follow().await });
+    // A task for each, because a look that takes too long must not be interrupted.
+    let follow: Vec<_> = follow
+        .map(|follow| daemon.events.tasks.spawn(follow))
+        .collect();
+    timeout(FOLLOW_WAIT, join_all(follow)).await.ok();
+    let projects = projects.into_iter();
     DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         process: std::process::id(),
@@ -140,15 +170,19 @@ fn status(daemon: &SharedDaemon) -> DaemonStatus {
                     sessions,
                     hooks: 0,
                     broken: Vec::new(),
+                    outdated: Vec::new(),
                     warnings: Vec::new(),
                     problem: None,
                 };
                 match project.now() {
-                    None => status.problem = Some("its hooks are being loaded".to_owned()),
+                    None => status
+                        .warnings
+                        .push("its hooks are being loaded".to_owned()),
                     Some(Err(problem)) => status.problem = Some(problem.to_string()),
                     Some(Ok(project)) => {
                         status.hooks = project.hooks;
                         status.warnings.clone_from(&project.warnings);
+                        status.outdated = project.outdated();
                         let broken = project.broken.iter().map(|source| BrokenHooks {
                             path: source.path.clone(),
                             problem: source
@@ -184,6 +218,11 @@ async fn reload(daemon: &SharedDaemon) -> Vec<ReloadedProject> {
                 let changes = done.changes.iter().map(ToString::to_string);
                 report.changes.extend(changes);
                 report.problems.extend(done.problems);
+                // What was reported before still waits for the user.
+                let waiting = project.outdated().into_iter().map(|it| it.change);
+                let is_new = |text: &String| !report.changes.contains(text);
+                let waiting: Vec<String> = waiting.filter(is_new).collect();
+                report.problems.extend(waiting);
             }
         }
         // New sessions load the hooks again, with everything that a reload does not cover.

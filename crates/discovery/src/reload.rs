@@ -166,6 +166,11 @@ impl Reloader {
         self.reload_all(|_| true, false).await
     }
 
+    /// Returns the files of which an earlier version is in force, because they changed after their hooks were loaded.
+    pub fn pending(&self) -> Vec<Change> {
+        self.units.iter().filter_map(Unit::pending).collect()
+    }
+
     /// Selects another member of a collection, such as another workspace of a project. The hooks of the
     /// new member replace the hooks of the old one. All other hooks stay.
     ///

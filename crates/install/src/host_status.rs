@@ -69,6 +69,8 @@ pub struct PlaceStatus {
 pub enum PlaceState {
     /// None is.
     Absent,
+    /// None is, but the record of an installation says that they were written.
+    Removed,
     /// All are, as the running version writes them.
     Complete,
     /// Some are missing, changed or outdated.
@@ -82,6 +84,7 @@ impl PlaceState {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Absent => "absent",
+            Self::Removed => "removed",
             Self::Complete => "complete",
             Self::Incomplete => "incomplete",
             Self::Unreadable => "unreadable",
@@ -98,18 +101,25 @@ impl HostStatus {
             .collect()
     }
 
+    /// Inspects every agent that has entries but runs no hooks because of a setting.
+    pub fn all_switched_off(machine: &Machine, project: &Path) -> Vec<Self> {
+        let hosts = HOSTS.iter().copied();
+        let hosts = hosts.filter(|host| {
+            let targets = targets(machine, host, project);
+            let files: Vec<PathBuf> = targets.into_iter().map(|target| target.base).collect();
+            !switched_off(machine, host, project, &files).is_empty()
+        });
+        hosts
+            .map(|host| Self::inspect(machine, host, project))
+            .filter(Self::is_installed)
+            .collect()
+    }
+
     /// Inspects one agent, for the user and the project in a folder.
     pub fn inspect(machine: &Machine, host: &'static HostAgent, project: &Path) -> Self {
         let program = machine.find_program(host.programs);
-        let scopes = [
-            InstallScope::User,
-            InstallScope::Project(project.to_owned()),
-        ];
-        let targets = scopes
-            .iter()
-            .filter_map(|scope| Target::new(machine, host, scope).ok());
         let mut places: Vec<PlaceStatus> = Vec::new();
-        for target in targets {
+        for target in targets(machine, host, project) {
             // In the home folder, both are the same file.
             if places.iter().all(|place| place.path != target.base) {
                 places.push(PlaceStatus::inspect(&target));
@@ -131,7 +141,7 @@ impl HostStatus {
     pub fn is_installed(&self) -> bool {
         self.places
             .iter()
-            .any(|place| place.state != PlaceState::Absent && place.problem.is_none())
+            .any(|place| matches!(place.state, PlaceState::Complete | PlaceState::Incomplete))
     }
 
     /// Returns whether there are entries, or whether that cannot be determined.
@@ -141,10 +151,32 @@ impl HostStatus {
             .any(|place| place.state != PlaceState::Absent)
     }
 
+    /// Returns whether the agent is newer than the version whose behaviour was measured. An unknown version is not.
+    pub fn is_newer_than_measured(&self) -> bool {
+        let numbers = |version: &str| -> Vec<u64> {
+            let parts = version.split(['.', '-', '+']);
+            parts.map_while(|part| part.parse().ok()).collect()
+        };
+        let version = self.version.as_deref();
+        version.is_some_and(|version| numbers(version) > numbers(self.host.measured_version))
+    }
+
     /// Returns whether the agent runs the same hooks twice for an event.
     pub fn fires_twice(&self) -> bool {
         !self.repeated_by.is_empty()
     }
+}
+
+/// Returns the configuration of an agent, for the user and for a project.
+fn targets<'m>(machine: &'m Machine, host: &'static HostAgent, project: &Path) -> Vec<Target<'m>> {
+    let scopes = [
+        InstallScope::User,
+        InstallScope::Project(project.to_owned()),
+    ];
+    let targets = scopes.iter();
+    targets
+        .filter_map(|scope| Target::new(machine, host, scope).ok())
+        .collect()
 }
 
 /// Returns whether an agent is on the machine: its program, or a folder that only it creates.
@@ -171,7 +203,8 @@ impl PlaceStatus {
             problem: None,
         };
         match status.look(target) {
-            Ok(0) => {}
+            Ok((0, false)) => {}
+            Ok((0, true)) => status.state = PlaceState::Removed,
             Ok(_) => {
                 let problems = [&status.missing, &status.altered, &status.outdated];
                 let is_complete = problems.iter().all(|list| list.is_empty());
@@ -192,12 +225,13 @@ impl PlaceStatus {
         status
     }
 
-    /// Compares the configuration with what the running version writes. Returns the number of entries or files.
-    fn look(&mut self, target: &Target<'_>) -> Result<usize, InstallError> {
+    /// Compares the configuration with what the running version writes. Returns the number of entries or files, and
+    /// whether a record says that there should be any.
+    fn look(&mut self, target: &Target<'_>) -> Result<(usize, bool), InstallError> {
         let record = target.record_folder().read()?;
         let recorded = |path: &Path| record.as_ref().and_then(|record| record.file(path));
         let Some((form, entry)) = target.list() else {
-            let mut count = 0;
+            let (mut count, mut is_recorded) = (0, false);
             for (path, file) in target.own_files() {
                 let name = path
                     .file_name()
@@ -205,6 +239,7 @@ impl PlaceStatus {
                     .to_string_lossy()
                     .into_owned();
                 let as_written = recorded(&path).map(|file| file.written.as_str());
+                is_recorded |= as_written.is_some();
                 match read(&path)? {
                     None => self.missing.push(name),
                     Some(bytes) if bytes == file.text.as_bytes() => count += 1,
@@ -220,7 +255,7 @@ impl PlaceStatus {
                     }
                 }
             }
-            return Ok(count);
+            return Ok((count, is_recorded));
         };
         let bytes = read(&target.base)?.unwrap_or_default();
         let current = text(&target.base, &bytes)?;
@@ -258,7 +293,7 @@ impl PlaceStatus {
                 }
             }
         }
-        Ok(found.len())
+        Ok((found.len(), entries.is_some()))
     }
 }
 

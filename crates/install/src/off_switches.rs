@@ -7,6 +7,7 @@ use tenterhook_systems::host::HostAgent;
 use crate::json_settings;
 use crate::machine::Machine;
 use crate::settings_file::{read, text};
+use crate::toml_settings;
 
 /// A setting with which an agent runs no hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,11 @@ pub(crate) fn switched_off(
     let mut found: Vec<SwitchedOff> = Vec::new();
     for switch in host.installation.off_switches {
         let also_in = switch.also_in.iter();
-        let also_in = also_in.flat_map(|path| [machine.home.join(path), project.join(path)]);
+        let also_in = also_in.flat_map(|path| {
+            let name = Path::new(path).file_name().unwrap_or_default();
+            let moved = places.iter().map(move |place| place.with_file_name(name));
+            moved.chain([machine.home.join(path), project.join(path)])
+        });
         for path in places.iter().cloned().chain(also_in) {
             let is_off = settings(&path).is_some_and(|settings| switch.is_off(&settings));
             let key = switch.keys.join(".");
@@ -43,5 +48,13 @@ pub(crate) fn switched_off(
 
 fn settings(path: &Path) -> Option<serde_json::Value> {
     let bytes = read(path).ok()??;
-    json_settings::value(text(path, &bytes).ok()?).ok()?
+    let text = text(path, &bytes).ok()?;
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
+        toml_settings::value(text).ok()
+    } else {
+        json_settings::value(text).ok()?
+    }
 }

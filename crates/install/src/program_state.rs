@@ -65,9 +65,8 @@ impl ProgramState {
         }
     }
 
-    /// Returns what the user should know, with a next step. `None` means that everything is in order.
+    /// Returns what is wrong. `None` means that everything is in order.
     pub fn problem(&self, machine: &Machine) -> Option<String> {
-        let again = "run `tenterhook install` again for one of your agents";
         match self {
             Self::Current => None,
             Self::Other { version } => {
@@ -79,20 +78,18 @@ impl ProgramState {
                 };
                 let program = machine.program.display();
                 Some(format!(
-                    "your agents run version {version}, and `{program}` is {own}; to let them run it, {again}"
+                    "your agents run version {version}, and `{program}` is {own}"
                 ))
             }
             Self::DoesNotStart { path, problem } => {
                 let effect = effect(path, machine);
                 let path = path.display();
-                Some(format!(
-                    "`{path}` does not start ({problem}), so {effect}; {again}"
-                ))
+                Some(format!("`{path}` does not start ({problem}), so {effect}"))
             }
             Self::Missing { path } => {
                 let effect = effect(path, machine);
                 let path = path.display();
-                Some(format!("`{path}` is missing, so {effect}; {again}"))
+                Some(format!("`{path}` is missing, so {effect}"))
             }
         }
     }

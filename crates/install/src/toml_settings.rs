@@ -75,6 +75,14 @@ pub(crate) fn remove(
     Ok(changed)
 }
 
+/// Returns the whole text as a value.
+pub(crate) fn value(text: &str) -> Result<Value, EditError> {
+    let members = parse(text)?.into_inner().into_iter();
+    let members =
+        members.map(|(key, value)| (key.into_inner().into_owned(), to_value(value.get_ref())));
+    Ok(Value::Object(members.collect()))
+}
+
 /// Sets a string in the table at `path`, which is added at the end of the text if it does not exist.
 pub(crate) fn set(text: &str, path: &[&str], key: &str, value: &str) -> Result<String, EditError> {
     let document = parse(text)?;

@@ -156,31 +156,59 @@ fn list_of(names: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
-/// Warns about project hooks that do not run because they are not approved.
-pub fn warn_of_withheld(brought: &[ProjectHook], denies: bool) {
+/// Returns the hooks that do not run because no version of them was ever approved.
+pub fn unapproved(brought: &[ProjectHook]) -> Vec<&ProjectHook> {
     // `warn_of_diverged` reports approved hooks, whether they run or deny.
     let is_new = |brought: &&ProjectHook| brought.state == TrustState::Untrusted;
-    let withheld: Vec<&ProjectHook> = brought.iter().filter(is_new).collect();
-    if withheld.is_empty() {
-        return;
+    brought.iter().filter(is_new).collect()
+}
+
+/// Says how many hooks are not approved. `None` if there are none.
+pub fn count_unapproved(unapproved: &[&ProjectHook]) -> Option<String> {
+    match unapproved.len() {
+        0 => None,
+        1 => Some("1 hook of this project is not approved".to_owned()),
+        number => Some(format!("{number} hooks of this project are not approved")),
     }
-    let list = list_of(
-        withheld
+}
+
+/// Lists the names of hooks with their sources.
+pub fn names_of(hooks: &[&ProjectHook]) -> String {
+    list_of(
+        hooks
             .iter()
-            .map(|brought| format!("`{}` ({})", name_of(&brought.item), brought.state.as_str())),
-    );
-    let verb = if withheld.len() == 1 {
-        "1 hook of this project does not run".to_owned()
-    } else {
-        format!("{} hooks of this project do not run", withheld.len())
+            .map(|hook| format!("`{}`", name_of(&hook.item))),
+    )
+}
+
+/// Warns about project hooks that do not run because they are not approved.
+pub fn warn_of_withheld(brought: &[ProjectHook], denies: bool) {
+    let withheld = unapproved(brought);
+    let Some(count) = count_unapproved(&withheld) else {
+        return;
     };
+    let verb = if withheld.len() == 1 { "does" } else { "do" };
     let gates = if denies && withheld.iter().any(|brought| brought.is_gate()) {
         "; operations that untrusted hooks may guard are denied"
     } else {
         ""
     };
-    warn(format_args!("{verb}: {list}{gates}"));
+    let names = names_of(&withheld);
+    warn(format_args!("{count} and {verb} not run: {names}{gates}"));
     hint("review them with `tenterhook trust --show`");
+}
+
+/// Warns after an event about project hooks that had no part in the decision, because they are not approved.
+pub fn warn_of_unasked(brought: &[ProjectHook]) {
+    let withheld = unapproved(brought);
+    let what = match withheld.len() {
+        0 => return,
+        1 => "1 hook is".to_owned(),
+        number => format!("{number} hooks are"),
+    };
+    let names = names_of(&withheld);
+    warn(format_args!("{what} not approved and did not run: {names}"));
+    hint("review with `tenterhook trust --show`");
 }
 
 /// What the user chose to do with approvals that were given in another folder or repository.

@@ -62,6 +62,16 @@ impl Hooks {
         }
     }
 
+    /// Warns of sources that the user has disabled.
+    pub fn warn_of_disabled(&self) {
+        for path in self.disabled_paths() {
+            let path = escape_line(&path.display().to_string());
+            warn(format_args!(
+                "`{path}` is disabled; to use its hooks again, run `tenterhook enable '{path}'`"
+            ));
+        }
+    }
+
     /// Returns the paths of the sources that would be loaded if the user had not disabled them.
     pub fn disabled_paths(&self) -> Vec<&Path> {
         let of_folders = self.found.iter();
@@ -97,24 +107,31 @@ pub async fn load_and_warn(
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
+    let hooks = load_for_event(args, lines, start, services, interrupts).await?;
+    approval::warn_of_withheld(&hooks.loaded.project_hooks, args.deny_untrusted);
+    Ok(hooks)
+}
+
+/// Does the same for a command that sends an event and then warns of hooks that are not approved.
+pub async fn load_for_event(
+    args: &HookArgs,
+    lines: &LineArgs,
+    start: &Path,
+    services: Services,
+    interrupts: &Interrupts,
+) -> Result<Hooks, CliError> {
     let hooks = load_quietly(args, lines, start, services, Trust::Approved, interrupts).await?;
     show_warnings(&hooks.loaded.warnings);
     for source in &hooks.untrusted {
         let problem = source.first_error().map(|problem| problem.message.as_str());
         warn(escape_line(&format!(
-            "`{}` is untrusted and cannot be loaded: {}",
+            "the current version of `{}` is not approved and cannot be loaded: {}",
             source.path.display(),
             problem.unwrap_or("it is broken")
         )));
     }
-    for path in hooks.disabled_paths() {
-        let path = escape_line(&path.display().to_string());
-        warn(format_args!(
-            "`{path}` is disabled; to use its hooks again, run `tenterhook enable '{path}'`"
-        ));
-    }
+    hooks.warn_of_disabled();
     approval::warn_of_diverged(&hooks.loaded.diverged);
-    approval::warn_of_withheld(&hooks.loaded.project_hooks, args.deny_untrusted);
     Ok(hooks)
 }
 

@@ -11,6 +11,7 @@
 mod agent;
 pub mod answer;
 pub mod capability;
+pub mod denial;
 mod downgrade;
 mod event;
 pub mod headless;

@@ -14,9 +14,12 @@ use tenterhook_discovery::{
 };
 use tenterhook_hookfile::{BrokenSource, LoadError, Problem};
 use tenterhook_systems::pi;
+use tenterhook_trust::Trust;
 
+use crate::command::host_args::warn_of_switched_off;
 use crate::working_dir::current_dir;
 use clap::Parser;
+use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
@@ -96,6 +99,8 @@ struct CheckReport<'a> {
     problems: Vec<&'a Problem>,
     /// The sources that cannot be loaded.
     broken: &'a [BrokenSource],
+    /// The sources of the project that cannot be loaded and are not approved.
+    untrusted: &'a [BrokenSource],
     /// Warnings about loaded hooks, such as a matcher that matches no tool.
     warnings: &'a [String],
     /// Events that have hooks, and that neither `tenterhook run` nor `tenterhook gateway run` fires.
@@ -139,6 +144,8 @@ impl HookCoverage {
 struct Checked {
     loaded: Loaded,
     broken: Vec<BrokenSource>,
+    /// The sources of the project that cannot be loaded and are not approved.
+    unapproved: Vec<BrokenSource>,
     /// The files that were checked, for the text output.
     files: Vec<PathBuf>,
     /// The tools of scripts and extensions.
@@ -209,7 +216,13 @@ async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked
     let start = current_dir()?;
     let (hook_args, lines) = (args.hook_args(), LineArgs::default());
     let services = hooks::services(&args.config)?.0;
-    let hooks = hooks::load_and_warn(&hook_args, &lines, &start, services, interrupts).await?;
+    let trust = Trust::Approved;
+    let loading = hooks::load_quietly(&hook_args, &lines, &start, services, trust, interrupts);
+    let hooks = loading.await?;
+    hooks.warn_of_disabled();
+    approval::warn_of_diverged(&hooks.loaded.diverged);
+    approval::warn_of_withheld(&hooks.loaded.project_hooks, false);
+    warn_of_switched_off(interrupts).await?;
     let of_folders = hooks.found.iter().filter(|file| file.state.is_in_force());
     let files = hooks.loaded.files.iter().map(|file| file.path.clone());
     let unchecked = hooks.found.iter().filter(|file| file.needs_approval());
@@ -220,15 +233,8 @@ async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked
             .collect(),
         tools: hooks.extras.tool_names(),
         broken: hooks.broken,
-        loaded: Loaded {
-            // `load_and_warn` has already shown the warnings.
-            warnings: if args.json {
-                hooks.loaded.warnings
-            } else {
-                Vec::new()
-            },
-            ..hooks.loaded
-        },
+        unapproved: hooks.untrusted,
+        loaded: hooks.loaded,
     })
 }
 
@@ -268,6 +274,7 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
         files: own.chain(named).collect(),
         unchecked: Vec::new(),
         broken,
+        unapproved: Vec::new(),
         loaded,
     })
 }
@@ -276,6 +283,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     let Checked {
         loaded,
         broken,
+        unapproved,
         files,
         tools,
         unchecked,
@@ -294,13 +302,16 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     let empty = loaded.files_without_hooks();
     warnings.extend(empty.map(|file| format!("`{}` has no hooks", file.display())));
     if args.json {
-        let of_broken = broken.iter().flat_map(|source| &source.problems);
+        let all_broken = broken.iter().chain(&unapproved);
+        let of_broken = all_broken.flat_map(|source| &source.problems);
+        let is_ok = broken.is_empty() && unapproved.is_empty();
         output::json(&CheckReport {
-            ok: broken.is_empty(),
+            ok: is_ok,
             hooks,
             events,
             problems: loaded.warnings.iter().chain(of_broken).collect(),
             broken: &broken,
+            untrusted: &unapproved,
             warnings: &warnings,
             never_fired,
             unchecked: unchecked
@@ -309,11 +320,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
                 .collect(),
             coverage: HookCoverage::of(&loaded),
         });
-        return Ok(if broken.is_empty() {
-            Exit::Done
-        } else {
-            Exit::Config
-        });
+        return Ok(if is_ok { Exit::Done } else { Exit::Config });
     }
     show_warnings(&loaded.warnings);
     for warning in &warnings {
@@ -323,6 +330,18 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         warn(format_args!(
             "Tenterhook never fires `{event}`; its hooks run only in a program that does"
         ));
+    }
+    for source in &unapproved {
+        show_warnings(&source.problems);
+        warn(format_args!(
+            "the current version of `{}` is not approved, so it is not in force",
+            escape_line(&source.path.display().to_string())
+        ));
+    }
+    if broken.is_empty() && !unapproved.is_empty() {
+        let message = format!("{} cannot be loaded", count(unapproved.len(), "source"));
+        let hint = "repair it, then approve its hooks with `tenterhook trust`";
+        return Err(CliError::new(Exit::Config, message).hint(hint));
     }
     if !broken.is_empty() {
         return Err(if args.files.is_empty() && args.extensions.is_empty() {
@@ -338,13 +357,19 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         0 => "no problems".to_owned(),
         warnings => count(warnings, "warning"),
     };
+    let unapproved = approval::unapproved(&loaded.project_hooks).len();
+    let not_approved = match unapproved.saturating_sub(unchecked.len()) {
+        0 => String::new(),
+        1 => "; 1 hook is not in force, because it is not approved".to_owned(),
+        hooks => format!("; {hooks} hooks are not in force, because they are not approved"),
+    };
     let unchecked = match unchecked.len() {
         0 => String::new(),
         1 => "; 1 file was not checked, because it is not approved".to_owned(),
         files => format!("; {files} files were not checked, because they are not approved"),
     };
     output::line(format_args!(
-        "{} {files}: {hooks} for {events}, {verdict}{unchecked}.",
+        "{} {files}: {hooks} for {events}, {verdict}{unchecked}{not_approved}.",
         styled(style::GOOD, "ok:"),
     ));
     Ok(Exit::Done)

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use serde_json::{Value, json};
-use tenterhook_install::{HostStatus, ProgramState};
 use tenterhook_proof::case::{ProofCase, ProofResult};
 use tenterhook_proof::installed_agent::{AgentSearch, InstalledAgent};
 use tenterhook_proof::prove::{HostProof, ProvenCase, prove};
@@ -13,7 +12,7 @@ use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::passphrase::Passphrase;
-use tenterhook_setup::warning;
+use tenterhook_setup::proven_versions::ProvenVersions;
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
@@ -22,8 +21,8 @@ use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
 
-use crate::command::host_args::{machine, project_folder};
 use crate::command::install::shim_note;
+use crate::command::status::GuardReport;
 
 /// How many lines of an agent's output are shown with a failure.
 const OUTPUT_LINES: usize = 6;
@@ -56,9 +55,12 @@ pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<
         }
     })?;
     if !args.prove {
-        let (programs, exit) = check_programs(&args, interrupts).await?;
-        list(&args, &agents, has_passphrase, programs.as_ref());
-        return Ok(exit);
+        let is_meant = |host: &HostAgent| {
+            args.hosts.is_empty() || agents.iter().any(|agent| agent.host.name == host.name)
+        };
+        let report = GuardReport::collect(is_meant, interrupts).await?;
+        list(&args, &agents, &report, has_passphrase);
+        return Ok(report.exit());
     }
     let program = std::env::current_exe().map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the program of Tenterhook").cause(&error)
@@ -78,6 +80,7 @@ pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<
         if !args.json {
             show(&proof);
         }
+        note_version(&proof, interrupts).await?;
         proofs.push(proof);
     }
     let is_proven = proofs.iter().all(HostProof::is_proven);
@@ -86,6 +89,18 @@ pub(crate) async fn doctor(args: DoctorArgs, interrupts: &Interrupts) -> Result<
         output::json(&json!({ "ok": is_proven, "hosts": hosts }));
     }
     Ok(if is_proven { Exit::Done } else { Exit::Failed })
+}
+
+/// Remembers that a version follows hooks, so that `status` does not report it as untested.
+async fn note_version(proof: &HostProof, interrupts: &Interrupts) -> Result<(), CliError> {
+    let (host, version) = (proof.host, proof.version.clone());
+    let Some(version) = version.filter(|_| proof.is_proven()) else {
+        return Ok(());
+    };
+    run_blocking(interrupts, move || {
+        ProvenVersions::read().add(host, &version)
+    })
+    .await
 }
 
 /// Returns the agents that the command line names, or all on this machine.
@@ -128,38 +143,7 @@ fn show_protection(has_passphrase: bool) {
     });
 }
 
-/// Starts what agents run, if Tenterhook is installed in any. Shows what the user should know, and returns the state.
-async fn check_programs(
-    args: &DoctorArgs,
-    interrupts: &Interrupts,
-) -> Result<(Option<ProgramState>, Exit), CliError> {
-    let (machine, project) = (machine()?, project_folder()?);
-    let own = machine.clone();
-    let inspect = move || {
-        let mut hosts = HostStatus::all(&own, &project).into_iter();
-        let is_used = hosts.any(|host| host.is_installed());
-        Ok(is_used.then(|| ProgramState::inspect(&own)))
-    };
-    let state = run_blocking(interrupts, inspect).await?;
-    let Some(state) = state else {
-        return Ok((None, Exit::Done));
-    };
-    let problem = state.problem(&machine);
-    if let (Some(problem), false) = (&problem, args.json) {
-        warning::warn(escape_line(problem));
-    } else if let (Some(note), false) = (shim_note(&machine), args.json) {
-        output::line(format!("{note}\n"));
-    }
-    let exit = problem.map_or(Exit::Done, |_| Exit::Config);
-    Ok((Some(state), exit))
-}
-
-fn list(
-    args: &DoctorArgs,
-    agents: &[InstalledAgent],
-    has_passphrase: bool,
-    programs: Option<&ProgramState>,
-) {
+fn list(args: &DoctorArgs, agents: &[InstalledAgent], report: &GuardReport, has_passphrase: bool) {
     if args.json {
         let hosts: Vec<Value> = agents
             .iter()
@@ -173,11 +157,17 @@ fn list(
             })
             .collect();
         output::json(&json!({
+            "ok": report.problems.is_empty(),
+            "problems": report.problems,
             "hosts": hosts,
             "has_passphrase": has_passphrase,
-            "shim": programs.map(ProgramState::name),
         }));
         return;
+    }
+    report.show_verdict();
+    output::line("");
+    if let Some(note) = report.used_machine().and_then(shim_note) {
+        output::line(format!("{note}\n"));
     }
     show_protection(has_passphrase);
     for agent in agents {
@@ -186,8 +176,8 @@ fn list(
         output::line(format_args!("{name:<12} {}", escape_line(&path)));
     }
     output::line(
-        "\n`tenterhook status` shows whether Tenterhook is installed in them. `tenterhook doctor --prove` shows that \
-         they follow hooks.",
+        "\n`tenterhook status` shows where Tenterhook is installed. `tenterhook doctor --prove` shows that the agents \
+         follow hooks.",
     );
 }
 

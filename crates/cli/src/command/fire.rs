@@ -10,8 +10,10 @@ use tenterhook_engine::{EventClass, EventName, MemoryJournal};
 use tenterhook_systems::form::ReadBack;
 
 use crate::command::fire::args::FireArgs;
+use crate::command::host_args::warn_of_switched_off;
 use crate::event_name::parse_event_name;
 use crate::working_dir::current_dir;
+use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
@@ -57,7 +59,8 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let (services, _) = hooks::services(&args.hooks.config)?;
     let (output, services) = extensions::recorded(Arc::new(PrintingHost::default()), services);
     let lines = LineArgs::default();
-    let hooks = hooks::load(&hook_args, &lines, &start, services, interrupts).await?;
+    let hooks = hooks::load_for_event(&hook_args, &lines, &start, services, interrupts).await?;
+    hooks.refuse_broken(hook_args.lenient)?;
     let ReadBack {
         event,
         mut origin,
@@ -100,6 +103,9 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     } else {
         fired.show();
     }
+    approval::warn_of_unasked(&hooks.loaded.project_hooks);
+    // The verdict is known, and no look at the settings of agents may change it.
+    warn_of_switched_off(interrupts).await.ok();
     fired.explain_to_host();
     Ok(if interrupts.is_interrupted() {
         Exit::Interrupted

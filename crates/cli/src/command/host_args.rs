@@ -4,12 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use tenterhook_install::{InstallError, InstallScope, Machine, is_present};
+use tenterhook_install::{HostStatus, InstallError, InstallScope, Machine, is_present};
+use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
+use tenterhook_setup::host_problems;
+use tenterhook_setup::warning::{hint, warn};
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
+use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_trust::repository_root;
 
 use crate::working_dir::current_dir;
@@ -88,6 +92,18 @@ pub(crate) fn machine() -> Result<Machine, CliError> {
         CliError::new(Exit::Failed, "cannot find your home folder")
             .hint("set `HOME` to an absolute path")
     })
+}
+
+/// Warns of settings with which an agent that calls Tenterhook runs no hooks.
+pub(crate) async fn warn_of_switched_off(interrupts: &Interrupts) -> Result<(), CliError> {
+    let (machine, project) = (machine()?, project_folder()?);
+    let look = move || Ok(HostStatus::all_switched_off(&machine, &project));
+    let hosts = run_blocking(interrupts, look).await?;
+    for problem in hosts.iter().flat_map(host_problems::switched_off) {
+        warn(&problem.text);
+        hint(&problem.next_step);
+    }
+    Ok(())
 }
 
 /// Returns the error of an installation, as this program shows it.

@@ -4,6 +4,7 @@ use tenterhook_discovery::Additions;
 use tenterhook_engine::{EventName, Layer, Phase, RegisteredHook, native_policy};
 use tenterhook_trust::{DivergedHook, ProjectHook};
 
+use crate::command::host_args::warn_of_switched_off;
 use clap::Parser;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -40,6 +41,7 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
     let start = std::env::current_dir().unwrap_or_default();
     let (services, lines) = (hooks::services(&args.hooks.config)?.0, LineArgs::default());
     let loaded = hooks::load_and_warn(&args.hooks, &lines, &start, services, interrupts).await?;
+    warn_of_switched_off(interrupts).await?;
     let hooks = hooks::engine(&loaded.loaded, args.hooks.strict, None).hooks();
     let additions = loaded.extras.additions();
     if args.json {
@@ -80,7 +82,7 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
 /// Returns whether the project has hooks that are not in force.
 fn has_withheld(loaded: &Hooks) -> bool {
     let mut project_hooks = loaded.loaded.project_hooks.iter();
-    project_hooks.any(ProjectHook::is_withheld)
+    project_hooks.any(ProjectHook::is_withheld) || !loaded.untrusted.is_empty()
 }
 
 /// Shows the tools, commands and flags of scripts and extensions.

@@ -1,23 +1,30 @@
-//! `tenterhook status`: in which coding agents Tenterhook is installed, and whether the entries are complete.
+//! `tenterhook status`: which guards are in force in which coding agents, and what keeps others from being in force.
 
 #[cfg(unix)]
 mod daemon_report;
 
 use clap::Parser;
 use serde_json::{Value, json};
-use tenterhook_install::{ApprovalState, HostStatus, PlaceState, PlaceStatus, ProgramState};
+use tenterhook_install::{HostStatus, Machine, PlaceState, PlaceStatus, ProgramState};
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::warning;
+use tenterhook_setup::folder_guards::FolderGuards;
+use tenterhook_setup::guard_problem::{GuardProblem, GuardProblemKind, worst_first};
+use tenterhook_setup::host_problems;
+use tenterhook_setup::proven_versions::ProvenVersions;
+use tenterhook_systems::HOSTS;
+use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_terminal::output::plural::count;
+use tenterhook_terminal::output::{self, style, styled};
 
 #[cfg(unix)]
 use self::daemon_report::DaemonReport;
 use crate::command::host_args::{machine, project_folder};
 use crate::command::install::{approval_name, fails_closed, failure_note, shown};
+use crate::working_dir::current_dir;
 
 #[derive(Debug, Parser)]
 pub(crate) struct StatusArgs {
@@ -27,40 +34,197 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) async fn status(args: StatusArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
-    let machine = machine()?;
-    let project = project_folder()?;
-    let own = machine.clone();
-    let look = move || {
-        let hosts = HostStatus::all(&own, &project);
-        Ok((hosts, ProgramState::inspect(&own), DaemonReport::query()))
-    };
-    let (hosts, programs, daemon) = run_blocking(interrupts, look).await?;
-    let hosts: Vec<HostStatus> = hosts
-        .into_iter()
-        .filter(|host| host.is_present || host.is_touched())
-        .collect();
-    let is_used = hosts.iter().any(HostStatus::is_installed);
-    let is_sound = hosts.iter().all(is_sound)
-        && (!is_used || programs == ProgramState::Current)
-        && daemon.is_sound();
+    let report = GuardReport::collect(|_| true, interrupts).await?;
     if args.json {
         output::json(&json!({
-            "ok": is_sound,
-            "hosts": hosts.iter().map(report).collect::<Vec<Value>>(),
-            "shim": { "path": machine.shim().display().to_string(), "state": programs.name() },
-            "daemon": daemon.json(),
+            "ok": report.problems.is_empty(),
+            "problems": report.problems,
+            "guards": report.guards,
+            "hosts": report.hosts.iter().map(host_json).collect::<Vec<Value>>(),
+            "shim": {
+                "path": report.machine.shim().display().to_string(),
+                "state": report.programs.name(),
+            },
+            "daemon": report.daemon.json(),
         }));
     } else {
-        show(&hosts);
-        if is_used {
-            match programs.problem(&machine) {
-                Some(problem) => warning::warn(escape_line(&problem)),
-                None => output::line(format!("The shim is {}.", shown(&machine.shim()))),
+        report.show_verdict();
+        output::line("");
+        report.show_details();
+    }
+    Ok(report.exit())
+}
+
+/// Which guards are in force in which agents, and what keeps others from being in force.
+#[derive(Debug)]
+pub(crate) struct GuardReport {
+    /// What keeps guards from being in force, the worst first.
+    pub(crate) problems: Vec<GuardProblem>,
+    guards: Vec<FolderGuards>,
+    hosts: Vec<HostStatus>,
+    machine: Machine,
+    programs: ProgramState,
+    daemon: DaemonReport,
+}
+
+impl GuardReport {
+    /// Looks at the agents that are meant, at the hooks that their sessions would have in the working directory, and at
+    /// the sessions that run.
+    pub(crate) async fn collect(
+        is_meant: impl Fn(&HostAgent) -> bool,
+        interrupts: &Interrupts,
+    ) -> Result<Self, CliError> {
+        let machine = machine()?;
+        let project = project_folder()?;
+        let own = machine.clone();
+        let look = move || {
+            let hosts = HostStatus::all(&own, &project);
+            let proven = ProvenVersions::read();
+            Ok((
+                hosts,
+                proven,
+                ProgramState::inspect(&own),
+                DaemonReport::query(),
+            ))
+        };
+        let (hosts, proven, programs, daemon) = run_blocking(interrupts, look).await?;
+        let is_meant =
+            |host: &HostStatus| is_meant(host.host) && (host.is_present || host.is_touched());
+        let hosts: Vec<HostStatus> = hosts.into_iter().filter(is_meant).collect();
+        let mut problems = host_problems::of_hosts(&hosts, &proven);
+        let is_used = hosts.iter().any(HostStatus::is_installed);
+        problems.extend(program_problem(&machine, &programs).filter(|_| is_used));
+        problems.extend(daemon.problems());
+        let mut guards = Vec::new();
+        for host in judged_hosts(&hosts) {
+            match FolderGuards::load(host, &current_dir()?, interrupts).await {
+                Ok(mut found) => {
+                    problems.append(&mut found.problems);
+                    guards.push(found);
+                }
+                Err(error) if error.exit == Exit::Interrupted => return Err(error),
+                Err(error) => problems.push(unloadable(&error)),
             }
-            daemon.show();
+        }
+        Ok(Self {
+            problems: worst_first(problems),
+            guards,
+            hosts,
+            machine,
+            programs,
+            daemon,
+        })
+    }
+
+    /// Returns the machine, if Tenterhook is installed in an agent.
+    pub(crate) fn used_machine(&self) -> Option<&Machine> {
+        let mut hosts = self.hosts.iter();
+        hosts
+            .any(HostStatus::is_installed)
+            .then_some(&self.machine)
+    }
+
+    /// Returns the exit status: something needs the user's attention.
+    pub(crate) fn exit(&self) -> Exit {
+        if self.problems.is_empty() {
+            Exit::Done
+        } else {
+            Exit::Config
         }
     }
-    Ok(if is_sound { Exit::Done } else { Exit::Config })
+
+    /// Shows the worst problem with its next step, and then all others. Without a problem, shows which guards are in
+    /// force.
+    pub(crate) fn show_verdict(&self) {
+        let Some((worst, others)) = self.problems.split_first() else {
+            for found in &self.guards {
+                let title = HostAgent::by_name(found.host).map_or(found.host, |host| host.title);
+                let guards = match found.guards {
+                    1 => "1 guard is".to_owned(),
+                    guards => format!("{guards} guards are"),
+                };
+                let ok = styled(style::GOOD, "ok:");
+                output::line(format_args!("{ok} {guards} in force in {title}."));
+            }
+            return;
+        };
+        let label = |look, label: &str| styled(look, label).to_string();
+        output::line(format_args!(
+            "{} {}",
+            label(style::BAD, "problem:"),
+            worst.text
+        ));
+        output::line(format_args!(
+            "{} {}",
+            label(style::NAME, "next:"),
+            shown_step(&worst.next_step)
+        ));
+        for other in others {
+            output::line(format_args!(
+                "{} {}",
+                label(style::CARE, "also:"),
+                other.text
+            ));
+        }
+    }
+
+    fn show_details(&self) {
+        for found in self.guards.iter().filter(|found| found.hooks > 0) {
+            let title = HostAgent::by_name(found.host).map_or(found.host, |host| host.title);
+            let (hooks, guards) = (count(found.hooks, "hook"), found.guards);
+            output::line(format!(
+                "A session of {title} in this folder has {hooks}; {guards} can stop something."
+            ));
+        }
+        show_hosts(&self.hosts);
+        if self.hosts.iter().any(HostStatus::is_installed) {
+            output::line(format!("The shim is {}.", shown(&self.machine.shim())));
+            self.daemon.show();
+        }
+    }
+}
+
+/// Returns the agents whose hooks are loaded: those that call Tenterhook, else any, because a person wants to know about
+/// the hooks before they install.
+fn judged_hosts(hosts: &[HostStatus]) -> Vec<&'static HostAgent> {
+    let installed = hosts.iter().filter(|host| host.is_installed());
+    let installed: Vec<&'static HostAgent> = installed.map(|host| host.host).collect();
+    if installed.is_empty() {
+        let any = hosts.first().map(|host| host.host);
+        return any
+            .into_iter()
+            .chain(HOSTS.first().copied())
+            .take(1)
+            .collect();
+    }
+    installed
+}
+
+/// Shows a command as one that can be typed, and leaves a sentence as it is.
+fn shown_step(step: &str) -> String {
+    if step.starts_with("tenterhook ") {
+        format!("`{step}`")
+    } else {
+        step.to_owned()
+    }
+}
+
+fn unloadable(error: &CliError) -> GuardProblem {
+    let text = escape_line(&error.in_one_line());
+    let text = format!("the hooks cannot be loaded, so every gate denies: {text}");
+    let step = error.hint.clone();
+    let step = step.unwrap_or_else(|| "tenterhook check".to_owned());
+    GuardProblem::new(GuardProblemKind::BrokenHooks, text, step)
+}
+
+/// Returns what is wrong with the programs that agents start.
+fn program_problem(machine: &Machine, programs: &ProgramState) -> Option<GuardProblem> {
+    let text = escape_line(&programs.problem(machine)?);
+    Some(GuardProblem::new(
+        GuardProblemKind::Program,
+        text,
+        "run `tenterhook install` again for one of your agents",
+    ))
 }
 
 /// There is no daemon on this platform.
@@ -74,8 +238,8 @@ impl DaemonReport {
         Self
     }
 
-    const fn is_sound(&self) -> bool {
-        true
+    const fn problems(&self) -> Vec<GuardProblem> {
+        Vec::new()
     }
 
     const fn json(&self) -> Value {
@@ -85,122 +249,46 @@ impl DaemonReport {
     const fn show(&self) {}
 }
 
-/// Returns whether nothing about an agent needs the user's attention.
-fn is_sound(host: &HostStatus) -> bool {
-    let is_sound = |place: &PlaceStatus| {
-        matches!(place.state, PlaceState::Absent | PlaceState::Complete)
-            && place.approval != ApprovalState::Missing
-    };
-    let is_off = host.is_installed() && !host.switched_off.is_empty();
-    host.places.iter().all(is_sound) && !host.fires_twice() && !is_off
-}
-
-fn show(hosts: &[HostStatus]) {
-    if hosts.is_empty() {
-        output::line("No coding agent was found in `PATH` or in your home folder.");
-    }
+fn show_hosts(hosts: &[HostStatus]) {
     for host in hosts {
-        let version = host
-            .version
-            .as_ref()
-            .map(|version| format!(" {}", escape_line(version)));
+        let version = host.version.as_ref();
+        let version = version.map(|version| format!(" {}", escape_line(version)));
         let title = format!("{}{}", host.host.title, version.unwrap_or_default());
-        let installed: Vec<&PlaceStatus> = host
-            .places
-            .iter()
+        let installed = host.places.iter();
+        let mut installed = installed
             .filter(|place| place.state != PlaceState::Absent)
-            .collect();
-        if installed.is_empty() {
+            .peekable();
+        if installed.peek().is_none() {
+            let name = host.host.name;
             output::line(format!(
-                "{title}: not installed (`tenterhook install {}`)",
-                host.host.name
+                "{title}: not installed (`tenterhook install {name}`)"
             ));
             continue;
         }
         output::line(format!("{title}:"));
         for place in installed {
-            show_place(host, place);
-        }
-        for off in &host.switched_off {
-            output::line(format!(
-                "  switched off: {} runs no hooks because of `{}` in {}",
-                host.host.title,
-                off.key,
-                shown(&off.path)
-            ));
-        }
-        for path in &host.repeated_by {
-            output::line(format!(
-                "  runs twice: {} also runs the entries in {}",
-                host.host.title,
-                shown(path)
-            ));
+            show_place(place);
         }
         output::line(format!("  {}", failure_note(host.host)));
     }
 }
 
-fn show_place(host: &HostStatus, place: &PlaceStatus) {
+fn show_place(place: &PlaceStatus) {
     let name = place.scope.name();
     let path = shown(&place.path);
     output::line(match place.state {
         PlaceState::Complete => format!("  {name}: installed in {path}"),
         PlaceState::Unreadable => format!("  {name}: cannot read {path}"),
+        PlaceState::Removed => format!("  {name}: removed from {path}"),
         PlaceState::Absent | PlaceState::Incomplete => format!("  {name}: incomplete in {path}"),
     });
-    if let Some(problem) = &place.problem {
-        output::line(format!(
-            "    {}",
-            escape_line(&tenterhook_engine::error_chain(problem))
-        ));
-    }
-    let project = if place.scope.project().is_some() {
-        " --project"
-    } else {
-        ""
-    };
-    let command = format!("tenterhook install {}{project}", host.host.name);
-    for (what, events, hint) in [
-        (
-            "missing",
-            &place.missing,
-            format!("to add them, run `{command}`"),
-        ),
-        (
-            "outdated",
-            &place.outdated,
-            format!("to update them, run `{command}`"),
-        ),
-        (
-            "changed",
-            &place.altered,
-            "to restore them, uninstall and install again".to_owned(),
-        ),
-    ] {
-        if !events.is_empty() {
-            output::line(format!(
-                "    {what}: {} ({hint})",
-                escape_line(&events.join(", "))
-            ));
-        }
-    }
-    if let (ApprovalState::Missing, Some(approval)) =
-        (place.approval, host.host.installation.approval)
-    {
-        output::line(format!(
-            "    not approved: {}, or run `{command} --trust`",
-            approval.by_hand
-        ));
-    }
     for other in &place.other_shims {
-        output::line(format!(
-            "    the file also names another shim: {}",
-            escape_line(other)
-        ));
+        let other = escape_line(other);
+        output::line(format!("    the file also names another shim: {other}"));
     }
 }
 
-fn report(status: &HostStatus) -> Value {
+fn host_json(status: &HostStatus) -> Value {
     let places = status.places.iter().map(|place| {
         json!({
             "scope": place.scope.name(),
@@ -224,6 +312,7 @@ fn report(status: &HostStatus) -> Value {
         "host": status.host.name,
         "program": status.program.as_ref().map(|path| path.display().to_string()),
         "version": status.version,
+        "measured_version": status.host.measured_version,
         "installed": status.is_installed(),
         "fails_closed": fails_closed(status.host),
         "places": places.collect::<Vec<Value>>(),

@@ -117,17 +117,25 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
     let all = wanted(&hooks, &args.names)?;
     if args.mode.show {
         show_all(&all, &approvals, &hooks, args.json);
-        return Ok(Exit::Done);
+        return unusable_sources(&hooks).map_or(Ok(Exit::Done), Err);
     }
     check_unambiguous(&all, &args.names, &hooks.found)?;
     let exit = approve(&args, approvals, &all, &hooks, &start, interrupts).await?;
-    if args.names.is_empty() && !hooks.untrusted.is_empty() {
-        let sources = count(hooks.untrusted.len(), "source");
-        let message = format!("{sources} of this project cannot be approved");
-        return Err(CliError::new(Exit::Config, message)
-            .hint("resolve the problems above, then run `tenterhook trust` again"));
+    match unusable_sources(&hooks) {
+        Some(error) if args.names.is_empty() => Err(error),
+        _ => Ok(exit),
     }
-    Ok(exit)
+}
+
+/// Returns an error if the project has sources that cannot be approved. Their problems were shown.
+fn unusable_sources(hooks: &Hooks) -> Option<CliError> {
+    if hooks.untrusted.is_empty() {
+        return None;
+    }
+    let sources = count(hooks.untrusted.len(), "source");
+    let message = format!("{sources} of this project cannot be approved");
+    let hint = "resolve the problems above, then run `tenterhook trust` again";
+    Some(CliError::new(Exit::Config, message).hint(hint))
 }
 
 /// Returns whether `name` means this hook: its bare name, its name as it is shown or listed, or its path.

@@ -16,6 +16,15 @@ fn install(args: &[&str]) -> Test {
     let test = Test::new().args(args.iter().copied());
     fs::create_dir_all(test.home().join(".claude")).unwrap();
     fs::write(test.home().join(SETTINGS), TEXT).unwrap();
+    with_guard(test)
+}
+
+/// Writes a guard of the user, without which `status` reports that nothing is guarded.
+fn with_guard(test: Test) -> Test {
+    let folder = test.home().with_file_name("config").join("hooks.d");
+    fs::create_dir(&folder).unwrap();
+    let guard = "hooks: [{event: pre_tool_use, name: guard, command: exit 2}]";
+    fs::write(folder.join("guard.yaml"), guard).unwrap();
     test
 }
 
@@ -49,6 +58,12 @@ fn an_agent_is_guarded_and_then_as_it_was() {
             .starts_with("Tenterhook is already installed in Claude Code")
     );
     let ran = done(ran.again(["status"]).run());
+    assert!(
+        ran.stdout
+            .starts_with("ok: 1 guard is in force in Claude Code.\n"),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stdout.contains("user: installed in "), "{}", ran.stdout);
 
     let ran = done(ran.again(["uninstall", "--all"]).run());
@@ -91,7 +106,7 @@ fn a_setting_that_switches_all_hooks_off_needs_attention() {
     fs::write(ran.path("home").join(SETTINGS), text).unwrap();
     let ran = ran.again(["status"]).run();
     assert_eq!(ran.status, 3, "{}", ran.stdout);
-    let expected = "switched off: Claude Code runs no hooks because of `disableAllHooks` in ";
+    let expected = "problem: Claude Code runs no hooks because of `disableAllHooks` in ";
     assert!(ran.stdout.contains(expected), "{}", ran.stdout);
 }
 
@@ -174,7 +189,7 @@ fn settings_that_do_not_parse_stay_as_they_are() {
 
 #[test]
 fn a_project_is_installed_at_the_root_of_its_repository() {
-    let test = Test::new().args(["install", "claude-code", "--project"]);
+    let test = with_guard(Test::new().args(["install", "claude-code", "--project"]));
     fs::create_dir(test.work().join(".git")).unwrap();
     let ran = done(test.run());
     assert!(
@@ -189,7 +204,7 @@ fn a_project_is_installed_at_the_root_of_its_repository() {
     assert_eq!(ran.status, 3);
     assert!(
         ran.stdout
-            .contains("runs twice: Claude Code also runs the entries in "),
+            .contains("Claude Code runs every hook twice, because it also runs the entries in "),
         "{}",
         ran.stdout
     );

@@ -306,7 +306,11 @@ fn a_source_of_the_project_that_was_never_approved_refuses_nothing() {
     ] {
         let ran = run(with(path, text, mode));
         assert_eq!(ran.status, 0, "{path}: {}", ran.stderr);
-        assert!(ran.stderr.contains("untrusted"), "{path}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("not approved"),
+            "{path}: {}",
+            ran.stderr
+        );
         let listed = with(path, text, mode).args(["list", "--json"]).run();
         assert_eq!(listed.status, 0, "{path}: {}", listed.stderr);
         let json = listed.json();
@@ -666,7 +670,7 @@ fn a_dead_link_of_a_project_that_was_never_approved_refuses_nothing() {
         let ran = run(test);
         assert_eq!(ran.status, 0, "{path}: {}", ran.stderr);
         assert!(
-            ran.stderr.contains("is untrusted"),
+            ran.stderr.contains("is not approved and cannot be loaded"),
             "{path}: {}",
             ran.stderr
         );
@@ -874,7 +878,7 @@ fn a_misnamed_file_of_the_project_that_was_never_approved_is_a_warning() {
         let ran = run(with(path, text, 0o644));
         assert_eq!(ran.status, 0, "{path}: {}", ran.stderr);
         assert!(
-            ran.stderr.contains("is untrusted"),
+            ran.stderr.contains("is not approved and cannot be loaded"),
             "{path}: {}",
             ran.stderr
         );

@@ -103,6 +103,8 @@ mod snapshot;
 mod source;
 mod speech_server;
 mod stage;
+#[cfg(unix)]
+mod status;
 mod stored;
 mod terminal;
 mod test_command;

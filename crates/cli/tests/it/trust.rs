@@ -47,7 +47,7 @@ fn ran_hooks(ran: &Ran) -> String {
 }
 
 const WITHHELD: &str = "\
-warning: 2 hooks of this project do not run: `log of .tenterhook/hooks.yaml` (untrusted), `guard of .kodelet/hooks` (untrusted)
+warning: 2 hooks of this project are not approved and do not run: `log of .tenterhook/hooks.yaml`, `guard of .kodelet/hooks`
 hint: review them with `tenterhook trust --show`
 ";
 
@@ -111,8 +111,9 @@ fn a_file_that_is_named_is_its_users_to_answer_for() {
         &["--hooks", ".tenterhook/hooks.yaml"],
     );
     assert!(
-        ran.stderr
-            .starts_with("warning: 1 hook of this project does not run: `guard"),
+        ran.stderr.starts_with(
+            "warning: 1 hook of this project is not approved and does not run: `guard"
+        ),
         "{}",
         ran.stderr
     );

@@ -59,7 +59,8 @@ fn write(ran: &Ran, path: &str, text: &str) {
 
 fn show(before: Ran) -> Ran {
     let ran = before.again(["trust", "--show"]).run();
-    assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
+    // Files that no one can approve are problems.
+    assert!(matches!(ran.status, 0 | 3), "{}{}", ran.stdout, ran.stderr);
     ran
 }
 
@@ -111,7 +112,8 @@ fn a_thousand_unapproved_extensions_are_not_read_at_a_start() {
     println!("{alone:?} alone, {:?} next to 1000 others", began.elapsed());
     assert_eq!(opened.count(), 0);
     assert!(
-        ran.stderr.contains("1000 hooks of this project do not run"),
+        ran.stderr
+            .contains("1000 hooks are not approved and did not run"),
         "{}",
         ran.stderr
     );

@@ -19,8 +19,8 @@ pub(super) struct Unit {
     layer: Layer,
     /// Identifies the content of the file when these hooks were loaded.
     version: String,
-    /// Identifies newer content that was reported but did not replace these hooks.
-    seen: Option<String>,
+    /// Identifies newer content that was reported but did not replace these hooks, and how it was reported.
+    seen: Option<(String, ChangeKind)>,
     /// Why the file could not be loaded.
     problem: Option<String>,
     pub(super) specs: Vec<HookSpec>,
@@ -128,6 +128,10 @@ impl Places {
     }
 }
 
+const fn stays(because: StayReason) -> ChangeKind {
+    ChangeKind::Stays { because }
+}
+
 /// Replaces the previous units with new ones, according to the rules. Also returns the changes.
 pub(super) fn merge(
     before: Vec<Unit>,
@@ -151,20 +155,18 @@ pub(super) fn merge(
         merged.push(unit);
     }
     for (place, old) in before.into_iter().enumerate() {
-        let Some(mut old) = old else {
+        let Some(old) = old else {
             continue;
         };
         if old.layer == Layer::Explicit {
             merged.insert(place.min(merged.len()), old);
         } else if !old.is_empty() && is_in_force(&old.path) && old.is_still_approved(rules) {
-            if !old.version.is_empty() {
-                old.version = String::new();
-                changes.push(old.change(ChangeKind::Waits { goes_on: true }));
-            }
+            let (old, kind) = old.kept(String::new(), ChangeKind::Waits { goes_on: true });
+            changes.extend(kind.map(|kind| old.change(kind)));
             merged.insert(place.min(merged.len()), old);
         } else if !rules.is_asked && old.is_own() && is_in_force(&old.path) {
             // No content of a file has an empty version.
-            let (old, kind) = old.kept(String::new(), StayReason::Gone);
+            let (old, kind) = old.kept(String::new(), stays(StayReason::Gone));
             changes.extend(kind.map(|kind| old.change(kind)));
             merged.insert(place.min(merged.len()), old);
         } else {
@@ -197,13 +199,19 @@ impl Unit {
     }
 
     /// Keeps hooks although their file has changed, and reports this once per version.
-    fn kept(self, now: String, because: StayReason) -> (Self, Option<ChangeKind>) {
-        let is_new = self.seen.as_ref() != Some(&now);
+    fn kept(self, now: String, kind: ChangeKind) -> (Self, Option<ChangeKind>) {
+        let is_new = self.seen.as_ref().is_none_or(|(seen, _)| *seen != now);
         let unit = Self {
-            seen: Some(now),
+            seen: Some((now, kind.clone())),
             ..self
         };
-        (unit, is_new.then_some(ChangeKind::Stays { because }))
+        (unit, is_new.then_some(kind))
+    }
+
+    /// Returns the change that did not replace these hooks, if the file has changed since they were loaded.
+    pub(super) fn pending(&self) -> Option<Change> {
+        let (_, kind) = self.seen.as_ref()?;
+        Some(self.change(kind.clone()))
     }
 
     /// Returns whether it has neither hooks nor a problem.
@@ -263,12 +271,7 @@ impl Unit {
             return (self, kind);
         };
         if self.lacks_of(&old) && old.is_still_approved(rules) {
-            let is_new = self.version != old.version;
-            let unit = Self {
-                version: self.version,
-                ..old
-            };
-            return (unit, is_new.then_some(ChangeKind::Waits { goes_on: true }));
+            return old.kept(self.version, ChangeKind::Waits { goes_on: true });
         }
         if self.is_like(&old) {
             return (Self { seen: None, ..old }, None);
@@ -277,10 +280,10 @@ impl Unit {
             && !(old.specs.is_empty() && old.wired.is_empty())
         {
             let problem = problem.clone();
-            return old.kept(self.version, StayReason::Broken { problem });
+            return old.kept(self.version, stays(StayReason::Broken { problem }));
         }
         if !rules.is_asked && old.is_own() {
-            return old.kept(self.version, StayReason::Changed);
+            return old.kept(self.version, stays(StayReason::Changed));
         }
         let kind = self.kind().or_else(|| {
             let had_hooks = !old.specs.is_empty() || !old.wired.is_empty();

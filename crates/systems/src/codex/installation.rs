@@ -7,7 +7,9 @@ use tenterhook_engine::EventKind;
 
 use super::approval::APPROVAL;
 use crate::host::HostEvent;
-use crate::host::installation::{FailsClosed, HookPlace, Installation, PlaceForm};
+use crate::host::installation::{
+    FailsClosed, HookPlace, Installation, OffSwitch, OffValue, PlaceForm,
+};
 
 /// The time that a hook has, in seconds. The program that Codex starts answers earlier.
 const TIMEOUT: u32 = 60;
@@ -37,8 +39,20 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: Some(&APPROVAL),
     folders: &[".codex"],
     also_reads: &[],
-    off_switches: &[],
+    off_switches: &[
+        off_switch(&["features", "hooks"]),
+        off_switch(&["features", "codex_hooks"]),
+    ],
 };
+
+/// Codex knows the feature by two names. It reads the file of a project that the person trusts.
+const fn off_switch(keys: &'static [&'static str]) -> OffSwitch {
+    OffSwitch {
+        keys,
+        value: OffValue::Bool(false),
+        also_in: &[".codex/config.toml"],
+    }
+}
 
 fn entry(event: &HostEvent, command: &str) -> Value {
     let timeout = if event.kind == EventKind::SessionEnd {

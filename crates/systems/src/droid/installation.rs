@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::host::HostEvent;
-use crate::host::installation::{FailsClosed, HookPlace, Installation, PlaceForm};
+use crate::host::installation::{
+    FailsClosed, HookPlace, Installation, OffSwitch, OffValue, PlaceForm,
+};
 
 /// The time that a hook has, in seconds. The program that Factory droid starts answers earlier.
 const TIMEOUT: u32 = 60;
@@ -31,7 +33,11 @@ pub(super) static INSTALLATION: Installation = Installation {
     approval: None,
     folders: &[".factory"],
     also_reads: &[],
-    off_switches: &[],
+    off_switches: &[OffSwitch {
+        keys: &["hooksDisabled"],
+        value: OffValue::Bool(true),
+        also_in: &[".factory/settings.local.json"],
+    }],
 };
 
 fn entry(_event: &HostEvent, command: &str) -> Value {

@@ -1,11 +1,12 @@
 //! The rules that keep the answer to a host as strict as the hooks' verdict.
 
-use tenterhook_engine::{Decision, StopKind};
+use tenterhook_engine::{Decision, HookId, StopKind};
 use tenterhook_protocol::JsonObject;
 
 use super::agent::HostAgent;
 use super::answer::{Downgrade, HostAnswer};
 use super::capability::{HostEffect, Support};
+use super::denial::DenialText;
 use super::event::{EventRole, HostEvent, HostInput, HostMode};
 use super::verdict::HostVerdict;
 
@@ -36,6 +37,7 @@ impl HostAgent {
         let mut answering = Answering {
             host: self,
             event,
+            mode,
             verdict,
             downgrades: Vec::new(),
         };
@@ -96,9 +98,6 @@ const STOPPING: &[HostEffect] = &[
     HostEffect::StopRun,
 ];
 
-/// The maximum length of a reason in bytes. A host that stops reading a long answer would run the tool.
-const MAX_REASON: usize = 16 << 10;
-
 /// The effects that are left out if the host does not honour them.
 const DROPPED: &[HostEffect] = &[
     HostEffect::Allow,
@@ -113,6 +112,7 @@ const DROPPED: &[HostEffect] = &[
 struct Answering<'a> {
     host: &'a HostAgent,
     event: &'a HostEvent,
+    mode: HostMode,
     verdict: HostVerdict,
     downgrades: Vec<Downgrade>,
 }
@@ -124,9 +124,15 @@ impl Answering<'_> {
         match effect {
             HostEffect::Ask => {
                 if let Decision::Ask { reason, by } = &self.verdict.decision {
-                    let reason = format!(
-                        "{reason} (a hook asks a person to decide, but no one can be asked)"
-                    );
+                    let reason = match self.mode {
+                        HostMode::Headless => format!(
+                            "{reason} (a hook asks a person to decide, but no one can be asked)"
+                        ),
+                        HostMode::Interactive => format!(
+                            "{reason} ({title} cannot ask you from a hook, so this is denied; to allow it, change \
+                             the hook, or do it yourself)"
+                        ),
+                    };
                     let by = by.clone();
                     self.stop_instead(effect, reason);
                     if let Decision::Stop { by: slot, .. } = &mut self.verdict.decision {
@@ -240,7 +246,7 @@ impl Answering<'_> {
     /// Makes a stop the only effect of the verdict, because hosts differ in what they do with others next
     /// to it. The model sees added texts after the reason.
     fn give_reason(&mut self, is_shown: bool) {
-        let Decision::Stop { reason, .. } = &mut self.verdict.decision else {
+        let Decision::Stop { reason, by, .. } = &mut self.verdict.decision else {
             return;
         };
         let context = std::mem::take(&mut self.verdict.context);
@@ -250,14 +256,14 @@ impl Answering<'_> {
                 reason.push_str(&text);
             }
         }
-        if reason.trim().is_empty() {
-            // Some hosts ignore a denial without a reason.
-            "a hook gave no reason".clone_into(reason);
+        // Taken, because the reason is given again after each effect that cannot be written.
+        let decided_by = self.verdict.decided_by.take();
+        *reason = DenialText {
+            reason,
+            hook: by.as_ref().map(HookId::as_str),
+            by: decided_by.as_ref(),
         }
-        if reason.len() > MAX_REASON {
-            reason.truncate(reason.floor_char_boundary(MAX_REASON));
-            reason.push_str(" …");
-        }
+        .to_string();
         self.verdict.is_allowed = false;
         self.verdict.input = None;
         self.verdict.prompt = None;

@@ -24,15 +24,16 @@ pub struct Installation {
     pub off_switches: &'static [OffSwitch],
 }
 
-/// A setting in a JSON file with which a host runs no hooks. It may be in the file of the user's hooks or of a
-/// project's hooks.
+/// A setting in a JSON or TOML file with which a host runs no hooks. It may be in the file of the user's hooks or of
+/// a project's hooks.
 #[derive(Debug, Clone, Copy)]
 pub struct OffSwitch {
     /// The path of keys.
     pub keys: &'static [&'static str],
     /// The value that switches hooks off.
     pub value: OffValue,
-    /// More files with the setting: paths below the home folder or the project's folder.
+    /// More files with the setting: paths below the home folder or the project's folder. If a variable moves the hooks
+    /// of the user, a file with the same name next to them counts, too.
     pub also_in: &'static [&'static str],
 }
 

@@ -3,11 +3,15 @@
 use tenterhook_engine::{Decision, ToolResult};
 use tenterhook_protocol::JsonObject;
 
+use super::denial::DecidingHook;
+
 /// What the hooks want the host to do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostVerdict {
     /// Whether the operation may happen. `Proceed` for observers.
     pub decision: Decision,
+    /// More about the hook that decided, for the text of a denial.
+    pub decided_by: Option<DecidingHook>,
     /// Whether a hook explicitly allowed the call, so that the host need not ask a person.
     pub is_allowed: bool,
     /// The changed arguments of the tool, with the host's names. All arguments are present.
@@ -33,6 +37,7 @@ impl Default for HostVerdict {
     fn default() -> Self {
         Self {
             decision: Decision::Proceed,
+            decided_by: None,
             is_allowed: false,
             input: None,
             prompt: None,

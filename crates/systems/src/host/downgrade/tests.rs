@@ -3,6 +3,7 @@ use tenterhook_tool_names::ToolTable;
 
 use super::*;
 use crate::host::capability::CapabilityRow;
+use crate::host::denial::{DecidingHook, MAX_REASON};
 use crate::host::installation::{FailsClosed, Installation};
 
 static TOOLS: ToolTable = ToolTable::new("acme", &[]);
@@ -84,6 +85,31 @@ fn ask() -> HostVerdict {
     }
 }
 
+#[test]
+fn a_denial_names_its_hook_once_also_if_an_effect_cannot_be_written() {
+    const ROWS: &[CapabilityRow] = &[
+        honoured("gate", HostEffect::Deny),
+        honoured("gate", HostEffect::Rewrite),
+    ];
+    let verdict = HostVerdict {
+        decision: Decision::Stop {
+            reason: String::new(),
+            by: Some("guard".into()),
+            kind: StopKind::Denied,
+        },
+        decided_by: Some(DecidingHook {
+            source: Some("hooks.yaml:3".to_owned()),
+            next_step: Some("Edit the file".to_owned()),
+        }),
+        ..rewrite("refused")
+    };
+    let (written, _) = answer(ROWS, &GATE, HostMode::Interactive, verdict);
+    let text =
+        r"a hook gave no reason\n\nStopped by the hook `guard` in hooks.yaml:3. Edit the file.";
+    assert!(written.contains(text), "{written}");
+    assert_eq!(written.matches("Stopped by").count(), 1, "{written}");
+}
+
 fn rewrite(key: &str) -> HostVerdict {
     HostVerdict {
         input: Some([(key.to_owned(), 1.into())].into_iter().collect()),
@@ -95,8 +121,12 @@ fn rewrite(key: &str) -> HostVerdict {
 fn a_question_that_no_one_can_answer_denies_in_the_name_of_its_hook() {
     const ROWS: &[CapabilityRow] = &[honoured("gate", HostEffect::Deny)];
     let (written, downgrades) = answer(ROWS, &GATE, HostMode::Interactive, ask());
-    assert!(written.contains("Stop { reason: \"why? (a hook asks a person to decide"));
+    let present = "Stop { reason: \"why? (Acme cannot ask you from a hook, so this is denied";
+    assert!(written.contains(present), "{written}");
     assert!(written.contains("asker"), "{written}");
+    let (headless, _) = answer(ROWS, &GATE, HostMode::Headless, ask());
+    let absent = "why? (a hook asks a person to decide, but no one can be asked)";
+    assert!(headless.contains(absent), "{headless}");
     assert_eq!(downgrades.len(), 1);
     assert_eq!(downgrades[0].effect, HostEffect::Ask);
     assert_eq!(downgrades[0].instead, "the call is denied");

@@ -16,7 +16,7 @@ use tenterhook_runners::worker::NoHost;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::hook_args::HookArgs;
-use tenterhook_setup::{approval, extensions, hooks};
+use tenterhook_setup::{approval, exceptions, extensions, hooks};
 use tenterhook_trust::Trust;
 use tokio::sync::Mutex;
 
@@ -84,7 +84,8 @@ impl HostedProject {
             specs: found.specs,
             ..Loaded::default()
         };
-        let engine = hooks::engine(&loaded, false, Some(journal));
+        let builder = exceptions::builder(exceptions::of_project(&start));
+        let engine = hooks::engine_of(builder, &loaded, false, Some(journal));
         let reloader = found
             .followed
             .follow(engine.scope(Scope::Global), Vec::new());

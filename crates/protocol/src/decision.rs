@@ -167,8 +167,12 @@ impl EventInfo {
                 .filter(|reason| !reason.trim().is_empty())
                 .or(outcome.block.as_deref())
                 .or(outcome.stop_run.as_deref());
+            let mut reason = reason_or_none(reason);
+            if let Some(remedy) = &outcome.remedy {
+                reason.push_str(&format!("\nIf this was wrong, the user can {remedy}."));
+            }
             return Decision::Stop {
-                reason: reason_or_none(reason),
+                reason,
                 by: by.clone(),
                 kind: outcome.kind_of_stop(by.as_ref(), kind),
             };

@@ -10,6 +10,7 @@ use tenterhook_install::{
 };
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
+use tenterhook_setup::exceptions::ExceptionReport;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning;
 use tenterhook_terminal::interrupt::Interrupts;
@@ -34,28 +35,38 @@ pub(crate) async fn status(args: StatusArgs, interrupts: &Interrupts) -> Result<
     let own = machine.clone();
     let look = move || {
         let hosts = HostStatus::all(&own, &project);
-        Ok((hosts, Installer::shim_state(&own), DaemonReport::query()))
+        let daemon = DaemonReport::query();
+        Ok((
+            hosts,
+            Installer::shim_state(&own),
+            daemon,
+            ExceptionReport::read(),
+        ))
     };
-    let (hosts, shim, daemon) = run_blocking(interrupts, look).await?;
+    let (hosts, shim, daemon, exceptions) = run_blocking(interrupts, look).await?;
     let hosts: Vec<HostStatus> = hosts
         .into_iter()
         .filter(|host| host.is_present || host.is_touched())
         .collect();
     let is_used = hosts.iter().any(HostStatus::is_installed);
-    let is_sound =
-        hosts.iter().all(is_sound) && (!is_used || is_runnable(shim)) && daemon.is_sound();
+    let is_sound = hosts.iter().all(is_sound)
+        && (!is_used || is_runnable(shim))
+        && daemon.is_sound()
+        && exceptions.is_sound();
     if args.json {
         output::json(&json!({
             "ok": is_sound,
             "hosts": hosts.iter().map(report).collect::<Vec<Value>>(),
             "shim": { "path": machine.shim().display().to_string(), "state": shim.name() },
             "daemon": daemon.json(),
+            "exceptions": exceptions.json(),
         }));
     } else {
         show(&machine, &hosts, shim, is_used);
         if is_used {
             daemon.show();
         }
+        exceptions.show();
     }
     Ok(if is_sound { Exit::Done } else { Exit::Config })
 }

@@ -14,7 +14,6 @@ use crate::hook::{HookSpec, Source};
 
 /// A tool call that a hook denied. A failure of the hook is not a denial.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct HookDenial {
     /// The hook that denied.
     pub hook: HookId,

@@ -17,7 +17,7 @@ use crate::digest::hex;
 /// The version of the stored form.
 const VERSION: u32 = 1;
 /// The largest part of a call's arguments that is stored, in bytes, of its beginning and of its end.
-const MAX_SHOWN: usize = 8 << 10;
+pub(crate) const MAX_SHOWN: usize = 8 << 10;
 /// The digits of an id. Letters that look like digits are left out.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// The number of digits of an id, with 5 bits each.

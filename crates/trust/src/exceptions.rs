@@ -142,7 +142,7 @@ impl ExceptionStore {
             path: self.dir.join("denials"),
             problem,
         })?;
-        let now = whole_seconds(Timestamp::now());
+        let now = Timestamp::now();
         for path in files(&self.dir.join("exceptions"))? {
             if let Ok(Some(known)) = self.read::<UserException>(&path)
                 && !known.is_in_force(now)
@@ -153,7 +153,7 @@ impl ExceptionStore {
         let exception = UserException {
             call,
             term,
-            given_at: now,
+            given_at: whole_seconds(now),
         };
         write(&self.exception(&id), &exception)?;
         Ok(exception)
@@ -396,5 +396,408 @@ impl Exceptions for ProjectExceptions {
             let used_up = spawn_blocking(move || own.use_up_now(&digest)).await;
             used_up.unwrap_or(false)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use tenterhook_engine::event::PreToolUse;
+    use tenterhook_engine::{Decision, Effect, Engine, Origin, Source};
+
+    use super::*;
+    use crate::denied_call::MAX_SHOWN;
+
+    /// A data folder and a project.
+    struct Place {
+        folder: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for name in ["data", "one/.git", "one/src", "two"] {
+                fs::create_dir_all(folder.path().join(name)).unwrap();
+            }
+            Self { folder }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn store(&self) -> ExceptionStore {
+            ExceptionStore::open(&self.path("data"))
+        }
+
+        fn of(&self, project: &str) -> Arc<ProjectExceptions> {
+            Arc::new(ProjectExceptions::of(self.store(), &self.path(project)))
+        }
+
+        /// Returns the id in a reason, as a person copies it.
+        fn allow(&self, reason: &str, term: ExceptionTerm) -> DenialId {
+            let id = id_in(reason);
+            let call = self.store().denied(&id).unwrap().unwrap();
+            self.store().allow(call, term).unwrap();
+            id
+        }
+
+        fn stored(&self, id: &DenialId) -> PathBuf {
+            self.store().exception(id)
+        }
+    }
+
+    fn id_in(reason: &str) -> DenialId {
+        let (_, after) = reason.split_once("tenterhook allow ").unwrap();
+        after.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// Sends a call through a hook that denies it. Returns the reason, or `None` if the call may run.
+    async fn call_of(exceptions: &Arc<ProjectExceptions>, hook: &str, cmd: &str) -> Option<String> {
+        let engine = Engine::builder()
+            .exceptions(Arc::clone(exceptions) as _)
+            .build();
+        let denies = |_: &PreToolUse| Effect::deny("no");
+        engine.hook(hook).on(denies);
+        let call = PreToolUse::new("shell").with_tool_input([("cmd", cmd)]);
+        let decision = engine
+            .dispatcher(Origin::default())
+            .dispatch(call)
+            .await
+            .decision();
+        match decision {
+            Decision::Stop { reason, .. } => Some(reason),
+            Decision::Proceed | Decision::Ask { .. } => None,
+        }
+    }
+
+    async fn call(exceptions: &Arc<ProjectExceptions>, cmd: &str) -> Option<String> {
+        call_of(exceptions, "guard", cmd).await
+    }
+
+    #[tokio::test]
+    async fn an_exception_is_for_one_hook_one_call_and_one_project() {
+        let place = Place::new();
+        let one = place.of("one");
+        let reason = call(&one, "rm x").await.unwrap();
+        let id = place.allow(&reason, ExceptionTerm::Project);
+        assert_eq!(call(&one, "rm x").await, None);
+        // The project is the whole repository.
+        assert_eq!(call(&place.of("one/src"), "rm x").await, None);
+        assert!(call(&one, "rm y").await.is_some());
+        assert!(call(&one, "rm x ").await.is_some());
+        assert!(call_of(&one, "other", "rm x").await.is_some());
+        assert!(call(&place.of("two"), "rm x").await.is_some());
+        assert_eq!(call(&one, "rm x").await, None);
+        assert!(place.store().revoke(&id).unwrap());
+        assert_eq!(call(&one, "rm x").await, Some(reason));
+        assert!(!place.store().revoke(&id).unwrap());
+    }
+
+    #[tokio::test]
+    async fn an_exception_that_counts_once_is_used_up_by_one_of_many_calls_at_once() {
+        let place = Place::new();
+        let one = place.of("one");
+        let reason = call(&one, "rm x").await.unwrap();
+        for _ in 0..5 {
+            let id = place.allow(&reason, ExceptionTerm::Once);
+            // A dry run does not use it up.
+            let trial = Arc::new(ProjectExceptions::clone(&one).as_trial());
+            assert_eq!(call(&trial, "rm x").await, None);
+            let calls: Vec<_> = (0..8).map(|_| place.of("one")).collect();
+            let calls = calls.iter().map(|exceptions| call(exceptions, "rm x"));
+            let answers = futures_util::future::join_all(calls).await;
+            let passed = answers.iter().filter(|answer| answer.is_none()).count();
+            assert_eq!(passed, 1, "{answers:?}");
+            assert!(!place.stored(&id).exists());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_exception_expires() {
+        let place = Place::new();
+        let one = place.of("one");
+        let reason = call(&one, "rm x").await.unwrap();
+        let now = Timestamp::now();
+        let soon = now + Duration::from_hours(1);
+        let id = place.allow(&reason, ExceptionTerm::Until(soon));
+        assert_eq!(call(&one, "rm x").await, None);
+        assert_eq!(call(&one, "rm x").await, None);
+        assert_eq!(place.store().in_force().0.len(), 1);
+        place.allow(&reason, ExceptionTerm::Until(now));
+        assert!(call(&one, "rm x").await.is_some());
+        assert!(place.store().in_force().0.is_empty());
+        // An exception for one call waits for a day.
+        place.allow(&reason, ExceptionTerm::Once);
+        let (_, exception) = place.store().in_force().0.remove(0);
+        assert!(exception.is_in_force(exception.given_at + Duration::from_hours(23)));
+        assert!(!exception.is_in_force(exception.given_at + Duration::from_hours(25)));
+        // The next exception removes what has expired.
+        place.allow(&reason, ExceptionTerm::Until(now));
+        let other = call(&one, "rm y").await.unwrap();
+        place.allow(&other, ExceptionTerm::Once);
+        assert!(!place.stored(&id).exists());
+    }
+
+    #[tokio::test]
+    async fn a_damaged_exception_is_none_and_its_problem_is_reported() {
+        let place = Place::new();
+        let one = place.of("one");
+        let reason = call(&one, "rm x").await.unwrap();
+        let id = place.allow(&reason, ExceptionTerm::Project);
+        let path = place.stored(&id);
+        let whole = fs::read_to_string(&path).unwrap();
+        let other_digest = whole.replacen("\"digest\": \"", "\"digest\": \"0", 1);
+        for text in [
+            "",
+            "{}",
+            &whole[..whole.len() - 3],
+            &whole.replace("\"version\": 1", "\"version\": 2"),
+            &whole.replace("\"term\": \"project\"", "\"term\": \"always\""),
+            &other_digest,
+        ] {
+            assert_ne!(text, whole);
+            fs::write(&path, text).unwrap();
+            let still = call(&one, "rm x").await;
+            assert_eq!(still.as_ref(), Some(&reason), "{text}");
+            let (found, problems) = place.store().in_force();
+            assert_eq!((found.len(), problems.len()), (0, 1), "{text}");
+            let named = path.display().to_string();
+            assert!(
+                problems[0].to_string().contains(&named),
+                "{text}: {}",
+                problems[0]
+            );
+        }
+        // Allowing the call again repairs it.
+        place.allow(&reason, ExceptionTerm::Project);
+        assert_eq!(call(&one, "rm x").await, None);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn an_exception_that_others_could_write_is_none() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = Place::new();
+        let one = place.of("one");
+        let reason = call(&one, "rm x").await.unwrap();
+        let id = place.allow(&reason, ExceptionTerm::Project);
+        let path = place.stored(&id);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        for open in [
+            path.as_path(),
+            path.parent().unwrap(),
+            &place.path("data/trust"),
+        ] {
+            let before = mode(open);
+            fs::set_permissions(open, fs::Permissions::from_mode(before | 0o022)).unwrap();
+            assert!(call(&one, "rm x").await.is_some(), "{}", open.display());
+            fs::set_permissions(open, fs::Permissions::from_mode(before)).unwrap();
+            assert_eq!(call(&one, "rm x").await, None, "{}", open.display());
+        }
+        // A link leads to a file that someone else may write.
+        let elsewhere = place.path("elsewhere.json");
+        fs::rename(&path, &elsewhere).unwrap();
+        fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o666)).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        let linked = call(&one, "rm x").await;
+        assert!(linked.is_some(), "{linked:?}");
+    }
+
+    #[tokio::test]
+    async fn the_last_denials_are_remembered_without_secrets() {
+        let place = Place::new();
+        let one = place.of("one");
+        let token = ["gh", "p_", "q7Zk2WvR9xT4bN6mJ1cH8dL5sP3fG0yAuEoI"].concat();
+        let long = "x".repeat(3 * MAX_SHOWN);
+        let reason = call(&one, &format!("curl {token} {long}")).await.unwrap();
+        let id = id_in(&reason);
+        let call_ = place.store().denied(&id).unwrap().unwrap();
+        assert!(
+            call_.input.contains("curl") && !call_.input.contains(&token),
+            "{}",
+            call_.input
+        );
+        assert!(call_.input.len() < 2 * MAX_SHOWN + 200);
+        for number in 0..=MAX_DENIALS {
+            call(&one, &format!("rm {number}")).await.unwrap();
+        }
+        let kept = files(&place.path("data/trust/denials")).unwrap();
+        assert_eq!(kept.len(), MAX_DENIALS);
+        assert_eq!(place.store().denied(&id).unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn another_call_under_a_known_id_has_no_way_out() {
+        let place = Place::new();
+        let one = place.of("one");
+        let reason = call(&one, "rm x").await.unwrap();
+        let path = place.store().denial(&id_in(&reason));
+        // The last digit of the digest is not part of the id.
+        let text = fs::read_to_string(&path).unwrap();
+        let end = text.find("\",\n  \"project\"").unwrap();
+        let digit = if &text[end - 1..end] == "0" { "1" } else { "0" };
+        let other = format!("{}{digit}{}", &text[..end - 1], &text[end..]);
+        fs::write(&path, &other).unwrap();
+        assert_eq!(call(&one, "rm x").await.unwrap(), "no");
+        assert_eq!(fs::read_to_string(&path).unwrap(), other);
+        // An exception for the other call lifts nothing.
+        place.allow(&reason, ExceptionTerm::Project);
+        assert_eq!(call(&one, "rm x").await.unwrap(), "no");
+    }
+
+    #[tokio::test]
+    async fn without_a_place_to_remember_it_a_denial_has_no_id() {
+        let place = Place::new();
+        fs::write(place.path("data/trust"), "a file").unwrap();
+        assert_eq!(call(&place.of("one"), "rm x").await.unwrap(), "no");
+    }
+
+    #[test]
+    fn an_id_is_read_as_people_write_it() {
+        let id: DenialId = "7k3mzq2p".parse().unwrap();
+        assert_eq!(id.as_str(), "7K3MZQ2P");
+        assert_eq!("OIL00000".parse::<DenialId>().unwrap().as_str(), "01100000");
+        for text in [
+            "",
+            "7K3MZQ2",
+            "7K3MZQ2PX",
+            "7K3MZQ2U",
+            "../../x.",
+            "7K3MZQ2\u{e9}",
+        ] {
+            assert!(text.parse::<DenialId>().is_err(), "{text}");
+        }
+    }
+
+    fn any_denial() -> impl Strategy<Value = (HookDenial, PathBuf)> {
+        let word = || "[ab/\u{e9}]{0,2}";
+        let layer = prop::sample::select(vec![Layer::User, Layer::Project, Layer::Explicit]);
+        let source = (
+            layer,
+            prop::option::of(word()),
+            prop::option::of(1_usize..3),
+        );
+        let hook = (
+            word(),
+            source,
+            prop::sample::select(vec!["native", "codex"]),
+        );
+        let input = prop::collection::vec((word(), word(), -1_i32..2), 0..3);
+        (hook, word(), word(), input, word()).prop_map(|(hook, event, tool, input, project)| {
+            let (hook, (layer, path, line), system) = hook;
+            let fields = input
+                .into_iter()
+                .map(|(name, text, number)| (name, json!({ "text": text, "number": number })));
+            let denial = HookDenial {
+                hook: hook.into(),
+                source: Source {
+                    layer,
+                    path: path.map(PathBuf::from),
+                    line,
+                },
+                system,
+                event,
+                tool,
+                input: fields.collect(),
+                reason: None,
+            };
+            (denial, PathBuf::from(project))
+        })
+    }
+
+    fn digest_of((denial, project): &(HookDenial, PathBuf)) -> String {
+        DeniedCall::new(denial.clone(), project).digest().to_owned()
+    }
+
+    proptest! {
+        #[test]
+        fn two_denials_have_the_same_digest_only_if_all_of_them_is_the_same(
+            one in any_denial(),
+            mut other in any_denial(),
+            changes in 0_usize..128,
+        ) {
+            // Most pairs differ in a few parts only.
+            let keep = |part: usize| changes >> part & 1 == 0;
+            for (part, copy) in [
+                |to: &mut HookDenial, from: &HookDenial| to.hook = from.hook.clone(),
+                |to: &mut HookDenial, from: &HookDenial| to.source = from.source.clone(),
+                |to: &mut HookDenial, from: &HookDenial| to.system = from.system,
+                |to: &mut HookDenial, from: &HookDenial| to.event = from.event.clone(),
+                |to: &mut HookDenial, from: &HookDenial| to.tool = from.tool.clone(),
+                |to: &mut HookDenial, from: &HookDenial| to.input = from.input.clone(),
+            ].into_iter().enumerate() {
+                if keep(part) {
+                    copy(&mut other.0, &one.0);
+                }
+            }
+            if keep(6) {
+                other.1 = one.1.clone();
+            }
+            let without_place = |(denial, project): &(HookDenial, PathBuf)| {
+                let mut denial = denial.clone();
+                // A hook may move within its file. A hook without a file is none of a file without a name.
+                denial.source.line = None;
+                denial.source.path.take_if(|path| path.as_os_str().is_empty());
+                (denial, project.clone())
+            };
+            let is_same = without_place(&one) == without_place(&other);
+            prop_assert_eq!(digest_of(&one) == digest_of(&other), is_same);
+        }
+
+        #[test]
+        fn one_changed_byte_of_the_arguments_is_another_call(
+            text in "[ -~]{1,40}",
+            at in any::<prop::sample::Index>(),
+            byte in b' '..b'~',
+        ) {
+            let denial = |text: &str| (of_input(json!({ "cmd": text, "cwd": "src" })), PathBuf::new());
+            let mut bytes = text.clone().into_bytes();
+            let place = at.index(bytes.len());
+            bytes[place] = byte;
+            let changed = String::from_utf8(bytes).unwrap();
+            let is_same = digest_of(&denial(&text)) == digest_of(&denial(&changed));
+            prop_assert_eq!(is_same, text == changed);
+        }
+    }
+
+    fn of_input(input: Value) -> HookDenial {
+        HookDenial {
+            hook: "guard".into(),
+            source: Source::CODE,
+            system: "native",
+            event: "pre_tool_use".to_owned(),
+            tool: "shell".to_owned(),
+            input: input.as_object().unwrap().clone(),
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn the_order_of_keys_does_not_matter() {
+        let parse = |text| {
+            (
+                of_input(serde_json::from_str(text).unwrap()),
+                PathBuf::new(),
+            )
+        };
+        let one = parse(r#"{"a": {"b": 1, "c": 2}, "d": 3}"#);
+        let other = parse(r#"{"d": 3, "a": {"c": 2, "b": 1}}"#);
+        assert_eq!(digest_of(&one), digest_of(&other));
+    }
+
+    #[tokio::test]
+    async fn a_hook_that_is_managed_for_all_users_has_no_way_out() {
+        let place = Place::new();
+        let one = place.of("one");
+        let mut denial = of_input(json!({}));
+        assert!(one.rule(denial.clone()).await.remedy.is_some());
+        denial.source.layer = Layer::System;
+        assert_eq!(one.rule(denial).await, DenialRuling::default());
     }
 }

@@ -218,8 +218,10 @@ fn a_person_sees_the_whole_call_before_the_answer() {
     assert_eq!(report["reason"], "`sudo` is not allowed here");
     let ask = |test: Test, answer: &str| {
         let sitting = Sitting::start(test);
-        sitting.until(|screen| screen.ends_with("Let this call through the next time? [y/N]"));
-        sitting.press(&format!("{answer}\r"));
+        sitting.answer(
+            "Let this call through the next time? [y/N]",
+            &format!("{answer}\r"),
+        );
         sitting.end()
     };
     let (screen, status, folder) = ask(ran.again(["allow", &id]), "n");
@@ -260,7 +262,7 @@ fn the_agent_of_run_is_told_the_way_out_and_uses_the_exception() {
         "run",
         "go",
         "--yes",
-        "--output",
+        "--output-format",
         "jsonl",
         "--model",
         "scripted:script.yaml",

@@ -84,7 +84,7 @@ impl HostedProject {
             specs: found.specs,
             ..Loaded::default()
         };
-        let builder = exceptions::builder(exceptions::of_project(&start));
+        let builder = exceptions::builder(&start);
         let engine = hooks::engine_of(builder, &loaded, false, Some(journal));
         let reloader = found
             .followed

@@ -171,8 +171,7 @@ impl ChatProfile {
         let toolbox = hooks.extras.add_to(&start.standard);
         Ok(Self(Arc::new(Parts {
             engine: hooks::engine_of(
-                exceptions::builder(exceptions::of_project(&args.cwd))
-                    .observer(Arc::new(HookLog { observers })),
+                exceptions::builder(&args.cwd).observer(Arc::new(HookLog { observers })),
                 &hooks.loaded,
                 args.hooks.strict,
                 start.sink.clone(),

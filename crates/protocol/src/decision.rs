@@ -167,10 +167,11 @@ impl EventInfo {
                 .filter(|reason| !reason.trim().is_empty())
                 .or(outcome.block.as_deref())
                 .or(outcome.stop_run.as_deref());
-            let mut reason = reason_or_none(reason);
-            if let Some(remedy) = &outcome.remedy {
-                reason.push_str(&format!("\nIf this was wrong, the user can {remedy}."));
-            }
+            let reason = reason_or_none(reason);
+            let reason = match &outcome.remedy {
+                Some(remedy) => format!("{reason}\nIf this was wrong, the user can {remedy}."),
+                None => reason,
+            };
             return Decision::Stop {
                 reason,
                 by: by.clone(),

@@ -15,14 +15,23 @@ use tenterhook_trust::{DenialId, ExceptionStore, ExceptionTerm, ProjectException
 use crate::data_dir::data_dir;
 use crate::warning::warn;
 
-/// Returns the exceptions for agents that work in `start`. Without a data folder, there are none.
-pub fn of_project(start: &Path) -> Option<ProjectExceptions> {
+/// Returns a builder of an engine for agents that work in `start`. The exceptions of the user lift its denials.
+pub fn builder(start: &Path) -> EngineBuilder {
+    with(of_project(start))
+}
+
+/// Like [`builder`], but no tool runs, so exceptions that count once are not used up.
+pub fn trial_builder(start: &Path) -> EngineBuilder {
+    with(of_project(start).map(ProjectExceptions::as_trial))
+}
+
+/// Returns the exceptions of a project. Without a data folder, there are none.
+fn of_project(start: &Path) -> Option<ProjectExceptions> {
     let store = ExceptionStore::open(&data_dir()?);
     Some(ProjectExceptions::of(store, start))
 }
 
-/// Returns a builder of an engine whose denials these exceptions lift.
-pub fn builder(exceptions: Option<ProjectExceptions>) -> EngineBuilder {
+fn with(exceptions: Option<ProjectExceptions>) -> EngineBuilder {
     match exceptions {
         Some(exceptions) => Engine::builder().exceptions(Arc::new(exceptions)),
         None => Engine::builder(),

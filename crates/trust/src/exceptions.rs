@@ -184,7 +184,7 @@ impl ExceptionStore {
         for path in paths {
             match self.read_exception(&path) {
                 Ok(Some((id, exception))) if exception.is_in_force(now) => {
-                    found.push((id, exception))
+                    found.push((id, exception));
                 }
                 Ok(_) => {}
                 Err(error) => problems.push(error),

@@ -6,7 +6,7 @@ mod input;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tenterhook_engine::{EventClass, EventName, JournalSink, MemoryJournal};
+use tenterhook_engine::{EventClass, EventName, MemoryJournal};
 use tenterhook_systems::form::ReadBack;
 
 use crate::command::fire::args::FireArgs;
@@ -26,7 +26,6 @@ use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::timeline;
-use tenterhook_trust::ProjectExceptions;
 
 pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let name = parse_event_name(&args.event)?;
@@ -74,11 +73,9 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     };
     let file_sink = file.clone().map(|file| journal::without_secrets(file));
     tee.sinks.extend(file_sink);
-    // No tool runs, so an exception that counts once is not used up.
-    let exceptions = exceptions::of_project(&start).map(ProjectExceptions::as_trial);
-    let builder = exceptions::builder(exceptions);
-    let journal = Some(Arc::new(tee) as Arc<dyn JournalSink>);
-    let engine = hooks::engine_of(builder, &hooks.loaded, args.hooks.strict, journal);
+    let builder = exceptions::trial_builder(&start);
+    let strict = args.hooks.strict;
+    let engine = hooks::engine_of(builder, &hooks.loaded, strict, Some(Arc::new(tee)));
     let dispatched = {
         let _progress = ProgressLine::start(format!("waiting for the hooks of {name}"));
         let dispatcher = engine.dispatcher(origin).with_cancel(interrupts.token());

@@ -226,11 +226,10 @@ fn engine(
 ) -> Engine {
     let sink = sink(sinks.into_iter().chain(inspection.journal()));
     let is_strict = args.agent.hooks.strict;
-    let builder = exceptions::builder(exceptions::of_project(&args.agent.cwd));
-    let builder = match inspection.observer() {
-        Some(observer) => builder.observer(observer),
-        None => builder,
-    };
+    let mut builder = exceptions::builder(&args.agent.cwd);
+    if let Some(observer) = inspection.observer() {
+        builder = builder.observer(observer);
+    }
     let engine = hooks::engine_of(builder, loaded, is_strict, sink);
     inspection.follow_hooks(listing, &engine);
     engine

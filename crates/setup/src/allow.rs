@@ -33,6 +33,24 @@ pub struct AllowArgs {
     )]
     id: Option<DenialId>,
 
+    #[command(flatten)]
+    term: TermArgs,
+
+    #[command(flatten)]
+    mode: AllowMode,
+
+    /// Do not ask for confirmation. Required if stdin is not a terminal.
+    #[arg(long)]
+    yes: bool,
+
+    /// Print a single JSON object. To let a call through, add `--yes`.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How long to let a call through.
+#[derive(Debug, Parser)]
+struct TermArgs {
     /// Let the call through the next time, within a day. This is the default.
     #[arg(long)]
     once: bool,
@@ -45,7 +63,11 @@ pub struct AllowArgs {
     /// `2026-01-31T18:00`.
     #[arg(long, value_name = "TIME", value_parser = parse_end)]
     until: Option<Timestamp>,
+}
 
+/// What to do instead of letting a call through.
+#[derive(Debug, Parser)]
+struct AllowMode {
     /// End the exception, so that the hook decides about the call again.
     #[arg(long)]
     revoke: bool,
@@ -53,17 +75,9 @@ pub struct AllowArgs {
     /// List the exceptions in force.
     #[arg(long)]
     list: bool,
-
-    /// Do not ask for confirmation. Required if stdin is not a terminal.
-    #[arg(long)]
-    yes: bool,
-
-    /// Print a single JSON object. To let a call through, add `--yes`.
-    #[arg(long)]
-    json: bool,
 }
 
-impl AllowArgs {
+impl TermArgs {
     fn term(&self) -> ExceptionTerm {
         match self.until {
             Some(end) => ExceptionTerm::Until(end),
@@ -79,7 +93,7 @@ pub async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Exit, Cli
         let report = run_blocking(interrupts, || Ok(ExceptionReport::read())).await?;
         return Ok(list(&report, args.json));
     };
-    let action = if args.revoke {
+    let action = if args.mode.revoke {
         "revoke exceptions"
     } else {
         "let a denied call through"
@@ -90,7 +104,7 @@ pub async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Exit, Cli
             .hint("set `TENTERHOOK_DATA_DIR` to a folder")
     })?;
     let store = ExceptionStore::open(&data_dir);
-    if args.revoke {
+    if args.mode.revoke {
         return revoke(&args, &store, &id);
     }
     let call = store.denied(&id).map_err(|error| unusable(&error))?;
@@ -105,7 +119,7 @@ pub async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Exit, Cli
         output::line("Nothing was allowed.");
         return Ok(Exit::Done);
     }
-    let exception = store.allow(call, args.term());
+    let exception = store.allow(call, args.term.term());
     let exception = exception.map_err(|error| unusable(&error))?;
     if args.json {
         output::json(&json_of(&id, &exception));
@@ -175,7 +189,7 @@ async fn confirm(args: &AllowArgs, interrupts: &Interrupts) -> Result<bool, CliE
         let message = format!("no one can be asked here; {unchanged}");
         return Err(CliError::new(Exit::Usage, message).hint("pass `--yes`"));
     }
-    let when = match args.term() {
+    let when = match args.term.term() {
         ExceptionTerm::Once => "the next time",
         ExceptionTerm::Until(_) => "until that time",
         ExceptionTerm::Project => "in this project from now on",

@@ -37,6 +37,7 @@ use crate::command::uninstall::UninstallArgs;
 use crate::command::worker::WorkerArgs;
 #[cfg(unix)]
 use tenterhook_gateway_commands::GatewayArgs;
+use tenterhook_setup::allow::AllowArgs;
 use tenterhook_setup::exit::EXIT_HELP;
 
 /// Lifecycle hooks for AI agents: one engine, every protocol.
@@ -102,6 +103,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Show the hooks of this project, approve them, or revoke approvals.
     Trust(TrustArgs),
+    /// Let a tool call through that a hook denied wrongly.
+    Allow(AllowArgs),
     /// Set a passphrase for the commands that only you may give, such as `trust` and `disable`.
     #[cfg(unix)]
     Protect(ProtectArgs),

@@ -141,6 +141,7 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Events(args) => events::events(&args),
         Command::Tools(args) => tools::tools(&args),
         Command::Trust(args) => trust::trust(args, interrupts).await,
+        Command::Allow(args) => tenterhook_setup::allow::allow(args, interrupts).await,
         Command::Check(args) => check::check(args, interrupts).await,
         Command::Import(args) => import::import(&args, interrupts).await,
         Command::Disable(args) => disable::disable(args, interrupts).await,

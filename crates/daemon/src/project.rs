@@ -17,7 +17,7 @@ use tenterhook_runners::worker::NoHost;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::hook_args::HookArgs;
-use tenterhook_setup::{approval, extensions, hooks};
+use tenterhook_setup::{approval, exceptions, extensions, hooks};
 use tenterhook_systems::host::denial::DecidingHook;
 use tenterhook_trust::Trust;
 use tokio::sync::Mutex;
@@ -89,7 +89,8 @@ impl HostedProject {
             specs: found.specs,
             ..Loaded::default()
         };
-        let engine = hooks::engine(&loaded, false, Some(journal));
+        let builder = exceptions::builder(&start);
+        let engine = hooks::engine_of(builder, &loaded, false, Some(journal));
         let reloader = found
             .followed
             .follow(engine.scope(Scope::Global), Vec::new());

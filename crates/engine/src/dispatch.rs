@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::HandlerError;
 use crate::event_ref::EventRef;
+use crate::exceptions::{DenialRuling, Exceptions, HookDenial, LiftedDenial, LiftedDenials, lift};
 use crate::fold::fold;
 use crate::handler::{Answer, AsyncHandler, Call, panic_text};
 use crate::hook::{Handler, NO_TIMEOUT};
@@ -164,11 +165,13 @@ impl Conditions<'_> {
     }
 }
 
-/// Runs a plan on shared copies of the event.
+/// Runs a plan on shared copies of the event. The exceptions in `lifted` are used up if this is the last
+/// plan for the call.
 pub(crate) async fn run_shared(
     plan: &Plan,
     event: &mut dyn Versions,
     conditions: &Conditions<'_>,
+    (lifted, is_last): (&mut LiftedDenials, bool),
 ) -> Finished {
     let info = event.newest().info();
     let mut run = PlanRun {
@@ -178,6 +181,7 @@ pub(crate) async fn run_shared(
         outcome: AnyOutcome::default(),
         runs: Vec::new(),
         ended_by: None,
+        lifted,
     };
     for (phase, strategy, steps) in plan.phases(info.run) {
         if run.ended_by.is_some() && phase != Phase::Observe {
@@ -189,6 +193,15 @@ pub(crate) async fn run_shared(
         match strategy {
             Run::Series => run.series(steps).await,
             Run::Parallel => run.parallel(steps).await,
+        }
+    }
+    if is_last && let Some(exceptions) = &conditions.shared.exceptions {
+        let used_up = run.lifted.use_up(&**exceptions, info, &mut run.outcome);
+        let standing = used_up.await;
+        for record in &mut run.runs {
+            record
+                .exception
+                .take_if(|_| standing.contains(&record.hook));
         }
     }
     if count_let_through(info, &mut run.outcome) == 0 {
@@ -210,9 +223,10 @@ struct PlanRun<'a> {
     outcome: AnyOutcome,
     runs: Vec<RunRecord>,
     ended_by: Option<HookId>,
+    lifted: &'a mut LiftedDenials,
 }
 
-impl PlanRun<'_> {
+impl<'a> PlanRun<'a> {
     fn call(&self, hook: &Hook) -> Call {
         self.conditions.call(hook, self.event.newest().clone())
     }
@@ -237,7 +251,7 @@ impl PlanRun<'_> {
         let watch = HookWatch::start(self.conditions.shared, hook, &call);
         let run = run_step(hook, &call, self.conditions.with_records);
         let (answer, timing) = within(watch.as_ref(), run).await;
-        self.settle((hook, phase), answer, &timing, watch)
+        self.settle((hook, phase), answer, &timing, watch).await
     }
 
     /// Handles a hook after the end of the series: it only observes, or it is skipped.
@@ -277,24 +291,37 @@ impl PlanRun<'_> {
             join_all(started).await
         };
         for (hook, (answer, timing)) in steps.into_iter().zip(answers) {
-            self.settle((hook, hook.spec.phase), answer, &timing, None);
+            self.settle((hook, hook.spec.phase), answer, &timing, None)
+                .await;
         }
     }
 
     /// Applies one answer, reports it to `watch` and returns whether it ends a series.
-    fn settle(
+    async fn settle(
         &mut self,
         (hook, phase): (&Hook, Phase),
-        answer: Answer,
+        mut answer: Answer,
         timing: &Timing,
         watch: Option<HookWatch<'_>>,
     ) -> bool {
+        let ruled = match self.denial((hook, phase), &answer) {
+            Some((exceptions, stop, denial)) => Some((stop, exceptions.rule(denial).await)),
+            None => None,
+        };
+        if let (Some((_, ruling)), Ok(Some(effect))) = (&ruled, &mut answer)
+            && ruling.exception.is_some()
+        {
+            lift(effect);
+        }
         let event = &mut *self.event;
         // A subscriber receives every event, so counting it would hide that no hook matched.
         if hook.spec.event.is_some() || hook.spec.phase != Phase::Observe {
             self.outcome.hooks_run += 1;
         }
-        let settled = settle(self.info, (hook, phase), answer, &mut self.outcome, event);
+        let mut settled = settle(self.info, (hook, phase), answer, &mut self.outcome, event);
+        if let Some((stop, ruling)) = ruled {
+            self.apply_ruling(hook, stop, ruling, &mut settled.summary);
+        }
         if let Some(watch) = watch {
             let newest = self.event.newest();
             let is_changed = !newest.is_same_version(watch.event());
@@ -306,6 +333,58 @@ impl PlanRun<'_> {
             self.runs.push(record);
         }
         settled.ends
+    }
+
+    /// Returns the denial in an answer, if the user may lift it. A failed hook has denied nothing.
+    fn denial(
+        &self,
+        (hook, phase): (&Hook, Phase),
+        answer: &Answer,
+    ) -> Option<(&'a dyn Exceptions, AnyEffect, HookDenial)> {
+        let exceptions = self.conditions.shared.exceptions.as_deref()?;
+        let effect = answer.as_ref().ok()?.as_ref()?;
+        if phase == Phase::Observe || accept(self.info, phase, effect).is_err() {
+            return None;
+        }
+        let stop = stop_of(self.info, effect)?;
+        let denial = HookDenial::of(&hook.spec, self.event.newest(), &stop)?;
+        Some((exceptions, stop, denial))
+    }
+
+    /// Notes what becomes of a denial.
+    fn apply_ruling(
+        &mut self,
+        hook: &Hook,
+        stop: AnyEffect,
+        ruling: DenialRuling,
+        summary: &mut Summary,
+    ) {
+        let DenialRuling {
+            exception,
+            remedy,
+            problem,
+        } = ruling;
+        self.outcome.notices.extend(problem);
+        let hook = hook.spec.id.clone();
+        let Some(exception) = exception else {
+            // The outcome has the reason of one hook only.
+            if self.info.decision(&self.outcome).by() == Some(&hook) {
+                self.outcome.remedy = self.outcome.remedy.take().or(remedy);
+            }
+            return;
+        };
+        if summary.status == RunStatus::Completed {
+            let context_bytes = summary.context_bytes;
+            describe(&stop, summary);
+            summary.context_bytes = context_bytes;
+            summary.exception = Some(exception.origin.clone());
+        }
+        self.lifted.add(LiftedDenial {
+            hook,
+            stop,
+            exception,
+            remedy,
+        });
     }
 
     fn skip(&mut self, hook: &Hook) {
@@ -346,6 +425,7 @@ impl PlanRun<'_> {
             effect: summary.effect.to_owned(),
             reason: summary.reason,
             let_through: summary.let_through,
+            exception: summary.exception,
             context_bytes: summary.context_bytes,
             phase: Some(phase.as_str().to_owned()),
             started_ms: timing.began.map(|began| milliseconds(since(began))),
@@ -554,6 +634,8 @@ struct Summary {
     effect: &'static str,
     reason: Option<String>,
     let_through: bool,
+    /// The exception that lifted the denial.
+    exception: Option<String>,
     /// Whether the failure withheld the event's result.
     withholds: bool,
     context_bytes: u64,

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::as_shell::command_of;
 use crate::dispatch::{Conditions, Finished, milliseconds, run_inline, run_shared};
 use crate::event_ref::EventRef;
+use crate::exceptions::LiftedDenials;
 use crate::fold::{fold, fold_operation};
 use crate::lineage::Lineage;
 use crate::operation::Operations;
@@ -209,6 +210,7 @@ impl Dispatcher {
                 return Outcome::default();
             };
             if self.shared.journal.is_none()
+                && self.shared.exceptions.is_none()
                 && !is_watched(&self.shared)
                 && let Some(calls) = plan.inline::<E>()
             {
@@ -309,6 +311,7 @@ impl Dispatcher {
             Err(error) => return self.refuse(whole.newest(), &error).await,
         };
         let mut outcome = AnyOutcome::default();
+        let mut lifted = LiftedDenials::default();
         for (position, operation) in operations.calls.iter().enumerate() {
             let (foreign, mut versions) = operations.event(position, operation, whole);
             let plan = {
@@ -318,7 +321,9 @@ impl Dispatcher {
                 plan.map(|plan| Arc::clone(&plan))
             };
             if let Some(plan) = plan {
-                let next = self.run(&plan, &mut versions).await;
+                let is_last = position + 1 == operations.calls.len();
+                let next = self.run_part(&plan, &mut versions, (&mut lifted, is_last));
+                let next = next.await;
                 fold_operation(&mut outcome, next);
             }
             if matches!(info.decision(&outcome), Decision::Stop { .. }) {
@@ -326,8 +331,12 @@ impl Dispatcher {
                 for failure in &mut outcome.failures {
                     failure.let_through = false;
                 }
-                break;
+                return outcome;
             }
+        }
+        // No hook matched the last operation.
+        if let Some(exceptions) = &self.shared.exceptions {
+            lifted.use_up(&**exceptions, info, &mut outcome).await;
         }
         outcome
     }
@@ -351,6 +360,17 @@ impl Dispatcher {
     }
 
     async fn run(&self, plan: &Plan, versions: &mut dyn Versions) -> AnyOutcome {
+        let mut lifted = LiftedDenials::default();
+        self.run_part(plan, versions, (&mut lifted, true)).await
+    }
+
+    /// Runs the plan of one operation of a call. The exceptions in `lifted` are used up with the last one.
+    async fn run_part(
+        &self,
+        plan: &Plan,
+        versions: &mut dyn Versions,
+        lifted: (&mut LiftedDenials, bool),
+    ) -> AnyOutcome {
         let began = Instant::now();
         let first = versions.newest().clone();
         if self.shared.journal.is_some() {
@@ -381,7 +401,7 @@ impl Dispatcher {
         let span = Span::of_event(&unfinished.event);
         let mut finished = span
             .clone()
-            .cover(run_shared(plan, versions, &conditions))
+            .cover(run_shared(plan, versions, &conditions, lifted))
             .await;
         if Span::is_enabled() {
             let word = decision_word(versions.newest().info(), &finished.outcome);

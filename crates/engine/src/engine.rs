@@ -11,6 +11,7 @@ use tenterhook_protocol::{Event, EventKind, EventName, HookId, Origin};
 
 use crate::dispatcher::Dispatcher;
 use crate::event_ref::EventRef;
+use crate::exceptions::Exceptions;
 use crate::function_hook::FunctionHook;
 use crate::handler::IntoEffect;
 use crate::hook::{HookSpec, Scope};
@@ -26,6 +27,7 @@ use crate::tools::ToolNames;
 pub struct EngineBuilder {
     journal: Option<Arc<dyn JournalSink>>,
     observer: Option<Arc<dyn HookObserver>>,
+    exceptions: Option<Arc<dyn Exceptions>>,
     strict: bool,
     session_end_timeout: Option<Duration>,
     tools: Option<Arc<dyn ToolNames>>,
@@ -46,6 +48,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn HookObserver>) -> Self {
         self.observer = Some(observer);
+        self
+    }
+
+    /// Lets the user lift denials of tool calls. By default every denial stands.
+    #[must_use]
+    pub fn exceptions(mut self, exceptions: Arc<dyn Exceptions>) -> Self {
+        self.exceptions = Some(exceptions);
         self
     }
 
@@ -84,6 +93,7 @@ impl EngineBuilder {
                 next_function: AtomicU64::new(0),
                 next_run: AtomicU64::new(0),
                 observer: self.observer,
+                exceptions: self.exceptions,
                 journal: self.journal,
                 strict: self.strict,
                 session_end_timeout: self.session_end_timeout.unwrap_or(SESSION_END_TIMEOUT),

@@ -65,6 +65,7 @@ pub(crate) fn fold_operation(outcome: &mut AnyOutcome, next: AnyOutcome) {
         outcome.run_stopped_by = next.run_stopped_by;
     }
     outcome.withheld_by = outcome.withheld_by.take().or(next.withheld_by);
+    outcome.remedy = outcome.remedy.take().or(next.remedy);
     for field in next.rewritten {
         if !outcome.rewritten.contains(&field) {
             outcome.rewritten.push(field);

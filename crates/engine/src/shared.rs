@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tenterhook_protocol::EventKind;
 
+use crate::exceptions::Exceptions;
 use crate::hook::{Handler, HookSpec, Scope};
 use crate::observer::HookObserver;
 use crate::plan::Hook;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) next_run: AtomicU64,
     pub(crate) observer: Option<Arc<dyn HookObserver>>,
     pub(crate) journal: Option<Arc<dyn JournalSink>>,
+    pub(crate) exceptions: Option<Arc<dyn Exceptions>>,
     pub(crate) strict: bool,
     pub(crate) session_end_timeout: Duration,
     /// The tools of hooks that do not specify whose names they use.

@@ -25,7 +25,7 @@ use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::session_store::{self, SessionDirArgs};
-use tenterhook_setup::{agent, hooks, models, protected, resources, rules};
+use tenterhook_setup::{agent, exceptions, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_tools::ShellTool;
 use tenterhook_trust::ProjectHook;
@@ -170,11 +170,11 @@ impl ChatProfile {
         let observers = start.observers.clone();
         let toolbox = hooks.extras.add_to(&start.standard);
         Ok(Self(Arc::new(Parts {
-            engine: hooks::observed_engine(
+            engine: hooks::engine_of(
+                exceptions::builder(&args.cwd).observer(Arc::new(HookLog { observers })),
                 &hooks.loaded,
                 args.hooks.strict,
                 start.sink.clone(),
-                Arc::new(HookLog { observers }),
             ),
             toolbox: rules::attempts(args, toolbox)?,
             protected: Arc::new(protected),

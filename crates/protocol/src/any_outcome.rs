@@ -43,6 +43,10 @@ pub struct AnyOutcome {
     /// The first hook that blocked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<HookId>,
+    /// What the user can do if the denial or the block was wrong: the end of a sentence that begins with "the
+    /// user can".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
     /// The payload fields that hooks changed, in the order of their first change.
     pub rewritten: Vec<String>,
     /// Texts for the model, in configured order. Empty texts are omitted.

@@ -167,8 +167,13 @@ impl EventInfo {
                 .filter(|reason| !reason.trim().is_empty())
                 .or(outcome.block.as_deref())
                 .or(outcome.stop_run.as_deref());
+            let reason = reason_or_none(reason);
+            let reason = match &outcome.remedy {
+                Some(remedy) => format!("{reason}\nIf this was wrong, the user can {remedy}."),
+                None => reason,
+            };
             return Decision::Stop {
-                reason: reason_or_none(reason),
+                reason,
                 by: by.clone(),
                 kind: outcome.kind_of_stop(by.as_ref(), kind),
             };

@@ -88,6 +88,9 @@ pub struct RunRecord {
     /// Whether the hook failed on a gate and its policy let the operation continue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub let_through: bool,
+    /// The exception of the user that lifted the hook's denial: with which command it was made, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
     /// The size of the text that the hook added for the model, in bytes.
     #[serde(default)]
     pub context_bytes: u64,

@@ -41,6 +41,8 @@ pub enum GuardProblemKind {
     Disabled,
     /// The daemon does not answer, or cannot write its files.
     Daemon,
+    /// An exception of the user cannot be read, so the denial stands.
+    Exceptions,
     /// The agent runs every hook twice.
     RunsTwice,
     /// The agent is newer than the version that was tested.

@@ -7,7 +7,7 @@ use tenterhook_discovery::{
     FileState, FolderSearch, FollowedSources, FoundFile, Layers, LoadOptions, Loaded, Sources,
     add_sources, discover, is_script_or_program,
 };
-use tenterhook_engine::{Engine, EngineBuilder, HookObserver, JournalSink, Layer, Scope};
+use tenterhook_engine::{Engine, EngineBuilder, JournalSink, Layer, Scope};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_providers::{ModelClients, Providers};
 use tenterhook_runners::Services;
@@ -340,27 +340,13 @@ pub fn services_with(providers: &Arc<Providers>) -> (Services, Arc<ModelClients>
     (services, judges)
 }
 
-/// Creates an engine with the loaded hooks.
+/// Creates an engine with the loaded hooks, for a command in which no agent works.
 pub fn engine(loaded: &Loaded, strict: bool, journal: Option<Arc<dyn JournalSink>>) -> Engine {
     engine_of(Engine::builder(), loaded, strict, journal)
 }
 
-/// Creates an engine with the loaded hooks that notifies `observer` of each of their runs.
-pub fn observed_engine(
-    loaded: &Loaded,
-    strict: bool,
-    journal: Option<Arc<dyn JournalSink>>,
-    observer: Arc<dyn HookObserver>,
-) -> Engine {
-    engine_of(
-        Engine::builder().observer(observer),
-        loaded,
-        strict,
-        journal,
-    )
-}
-
-fn engine_of(
+/// Creates an engine with the loaded hooks and further settings.
+pub fn engine_of(
     builder: EngineBuilder,
     loaded: &Loaded,
     strict: bool,

@@ -5,12 +5,15 @@
 //! [`hook_args`] are the options that select them. What cannot be loaded is a [`CliError`](error::CliError) with an
 //! exit status, the lines of the file and a hint.
 //!
-//! The commands themselves, and what a person sees of a session, are in `tenterhook-cli` and `tenterhook-terminal`.
+//! [`allow`](mod@allow) is the command that lets a denied call through.
+//!
+//! The other commands, and what a person sees of a session, are in `tenterhook-cli` and `tenterhook-terminal`.
 
 #![forbid(unsafe_code)]
 
 pub mod agent;
 pub mod agent_args;
+pub mod allow;
 pub mod ancestry;
 pub mod approval;
 pub mod blocking;
@@ -18,6 +21,7 @@ pub mod config_dir;
 pub mod data_dir;
 pub mod disabled;
 pub mod error;
+pub mod exceptions;
 pub mod exit;
 pub mod extensions;
 pub mod folder_guards;

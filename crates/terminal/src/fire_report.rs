@@ -18,6 +18,8 @@ use crate::timeline;
 pub struct FireReport {
     dispatched: Dispatched,
     decision: Decision,
+    /// What the user can do if a denial was wrong.
+    remedy: Option<String>,
     runs: Vec<RunRecord>,
     diverged: Value,
     explanation: String,
@@ -44,12 +46,15 @@ impl FireReport {
     /// Creates the report of an event. `explanation` is the command that shows why hooks did not match. `diverged` are
     /// approved hooks that changed in the project or are gone, as the JSON report shows them.
     pub fn new(
-        dispatched: Dispatched,
+        mut dispatched: Dispatched,
         runs: Vec<RunRecord>,
         explanation: String,
         diverged: Value,
     ) -> Self {
+        // The reason of the decision would repeat it.
+        let remedy = dispatched.outcome.remedy.take();
         Self {
+            remedy,
             decision: decision_of(&dispatched),
             dispatched,
             runs,
@@ -139,6 +144,7 @@ impl FireReport {
                 "reason": run.reason,
                 "cause": run.cause,
                 "let_through": run.let_through,
+                "exception": run.exception,
                 "duration_ms": run.duration_ms,
             })
         };
@@ -157,6 +163,7 @@ impl FireReport {
             "error": null,
             "permission": outcome.permission,
             "blocked": decision == "stop" || outcome.stop_run.is_some(),
+            "remedy": self.remedy,
             "event": event,
             "rewritten": outcome.rewritten,
             "context": outcome.context,
@@ -186,6 +193,9 @@ impl FireReport {
             styled(look, verdict),
             self.how_many()
         ));
+        if let Some(remedy) = self.remedy.as_ref().filter(|_| io::stdout().is_terminal()) {
+            output::line(format_args!("If this was wrong, you can {remedy}."));
+        }
         for field in &outcome.rewritten {
             self.show_rewritten(field);
         }

@@ -22,7 +22,8 @@ pub fn today() -> Date {
     Timestamp::now().to_zoned(zone()).date()
 }
 
-fn zone() -> TimeZone {
+/// Returns the user's time zone.
+pub fn zone() -> TimeZone {
     let variable = std::env::var_os("TZ");
     zone_file(variable.as_deref())
         .and_then(|path| read_zone(&path))

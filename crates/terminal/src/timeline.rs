@@ -46,8 +46,9 @@ fn run_row(run: &RunRecord, widths: Widths) -> Vec<Cell> {
     let (word, look) = decision(run);
     let Widths { event, hook } = widths;
     let why = run
-        .cause
+        .exception
         .as_ref()
+        .or(run.cause.as_ref())
         .or(run.reason.as_ref())
         .filter(|_| run.effect != "context");
     vec![
@@ -75,6 +76,7 @@ fn decision(run: &RunRecord) -> (&str, Style) {
         (RunStatus::Skipped, _) => ("not run", style::QUIET),
         (RunStatus::Completed, "none") => ("no opinion", style::QUIET),
         (RunStatus::Completed, "allow") => ("allow", style::GOOD),
+        (RunStatus::Completed, _) if run.exception.is_some() => ("lifted", style::CARE),
         (RunStatus::Completed, "deny" | "block" | "stop_run") => ("deny", style::BAD),
         (RunStatus::Completed, "ask") => ("ask", style::CARE),
         (RunStatus::Completed, other) => (other, style::CARE),

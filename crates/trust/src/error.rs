@@ -29,6 +29,14 @@ pub enum TrustError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The file of an exception or of a denial is damaged, or Tenterhook did not write it.
+    #[error("invalid file `{}`: {problem}", .path.display())]
+    Exception {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A file or folder cannot be read or written.
     #[error("cannot use `{}`", .path.display())]
     File {

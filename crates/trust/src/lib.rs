@@ -18,6 +18,9 @@
 //! A [`DivergedHook`] is an approved hook that the project changed or no longer has. Its declaration is
 //! read from the approved copies. If that fails, its gates deny.
 //!
+//! A hook that runs may still deny a call wrongly. The user lets that call through with a [`UserException`], which
+//! [`ProjectExceptions`] applies.
+//!
 //! [`ApprovedDeclaration`] is the proof that a hook may run. Only this crate creates one, from a
 //! declaration that `tenterhook-hookfile` read. `tenterhook-discovery` finds the hooks and turns them
 //! into handlers.
@@ -32,9 +35,11 @@ mod coverage;
 mod covered_file;
 mod definition_text;
 mod denial;
+mod denied_call;
 mod digest;
 mod diverged;
 mod error;
+mod exceptions;
 mod file_memory;
 mod file_stamp;
 mod hook_order;
@@ -72,11 +77,13 @@ pub use coverage::{
 };
 pub use covered_file::CoveredFile;
 pub use denial::{denials, deny};
+pub use denied_call::{DenialId, DenialIdError, DeniedCall};
 pub use digest::hex_digest;
 pub use diverged::{
     DivergedHook, Divergence, displaced_hooks, displaced_reason, unrunnable_reason,
 };
 pub use error::TrustError;
+pub use exceptions::{ExceptionStore, ExceptionTerm, ProjectExceptions, UserException};
 pub use file_memory::FileMemory;
 pub use hook_order::HookOrder;
 pub use interpreter::{check_interpreter, interpreter_version, missing_interpreter};

@@ -17,6 +17,7 @@ use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
+use tenterhook_setup::exceptions;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, PrintingHost};
 use tenterhook_setup::hook_args::LineArgs;
@@ -75,7 +76,9 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     };
     let file_sink = file.clone().map(|file| journal::without_secrets(file));
     tee.sinks.extend(file_sink);
-    let engine = hooks::engine(&hooks.loaded, args.hooks.strict, Some(Arc::new(tee)));
+    let builder = exceptions::trial_builder(&start);
+    let strict = args.hooks.strict;
+    let engine = hooks::engine_of(builder, &hooks.loaded, strict, Some(Arc::new(tee)));
     let dispatched = {
         let _progress = ProgressLine::start(format!("waiting for the hooks of {name}"));
         let dispatcher = engine.dispatcher(origin).with_cancel(interrupts.token());

@@ -21,6 +21,7 @@ use crate::conversation::{Conversation, Program};
 use tenterhook_setup::approval;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
+use tenterhook_setup::exceptions;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, SessionExtensions};
 use tenterhook_setup::hook_list::HookListing;
@@ -225,10 +226,11 @@ fn engine(
 ) -> Engine {
     let sink = sink(sinks.into_iter().chain(inspection.journal()));
     let is_strict = args.agent.hooks.strict;
-    let engine = match inspection.observer() {
-        Some(observer) => hooks::observed_engine(loaded, is_strict, sink, observer),
-        None => hooks::engine(loaded, is_strict, sink),
-    };
+    let mut builder = exceptions::builder(&args.agent.cwd);
+    if let Some(observer) = inspection.observer() {
+        builder = builder.observer(observer);
+    }
+    let engine = hooks::engine_of(builder, loaded, is_strict, sink);
     inspection.follow_hooks(listing, &engine);
     engine
 }

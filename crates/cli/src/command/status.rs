@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tenterhook_install::{HostStatus, Machine, PlaceState, PlaceStatus, ProgramState};
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
+use tenterhook_setup::exceptions::ExceptionReport;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::folder_guards::FolderGuards;
 use tenterhook_setup::guard_problem::{GuardProblem, GuardProblemKind, worst_first};
@@ -46,6 +47,7 @@ pub(crate) async fn status(args: StatusArgs, interrupts: &Interrupts) -> Result<
                 "state": report.programs.name(),
             },
             "daemon": report.daemon.json(),
+            "exceptions": report.exceptions.json(),
         }));
     } else {
         report.show_verdict();
@@ -65,6 +67,7 @@ pub(crate) struct GuardReport {
     machine: Machine,
     programs: ProgramState,
     daemon: DaemonReport,
+    exceptions: ExceptionReport,
 }
 
 impl GuardReport {
@@ -85,9 +88,10 @@ impl GuardReport {
                 proven,
                 ProgramState::inspect(&own),
                 DaemonReport::query(),
+                ExceptionReport::read(),
             ))
         };
-        let (hosts, proven, programs, daemon) = run_blocking(interrupts, look).await?;
+        let (hosts, proven, programs, daemon, exceptions) = run_blocking(interrupts, look).await?;
         let is_meant =
             |host: &HostStatus| is_meant(host.host) && (host.is_present || host.is_touched());
         let hosts: Vec<HostStatus> = hosts.into_iter().filter(is_meant).collect();
@@ -95,6 +99,7 @@ impl GuardReport {
         let is_used = hosts.iter().any(HostStatus::is_installed);
         problems.extend(program_problem(&machine, &programs).filter(|_| is_used));
         problems.extend(daemon.problems());
+        problems.extend(exceptions.problems());
         let mut guards = Vec::new();
         for host in judged_hosts(&hosts) {
             match FolderGuards::load(host, &current_dir()?, interrupts).await {
@@ -113,6 +118,7 @@ impl GuardReport {
             machine,
             programs,
             daemon,
+            exceptions,
         })
     }
 
@@ -181,6 +187,7 @@ impl GuardReport {
             output::line(format!("The shim is {}.", shown(&self.machine.shim())));
             self.daemon.show();
         }
+        self.exceptions.show();
     }
 }
 

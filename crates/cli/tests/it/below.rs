@@ -51,6 +51,8 @@ fn try_all(before: &str) -> String {
         "enable off.yaml",
         "install claude-code",
         "uninstall claude-code",
+        "allow 7K3MZQ2P --once --yes",
+        "allow 7K3MZQ2P --revoke",
     ];
     let lines = tries.map(|words| format!("{PROGRAM} {words} 2>> said; echo $? >> said\n"));
     let script = lines.concat();
@@ -74,6 +76,8 @@ fn try_all(before: &str) -> String {
         "enable hooks",
         "install hooks",
         "uninstall hooks",
+        "let a denied call through",
+        "revoke exceptions",
     ] {
         let refusal = format!("a program that Tenterhook runs cannot {action}");
         assert!(said.contains(&refusal), "{before}: {said}");

@@ -8,6 +8,7 @@
 )]
 
 mod agent_file;
+mod allow;
 mod approved;
 mod below;
 mod builtins;

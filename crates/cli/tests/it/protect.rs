@@ -163,9 +163,11 @@ fn a_short_passphrase_two_that_differ_and_an_interrupted_one_are_not_set() {
 
 #[test]
 fn with_a_passphrase_no_command_that_only_the_user_may_give_runs_without_a_terminal() {
-    let commands: [&[&str]; 20] = [
+    let commands: [&[&str]; 22] = [
         &["trust", "--all"],
         &["trust", "--revoke"],
+        &["allow", "7K3MZQ2P", "--yes"],
+        &["allow", "7K3MZQ2P", "--revoke"],
         &["disable", "on.yaml", "--yes"],
         &["enable", "off.yaml"],
         &["install", "claude-code"],

@@ -7,6 +7,7 @@
 )]
 
 mod dispatching;
+mod exceptions;
 mod folding;
 mod functions;
 mod journal;

@@ -281,7 +281,8 @@ fn the_guard_goes_to_the_root_of_the_repository_or_where_the_call_says() {
         ran.stdout
     );
     assert!(
-        ran.stdout.contains("--script .tenterhook/hooks/guard.sh  #"),
+        ran.stdout
+            .contains("--script .tenterhook/hooks/guard.sh  #"),
         "{}",
         ran.stdout
     );

@@ -298,6 +298,12 @@ def check_interrupt(place, program):
     until(lambda: not is_alive(hook), "the hook is still alive after Ctrl-C")
 
 
+def follow_pages(programs):
+    """Follows the documentation to a real agent that shows a denial, without Rust."""
+    ran = subprocess.run([ROOT / ".ci/first-guard", "--programs", programs], stdin=subprocess.DEVNULL)
+    expect(ran.returncode == 0, f"the documentation does not lead to a guarded agent with the programs in {programs}")
+
+
 def until(is_met, what, child=None):
     end = time.monotonic() + PATIENCE
     while not is_met():
@@ -341,6 +347,7 @@ def test_wheel(folder, program, profile):
     (place.work / "guard.py").write_text(GUARD_PY)
     place.run(programs / "python", "-c", TRY_PY)
     check_hook(place, programs / "tenterhook", "guard.py", GUARD_PY)
+    follow_pages(programs)
     place.run(programs / "pip", "uninstall", "--quiet", "--yes", "tenterhook")
     expect(not (programs / "tenterhook").exists(), "the program is left after `pip uninstall`")
 
@@ -367,7 +374,7 @@ def test_python_sdk(folder, program, profile):
     typed = "import pathlib, tenterhook; assert (pathlib.Path(tenterhook.__file__).parent / 'py.typed').exists()"
     place.run(programs / "python", "-c", typed)
     missing = place.run(programs / "tenterhook", "fire", "pre_tool_use", status=2)
-    expect("cargo install tenterhook-cli" in missing, "a missing program is not explained", missing)
+    expect("cargo install --locked --path crates/cli" in missing, "a missing program is not explained", missing)
     check_hook(place, program, "guard.py", GUARD_PY)
 
 
@@ -418,6 +425,7 @@ def test_npm(folder, program, profile):
     shims = list((place.work / "node_modules/@tenterhook").glob("*/bin/tenterhook-shim"))
     expect(len(shims) == 1, f"expected one shim, found {shims}")
     check_shim(place, shims[0])
+    follow_pages(place.work / "node_modules/.bin")
 
     # A program that cannot be started denies, too.
     for carried in (place.work / "node_modules/@tenterhook").glob("*/bin/tenterhook"):

@@ -47,5 +47,7 @@ pub use named_call::{NamedCall, NamedCallError, listed, named_call, named_tool};
 pub use process::{CaseEnd, CaseReply, CaseRun, CaseRunError, run_all};
 pub use result::{CaseFailure, CaseResult, DecidedBy, LoadedHook};
 pub use selection::{SelectedCases, SelectionError};
-pub use starter::{StarterError, StarterGuard, StarterLanguage, UnknownStarterLanguage};
+pub use starter::{
+    StarterError, StarterGuard, StarterLanguage, StarterPlace, UnknownStarterLanguage,
+};
 pub use text_pattern::TextPattern;

@@ -13,6 +13,8 @@ use crate::find::{
 /// The cases of one file that run.
 #[derive(Debug)]
 pub struct SelectedCases {
+    /// The test file.
+    pub path: PathBuf,
     /// The path of the test file, for messages.
     pub shown: String,
     /// The hooks that it tests.
@@ -27,8 +29,8 @@ pub struct SelectedCases {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
-    /// The project has no folder of a hook system.
-    #[error("this project has no folder of hooks, so there are no test cases")]
+    /// Neither the project nor the user has a folder of hooks.
+    #[error("no test cases: neither this project nor your configuration has a folder of hooks")]
     NoFolders,
     /// The folders have no test files.
     #[error("no test cases: no file `*.cases.yaml` in {}", .folders.join(", "))]
@@ -116,8 +118,8 @@ struct FoundFile {
 }
 
 impl SelectedCases {
-    /// Reads the named test files, or all test files of the project around `start` if none are named, and selects
-    /// cases by their names.
+    /// Reads the named test files and selects cases by their names. If none are named, it reads all test files of the
+    /// project around `start`, and then all in `user`, the user's configuration folder.
     ///
     /// # Errors
     /// Fails if there are no cases, a test file is invalid, or its hooks cannot be tested.
@@ -125,10 +127,13 @@ impl SelectedCases {
         named: &[PathBuf],
         filter: Option<&str>,
         start: &Path,
+        user: Option<&Path>,
     ) -> Result<Vec<Self>, SelectionError> {
         let mut found: Vec<FoundFile> = Vec::new();
         if named.is_empty() {
-            found.extend(of_project(start)?);
+            for path in of_layers(start, user)? {
+                add(&mut found, FoundFile { path, hook: None });
+            }
         }
         for path in named {
             for next in of_path(path)? {
@@ -159,6 +164,7 @@ impl SelectedCases {
             let cases: Vec<HookCase> = file.cases.into_iter().filter(is_wanted).collect();
             if !cases.is_empty() {
                 selected.push(Self {
+                    path: found.path.clone(),
                     shown: shown_path(&found.path, start),
                     cwd: working_dir_of(&found.path),
                     hooks,
@@ -211,9 +217,13 @@ fn add(found: &mut Vec<FoundFile>, next: FoundFile) {
     }
 }
 
-/// Finds the test files of the project.
-fn of_project(start: &Path) -> Result<Vec<FoundFile>, SelectionError> {
-    let (files, searched) = find_cases_files(start);
+/// Finds the test files of the project and of the user.
+fn of_layers(start: &Path, user: Option<&Path>) -> Result<Vec<PathBuf>, SelectionError> {
+    let (mut files, mut searched) = find_cases_files(start);
+    if let Some(folder) = user.filter(|folder| folder.is_dir()) {
+        files.extend(cases_files_below(folder));
+        searched.push(folder.to_owned());
+    }
     if files.is_empty() {
         let folders: Vec<String> = searched
             .iter()
@@ -226,8 +236,9 @@ fn of_project(start: &Path) -> Result<Vec<FoundFile>, SelectionError> {
         });
     }
     let files = files.iter();
-    let files = files.map(|path| PathBuf::from(shown_path(path, start)));
-    Ok(files.map(|path| FoundFile { path, hook: None }).collect())
+    Ok(files
+        .map(|path| PathBuf::from(shown_path(path, start)))
+        .collect())
 }
 
 /// Finds the test files that one argument names.

@@ -1,4 +1,4 @@
-//! A first guard for a project, with its test cases.
+//! A first guard for a project or a user, with its test cases.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -13,28 +13,43 @@ use crate::selection::shown_path;
 /// The language that a first guard is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StarterLanguage {
-    /// A hook file with a built-in hook.
+    /// A hook file with a built-in hook, which judges commands.
     Yaml,
-    /// A script in Python.
+    /// A script in Python, which judges paths.
     Python,
-    /// A script in TypeScript.
+    /// A script in JavaScript, which judges paths.
+    JavaScript,
+    /// The same script with the name of a script in TypeScript.
     TypeScript,
-    /// An executable shell script.
+    /// An executable shell script, which judges paths.
     Shell,
+}
+
+/// Where a first guard belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StarterPlace<'a> {
+    /// The folder `.tenterhook` of the project in this folder. The guard runs after the user approved it.
+    Project(&'a Path),
+    /// The user's configuration folder. The guard is in force at once, in every project.
+    User(&'a Path),
 }
 
 /// The guard in one language.
 struct Template {
-    /// The guard, below the folder of the project's hooks.
+    /// The guard, below the folder of the hooks.
     hook: &'static str,
     text: &'static str,
     /// Its cases, next to it.
     cases: &'static str,
+    cases_text: &'static str,
     interpreter: Option<&'static str>,
     is_executable: bool,
+    /// Arguments of `tenterhook fire` for a call that the guard denies.
+    denied_call: &'static str,
 }
 
-const CASES: &str = include_str!("starter/cases.yaml");
+/// What stands in a template instead of how the guard gets into force.
+const USE: &str = "{use}";
 
 /// A name that no language has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,33 +60,42 @@ impl FromStr for StarterLanguage {
     type Err = UnknownStarterLanguage;
 
     fn from_str(name: &str) -> Result<Self, UnknownStarterLanguage> {
-        match name {
-            "yaml" => Ok(Self::Yaml),
-            "py" => Ok(Self::Python),
-            "ts" => Ok(Self::TypeScript),
-            "sh" => Ok(Self::Shell),
-            _ => Err(UnknownStarterLanguage(name.to_owned())),
-        }
+        let found = Self::NAMES
+            .iter()
+            .find(|(long, short, _)| name == *long || name == *short);
+        let (_, _, language) = found.ok_or_else(|| UnknownStarterLanguage(name.to_owned()))?;
+        Ok(*language)
     }
 }
 
 impl StarterLanguage {
-    /// The short names of the languages.
-    pub const NAMES: [&'static str; 4] = ["yaml", "py", "ts", "sh"];
+    /// The long and the short names of the languages.
+    pub const NAMES: [(&'static str, &'static str, Self); 5] = [
+        ("yaml", "yml", Self::Yaml),
+        ("python", "py", Self::Python),
+        ("javascript", "js", Self::JavaScript),
+        ("typescript", "ts", Self::TypeScript),
+        ("shell", "sh", Self::Shell),
+    ];
 
     const fn template(self) -> Template {
         let script = Template {
-            hook: "",
-            text: "",
+            hook: "hooks/guard.mjs",
+            text: include_str!("starter/guard.mjs"),
             cases: "hooks/guard.cases.yaml",
-            interpreter: None,
+            cases_text: include_str!("starter/guard.cases.yaml"),
+            interpreter: Some("node"),
             is_executable: false,
+            denied_call: "--tool read_file --arg path=.env",
         };
         match self {
             Self::Yaml => Template {
                 hook: "hooks.yaml",
                 text: include_str!("starter/hooks.yaml"),
                 cases: "hooks.cases.yaml",
+                cases_text: include_str!("starter/hooks.cases.yaml"),
+                interpreter: None,
+                denied_call: "--tool shell --arg cmd='rm -rf /'",
                 ..script
             },
             Self::Python => Template {
@@ -80,15 +104,15 @@ impl StarterLanguage {
                 interpreter: Some("python3"),
                 ..script
             },
+            Self::JavaScript => script,
             Self::TypeScript => Template {
                 hook: "hooks/guard.ts",
-                text: include_str!("starter/guard.ts"),
-                interpreter: Some("node"),
                 ..script
             },
             Self::Shell => Template {
                 hook: "hooks/guard.sh",
                 text: include_str!("starter/guard.sh"),
+                interpreter: None,
                 is_executable: true,
                 ..script
             },
@@ -99,12 +123,13 @@ impl StarterLanguage {
 /// The files of a first guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StarterGuard {
-    /// The guard, below the project's folder.
+    /// The guard, below the folder of the place.
     pub hook: PathBuf,
-    /// Its test cases, below the project's folder.
+    /// Its test cases, below the folder of the place.
     pub cases: PathBuf,
     /// The name of the interpreter that the guard needs, which is looked up in `PATH`.
     pub interpreter: Option<&'static str>,
+    denied_call: &'static str,
 }
 
 /// Why a guard was not written.
@@ -144,68 +169,101 @@ impl StarterError {
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Exists { .. } => {
-                "`init` overwrites nothing; move the file away, or name another folder with `--dir DIR`"
+                "`init` overwrites nothing; move the file away, or choose another language with `--lang`"
             }
-            Self::NotFolder { .. } => {
-                "move it away, so that `init` can create the folder, or name another folder with `--dir DIR`"
-            }
+            Self::NotFolder { .. } => "move it away, so that `init` can create the folder",
             Self::LeavesProject { .. } => {
                 "replace the link with a folder; `init` writes only below the folder of the project"
             }
-            Self::Write { .. } => {
-                "make the folder writable, or name another folder with `--dir DIR`"
-            }
+            Self::Write { .. } => "make the folder writable",
+        }
+    }
+}
+
+impl StarterPlace<'_> {
+    /// Returns the folder of the project or the configuration folder.
+    pub const fn folder(&self) -> &Path {
+        match self {
+            Self::Project(folder) | Self::User(folder) => folder,
+        }
+    }
+
+    /// Returns how the guard gets into force, for the comment at its top.
+    const fn how_to_use(&self) -> &'static str {
+        match self {
+            Self::Project(_) => "tenterhook trust",
+            Self::User(_) => "it is in force in every agent that `tenterhook install` guards",
         }
     }
 }
 
 impl StarterGuard {
     /// Returns lines for a person who works in `start`: what was written and what to do next.
-    pub fn next_steps(&self, project: &Path, start: &Path) -> Vec<String> {
-        let hook = shown_path(&project.join(&self.hook), start);
-        let cases = shown_path(&project.join(&self.cases), start);
-        // The commands are for the folder in which the user types them.
-        let (place, named) = if start.starts_with(project) {
-            (String::new(), hook.clone())
-        } else {
-            let place = format!(", in `{}`", shown_path(project, start));
-            (place, self.hook.display().to_string())
-        };
-        let named = quoted_for_shell(&[named]);
-        vec![
-            format!("Created `{hook}` and its test cases `{cases}`."),
-            format!("Next{place}:"),
-            "  tenterhook test  # run the test cases".to_owned(),
-            format!(
-                "  tenterhook fire tool_guard --script {named} --tool shell --arg cmd='rm -rf /'  # ask the guard about one call"
-            ),
-            "  tenterhook trust  # approve the guard, so that it runs".to_owned(),
-        ]
+    pub fn next_steps(&self, place: StarterPlace<'_>, start: &Path) -> Vec<String> {
+        let folder = place.folder();
+        let hook = shown_path(&folder.join(&self.hook), start);
+        let cases = shown_path(&folder.join(&self.cases), start);
+        let fire = format!("  tenterhook fire tool_guard {}", self.denied_call);
+        let why = " # ask the guard about one call";
+        let created = format!("Created `{hook}` and its test cases `{cases}`.");
+        match place {
+            StarterPlace::Project(project) => {
+                // The commands are for the folder in which the user types them.
+                let (place, named) = if start.starts_with(project) {
+                    (String::new(), hook)
+                } else {
+                    let place = format!(", in `{}`", shown_path(project, start));
+                    (place, self.hook.display().to_string())
+                };
+                let named = quoted_for_shell(&[named]);
+                vec![
+                    created,
+                    format!("Next{place}:"),
+                    "  tenterhook test  # run the test cases".to_owned(),
+                    format!("{fire} --script {named} {why}"),
+                    "  tenterhook trust  # approve the guard, so that it runs".to_owned(),
+                ]
+            }
+            StarterPlace::User(_) => vec![
+                created,
+                "It is in force from the next session on, in every agent that Tenterhook guards.".to_owned(),
+                "Next:".to_owned(),
+                "  tenterhook test  # run the test cases".to_owned(),
+                format!("{fire} {why}"),
+                "  tenterhook install claude-code  # guard an agent: `tenterhook status` lists yours".to_owned(),
+            ],
+        }
     }
 
-    /// Writes a guard and its test cases into the folder of a project's hooks. No file is overwritten.
+    /// Writes a guard and its test cases. No file is overwritten.
     ///
     /// # Errors
     /// Fails if one of the files exists or cannot be written, or if a link leads out of the project.
-    pub fn write(project: &Path, language: StarterLanguage) -> Result<Self, StarterError> {
+    pub fn write(place: StarterPlace<'_>, language: StarterLanguage) -> Result<Self, StarterError> {
         let template = language.template();
-        let below = Path::new(PROJECT_FOLDER);
+        let below = match place {
+            StarterPlace::Project(_) => Path::new(PROJECT_FOLDER),
+            StarterPlace::User(_) => Path::new(""),
+        };
         let guard = Self {
             hook: below.join(template.hook),
             cases: below.join(template.cases),
             interpreter: template.interpreter,
+            denied_call: template.denied_call,
         };
         for file in [&guard.hook, &guard.cases] {
-            let path = project.join(file);
+            let path = place.folder().join(file);
             // A link that leads nowhere is there, too.
             if path.symlink_metadata().is_ok() {
                 return Err(StarterError::Exists { path });
             }
         }
-        let hook = project.join(&guard.hook);
-        let folders: Vec<&Path> = guard.hook.ancestors().skip(1).collect();
-        for folder in folders.into_iter().rev() {
-            refuse_other_folder(&project.join(folder), project)?;
+        let hook = place.folder().join(&guard.hook);
+        if let StarterPlace::Project(project) = place {
+            let folders: Vec<&Path> = guard.hook.ancestors().skip(1).collect();
+            for folder in folders.into_iter().rev() {
+                refuse_other_folder(&project.join(folder), project)?;
+            }
         }
         if let Some(folder) = hook.parent() {
             fs::create_dir_all(folder).map_err(|source| StarterError::Write {
@@ -213,8 +271,10 @@ impl StarterGuard {
                 source,
             })?;
         }
-        create(&hook, template.text, template.is_executable)?;
-        if let Err(error) = create(&project.join(&guard.cases), CASES, false) {
+        let text = template.text.replace(USE, place.how_to_use());
+        create(&hook, &text, template.is_executable)?;
+        let cases = place.folder().join(&guard.cases);
+        if let Err(error) = create(&cases, template.cases_text, false) {
             // A guard without its cases would keep the next attempt from writing both.
             fs::remove_file(&hook).ok();
             return Err(error);
@@ -281,13 +341,15 @@ mod tests {
     fn a_guard_is_written_once_and_nothing_is_overwritten() {
         let project = tempfile::tempdir().unwrap();
         let dir = project.path();
-        let written = StarterGuard::write(dir, StarterLanguage::Python).unwrap();
+        let written =
+            StarterGuard::write(StarterPlace::Project(dir), StarterLanguage::Python).unwrap();
         assert_eq!(written.hook, Path::new(".tenterhook/hooks/guard.py"));
         let cases = dir.join(&written.cases);
-        assert_eq!(CasesFile::read(&cases).unwrap().cases.len(), 9);
+        assert_eq!(CasesFile::read(&cases).unwrap().cases.len(), 8);
         fs::write(&cases, "mine").unwrap();
         // The TypeScript guard has the same test file.
-        let again = StarterGuard::write(dir, StarterLanguage::TypeScript).unwrap_err();
+        let again = StarterGuard::write(StarterPlace::Project(dir), StarterLanguage::TypeScript)
+            .unwrap_err();
         assert_eq!(
             again.to_string(),
             format!("`{}` exists already", cases.display())

@@ -28,7 +28,7 @@ case $(uname -sm) in
   'Darwin arm64') names=darwin-arm64 ;;
   *)
     echo "error: there is no package with the program for \`$(uname -sm)\`" >&2
-    echo 'hint: install the program with `cargo install tenterhook-cli`' >&2
+    echo 'hint: build the program in a checkout of Tenterhook: `cargo install --locked --path crates/cli`' >&2
     exit "$denied"
     ;;
 esac

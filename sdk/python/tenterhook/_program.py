@@ -37,7 +37,7 @@ def report_missing():
     """Reports that this installation does not contain the program, and how to install it."""
     print(
         f"error: this package does not contain the program for your platform ({sysconfig.get_platform()}), only the Python module `tenterhook`\n"
-        "hint: install the program with `cargo install tenterhook-cli`",
+        "hint: build the program in a checkout of Tenterhook: `cargo install --locked --path crates/cli`",
         file=sys.stderr,
     )
     sys.exit(_DENIED)

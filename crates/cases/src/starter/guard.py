@@ -1,78 +1,29 @@
-"""This guard denies shell commands that are hard to undo.
+"""This guard keeps the file tools of agents away from files with secrets.
 
 Try it:     tenterhook test
-Use it:     tenterhook trust
+Use it:     {use}
 
-It reads the command line and does not run it, so it cannot see what a script, an alias, a variable
-or another language does: `./cleanup.sh`, `$CMD`, `python3 -c '...'`.
+It judges only paths. Deny commands with `deny_commands` in a hook file, which `tenterhook init` writes: a
+command line has too many spellings to be judged as text, such as `cat .e*` and `sh -c 'cat .env'`.
 """
 
 import os
-import re
-import shlex
 
 from tenterhook import deny, on
 
-# Programs that run a word as a command line. `-c` is for all the others, such as `su -c '...'`.
-SHELLS = {"sh", "bash", "dash", "zsh", "eval", "trap", "env", "ssh", "watch", "-c"}
 
-
-# `tool_guard` sees each tool call as it would run, after all changes by other hooks.
-@on("tool_guard", matcher="shell")
+# `tool_guard` sees each tool call as it would run, after all changes by other hooks. If the guard fails, for
+# example because a call has no path, the call is denied.
+@on("tool_guard", matcher="read_file|write_file|edit_file|delete_file")
 def guard(event):
-    try:
-        for words in commands(event.tool_input["cmd"]):
-            reason = objection(words)
-            if reason:
-                return deny(reason)
-    except ValueError as error:
-        return deny(f"the command cannot be read: {error}")
+    path = os.path.join(event.cwd, event.tool_input["path"])
+    # A link can have any name, so the name of the file behind it counts as well.
+    if is_secret(path) or is_secret(os.path.realpath(path)):
+        return deny("files with secrets are not allowed here")
 
 
-def objection(words):
-    """Returns why a command is not allowed, or None."""
-    for at, word in enumerate(words):
-        # `sudo rm`, `/bin/rm` and `xargs rm` are found as well.
-        program, rest = os.path.basename(word), words[at + 1 :]
-        if program == "rm" and has(rest, "rR", "--recursive") and has(rest, "f", "--force"):
-            return "`rm -rf` is not allowed here"
-        if program == "git" and "push" in rest:
-            if has(rest, "f", "--force") or any(word.startswith("+") for word in rest):
-                return "a forced push is not allowed here"
-    return None
-
-
-def has(words, letters, name):
-    """Says whether words have an option: one of its letters, alone or as in `-rf`, or its name."""
-    for word in words:
-        if word.startswith("--"):
-            # `rm` and `git` also take the beginning of a name: `--recurs`.
-            if len(word) > 2 and name.startswith(word):
-                return True
-        elif word.startswith("-") and any(letter in word for letter in letters):
-            return True
-    return False
-
-
-def commands(line):
-    """Returns the commands of a line, each as a list of words."""
-    # The shell reads `$'rm'` like `'rm'`.
-    line = re.sub(r"\$(?=['\"])", "", line.replace("\\\n", ""))
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()`<>\n")
-    lexer.whitespace = " \t\r"
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    found = [[]]
-    for word in lexer:
-        if word and all(character in ";&|()`\n" for character in word):
-            found.append([])
-        else:
-            # The shell makes several words of `{rm,-rf}` and `-{r,f}`.
-            found[-1] += [word, *re.split("[{},]", word)] if "{" in word else [word]
-    for words in list(found):
-        has_shell = any(os.path.basename(word) in SHELLS for word in words)
-        for word in words:
-            # In `sh -c '...'` and `"$(...)"`, one word holds a command line.
-            if "$(" in word or "`" in word or (has_shell and " " in word):
-                found.extend(commands(word))
-    return found
+def is_secret(path):
+    name = os.path.basename(path).lower()
+    if name == ".env.example":
+        return False
+    return name == ".env" or name.startswith(".env.") or name.endswith((".pem", ".key"))

@@ -1,12 +1,11 @@
 #!/bin/sh
-# This guard denies shell commands that are hard to undo.
+# This guard keeps the file tools of agents away from files with secrets.
 #
 # Try it:     tenterhook test
-# Use it:     tenterhook trust
+# Use it:     {use}
 #
-# It reads the command line as text, so it cannot see what a script, an alias, a variable or another
-# language does: `./cleanup.sh`, `$CMD`, `python3 -c '...'`. It also denies lines that only mention such
-# a command. A guard in Python or TypeScript is more exact: `tenterhook init --lang py`.
+# It judges only paths. Deny commands with `deny_commands` in a hook file, which `tenterhook init` writes: a
+# command line has too many spellings to be judged as text, such as `cat .e*` and `sh -c 'cat .env'`.
 
 # Tenterhook asks once which event this file is for. `tool_guard` sees each tool call as it would run,
 # after all changes by other hooks.
@@ -15,50 +14,37 @@ if [ "$1" = hook ]; then
   exit
 fi
 
-# A guard that cannot work must not let everything through. Any exit status but 0 denies the call.
-for program in grep sed tr; do
-  command -v "$program" > /dev/null || { echo "$program is missing" >&2; exit 1; }
-done
-
 event=$(cat)
 case "$event" in
-  *'"tool_name":"shell"'*) ;;
+  *'"tool_name":"read_file"'* | *'"tool_name":"write_file"'*) ;;
+  *'"tool_name":"edit_file"'* | *'"tool_name":"delete_file"'*) ;;
   *) exit 0 ;; # another tool
 esac
 
-deny() {
-  printf '{"decision":"deny","reason":"%s"}\n' "$1"
-  exit 0
+# Any exit status but 0 denies the call.
+fail() {
+  echo "$1" >&2
+  exit 1
 }
 
-# The command line out of the JSON, where Tenterhook writes `\u` and four digits for a special character.
-# A backslash with a line break, quotes and backslashes are dropped, as a shell does it. A line break and
-# `&` become `;`, which also stands between commands. `<`, `>` and all other special characters become
-# spaces. `{rm,-rf}` and `-{r,f}` become `rm -rf` and `-rf`, as a shell expands them.
-line=$(printf '%s' "$event" | grep -Eo '"cmd":"[^"]*"' | tr -d "\"'" | sed -e 's/^cmd://' \
-  -e 's/\\u005c\\u000a//g' -e 's/\\u0022//g' -e 's/\\u005c//g' \
-  -e 's/\\u003c/</g' -e 's/\\u003e/>/g' -e 's/\\u0026/\&/g' -e 's/[&|]*[<>][<>&|]*/ /g' \
-  -e 's/,-/ -/g' -e 's/[{},]//g' \
-  -e 's/\\u000[ad]/;/g' -e 's/&/;/g' -e 's/\\u[0-9a-f]\{4\}/ /g')
-[ -n "$line" ] || { echo "the event has no command line" >&2; exit 1; }
-
-# Prints every command of the line that begins with a program: `calls rm`.
-calls() {
-  printf '%s\n' "$line" | grep -Eo "(^|[^[:alnum:]_.-])$1[[:space:]][^;&|]*"
+is_secret() {
+  case "$(printf '%s' "${1##*/}" | tr '[:upper:]' '[:lower:]')" in
+    .env.example) return 1 ;;
+    .env | .env.* | *.pem | *.key) return 0 ;;
+    *) return 1 ;;
+  esac
 }
 
-# Says whether a command has an option: one of its letters, alone or as in `-rf`, or its name.
-with() {
-  grep -E -- "[[:space:]](-[[:alnum:]]*[$1]|$2([^[:alnum:]-]|\$))"
-}
+for program in grep head readlink tr; do
+  command -v "$program" > /dev/null || fail "$program is missing"
+done
+# Tenterhook writes quotes inside of texts as `\u0022`, so these are keys of the event and nothing else.
+path=$(printf '%s' "$event" | grep -o '"tool_input":{.*' | grep -o '"path":"[^"]*"' | head -n 1)
+[ -n "$path" ] || fail 'the call has no path'
+path=${path#'"path":"'}
+path=${path%'"'}
 
-# `rm` also takes the beginning of a name: `--rec`.
-if calls rm | with rR '--r[a-z]*' | with f '--f[a-z]*' | grep -q .; then
-  deny '`rm -rf` is not allowed here'
-fi
-if calls git | grep -E '[[:space:]]push' | with f --force | grep -q .; then
-  deny 'a forced push is not allowed here'
-fi
-if calls git | grep -Eq '[[:space:]]push.*[[:space:]]\+'; then
-  deny 'a forced push is not allowed here'
+# A link can have any name, so the name of the file behind it counts as well.
+if is_secret "$path" || is_secret "$(readlink -f -- "$path" || echo "$path")"; then
+  echo '{"decision":"deny","reason":"files with secrets are not allowed here"}'
 fi

@@ -31,7 +31,7 @@ use tenterhook_terminal::test_report::{TestReport, TestSummary};
 #[command(override_usage = "tenterhook test [OPTIONS] [FILE]...")]
 pub(crate) struct TestArgs {
     /// Test files, hooks whose test file is next to them, or folders with test files. The default is every test file of
-    /// the project.
+    /// the project and of your configuration folder.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -56,14 +56,22 @@ pub(crate) async fn test(args: TestArgs, interrupts: &Interrupts) -> Result<Exit
     if args.serve_case {
         return serve_case(interrupts).await;
     }
-    let selected = SelectedCases::select(&args.files, args.filter.as_deref(), &current_dir()?);
-    let selected = selected.map_err(refusal)?;
+    let start = current_dir()?;
+    let user = config_dir::user(&ConfigArgs { config_dir: None })?;
+    let (user, filter) = (user.as_deref(), args.filter.as_deref());
+    let selected = SelectedCases::select(&args.files, filter, &start, user).map_err(refusal)?;
     if args.files.is_empty() || selected.iter().any(SelectedCases::has_project_hooks) {
         // No approval is needed, so an agent could run hooks that the user did not approve.
         ancestry::require_user("test the hooks of a project")?;
-        output::note(
-            "note: hooks run as they are in the work tree, whether they are approved or not",
-        );
+        // The user's own hooks need no approval in any case.
+        let is_own = |cases: &SelectedCases| {
+            user.is_some_and(|folder| start.join(&cases.path).starts_with(folder))
+        };
+        if !selected.iter().all(is_own) {
+            output::note(
+                "note: hooks run as they are in the work tree, whether they are approved or not",
+            );
+        }
     }
     for warning in selected.iter().flat_map(SelectedCases::warnings) {
         warn(escape_line(&warning));

@@ -333,7 +333,7 @@ fn a_call_without_cases_says_where_it_looked() {
             .run()
     };
     for (args, files, expected) in [
-        (args, files, "this project has no folder of hooks"),
+        (args, files, "no file `*.cases.yaml` in `[DIR]/config`"),
         (
             &["test"],
             &[".tenterhook/hooks.yaml", ".pi/x"],

@@ -7,7 +7,9 @@ use tenterhook_discovery::{
     FileState, FolderSearch, FollowedSources, FoundFile, Layers, LoadOptions, Loaded, Sources,
     add_sources, discover, is_script_or_program,
 };
-use tenterhook_engine::{Engine, EngineBuilder, HookObserver, JournalSink, Layer, Scope};
+use tenterhook_engine::{
+    Engine, EngineBuilder, HookObserver, HookSpec, JournalSink, Layer, NATIVE_SYSTEM, Scope,
+};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_providers::{ModelClients, Providers};
 use tenterhook_runners::Services;
@@ -27,6 +29,7 @@ use crate::hook_args::{ConfigArgs, HookArgs, LineArgs};
 use crate::models;
 use crate::warning::{show_warnings, warn};
 use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
 /// The hooks of one call of the program.
@@ -98,6 +101,15 @@ pub async fn load_and_warn(
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
     let hooks = load_quietly(args, lines, start, services, Trust::Approved, interrupts).await?;
+    for file in &args.files {
+        let of_file = |spec: &&HookSpec| spec.source.path.as_ref() == Some(file);
+        let mut specs = hooks.loaded.specs.iter().filter(of_file);
+        let system = specs.next().map(HookSpec::system);
+        if let Some(system) = system.filter(|system| *system != NATIVE_SYSTEM) {
+            let file = escape_line(&file.display().to_string());
+            output::note(format_args!("note: `{file}` has hooks of {system}"));
+        }
+    }
     show_warnings(&hooks.loaded.warnings);
     for source in &hooks.untrusted {
         let problem = source.first_error().map(|problem| problem.message.as_str());
@@ -110,7 +122,7 @@ pub async fn load_and_warn(
     for path in hooks.disabled_paths() {
         let path = escape_line(&path.display().to_string());
         warn(format_args!(
-            "`{path}` is disabled; to use its hooks again, run `tenterhook enable '{path}'`"
+            "the hooks of a file are disabled; to use them again, run `tenterhook enable '{path}'`"
         ));
     }
     approval::warn_of_diverged(&hooks.loaded.diverged);

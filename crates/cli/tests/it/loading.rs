@@ -55,7 +55,7 @@ fn refuses(path: &str, text: &str, mode: u32, problem: &str) {
     for stderr in [&fired.stderr, &ran.stderr] {
         assert!(stderr.contains(problem), "{path}: {problem}\n{stderr}");
         assert!(stderr.contains(name), "{path}: {stderr}");
-        assert!(stderr.contains("hint: fix `"), "{path}: {stderr}");
+        assert!(stderr.contains("hint: fix the file"), "{path}: {stderr}");
         assert!(stderr.contains("tenterhook disable '"), "{path}: {stderr}");
     }
     let lenient = run_with(with(path, text, mode), &["--lenient"]);

@@ -7,12 +7,11 @@ use tenterhook_discovery::{
     FileState, FolderSearch, FollowedSources, FoundFile, Layers, LoadOptions, Loaded, Sources,
     add_sources, discover, is_script_or_program,
 };
-use tenterhook_engine::{
-    Engine, EngineBuilder, HookObserver, HookSpec, JournalSink, Layer, NATIVE_SYSTEM, Scope,
-};
+use tenterhook_engine::{Engine, EngineBuilder, HookObserver, HookSpec, JournalSink, Layer, Scope};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_providers::{ModelClients, Providers};
 use tenterhook_runners::Services;
+use tenterhook_systems::SYSTEMS;
 use tenterhook_systems::pi;
 use tenterhook_systems::tools;
 use tenterhook_trust::{Approvals, Trust};
@@ -105,9 +104,10 @@ pub async fn load_and_warn(
         let of_file = |spec: &&HookSpec| spec.source.path.as_ref() == Some(file);
         let mut specs = hooks.loaded.specs.iter().filter(of_file);
         let system = specs.next().map(HookSpec::system);
-        if let Some(system) = system.filter(|system| *system != NATIVE_SYSTEM) {
+        let mut foreign = SYSTEMS.iter().filter(|it| it.settings.is_some());
+        if let Some(system) = foreign.find(|it| Some(it.name) == system) {
             let file = escape_line(&file.display().to_string());
-            output::note(format_args!("note: `{file}` has hooks of {system}"));
+            output::note(format_args!("note: `{file}` has hooks of {}", system.name));
         }
     }
     show_warnings(&hooks.loaded.warnings);

@@ -358,7 +358,7 @@ fn a_disabled_source_is_left_out_until_it_is_enabled_and_the_journal_says_so() {
     let ran = run(ran.again([]));
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("guard.py` is disabled"),
+        ran.stderr.contains("the hooks of a file are disabled"),
         "{}",
         ran.stderr
     );

@@ -184,38 +184,32 @@ fn an_unknown_command_suggests_the_right_one() {
 #[test]
 fn fire_prints_the_verdict_once() {
     for (command, verdict, status) in [
-        ("echo no >&2; exit 2", "stop: stopped by `one`: no", 2),
-        ("exit 0", "stop: not stopped (1 hook ran)", 0),
+        ("echo no >&2; exit 2", "tool_guard: stopped by `one`: no", 2),
+        ("exit 0", "tool_guard: not stopped (1 hook ran)", 0),
     ] {
         let ran = Test::new()
-            .args(["fire", "stop"])
+            .args(["fire", "tool_guard", "--tool", "shell", "--arg", "cmd=ls"])
             .hooks(&format!(
-                "hooks: [{{name: one, event: stop, command: '{command}'}}]"
+                "hooks: [{{name: one, event: tool_guard, command: '{command}'}}]"
             ))
             .run();
         let both = format!("{}{}", ran.stdout, ran.stderr);
-        assert_eq!(both.matches("stop: ").count(), 1, "{both}");
+        assert_eq!(both.matches("tool_guard: ").count(), 1, "{both}");
         assert!(both.lines().any(|line| line == verdict), "{both}");
         assert_eq!(ran.status, status, "{both}");
     }
 }
 
 #[test]
-fn a_file_of_another_program_is_named_as_what_it_is() {
+fn the_settings_of_a_coding_agent_are_named_as_what_they_are() {
     let settings = r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 2"}]}]}}"#;
-    let agent = "agents:\n  root:\n    model: x\n    hooks:\n      stop:\n        - {type: command, command: exit 0}\n";
-    for (name, text, system) in [
-        ("settings.json", settings, "claude-code"),
-        ("agent.yaml", agent, "docker-agent"),
-    ] {
-        let ran = Test::new()
-            .args(["explain", "pre_tool_use", "--hooks", name])
-            .file(name, text)
-            .run();
-        let note = format!("note: `{name}` has hooks of {system}\n");
-        assert!(ran.stderr.contains(&note), "{}", ran.stderr);
-        assert_eq!(ran.status, 0, "{}", ran.stderr);
-    }
+    let ran = Test::new()
+        .args(["explain", "pre_tool_use", "--hooks", "settings.json"])
+        .file("settings.json", settings)
+        .run();
+    let note = "note: `settings.json` has hooks of claude-code\n";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use public_api::Builder;
 
-/// The crates whose API is listed, by the names of their folders.
-const CRATES: [&str; 2] = ["protocol", "engine"];
+/// The crates whose API is listed, by the names of their folders: the facade, and the crates that it re-exports whole.
+const CRATES: [&str; 5] = ["tenterhook", "protocol", "engine", "discovery", "journal"];
 
 /// The name of the list in a crate's folder.
 const LIST: &str = "api.txt";
@@ -51,7 +51,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     }
     println!(
         "api: {LIST} is up to date in the crates {}",
-        CRATES.join(" and ")
+        CRATES.join(", ")
     );
     Ok(())
 }
@@ -64,7 +64,10 @@ fn list_path(root: &Path, name: &str) -> std::path::PathBuf {
 fn list(root: &Path, name: &str) -> anyhow::Result<String> {
     // `RUSTC_BOOTSTRAP` would invalidate the artifacts of plain builds, so use a separate folder.
     let target = root.join("target/api");
-    let package = format!("tenterhook-{name}");
+    let package = match name {
+        "tenterhook" => name.to_owned(),
+        _ => format!("tenterhook-{name}"),
+    };
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .current_dir(root)

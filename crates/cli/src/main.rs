@@ -4,6 +4,7 @@
 
 mod args;
 mod command;
+mod command_names;
 mod conversation;
 mod event_name;
 mod fire_call;
@@ -24,6 +25,7 @@ use crate::command::{
 };
 #[cfg(unix)]
 use crate::command::{daemon, doctor, protect, reload, worker};
+use crate::command_names::{suggest_command, with_real_name};
 use crate::fire_call::FireCall;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
     if tenterhook_shim::is_started_as_shim() {
         return tenterhook_shim::run();
     }
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words: Vec<OsString> = with_real_name(std::env::args_os().collect());
     let (result, fire) = match Args::try_parse_from(&words) {
         Ok(args) => {
             args.color.apply();
@@ -57,16 +59,16 @@ fn main() -> ExitCode {
             // `of_words` builds the argument parser a second time, so only arguments that cannot be parsed pay for
             // it.
             let fire = FireCall::of_words(words.iter().skip(1).map(OsString::as_os_str));
-            (show_usage(error), fire)
+            (show_usage(error, &words), fire)
         }
     };
     finish(result, fire).into()
 }
 
 /// Prints help and the version on stdout. Anything else is a usage error.
-fn show_usage(error: clap::Error) -> Result<Exit, CliError> {
+fn show_usage(error: clap::Error, words: &[OsString]) -> Result<Exit, CliError> {
     if error.use_stderr() {
-        return Err(CliError::usage(error));
+        return Err(CliError::usage(suggest_command(error, words)));
     }
     output::keep(error.print());
     Ok(Exit::Done)

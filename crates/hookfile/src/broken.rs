@@ -96,19 +96,21 @@ impl LoadError {
     pub fn remedies(&self) -> Vec<String> {
         let (outdated, current): (Vec<&BrokenSource>, Vec<&BrokenSource>) =
             self.broken.iter().partition(|source| source.is_outdated);
-        let paths_of = |layers: &[Layer]| -> Vec<String> {
+        // Each problem names its file already, so the remedy for a single file does not repeat the path.
+        let paths_of = |layers: &[Layer]| -> Vec<&Path> {
             let sources = current.iter();
             let sources = sources.filter(|source| layers.contains(&source.layer));
-            sources
-                .map(|source| source.path.display().to_string())
-                .collect()
+            sources.map(|source| source.path.as_path()).collect()
         };
         let own = match paths_of(&[Layer::User, Layer::Project]).as_slice() {
             [] => None,
-            [path] => Some(format!(
-                "fix `{path}`, or run without its hooks: `tenterhook disable '{}'`",
-                path.replace('\'', r"'\''")
-            )),
+            [path] => {
+                let name = path.file_name().unwrap_or(path.as_os_str());
+                Some(format!(
+                    "fix the file, or run without its hooks: `tenterhook disable '{}'`",
+                    name.to_string_lossy().replace('\'', r"'\''")
+                ))
+            }
             _ => Some(
                 "fix these files, or run without the hooks of one: `tenterhook disable PATH`"
                     .to_owned(),
@@ -121,17 +123,13 @@ impl LoadError {
         });
         let named = match paths_of(&[Layer::Explicit, Layer::Code]).as_slice() {
             [] => None,
-            paths => Some(format!(
-                "fix `{}`, or remove it from the command line",
-                paths.join("`, `")
-            )),
+            [_] => Some("fix the file, or remove it from the command line".to_owned()),
+            _ => Some("fix these files, or remove them from the command line".to_owned()),
         };
         let managed = match paths_of(&[Layer::System]).as_slice() {
             [] => None,
-            paths => Some(format!(
-                "ask the administrator of this machine to fix `{}`",
-                paths.join("`, `")
-            )),
+            [_] => Some("ask the administrator of this machine to fix the file".to_owned()),
+            _ => Some("ask the administrator of this machine to fix these files".to_owned()),
         };
         let all = own.into_iter().chain(outdated).chain(named).chain(managed);
         all.collect()

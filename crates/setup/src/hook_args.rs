@@ -11,7 +11,8 @@ use tenterhook_hookfile::HookLine;
 /// Which hooks to load, and how strictly.
 #[derive(Debug, Clone, Parser)]
 pub struct HookArgs {
-    /// A hook file (YAML, TOML or JSON), an agent file of docker-agent, or a script with hooks. May be repeated.
+    /// A file with hooks: a hook file (YAML, TOML or JSON), an agent file of docker-agent, the settings of a coding
+    /// agent, a script or an executable. May be repeated.
     #[arg(long = "hooks", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

@@ -7,10 +7,13 @@ use tenterhook_discovery::{
     FileState, FolderSearch, FollowedSources, FoundFile, Layers, LoadOptions, Loaded, Sources,
     add_sources, discover, is_script_or_program,
 };
-use tenterhook_engine::{Engine, EngineBuilder, JournalSink, Layer, Scope};
+use tenterhook_engine::{
+    Engine, EngineBuilder, HookObserver, HookSpec, JournalSink, Layer, Scope,
+};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_providers::{ModelClients, Providers};
 use tenterhook_runners::Services;
+use tenterhook_systems::SYSTEMS;
 use tenterhook_systems::pi;
 use tenterhook_systems::tools;
 use tenterhook_trust::{Approvals, Trust};
@@ -27,6 +30,7 @@ use crate::hook_args::{ConfigArgs, HookArgs, LineArgs};
 use crate::models;
 use crate::warning::{show_warnings, warn};
 use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
 /// The hooks of one call of the program.
@@ -67,7 +71,7 @@ impl Hooks {
         for path in self.disabled_paths() {
             let path = escape_line(&path.display().to_string());
             warn(format_args!(
-                "`{path}` is disabled; to use its hooks again, run `tenterhook enable '{path}'`"
+                "the hooks of a file are disabled; to use them again, run `tenterhook enable '{path}'`"
             ));
         }
     }
@@ -121,6 +125,16 @@ pub async fn load_for_event(
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
     let hooks = load_quietly(args, lines, start, services, Trust::Approved, interrupts).await?;
+    for file in &args.files {
+        let of_file = |spec: &&HookSpec| spec.source.path.as_ref() == Some(file);
+        let mut specs = hooks.loaded.specs.iter().filter(of_file);
+        let system = specs.next().map(HookSpec::system);
+        let mut foreign = SYSTEMS.iter().filter(|it| it.settings.is_some());
+        if let Some(system) = foreign.find(|it| Some(it.name) == system) {
+            let file = escape_line(&file.display().to_string());
+            output::note(format_args!("note: `{file}` has hooks of {}", system.name));
+        }
+    }
     show_warnings(&hooks.loaded.warnings);
     for source in &hooks.untrusted {
         let problem = source.first_error().map(|problem| problem.message.as_str());

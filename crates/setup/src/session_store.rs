@@ -63,7 +63,7 @@ pub fn refusal(error: &SessionError) -> CliError {
                 .hint("start one without `--resume`, or name another folder with `--cwd DIR`")
         }
         SessionError::Unknown { .. } | SessionError::Ambiguous { .. } => message.hint(
-            "`tenterhook sessions list` shows the stored sessions; with `run --resume`, write the prompt first",
+            "`tenterhook sessions list` shows the stored sessions; a prompt goes before the option: `run PROMPT --resume`",
         ),
         SessionError::InUse { .. } => {
             message.hint("end the other process, or start a new session without `--resume`")

@@ -30,15 +30,19 @@ pub fn show_error(error: &CliError) {
         usage.print().ok();
         return;
     }
-    if let Some(load) = error.load.as_ref().filter(|_| error.causes.is_empty()) {
+    let load = error.load.as_ref().filter(|_| error.causes.is_empty());
+    if let Some(load) = load {
         output::note(load.render(output::is_coloured()));
-        output::note("");
     }
-    output::note(format_args!(
-        "{} {}",
-        styled(style::BAD, "error:"),
-        error.message
-    ));
+    // A single problem is the whole message, so a line that counts it would only repeat its file.
+    if load.is_none_or(|load| load.problems.len() > 1) {
+        output::note(format_args!(
+            "{}{} {}",
+            if load.is_some() { "\n" } else { "" },
+            styled(style::BAD, "error:"),
+            error.message
+        ));
+    }
     for cause in &error.causes {
         output::note(format_args!("  caused by: {cause}"));
     }

@@ -1,7 +1,5 @@
 //! The report of one event that was sent through hooks: what each of them did, and the decision.
 
-use std::io::{self, IsTerminal as _};
-
 use serde_json::{Value, json};
 use tenterhook_engine::journal::{RunRecord, RunStatus};
 use tenterhook_engine::{
@@ -82,12 +80,12 @@ impl FireReport {
         }
     }
 
-    /// Writes to stderr why the operation does not proceed, because other agents show a hook's stderr. On a terminal,
-    /// the verdict is already visible.
+    /// Writes to stderr why the operation does not proceed, because other agents show a hook's stderr. [`show`](Self::show)
+    /// leaves this verdict out, so that a person reads it once.
     pub fn explain_to_host(&self) {
-        let is_shown = io::stdout().is_terminal() && io::stderr().is_terminal();
-        if self.objection().is_some() && !is_shown {
-            output::note(format_args!("{}: {}", self.name(), self.verdict().0));
+        if self.objection().is_some() {
+            let (verdict, look) = self.verdict();
+            output::note(format_args!("{}: {}", self.name(), styled(look, verdict)));
         }
     }
 
@@ -180,19 +178,22 @@ impl FireReport {
         }))
     }
 
-    /// Shows what each hook did, the decision and the changes.
+    /// Shows what each hook did, the changes, and the decision unless [`explain_to_host`](Self::explain_to_host)
+    /// reports it.
     pub fn show(&self) {
         for line in timeline::run_lines(&self.runs) {
             output::line(line);
         }
         let outcome = &self.dispatched.outcome;
-        let name = self.name();
-        let (verdict, look) = self.verdict();
-        output::line(format_args!(
-            "{name}: {}{}",
-            styled(look, verdict),
-            self.how_many()
-        ));
+        if self.objection().is_none() {
+            let (verdict, look) = self.verdict();
+            output::line(format_args!(
+                "{}: {}{}",
+                self.name(),
+                styled(look, verdict),
+                self.how_many()
+            ));
+        }
         if let Some(remedy) = self.remedy.as_ref().filter(|_| io::stdout().is_terminal()) {
             output::line(format_args!("If this was wrong, you can {remedy}."));
         }

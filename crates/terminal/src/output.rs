@@ -11,6 +11,7 @@ pub mod progress;
 pub mod script_output;
 pub mod scrollback;
 pub mod table;
+pub mod width;
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};

@@ -10,9 +10,12 @@ use tenterhook_engine::{HookSpec, JournalSink};
 
 use crate::frontend::Terminal;
 use crate::output::escape::escape_untrusted;
-use crate::output::style;
 use crate::output::table::{self, Cell, plain};
+use crate::output::width::{cut, terminal_columns, wrap};
+use crate::output::{style, styled};
 
+/// The indent of reasons that do not fit next to a run, as [`Timeline`] prints them.
+const WHY_INDENT: usize = 8;
 /// The narrowest column of names.
 const MIN_WIDTH: usize = 14;
 /// The widest common column of hook names. A longer name shifts only the lines of its own dispatch.
@@ -40,6 +43,21 @@ fn run_lines_of_width(runs: &[RunRecord], widths: Widths) -> Vec<String> {
         .into_iter()
         .map(|line| format!("  {line}"))
         .collect()
+}
+
+/// Returns the lines of one run for a terminal with `columns`. A reason that does not fit goes on lines of its own.
+fn run_lines_within(run: &RunRecord, widths: Widths, columns: Option<usize>) -> Vec<String> {
+    let mut row = run_row(run, widths);
+    let whole = 4 + table::width(std::slice::from_ref(&row));
+    let Some(columns) = columns.filter(|columns| whole > *columns) else {
+        return run_lines_of_width(std::slice::from_ref(run), widths);
+    };
+    let (why, look) = row.pop().unwrap_or_default();
+    let mut lines = table::lines(&[row]);
+    let room = columns.saturating_sub(WHY_INDENT);
+    let pieces = wrap(&why, room).into_iter();
+    lines.extend(pieces.map(|piece| format!("    {}", styled(look, piece))));
+    lines.iter().map(|line| format!("  {line}")).collect()
 }
 
 fn run_row(run: &RunRecord, widths: Widths) -> Vec<Cell> {
@@ -91,6 +109,7 @@ fn decision(run: &RunRecord) -> (&str, Style) {
 pub struct Timeline {
     terminal: Arc<Terminal>,
     widths: Widths,
+    decided_by: fn(&RunRecord) -> Option<String>,
 }
 
 impl Timeline {
@@ -103,7 +122,32 @@ impl Timeline {
             event: longest_event.unwrap_or_default().max(MIN_WIDTH),
             hook: longest_hook.unwrap_or_default().clamp(MIN_WIDTH, MAX_WIDTH),
         };
-        Self { terminal, widths }
+        Self {
+            terminal,
+            widths,
+            decided_by: |_| None,
+        }
+    }
+
+    /// Also prints, below a run, the line of the hook that decided.
+    #[must_use]
+    pub fn decided_by(mut self, line: fn(&RunRecord) -> Option<String>) -> Self {
+        self.decided_by = line;
+        self
+    }
+
+    fn lines(&self, runs: &[RunRecord], columns: Option<usize>) -> Vec<String> {
+        let mut lines = Vec::new();
+        for run in runs {
+            lines.extend(run_lines_within(run, self.widths, columns));
+            let decided_by = (self.decided_by)(run).into_iter();
+            lines.extend(decided_by.flat_map(|line| {
+                let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(WHY_INDENT));
+                let line = cut(&escape_untrusted(&line), room);
+                [format!("      {}", styled(style::QUIET, line))]
+            }));
+        }
+        lines
     }
 }
 
@@ -115,7 +159,7 @@ impl fmt::Debug for Timeline {
 
 impl JournalSink for Timeline {
     fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
-        let lines = run_lines_of_width(&runs(records), self.widths);
+        let lines = self.lines(&runs(records), terminal_columns());
         self.terminal
             .print_lines(lines.iter().map(|line| format!("  {line}")));
         Box::pin(std::future::ready(()))
@@ -134,4 +178,41 @@ pub fn runs(records: Vec<JournalRecord>) -> Vec<RunRecord> {
         }
     };
     records.into_iter().filter_map(run).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_run_is_wider_than_the_terminal() {
+        let record = json!({
+            "event": "pre_tool_use", "hook": "guard", "handler": "command", "source": "hooks.yaml",
+            "status": "completed", "effect": "deny", "duration_ms": 1.0,
+            "reason": "pushes to the main branch are not allowed before the release is done",
+        });
+        let run: RunRecord = serde_json::from_value(record).unwrap();
+        let widths = Widths {
+            event: MIN_WIDTH,
+            hook: MIN_WIDTH,
+        };
+        let widest = |columns| {
+            let lines = run_lines_within(&run, widths, columns);
+            let plain = lines
+                .iter()
+                .map(|line| anstream::adapter::strip_str(line).to_string());
+            let plain: Vec<String> = plain.collect();
+            assert!(plain.join(" ").contains("the main branch"), "{plain:?}");
+            plain
+                .iter()
+                .map(|line| line.chars().count() + 2)
+                .max()
+                .unwrap()
+        };
+        assert!(widest(Some(80)) <= 80);
+        assert!(widest(Some(60)) <= 60);
+        assert!(widest(None) > 80);
+    }
 }

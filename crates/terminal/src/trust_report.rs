@@ -63,12 +63,10 @@ pub fn show(
         styled(look, project_hook.state.as_str())
     ));
     let item = &project_hook.item;
-    let before = approvals.before(item);
-    difference(
-        before.map(|before| before.definition.as_str()),
-        &item.definition,
-        "  ",
-    );
+    match approvals.before(item) {
+        Some(before) => difference(Some(&before.definition), &item.definition, "  "),
+        None => show_definition(&item.name, &item.definition),
+    }
     for note in &item.unread {
         output::line(format_args!(
             "  {} {}",
@@ -99,8 +97,73 @@ pub fn show_missing(hook: &DivergedHook) {
         styled(style::STRONG, name_of_diverged(hook)),
         styled(style::CARE, state)
     ));
-    difference(None, &hook.approved.definition, "  ");
+    show_definition(&hook.approved.name, &hook.approved.definition);
     output::line("");
+}
+
+/// What a hook can reach, by how the setting begins that says what it runs. The first row that fits counts.
+const REACH: [(&str, &str); 10] = [
+    ("type: builtin", OWN_CODE),
+    ("builtin: ", OWN_CODE),
+    ("http: ", ADDRESS),
+    ("url: ", ADDRESS),
+    (
+        "asks: ",
+        "it sends its prompt, with data of each event, to this model",
+    ),
+    ("command: ", USER_RIGHTS),
+    ("argv: ", USER_RIGHTS),
+    ("script: ", USER_RIGHTS),
+    ("executable: ", USER_RIGHTS),
+    ("extension: ", USER_RIGHTS),
+];
+const OWN_CODE: &str = "it is part of Tenterhook and runs no code of this project";
+const ADDRESS: &str = "it sends each event that it matches to this address";
+const USER_RIGHTS: &str =
+    "it runs with your rights: it can read and change your files and use the network";
+
+/// Settings that say nothing if they have these values.
+const DEFAULTS: [&str; 4] = [
+    "contract: native",
+    "phase: main",
+    "priority: 0",
+    "shell: sh",
+];
+
+/// Prints what a hook runs, when, and what it can reach. Settings follow unless they have their default value.
+fn show_definition(name: &str, definition: &str) {
+    // The other lines of a setting are indented or empty.
+    let mut settings: Vec<Vec<&str>> = Vec::new();
+    for line in definition.split_terminator('\n') {
+        match settings.last_mut() {
+            Some(setting) if line.is_empty() || line.starts_with(' ') => setting.push(line),
+            _ => settings.push(vec![line]),
+        }
+    }
+    let own_name = format!("name: {name}");
+    settings.retain(|setting| {
+        let [line] = setting.as_slice() else {
+            return true;
+        };
+        *line != own_name && !DEFAULTS.contains(line)
+    });
+    let begins = |setting: &Vec<&str>, start: &str| {
+        let first = setting.first();
+        first.is_some_and(|line| line.starts_with(start))
+    };
+    let mut rows = REACH.iter();
+    let reach = rows.find(|(start, _)| settings.iter().any(|setting| begins(setting, start)));
+    // What it runs comes first.
+    settings.sort_by_key(|setting| !REACH.iter().any(|(start, _)| begins(setting, start)));
+    for line in settings.iter().flatten() {
+        output::line(format_args!("  {}", escape_invisible(line)));
+    }
+    if let Some((_, reach)) = reach {
+        output::line(format_args!(
+            "  {}",
+            styled(style::CARE, format_args!("reach: {reach}"))
+        ));
+    }
 }
 
 /// Returns the user's own hooks that do not run because this one replaces them.
@@ -143,11 +206,8 @@ fn show_file(file: &FileChange, is_new: bool) {
     let target = file.target.as_ref().map_or_else(String::new, |target| {
         format!(" -> {}", escape_line(&target.display().to_string()))
     });
-    let digest = file.sha256.get(..12).unwrap_or_default();
-    output::line(format_args!(
-        "  {path}{target}  {}, {} bytes, sha256 {digest}…",
-        file.change, file.size
-    ));
+    let size = bytes(file.size);
+    output::line(format_args!("  {path}{target}  {}, {size}", file.change));
     if file.is_same {
         return;
     }
@@ -171,8 +231,8 @@ fn show_package(package: &PackageChange) {
     let folder = escape_line(&package.folder.display().to_string());
     let files = count(package.files, "file");
     output::line(format_args!(
-        "  {folder}  {files}, {} bytes, {what}",
-        package.size
+        "  {folder}  {files}, {}, {what}",
+        bytes(package.size)
     ));
     if package.is_new() {
         return;
@@ -186,6 +246,10 @@ fn show_package(package: &PackageChange) {
     if let Some(more @ 1..) = package.changed.len().checked_sub(MAX_NAMED) {
         output::line(format_args!("    and {more} more"));
     }
+}
+
+fn bytes(size: impl TryInto<usize>) -> String {
+    count(size.try_into().unwrap_or(usize::MAX), "byte")
 }
 
 /// Returns bytes as text, if they are text that a person could read in full.

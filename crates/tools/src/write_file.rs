@@ -57,7 +57,10 @@ impl TypedTool for WriteFile {
         context: ToolContext<'_>,
     ) -> Result<ToolResult, ToolFailure> {
         let path = context.path(&input.path);
-        let bytes = input.content.len();
+        let size = match input.content.len() {
+            1 => "1 byte".to_owned(),
+            bytes => format!("{bytes} bytes"),
+        };
         let folders = context.folders(NAME);
         let guard = context.write_guard;
         blocking(move || {
@@ -66,7 +69,7 @@ impl TypedTool for WriteFile {
         })
         .await?;
         Ok(ToolResult::text(format!(
-            "Wrote {bytes} bytes to `{}`.",
+            "Wrote {size} to `{}`.",
             input.path
         )))
     }

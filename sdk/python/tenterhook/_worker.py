@@ -160,9 +160,11 @@ def where(error, path):
         if trace.tb_frame.f_code.co_filename == path:
             place = trace.tb_lineno
         trace = trace.tb_next
+    reason = str(error)
     if isinstance(error, SyntaxError) and error.filename == path:
-        place = error.lineno
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        # The text of the exception repeats the file and the line.
+        place, reason = error.lineno, error.msg
+    said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
     name = os.path.basename(path)
     return f"{name}:{place}: {said}" if place else f"{name}: {said}"
 

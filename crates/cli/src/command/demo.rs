@@ -21,6 +21,7 @@ use tenterhook_setup::hooks;
 use tenterhook_setup::journal::FanOutSink;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::plural::count;
+use tenterhook_terminal::output::table;
 use tenterhook_terminal::output::{self, style, styled};
 use tenterhook_terminal::timeline::{self, Timeline};
 use tenterhook_terminal::{Terminal, Verbosity};
@@ -74,7 +75,7 @@ pub(crate) async fn demo(args: DemoArgs, interrupts: &Interrupts) -> Result<Exit
     } else if interrupts.is_interrupted() {
         output::note("The demo was interrupted.");
     } else {
-        conclude(&runs, survived);
+        conclude(&runs, survived, args.scripts);
     }
     if interrupts.is_interrupted() {
         return Ok(Exit::Interrupted);
@@ -144,8 +145,8 @@ async fn session(
         Verbosity::Full
     };
     let terminal = Arc::new(Terminal::new(shown, None, interrupts));
-    let timeline: Arc<dyn JournalSink> =
-        Arc::new(Timeline::new(Arc::clone(&terminal), &loaded.specs));
+    let timeline = Timeline::new(Arc::clone(&terminal), &loaded.specs).decided_by(decided_by);
+    let timeline: Arc<dyn JournalSink> = Arc::new(timeline);
     let sinks = vec![Arc::clone(runs) as Arc<dyn JournalSink>, timeline];
     let engine = hooks::engine(loaded, false, Some(Arc::new(FanOutSink { sinks })));
     let mut agent = AgentConfig {
@@ -170,10 +171,29 @@ async fn session(
     Ok(())
 }
 
+/// Returns the line of the hook that denied or changed a call, with its file.
+fn decided_by(run: &RunRecord) -> Option<String> {
+    let mark = match run.effect.as_str() {
+        "deny" => run.reason.as_deref()?,
+        "rewrite" => "ls -h",
+        _ => return None,
+    };
+    let own = run
+        .hook
+        .as_str()
+        .split_once(':')
+        .map_or("hooks.yaml", |(file, _)| file);
+    let mut files = SCRIPTS.into_iter().chain([("hooks.yaml", HOOKS)]);
+    let (_, text) = files.find(|(file, _)| *file == own)?;
+    let mut lines = text.lines().zip(1..);
+    let (line, number) = lines.find(|(line, _)| line.contains(mark))?;
+    Some(format!("{own}:{number}  {}", line.trim()))
+}
+
 fn introduce(folder: &Path, has_scripts: bool) {
     output::line(styled(
         style::STRONG,
-        "A scripted model works in a temporary folder; the shell commands and the hooks are real.",
+        "A scripted model works in a temporary folder. The commands and hooks are real.",
     ));
     output::line(format_args!("folder  {}", folder.display()));
     let languages = if has_scripts {
@@ -194,12 +214,12 @@ fn introduce(folder: &Path, has_scripts: bool) {
     output::line(format_args!("prompt  {PROMPT}\n"));
     output::line(styled(
         style::QUIET,
-        "Below each call: the event, the hook, its decision, and how long it took.",
+        "Below each call: the hooks, what each decides, and the line that decides it.",
     ));
     output::line("");
 }
 
-fn conclude(runs: &[RunRecord], survived: bool) {
+fn conclude(runs: &[RunRecord], survived: bool, has_scripts: bool) {
     let of = |effect: &str| runs.iter().filter(|run| run.effect == effect).count();
     let ran = runs
         .iter()
@@ -211,7 +231,7 @@ fn conclude(runs: &[RunRecord], survived: bool) {
         .count();
     output::line("");
     output::line(format_args!(
-        "{}: {}, {}, {}. The folder `precious` {}.",
+        "{}: {}, {}, {}.\nThe folder `precious` {}.",
         styled(style::STRONG, count(ran, "hook run")),
         format_args!("{} denied", count(of("deny"), "call")),
         format_args!("{} rewritten", count(of("rewrite"), "call")),
@@ -222,8 +242,24 @@ fn conclude(runs: &[RunRecord], survived: bool) {
             styled(style::BAD, "is gone")
         },
     ));
-    output::line(format_args!(
-        "Write your own guard, with its tests: {}",
-        styled(style::NAME, "tenterhook init")
-    ));
+    let more = if has_scripts {
+        ("demo --gateway", "hooks on the messages of a chat")
+    } else {
+        ("demo --scripts", "the same hooks in Python and TypeScript")
+    };
+    let next = [
+        ("init", "write a guard for this folder, with its tests"),
+        ("install", "guard the coding agents on this machine"),
+        more,
+    ];
+    output::line(styled(style::STRONG, "\nTry next:"));
+    let rows = next.map(|(command, about)| {
+        vec![
+            (format!("  tenterhook {command}"), style::NAME),
+            table::plain(about),
+        ]
+    });
+    for line in table::lines(&rows) {
+        output::line(line);
+    }
 }

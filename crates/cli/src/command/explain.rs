@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tenterhook_discovery::FoundFile;
+use tenterhook_discovery::{FoundFile, unknown_tool};
 use tenterhook_engine::{EventName, HookSpec, JsonObject, RegisteredHook};
 use tenterhook_systems::tools;
 use tenterhook_trust::ProjectHook;
@@ -17,6 +17,7 @@ use tenterhook_setup::exit::Exit;
 use tenterhook_setup::hook_args::HookArgs;
 use tenterhook_setup::hook_args::LineArgs;
 use tenterhook_setup::hooks::{self, Hooks};
+use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
@@ -42,7 +43,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 
-    /// Explain the hooks of this file instead of yours and the project's, as `fire --script` runs them.
+    /// Explain the hooks of this script or file instead of yours and the project's, as `fire --script` runs them.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
@@ -91,6 +92,13 @@ impl ExplainedHook {
 pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let event = parse_event_name(&args.event)?;
     let subject = subject(&args, &event)?;
+    if let Some(warning) = subject
+        .as_deref()
+        .filter(|_| args.tool.is_some())
+        .and_then(unknown_tool)
+    {
+        warn(escape_line(&warning));
+    }
     let start = std::env::current_dir().unwrap_or_default();
     let (services, _) = hooks::services(&args.hooks.config)?;
     let lines = LineArgs::default();
@@ -353,7 +361,12 @@ fn show(rows: &[ExplainedHook]) {
                 (sign.to_owned(), look),
                 (row.hook.clone(), style::NAME),
                 plain(row.describe()),
-                (row.source.clone(), style::QUIET),
+                // A file that the command line names may have its path as its name.
+                if row.source == row.hook {
+                    plain("")
+                } else {
+                    (row.source.clone(), style::QUIET)
+                },
             ]
         })
         .collect();

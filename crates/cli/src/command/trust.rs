@@ -235,6 +235,10 @@ fn show_all(all: &[&ProjectHook], approvals: &Approvals, hooks: &Hooks, is_json:
         output::json(&json!({ "hooks": hooks, "diverged": diverged }));
         return;
     }
+    if all.is_empty() && diverged.is_empty() {
+        output::line(nothing_brought(diverged));
+        return;
+    }
     let mut shown = ShownContents::new();
     for brought in all {
         trust_report::show(brought, approvals, &hooks.found, &mut shown);

@@ -273,8 +273,6 @@ error: unknown event `agent_error`
   |
   = note: allowed: an event of docker-agent
   = help: docker-agent's name for `agent_error`
-
-error: 1 problem in `agent.yaml`
 ";
     assert_eq!(ran.refusal(), (expected, 3));
 }

@@ -18,13 +18,15 @@ I start with a greeting.
     hello
 Now I clean up.
 ● shell rm -rf precious
-    pre_tool_use    guard           deny [TIME]  rm -rf is not allowed here
+    pre_tool_use    guard           deny [TIME]  `rm -rf` is not allowed here
+        hooks.yaml:11  *'\"cmd\":\"rm -rf'*) echo '{\"decision\":\"deny\",\"reason\":\"`rm -rf` is not allowed here\"}' ;;
     pre_tool_use    readable-ls     not run               `guard` ended the dispatch
-  denied by hook `guard` (pre_tool_use): rm -rf is not allowed here
+  denied by hook `guard` (pre_tool_use): `rm -rf` is not allowed here
     post_tool_use   audit           no opinion [TIME]
 Perhaps as root?
 ● shell sudo rm -r precious
     pre_tool_use    guard           deny [TIME]  root is not allowed in this session
+        hooks.yaml:12  *'\"cmd\":\"sudo '*) echo '{\"decision\":\"deny\",\"reason\":\"root is not allowed in this session\"}' ;;
     pre_tool_use    readable-ls     not run               `guard` ended the dispatch
   denied by hook `guard` (pre_tool_use): root is not allowed in this session
     post_tool_use   audit           no opinion [TIME]
@@ -32,13 +34,20 @@ Then let me see what is here.
 ● shell ls
     pre_tool_use    guard           no opinion [TIME]
     pre_tool_use    readable-ls     rewrite [TIME]
+        hooks.yaml:22  *'\"cmd\":\"ls\"'*) echo '{\"updated_input\":{\"cmd\":\"ls -h\"}}' ;;
   rewritten by a hook: shell ls -h
     post_tool_use   audit           no opinion [TIME]
     audit.jsonl
     precious
 Two of my commands were denied, and the folder is still there.
 
-10 hook runs: 2 calls denied, 1 call rewritten, 4 calls audited. The folder `precious` is still there.
+10 hook runs: 2 calls denied, 1 call rewritten, 4 calls audited.
+The folder `precious` is still there.
+
+Try next:
+  tenterhook init            write a guard for this folder, with its tests
+  tenterhook install         guard the coding agents on this machine
+  tenterhook demo --scripts  the same hooks in Python and TypeScript
 ";
     assert!(ran.stdout.contains(session), "{}", ran.stdout);
     assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));

@@ -90,7 +90,6 @@ fn a_person_gets_a_line_for_each_hook_the_verdict_and_what_changed() {
     let expected = "  \
   pre_tool_use    readable        rewrite [TIME]
   pre_tool_use    careful         ask [TIME]  look first
-pre_tool_use: `careful` asks: look first (2 hooks ran)
 rewritten `tool_input`: {\"cmd\":\"ls -h\"}
 notice: made it readable
 ";
@@ -179,7 +178,7 @@ fn the_exit_status_says_whether_a_hook_stopped_the_operation() {
         let hooks = format!("hooks: [{{name: one, event: {event}, command: {command}}}]");
         let ran = fire(event, input, &hooks);
         assert!(
-            ran.stdout.contains(&format!("\n{verdict}")),
+            format!("{}{}", ran.stdout, ran.stderr).contains(&format!("\n{verdict}")),
             "{verdict}: {}{}",
             ran.stdout,
             ran.stderr

@@ -158,7 +158,7 @@ fn a_hook_file_that_does_not_exist_is_refused() {
     let expected = "\
 error: cannot read the hook file `missing.yaml`
   caused by: No such file or directory (os error 2)
-hint: fix `missing.yaml`, or remove it from the command line
+hint: fix the file, or remove it from the command line
 ";
     assert_eq!(ran.refusal(), (expected, 3));
 }

@@ -84,7 +84,6 @@ fn few_descriptors_are_an_error_and_no_panic() {
 
 #[test]
 fn each_count_of_descriptors_is_enough_or_is_named_as_the_reason() {
-    // How many are enough for a step depends on how many the program inherits.
     let reasons = (8..=24).map(|count| {
         let ran = call(CALLS[0].0).descriptors(count).run();
         check(&ran, true, &format!("fire with {count}"));

@@ -147,11 +147,6 @@ fn a_bad_file_ends_a_list_with_status_3_unless_the_call_is_lenient() {
         "{}",
         ran.stderr
     );
-    assert!(
-        ran.stderr.contains("error: 1 problem in `bad.yaml`\n"),
-        "{}",
-        ran.stderr
-    );
     assert_eq!(
         ran.status, 3,
         "what is broken is shown, and the status says so"

@@ -68,6 +68,7 @@ mod lifecycle;
 mod limits;
 mod list;
 mod loading;
+mod messages;
 mod model;
 mod models;
 mod named_call;

@@ -72,10 +72,10 @@ fn every_operation_of_a_patch_is_judged() {
         .run();
     assert_eq!(ran.status, 2, "{}", ran.stdout);
     assert!(
-        ran.stdout
+        ran.stderr
             .contains("stopped by `no-deletes`: nothing is deleted"),
         "{}",
-        ran.stdout
+        ran.stderr
     );
     assert!(
         ran.stderr

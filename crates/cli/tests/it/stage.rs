@@ -107,9 +107,14 @@ impl Test {
         self
     }
 
-    /// Limits the number of open descriptors of the program.
+    /// Limits the number of open descriptors of the program. It inherits only the standard streams, because others
+    /// would use up the limit: the dynamic loader would then end the program with status 127.
     pub(crate) fn descriptors(self, most: u32) -> Self {
-        self.after(&format!("ulimit -n {most}"))
+        let start = format!(
+            "import os, resource, sys; os.closerange(3, 65536); \
+             resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most})); os.execv(sys.argv[1], sys.argv[1:])"
+        );
+        self.after(&format!("exec python3 -c '{start}' \"$0\" \"$@\""))
     }
 
     /// Sets a shell command that runs before the program, in the same process.

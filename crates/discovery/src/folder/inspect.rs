@@ -105,7 +105,7 @@ fn classify_file(folder: &HookFolder, path: PathBuf) -> Candidate {
                 };
                 match language {
                     Some(_) => None,
-                    None if is_program() => Some(broken(not_executable(&path))),
+                    None if is_program() => Some(broken(not_executable())),
                     None => Some(match misnamed(folder.kind, &path) {
                         Some(fault) => broken(fault),
                         None => FileState::NotExecutable,
@@ -160,12 +160,10 @@ pub fn is_script_or_program(path: &Path) -> bool {
     extensions.any(|(known, _)| *known == extension) || (!has_extension(path) && is_program())
 }
 
-fn not_executable(path: &Path) -> Fault {
+fn not_executable() -> Fault {
     let message = "the file is a program but is not executable";
-    Fault::from(message).hint(format!(
-        "run `chmod +x '{}'`; a file that is not a hook belongs in another folder",
-        path.display()
-    ))
+    Fault::from(message)
+        .hint("run `chmod +x` on the file; a file that is not a hook belongs in another folder")
 }
 
 /// Reads a file. A file of a project also needs an approval.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalogue::event;
+use crate::field::IntoField;
 use crate::field_info::field_values;
 use crate::id::{EntryId, SessionId};
 use crate::message::Message;
@@ -79,6 +80,25 @@ wire_enum! {
         Clear = "clear",
         /// An error ended the session.
         Error = "error",
+    }
+}
+
+/// Reads the spelling in JSON. Hosts have reasons of their own, such as `done`: any other word counts as
+/// [`Quit`](SessionEndReason::Quit).
+///
+/// ```
+/// use tenterhook_protocol::event::{SessionEnd, SessionEndReason};
+///
+/// assert_eq!(SessionEnd::new("clear").reason, SessionEndReason::Clear);
+/// assert_eq!(SessionEnd::new("done").reason, SessionEndReason::Quit);
+/// ```
+impl IntoField<SessionEndReason> for &str {
+    fn into_field(self) -> SessionEndReason {
+        let mut known = SessionEndReason::ALL.iter();
+        known
+            .find(|it| it.as_str() == self)
+            .copied()
+            .unwrap_or_default()
     }
 }
 

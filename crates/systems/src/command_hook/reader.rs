@@ -3,8 +3,7 @@
 use serde_json::Value;
 use tenterhook_engine::event::{
     CompactionSource, Notification, NotificationLevel, PermissionRequest, PreCompact, SessionEnd,
-    SessionEndReason, SessionSource, SessionStart, Stop, SubagentStart, SubagentStop,
-    UserPromptSubmit,
+    SessionSource, SessionStart, Stop, SubagentStart, SubagentStop, UserPromptSubmit,
 };
 use tenterhook_engine::{
     AgentRef, AnyEvent, ContentBlock, EventKind, InvokedBy, JsonObject, Origin, ReadError,
@@ -69,7 +68,8 @@ const READERS: &[(EventKind, ReadOther)] = &[
         Ok(Box::new(SessionStart::new(it.source()?)))
     }),
     (EventKind::SessionEnd, |it| {
-        Ok(Box::new(SessionEnd::new(it.end_reason()?)))
+        let reason = it.optional_text("reason")?;
+        Ok(Box::new(SessionEnd::new(reason.unwrap_or_default())))
     }),
     (EventKind::UserPromptSubmit, |it| {
         Ok(Box::new(UserPromptSubmit::new(it.text("prompt")?)))
@@ -242,12 +242,6 @@ impl<'a> EventReader<'a> {
         let own = self.keys.sources.iter().find(|(own, _)| *own == word);
         let ours = || SessionSource::ALL.iter().find(|it| it.as_str() == word);
         let found = own.map(|(_, source)| source).or_else(ours);
-        Ok(found.copied().unwrap_or_default())
-    }
-
-    fn end_reason(&self) -> Result<SessionEndReason, ReadError> {
-        let word = self.optional_text("reason")?.unwrap_or_default();
-        let found = SessionEndReason::ALL.iter().find(|it| it.as_str() == word);
         Ok(found.copied().unwrap_or_default())
     }
 

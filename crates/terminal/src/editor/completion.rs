@@ -152,7 +152,7 @@ impl Completer for Completion {
         let before = line.get(..position).unwrap_or(line);
         let words = self.words.lock();
         let (start, found) = words.suggest(before);
-        let suggestions: Vec<Suggestion> = found
+        let mut suggestions: Vec<Suggestion> = found
             .into_iter()
             .map(|word| Suggestion {
                 span: Span {
@@ -165,6 +165,17 @@ impl Completer for Completion {
                 ..Suggestion::default()
             })
             .collect();
+        // Without suggestions, the menu of the editor would print `NO RECORDS FOUND`. It accepts a single suggestion at
+        // once, so the word that is already there closes the menu.
+        if suggestions.is_empty() {
+            suggestions.push(Suggestion {
+                span: Span {
+                    start: position,
+                    end: position,
+                },
+                ..Suggestion::default()
+            });
+        }
         CompletionResult::fresh(suggestions)
     }
 
@@ -189,6 +200,20 @@ mod tests {
             about: String::new(),
             form: String::new(),
         }
+    }
+
+    #[test]
+    fn a_line_without_completions_gets_a_suggestion_that_changes_nothing() {
+        let (printer, _printed) = std::sync::mpsc::sync_channel(1);
+        let mut completion = Completion::new(Arc::default(), printer);
+        let line = "nothing matches";
+        let found = completion.complete(line, line.len());
+        let [suggestion] = found.suggestions().as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(suggestion.value, "");
+        assert!(!suggestion.append_whitespace);
+        assert_eq!(suggestion.span, Span::new(line.len(), line.len()));
     }
 
     #[test]

@@ -6,6 +6,6 @@ from tenterhook import deny, on
 def guard(event):
     cmd = event.tool_input.get("cmd", "")
     if cmd.startswith("rm -rf"):
-        return deny("rm -rf is not allowed here")
+        return deny("`rm -rf` is not allowed here")
     if cmd.startswith("sudo "):
         return deny("root is not allowed in this session")

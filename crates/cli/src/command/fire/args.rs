@@ -19,8 +19,8 @@ pub(crate) struct FireArgs {
     #[command(flatten)]
     pub(crate) payload: PayloadArgs,
 
-    /// Run the hooks of this file: a hook file, a script or an executable of any hook system. Naming it is an approval. The
-    /// other hooks of the project and yours are left out, unless `--hooks` names them.
+    /// Run only the hooks of this script, or of another file that `--hooks` accepts. Naming it is an approval. The other
+    /// hooks of the project and yours are left out, unless `--hooks` names them.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 

@@ -218,6 +218,14 @@ impl NamedFiles {
     /// Adds a file. If it exists, each of its names counts, so that [`without_copy`](Self::without_copy) can tell
     /// whether all of them are replaced.
     fn push(&mut self, location: Option<PathLocation>, path: &Path) {
+        // The file behind a loop is read by each of its commands.
+        if self
+            .words
+            .iter()
+            .any(|it| Some(&it.location) == location.as_ref())
+        {
+            return;
+        }
         let exists = path.is_file();
         let counted = exists.then_some(PathLocation::Nowhere);
         self.words.extend(

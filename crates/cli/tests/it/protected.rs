@@ -96,7 +96,8 @@ fn without_a_terminal_no_protected_file_is_written_whatever_says_yes() {
 fn the_hash_of_the_passphrase_is_not_replaced_where_another_folder_has_the_data() {
     let test = session(&[write("../home/.local/share/tenterhook/passphrase.json")]);
     let data = test.work().join("../data");
-    assert_denied(&test.env("TENTERHOOK_DATA_DIR", data).run(), 1);
+    let test = test.variable("TENTERHOOK_DATA_DIR", data.to_str().unwrap());
+    assert_denied(&test.run(), 1);
 }
 
 #[test]

@@ -226,11 +226,10 @@ async fn a_file_that_a_command_in_a_here_document_reads_cannot_be_rewritten() {
 #[tokio::test]
 async fn text_that_looks_like_a_here_document_hides_no_script() {
     for line in [
-        r"true '<<E'\nsh h/guard.sh; exit\nE\n",
-        r"true # <<E\nsh h/guard.sh; exit\nE\n",
-        r"true \\<<E\nsh h/guard.sh; exit\nE\n",
-        r"true <<'A B'\nA B\nsh h/guard.sh; exit\nA\n",
-        r"true <<A\r\nA\r\nsh h/guard.sh; exit\nA\n",
+        r"true '<<true'\nsh h/guard.sh\ntrue\n",
+        r"true # <<true\nsh h/guard.sh\ntrue\n",
+        r"true <<'true x'\ntrue x\nsh h/guard.sh\ntrue\n",
+        r"true <<A\r\nA\r\nsh h/guard.sh\n",
     ] {
         let project = Project::new(&format!("command: \"{line}\""));
         let project = project.with("h/guard.sh", &shell(DENY));

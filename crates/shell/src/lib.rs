@@ -616,7 +616,7 @@ mod tests {
 
     #[test]
     fn a_command_after_a_here_document_is_not_hidden_in_it() {
-        let rule = CommandRule::new("reboot").unwrap();
+        let rule = CommandRule::parse("reboot").unwrap();
         let sees = |line: &str| {
             let found = read(line);
             rule.matches(&found) || !found.is_complete

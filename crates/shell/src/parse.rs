@@ -649,7 +649,9 @@ impl Parser<'_> {
                 Part::Plain(text) | Part::Quoted(text) => Some(text.as_str()),
                 _ => None,
             });
-            let delimiter: Option<String> = texts.collect();
+            // Shells take the end of a line of Windows for a part of the delimiter.
+            let carriage_return = (self.peek() == Some(b'\r')).then_some(Some("\r"));
+            let delimiter: Option<String> = texts.chain(carriage_return).collect();
             self.bodies.push(RawWord::default());
             self.pending.push(HereDocument {
                 delimiter: delimiter.filter(|it| !it.contains('\n') && !written.contains('$')),

@@ -232,9 +232,9 @@ impl Passphrase {
     }
 }
 
-/// Returns the places of the file: in the home folder of the account, and where `HOME` leads. A program that changes
+/// Returns the places of the file with the hash: in the home folder of the account, and where `HOME` leads. A program that changes
 /// `HOME` does not change the first.
-fn places() -> Vec<PathBuf> {
+pub fn places() -> Vec<PathBuf> {
     let user = nix::unistd::User::from_uid(nix::unistd::geteuid());
     let account = user.ok().flatten().map(|user| user.dir);
     let mut homes: Vec<PathBuf> = account.into_iter().chain(std::env::home_dir()).collect();

@@ -12,10 +12,14 @@ use crate::config_dir;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::journal;
+#[cfg(unix)]
+use crate::passphrase;
 
 /// How a question describes a protected file to the user.
 const HOOKS_OF_THE_USER: &str = "your hooks";
 const HOOKS_OF_THE_MACHINE: &str = "the hooks that are managed for all users";
+#[cfg(unix)]
+const PASSPHRASE: &str = "the hash of your passphrase";
 const JOURNAL: &str = "the journal of hook decisions";
 const HOOKS_OF_THE_CALL: &str = "a hook file that the command line names";
 
@@ -38,6 +42,13 @@ pub fn files(
     let own = own
         .into_iter()
         .filter_map(|(path, text)| Some((path?, text)));
+    // Its place does not depend on the variables that name the data folder.
+    #[cfg(unix)]
+    let own = own.chain(
+        passphrase::places()
+            .into_iter()
+            .map(|path| (path, PASSPHRASE)),
+    );
     let named = args.hooks.files.iter().chain(&args.hooks.extensions);
     let named = named.map(|path| (path.clone(), HOOKS_OF_THE_CALL));
     let folders = search.trusted_folders().into_iter();

@@ -615,6 +615,36 @@ mod tests {
     }
 
     #[test]
+    fn a_command_after_a_here_document_is_not_hidden_in_it() {
+        let rule = CommandRule::parse("reboot").unwrap();
+        let sees = |line: &str| {
+            let found = read(line);
+            rule.matches(&found) || !found.is_complete
+        };
+        for line in [
+            "cat <<A\r\nx\nA\r\nreboot\n",
+            "cat <<A\nA\r\n'\nA\nreboot\n'\n",
+            "cat <<$'A'\nx\nA\nreboot\n",
+            "cat <<$\"A\"\nx\nA\nreboot\n",
+            "cat <<\"A\\B\"\nx\nA\\B\nreboot\n",
+            "cat <<A\\\nB\nx\nAB\nreboot\n",
+            "cat <<\"A\nB\"\nx\nA\nB\nreboot\n",
+            "cat <<A\nx\nA\\\n\nreboot\nA\n",
+            "cat <<A\nx\\\nA\n'\nA\nreboot\n'\n",
+        ] {
+            assert!(sees(line), "{line}");
+        }
+        for line in [
+            "cat <<A\nreboot\nA\n",
+            "cat <<'A'\nx\\\nreboot\nA\n",
+            "cat <<A\nx \\\nA\nreboot\nA\n",
+            "cat <<\\A\nreboot\nA\n",
+        ] {
+            assert!(!sees(line), "{line}");
+        }
+    }
+
+    #[test]
     fn lines_that_grow_while_they_are_read_are_not_complete() {
         let doubled: Vec<String> = (1..40)
             .map(|at| format!("a{at}=$a{0}$a{0};", at - 1))

@@ -70,7 +70,8 @@ pub(super) struct Parser<'a> {
 
 /// A here-document whose body comes later.
 pub(super) struct HereDocument {
-    delimiter: String,
+    /// `None` if shells disagree about it.
+    delimiter: Option<String>,
     /// Whether commands in the body run.
     is_expanded: bool,
     /// Whether tabs before its lines are ignored.
@@ -644,9 +645,16 @@ impl Parser<'_> {
             let is_quoted = |part: &Part| matches!(part, Part::Quoted(_));
             let body = self.bodies.len();
             let written = self.text.get(start..self.at).unwrap_or_default();
+            let texts = target.parts.iter().map(|part| match part {
+                Part::Plain(text) | Part::Quoted(text) => Some(text.as_str()),
+                _ => None,
+            });
+            // Shells take the end of a line of Windows for a part of the delimiter.
+            let carriage_return = (self.peek() == Some(b'\r')).then_some(Some("\r"));
+            let delimiter: Option<String> = texts.chain(carriage_return).collect();
             self.bodies.push(RawWord::default());
             self.pending.push(HereDocument {
-                delimiter: written.replace(['\'', '"', '\\'], ""),
+                delimiter: delimiter.filter(|it| !it.contains('\n') && !written.contains('$')),
                 is_expanded: !target.parts.iter().any(is_quoted),
                 is_indented: operator == "<<-",
                 body,
@@ -664,30 +672,48 @@ impl Parser<'_> {
     /// Reads the bodies of the here-documents of the line that just ended.
     fn here_documents(&mut self) {
         for document in std::mem::take(&mut self.pending) {
+            let Some(delimiter) = document.delimiter else {
+                self.is_complete = false;
+                continue;
+            };
             let rest = self.rest();
             let mut end = 0;
             let mut length = rest.len();
+            // The lines before, each of which a backslash joins with the next one.
+            let mut joined = String::new();
+            let mut is_clear = true;
             for line in rest.split_inclusive('\n') {
-                let text = line.trim_end_matches(['\n', '\r']);
+                let text = line.strip_suffix('\n').unwrap_or(line);
                 let text = if document.is_indented {
                     text.trim_start_matches('\t')
                 } else {
                     text
                 };
-                if text == document.delimiter {
+                if text == delimiter && joined.is_empty() {
                     length = end + line.len();
                     break;
                 }
+                let kept = text.trim_end_matches('\\');
+                if document.is_expanded && (text.len() - kept.len()) % 2 == 1 {
+                    joined.push_str(text.get(..text.len() - 1).unwrap_or_default());
+                    // Some shells take joined lines for the delimiter.
+                    is_clear &= !delimiter.starts_with(joined.as_str());
+                    joined.push('\n');
+                    end += line.len();
+                    continue;
+                }
+                joined.clear();
                 // In a substitution, its parenthesis may come directly after the delimiter.
-                let after = text.strip_prefix(document.delimiter.as_str());
+                let after = text.strip_prefix(delimiter.as_str());
                 if self.depth > 0 && after.is_some_and(|after| after.starts_with(')')) {
                     length = end + line.len() - line.trim_start_matches('\t').len();
-                    length += document.delimiter.len();
+                    length += delimiter.len();
                     break;
                 }
                 end += line.len();
             }
             let text = rest.get(..end.min(length)).unwrap_or_default().to_owned();
+            self.is_complete &= is_clear;
             let mut body = RawWord::default();
             if document.is_expanded {
                 let mut inner = self.inner(&text, self.base.map(|base| base + self.at));

@@ -9,9 +9,6 @@ use crate::assignment::is_assignment;
 use crate::parse::parse;
 use crate::script::{Operation, Part, RawWord, Script, SimpleCommand};
 
-/// How deep the bodies of here-documents, which are read as lines, may be nested.
-const MAX_BODIES: u32 = 4;
-
 /// A word of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineWord {
@@ -30,16 +27,19 @@ pub struct LineWord {
 /// The role of a word in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineWordKind {
-    /// The program, an argument or a file that is read.
+    /// The program or an argument.
     Plain,
     /// The value of a variable that is set before a command.
     Assignment,
+    /// The file that `<` or `<>` reads.
+    Input,
     /// The target of `>`.
     Output,
 }
 
-/// Returns the words of a line, those in substitutions and here-documents too. `$PWD` stands for `dir`. All other
-/// variables are unknown. A word in text that is read after escapes in it were replaced is left out.
+/// Returns the words of a line, those in substitutions too, but not the text of here-documents. `$PWD` stands for
+/// `dir`. All other variables are unknown. A word in text that is read after escapes in it were replaced is left out.
+/// If the line cannot be read to its end, the last word has all of it, and no text.
 pub fn words(line: &str, dir: &Path) -> Vec<LineWord> {
     let mut reader = WordReader {
         line,
@@ -47,7 +47,20 @@ pub fn words(line: &str, dir: &Path) -> Vec<LineWord> {
         words: Vec::new(),
         command: 0,
     };
-    reader.line(0..line.len(), 0);
+    let parsed = parse(line);
+    reader.script(&parsed.script);
+    for body in &parsed.bodies {
+        reader.nested(body);
+    }
+    if !parsed.is_complete {
+        reader.words.push(LineWord {
+            range: line.len()..line.len(),
+            raw: line.to_owned(),
+            text: None,
+            command: reader.command,
+            kind: LineWordKind::Plain,
+        });
+    }
     reader.words
 }
 
@@ -59,30 +72,18 @@ struct WordReader<'a> {
 }
 
 impl WordReader<'_> {
-    /// Reads a part of the line.
-    fn line(&mut self, range: Range<usize>, depth: u32) {
-        let base = range.start;
-        let parsed = parse(self.line.get(range).unwrap_or_default());
-        self.script(&parsed.script, base);
-        for body in parsed.bodies.iter().filter(|_| depth < MAX_BODIES) {
-            if let Some(range) = &body.range {
-                self.line(base + range.start..base + range.end, depth + 1);
-            }
-        }
-    }
-
-    fn script(&mut self, script: &Script, base: usize) {
+    fn script(&mut self, script: &Script) {
         for command in &script.commands {
-            self.simple_command(command, base);
+            self.simple_command(command);
             self.command += 1;
             let targets = command.redirections.iter().map(|it| &it.target);
             for word in command.words.iter().chain(targets) {
-                self.nested(word, base);
+                self.nested(word);
             }
         }
     }
 
-    fn simple_command(&mut self, command: &SimpleCommand, base: usize) {
+    fn simple_command(&mut self, command: &SimpleCommand) {
         let is_set = |word: &&RawWord| is_assignment(word.plain_start());
         let set = command.words.iter().take_while(is_set).count();
         let mut found = Vec::new();
@@ -92,23 +93,23 @@ impl WordReader<'_> {
             } else {
                 LineWordKind::Plain
             };
-            found.extend(self.word(word, kind, base));
+            found.extend(self.word(word, kind));
         }
-        for redirection in command.redirections.iter().filter(|it| it.body.is_none()) {
-            let kind = if redirection.operator.contains('>') {
-                LineWordKind::Output
-            } else {
-                LineWordKind::Plain
+        for redirection in &command.redirections {
+            let kind = match redirection.operator {
+                "<" | "<>" => LineWordKind::Input,
+                // A text, a delimiter, or a descriptor.
+                operator if operator.starts_with('<') => continue,
+                _ => LineWordKind::Output,
             };
-            found.extend(self.word(&redirection.target, kind, base));
+            found.extend(self.word(&redirection.target, kind));
         }
         found.sort_by_key(|word| word.range.start);
         self.words.extend(found);
     }
 
-    fn word(&self, word: &RawWord, kind: LineWordKind, base: usize) -> Option<LineWord> {
-        let range = word.range.clone()?;
-        let mut range = base + range.start..base + range.end;
+    fn word(&self, word: &RawWord, kind: LineWordKind) -> Option<LineWord> {
+        let mut range = word.range.clone()?;
         let raw = self.line.get(range.clone())?.to_owned();
         let mut text = self.text(word);
         if kind == LineWordKind::Assignment {
@@ -160,23 +161,22 @@ impl WordReader<'_> {
     }
 
     /// Reads the words in the substitutions of a word.
-    fn nested(&mut self, word: &RawWord, base: usize) {
+    fn nested(&mut self, word: &RawWord) {
         for part in &word.parts {
             match part {
-                Part::Output { script, .. } => self.script(script, base),
+                Part::Output { script, .. } => self.script(script),
                 Part::Array(values) => {
                     for value in values {
-                        self.words
-                            .extend(self.word(value, LineWordKind::Plain, base));
+                        self.words.extend(self.word(value, LineWordKind::Plain));
                     }
                     self.command += 1;
                     for value in values {
-                        self.nested(value, base);
+                        self.nested(value);
                     }
                 }
                 Part::Variable(variable) => match &variable.operation {
                     Operation::Alternative(_, word) | Operation::Other(word) => {
-                        self.nested(word, base);
+                        self.nested(word);
                     }
                     Operation::Value | Operation::Element(_) => {}
                 },

@@ -33,22 +33,33 @@ pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
     let mut scripts: Vec<(&Path, Arc<[u8]>)> = own
         .map(|file| (file.path.as_path(), Arc::clone(&file.bytes)))
         .collect();
+    let mut notes = Vec::new();
+    let too_large = |path: &Path| {
+        format!(
+            "`{}` is too large to be searched for files that can change without a new approval",
+            path.display()
+        )
+    };
     for file in &item.covered {
-        let is_small = usize::try_from(file.size).is_ok_and(|size| size <= MAX_SCANNED);
-        if is_source(&file.path) && file.link.is_none() && is_small && !file.is_of_package() {
-            // A file that cannot be read now is not approved later.
-            if let Ok((bytes, _)) = read_whole(&roots.project.join(&file.path)) {
-                scripts.push((&file.path, bytes.into()));
-            }
+        if !may_be_script(&file.path) || file.link.is_some() || file.is_of_package() {
+            continue;
+        }
+        if usize::try_from(file.size).map_or(true, |size| size > MAX_SCANNED) {
+            notes.push(too_large(&file.path));
+        // A file that cannot be read now is not approved later.
+        } else if let Ok((bytes, _)) = read_whole(&roots.project.join(&file.path)) {
+            scripts.push((&file.path, bytes.into()));
         }
     }
-    let mut notes = Vec::new();
     for (script, bytes) in &scripts {
-        let is_script = is_source(script) || bytes.starts_with(b"#!");
-        let text = std::str::from_utf8(bytes).ok();
-        let Some(text) = text.filter(|text| is_script && text.len() <= MAX_SCANNED) else {
+        if !may_be_script(script) && !bytes.starts_with(b"#!") {
             continue;
-        };
+        }
+        if bytes.len() > MAX_SCANNED {
+            notes.push(too_large(script));
+            continue;
+        }
+        let text = String::from_utf8_lossy(bytes);
         let path = script.display();
         if let Some(found) = ELSEWHERE.iter().find(|found| text.contains(**found)) {
             notes.push(format!(
@@ -56,7 +67,7 @@ pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
                  a new approval"
             ));
         }
-        let mut found: Vec<&str> = tokens(text).collect();
+        let mut found: Vec<&str> = tokens(&text).collect();
         found.sort_unstable();
         found.dedup();
         let is_of_project = |token: &&str| is_of_project(item, script, token, roots);
@@ -74,8 +85,13 @@ pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns whether a text of a script names a file of the project that is not the covered one: by a path that does not
-/// start at the script, or by one that begins with `./` and leads to a file that does not exist yet.
+/// Returns whether a file is a script by its name. A name without an extension says nothing.
+fn may_be_script(path: &Path) -> bool {
+    is_source(path) || path.extension().is_none()
+}
+
+/// Returns whether a text of a script names something of the project that is not covered, or by a path that does not
+/// start at the script: a file, or by a path with `/` a folder or what may later be in a folder.
 fn is_of_project(item: &ApprovalItem, script: &Path, token: &str, roots: ProjectRoots<'_>) -> bool {
     let Some(path) = within(token, roots) else {
         return false;
@@ -85,17 +101,16 @@ fn is_of_project(item: &ApprovalItem, script: &Path, token: &str, roots: Project
     let is_next_to_it = dir.join(token).exists();
     if !path.is_file() {
         // A module is imported without the end of its name.
-        let name = token.strip_prefix("./").unwrap_or_default();
+        let name = token.strip_prefix("./").unwrap_or(token);
         let begin = dir.join(name).into_os_string();
         let begin = begin.as_encoded_bytes();
         let begins_so = |path: &PathBuf| {
             let path = roots.project.join(path).into_os_string();
             path.as_encoded_bytes().starts_with(begin)
         };
-        return token.starts_with("./")
-            && !name.is_empty()
-            && !is_next_to_it
-            && !known(item).any(begins_so);
+        let is_path = token.contains('/') && token.chars().any(char::is_alphanumeric);
+        let has_folder = path.is_dir() || path.parent().is_some_and(Path::is_dir);
+        return is_path && has_folder && !is_next_to_it && !known(item).any(begins_so);
     }
     let path = shown(&path, roots.project);
     let is_known = known(item).any(|known| *known == path);

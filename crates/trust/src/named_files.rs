@@ -12,7 +12,7 @@
 //! | a file inside of a longer word, as in `sh -c './x.sh y'` | yes | no, and the gates deny once it has changed |
 //! | the target of `>`, what `tee` writes, the text of `echo`, the pattern of `grep` | no | no |
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -218,6 +218,14 @@ impl NamedFiles {
     /// Adds a file. If it exists, each of its names counts, so that [`without_copy`](Self::without_copy) can tell
     /// whether all of them are replaced.
     fn push(&mut self, location: Option<PathLocation>, path: &Path) {
+        // The file behind a loop is read by each of its commands.
+        if self
+            .words
+            .iter()
+            .any(|it| Some(&it.location) == location.as_ref())
+        {
+            return;
+        }
         let exists = path.is_file();
         let counted = exists.then_some(PathLocation::Nowhere);
         self.words.extend(
@@ -244,48 +252,6 @@ pub fn add(files: &mut Vec<ItemFile>, path: &Path, project: &Path) -> Result<(),
         .map_err(|error| format!("`{}` cannot be read: {error}", shown.display()))?;
     files.push(file);
     Ok(())
-}
-
-/// Returns a line with spaces in place of its here-documents, which are text, and of their beginnings.
-fn without_here_documents(line: &str) -> String {
-    let mut found = String::with_capacity(line.len());
-    let mut ends: VecDeque<&str> = VecDeque::new();
-    for part in line.split_inclusive('\n') {
-        if let Some(end) = ends.front() {
-            if part.trim_end_matches('\n').trim_start_matches('\t') == *end {
-                ends.pop_front();
-            }
-            found.extend(
-                part.bytes()
-                    .map(|byte| if byte == b'\n' { '\n' } else { ' ' }),
-            );
-            continue;
-        }
-        let mut commands = part.split("<<");
-        found.push_str(commands.next().unwrap_or_default());
-        for behind in commands {
-            let name = behind
-                .trim_start_matches('-')
-                .trim_start_matches([' ', '\t']);
-            let end = name.find([' ', '\t', '\n', ';', '|', '&', ')', '<', '>']);
-            let (name, rest) = name.split_at(end.unwrap_or(name.len()));
-            // `<<<` begins a word of the command.
-            if behind.starts_with('<') {
-                found.push_str("<<");
-                found.push_str(behind);
-            } else {
-                ends.push_back(name.trim_matches(['\'', '"', '\\']));
-                found.extend(std::iter::repeat_n(' ', behind.len() + 2 - rest.len()));
-                found.push_str(rest);
-            }
-        }
-    }
-    // Without an end it is not a here-document, but for example `$((1 << 2))`.
-    if ends.is_empty() {
-        found
-    } else {
-        line.to_owned()
-    }
 }
 
 /// Returns a word of a line with the command that a shell runs to find out what it means, as in `$(x)`.
@@ -416,7 +382,7 @@ struct CommandReader<'a> {
 
 impl CommandReader<'_> {
     fn add_line(&mut self, line: &str) {
-        let masked = mask(&without_here_documents(line));
+        let masked = mask(line);
         self.is_nested = masked.contains('(');
         let words: Vec<LineWord> = words(&masked, self.roots.dir);
         for command in words.chunk_by(|one, other| one.command == other.command) {
@@ -437,6 +403,10 @@ impl CommandReader<'_> {
             expected = match word.kind {
                 LineWordKind::Output => expected,
                 LineWordKind::Plain => self.add_word(expected, word),
+                LineWordKind::Input => {
+                    self.add_input(word);
+                    expected
+                }
                 LineWordKind::Assignment => {
                     self.add_assignment(word);
                     expected
@@ -460,6 +430,10 @@ impl CommandReader<'_> {
         let is_test = ["[", "[["].contains(&word.raw.as_str());
         let Some(text) = word.text.as_ref().or(is_test.then_some(&word.raw)) else {
             match expected {
+                // `export` sets a variable.
+                Expected::Argument(ProgramKind::Ignores) if word.variable().is_some() => {
+                    self.add_assignment(word);
+                }
                 Expected::Argument(ProgramKind::Looks | ProgramKind::Ignores)
                     if !has_command(&word.raw) => {}
                 Expected::Folder => self.lose_folder(&word.shown),
@@ -549,6 +523,23 @@ impl CommandReader<'_> {
         }
         self.files.run.insert(path.to_owned());
         self.files.push(Some(word.place.clone()), path);
+    }
+
+    /// Adds the file that `<` reads, whatever its name is.
+    fn add_input(&mut self, word: &Word) {
+        let Some(text) = &word.text else {
+            return self.note(&word.shown, UNKNOWN);
+        };
+        if let Some(path) = self.path_of(&unmask(text, self.roots)) {
+            if !path.is_file() {
+                self.note(&word.raw, NEVER);
+            }
+            self.files.push(Some(word.place.clone()), &path);
+        } else {
+            for value in word.values() {
+                self.add_value(&value, ProgramKind::Reads);
+            }
+        }
     }
 
     /// Notes that a program looks at a file of the project, or searches for a text that looks like one.

@@ -29,11 +29,13 @@ pub(crate) fn within(text: &str, roots: ProjectRoots<'_>) -> Option<PathBuf> {
     // Only the file system knows what `..` means after a link, and whether a path outside of the
     // project leads back into it through a link.
     let is_elsewhere = !joined.starts_with(roots.root);
-    let whole = (goes_up || is_elsewhere)
-        .then(|| fs::canonicalize(&joined))
-        .transpose();
+    let whole = if goes_up || is_elsewhere {
+        without_links(joined)
+    } else {
+        joined
+    };
     let mut path = PathBuf::new();
-    for part in whole.ok().flatten().unwrap_or(joined).components() {
+    for part in whole.components() {
         match part {
             Component::CurDir => {}
             Component::ParentDir => {
@@ -43,6 +45,18 @@ pub(crate) fn within(text: &str, roots: ProjectRoots<'_>) -> Option<PathBuf> {
         }
     }
     path.starts_with(roots.root).then_some(path)
+}
+
+/// Returns a path without the links of the part that exists.
+fn without_links(path: PathBuf) -> PathBuf {
+    let existing = path.ancestors().find_map(|above| {
+        let real = fs::canonicalize(above).ok()?;
+        let below = path.strip_prefix(above).ok()?;
+        // Joining nothing would add a separator, with which a file is no longer one.
+        let is_whole = below.as_os_str().is_empty();
+        Some(if is_whole { real } else { real.join(below) })
+    });
+    existing.unwrap_or(path)
 }
 
 /// Returns a path for a message: relative to the project if it is in it.

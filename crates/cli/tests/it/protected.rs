@@ -93,6 +93,14 @@ fn without_a_terminal_no_protected_file_is_written_whatever_says_yes() {
 }
 
 #[test]
+fn the_hash_of_the_passphrase_is_not_replaced_where_another_folder_has_the_data() {
+    let test = session(&[write("../home/.local/share/tenterhook/passphrase.json")]);
+    let data = test.work().join("../data");
+    let test = test.variable("TENTERHOOK_DATA_DIR", data.to_str().unwrap());
+    assert_denied(&test.run(), 1);
+}
+
+#[test]
 fn the_journal_that_a_call_names_is_not_overwritten_by_the_agent() {
     let test = Test::new()
         .args(["run", "go", "--journal", "record.jsonl", "--yes"])

@@ -195,6 +195,63 @@ async fn a_file_that_a_line_reads_into_its_shell_cannot_be_rewritten() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_read_from_standard_input_cannot_be_rewritten() {
+    for line in [
+        "read -r verdict < conf/rules; echo \"$verdict\"",
+        "while read -r line; do echo \"$line\"; done < conf/rules",
+        "tee < conf/rules",
+        "cat <> conf/rules",
+        "{ cat; } < conf/rules",
+        "exec 3< conf/rules; cat <&3",
+    ] {
+        let project = Project::new(&format!("command: '{line}'"));
+        let project = project.with("conf/rules", &format!("{DENY}\n"));
+        project
+            .assert_covers("conf/rules", &format!("{ALLOW}\n"))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_a_command_in_a_here_document_reads_cannot_be_rewritten() {
+    for line in [
+        r"cat <<E\n$(cat conf/rules)\nE\n",
+        r"cat <<E\n`cat conf/rules`\nE\n",
+    ] {
+        let project = Project::new(&format!("command: \"{line}\"")).with("conf/rules", DENY);
+        project.assert_covers("conf/rules", ALLOW).await;
+    }
+}
+
+#[tokio::test]
+async fn text_that_looks_like_a_here_document_hides_no_script() {
+    for line in [
+        r"true '<<true'\nsh h/guard.sh\ntrue\n",
+        r"true # <<true\nsh h/guard.sh\ntrue\n",
+        r"true <<'true x'\ntrue x\nsh h/guard.sh\ntrue\n",
+        r"true <<A\r\nA\r\nsh h/guard.sh\n",
+    ] {
+        let project = Project::new(&format!("command: \"{line}\""));
+        let project = project.with("h/guard.sh", &shell(DENY));
+        project.assert_covers("h/guard.sh", &shell(ALLOW)).await;
+    }
+}
+
+#[test]
+fn a_link_outside_of_the_project_hides_no_file_that_is_created_later() {
+    let project = Project::new("command: cat ../link/later");
+    std::os::unix::fs::symlink(
+        &project.place.project,
+        project.place.project.join("../link"),
+    )
+    .unwrap();
+    let Offer::Noted(notes) = project.offer() else {
+        panic!("a file that is created later is not noted");
+    };
+    assert!(notes[0].contains("does not exist"), "{notes:?}");
+}
+
+#[tokio::test]
 async fn a_guard_with_modules_data_and_helpers_next_to_it_works_and_none_of_them_can_be_changed() {
     for keys in [
         "command: python3 h/guard.py",
@@ -281,16 +338,48 @@ fn a_script_that_reads_from_its_working_folder_or_changes_its_imports_is_noted()
             "`show-toplevel`",
         ),
         ("h/guard.sh", "sh $(pwd)/x\n", "`pwd`"),
+        (
+            "h/guard.sh",
+            "for file in lib/*; do . \"$file\"; done\n",
+            "`lib/`",
+        ),
+        ("h/guard.sh", "[ -f lib/off ] && exit\n", "`lib/off`"),
+        (
+            "h/guard.js",
+            "require(require('path').resolve('lib/x'))\n",
+            "`lib/x`",
+        ),
+        ("h/guard", "sh rules.txt\n", "`rules.txt`"),
     ] {
         let project = Project::new(&format!("command: {script}"))
             .with("rules.txt", "")
             .with(".env", "")
+            .with("lib/more.js", "")
             .with("h/helper.sh", "")
             .executable(script, &format!("#!/usr/bin/env sh\n{text}"));
         let Offer::Noted(notes) = project.offer() else {
             panic!("{text}");
         };
         assert!(notes[0].contains(noted), "{text}: {notes:?}");
+    }
+}
+
+#[test]
+fn a_script_that_cannot_be_searched_is_noted_or_searched_in_part() {
+    let large = format!("# {}\n. ./.env\n", "x".repeat(300_000));
+    for (text, noted) in [
+        (large.into_bytes(), "too large to be searched"),
+        (b"# \xe9\n. ./.env\n".to_vec(), "`./.env`"),
+    ] {
+        for script in ["h/guard.sh", "h/helper"] {
+            let project = Project::new("command: sh h/guard.sh").with("h/guard.sh", "");
+            fs::write(project.place.project.join(script), &text).unwrap();
+            project.write(".env", "");
+            let Offer::Noted(notes) = project.offer() else {
+                panic!("{script}: {noted}");
+            };
+            assert!(notes[0].contains(noted), "{script}: {notes:?}");
+        }
     }
 }
 
@@ -421,6 +510,9 @@ fn what_cannot_be_covered_is_noted() {
             "`.` is a folder",
         ),
         ("command: python3 -m evil", "`python3 -m`"),
+        ("command: python3 < h/check.py", "names no script"),
+        ("command: sh < h/check.sh", "names no script"),
+        ("command: 'export PATH=bin:$PATH; echo x | cat'", "PATH=bin"),
         ("command: perl -Mevil h/check.pl", "`perl -Mevil`"),
         ("command: bash --rcfile evil.sh -i h/check.sh", "--rcfile"),
         ("command: sort --compress-program=./evil x", "`./evil`"),

@@ -3,6 +3,8 @@
 //! In case of doubt, a condition is met: a guard that runs once too often only costs time. So a hook also runs for the
 //! commands that a wrapper such as `sudo` runs, and for lines whose commands are known only when they run.
 
+use std::path::{Component, Path, PathBuf};
+
 use serde_json::Value;
 use tenterhook_protocol::JsonObject;
 use tenterhook_shell::read;
@@ -178,10 +180,28 @@ impl Condition {
         };
         match pattern.subject {
             PatternSubject::CommandLine => may_run(pattern, text),
-            PatternSubject::Path => pattern.matches(&text.replace('\\', "/").to_lowercase()),
+            PatternSubject::Path => {
+                let path = text.replace('\\', "/").to_lowercase();
+                pattern.matches(&path) || pattern.matches(&without_dots(&path))
+            }
             PatternSubject::Text => pattern.matches(text),
         }
     }
+}
+
+/// Returns the file that a path names, without `.`, `..` and repeated slashes.
+fn without_dots(path: &str) -> String {
+    let mut plain = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => plain.push(part),
+        }
+    }
+    plain.to_string_lossy().replace('\\', "/")
 }
 
 /// Returns whether a bracket of a pattern closes before it was opened, as in `*.ts)|Write(*.ts`.
@@ -490,6 +510,22 @@ mod tests {
                 is_met(rule, "Write", "file_path", path),
                 expected,
                 "{rule} {path}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_spelling_of_a_path_keeps_a_guard_from_running() {
+        for path in [
+            "/p/conf//keys/a",
+            "/p/conf/./keys/a",
+            "/p/conf/x/../keys/a",
+            "conf/x/y/../../keys/a",
+            "./conf/../conf/keys/a",
+        ] {
+            assert!(
+                is_met("Write(conf/keys/*)", "Write", "file_path", path),
+                "{path}"
             );
         }
     }

@@ -67,7 +67,11 @@ impl ExceptionReport {
     pub fn problems(&self) -> impl Iterator<Item = GuardProblem> {
         self.problems.iter().map(|problem| {
             let text = format!("an exception is not in force: {}", escape_line(problem));
-            GuardProblem::new(GuardProblemKind::Exceptions, text, "tenterhook allow --list")
+            GuardProblem::new(
+                GuardProblemKind::Exceptions,
+                text,
+                "tenterhook allow --list",
+            )
         })
     }
 

@@ -7,9 +7,7 @@ use tenterhook_discovery::{
     FileState, FolderSearch, FollowedSources, FoundFile, Layers, LoadOptions, Loaded, Sources,
     add_sources, discover, is_script_or_program,
 };
-use tenterhook_engine::{
-    Engine, EngineBuilder, HookObserver, HookSpec, JournalSink, Layer, Scope,
-};
+use tenterhook_engine::{Engine, EngineBuilder, HookSpec, JournalSink, Layer, Scope};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_providers::{ModelClients, Providers};
 use tenterhook_runners::Services;

@@ -1,5 +1,7 @@
 //! The report of one event that was sent through hooks: what each of them did, and the decision.
 
+use std::io::{self, IsTerminal as _};
+
 use serde_json::{Value, json};
 use tenterhook_engine::journal::{RunRecord, RunStatus};
 use tenterhook_engine::{
@@ -86,6 +88,9 @@ impl FireReport {
         if self.objection().is_some() {
             let (verdict, look) = self.verdict();
             output::note(format_args!("{}: {}", self.name(), styled(look, verdict)));
+            if let Some(remedy) = self.remedy.as_ref().filter(|_| io::stdout().is_terminal()) {
+                output::note(format_args!("If this was wrong, you can {remedy}."));
+            }
         }
     }
 
@@ -193,9 +198,6 @@ impl FireReport {
                 styled(look, verdict),
                 self.how_many()
             ));
-        }
-        if let Some(remedy) = self.remedy.as_ref().filter(|_| io::stdout().is_terminal()) {
-            output::line(format_args!("If this was wrong, you can {remedy}."));
         }
         for field in &outcome.rewritten {
             self.show_rewritten(field);

@@ -537,7 +537,7 @@ impl CommandReader<'_> {
             self.files.push(Some(word.place.clone()), &path);
         } else {
             for value in word.values() {
-                self.add_value(&value, ProgramKind::Reads);
+                self.add_value(&value);
             }
         }
     }
@@ -877,10 +877,7 @@ mod tests {
             ("./gone.sh || true", "/c/gone.sh || true"),
             ("X=$((1<<2))\n./gone.sh", "X=$((1<<2))\n/c/gone.sh"),
             ("$CLAUDE_PROJECT_DIR/gone", "/c/gone"),
-            (
-                "h/check.sh --with gone.py",
-                "/c/h/check.sh --with gone.py",
-            ),
+            ("h/check.sh --with gone.py", "/c/h/check.sh --with gone.py"),
             (
                 "PYTHONPATH=gone python3 h/module.py",
                 "PYTHONPATH=/c/gone python3 /c/h/module.py",

@@ -125,9 +125,7 @@ impl GuardReport {
     /// Returns the machine, if Tenterhook is installed in an agent.
     pub(crate) fn used_machine(&self) -> Option<&Machine> {
         let mut hosts = self.hosts.iter();
-        hosts
-            .any(HostStatus::is_installed)
-            .then_some(&self.machine)
+        hosts.any(HostStatus::is_installed).then_some(&self.machine)
     }
 
     /// Returns the exit status: something needs the user's attention.

@@ -17,9 +17,13 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
             .matched_as(&["Agent"])
             .at("codex-rs/core/src/tools/handlers/multi_agents_spec.rs in openai/codex"),
         // With `features.multi_agent_v2`, hooks see the name of the tool after the name of its group.
-        single("collaborationspawn_agent", "task", &[renamed("message", "prompt")])
-            .matched_as(&["Agent"])
-            .at("events of Codex: collaborationspawn_agent"),
+        single(
+            "collaborationspawn_agent",
+            "task",
+            &[renamed("message", "prompt")],
+        )
+        .matched_as(&["Agent"])
+        .at("events of Codex: collaborationspawn_agent"),
     ],
 )
 .with_others(&[

@@ -222,9 +222,10 @@ fn next_step(source: &Source, failed: bool) -> Option<String> {
 
 /// Describes a file of which an earlier version is in force.
 fn outdated(change: Change) -> OutdatedHooks {
-    let next_step = match change.kind {
-        ChangeKind::Waits { .. } => "tenterhook trust",
-        _ => "tenterhook reload",
+    let next_step = if matches!(change.kind, ChangeKind::Waits { .. }) {
+        "tenterhook trust"
+    } else {
+        "tenterhook reload"
     };
     OutdatedHooks {
         change: change.to_string(),

@@ -152,14 +152,14 @@ fn not_approved(hooks: &Hooks) -> Vec<GuardProblem> {
         GuardProblem::new(kind, text, step)
     });
     let unapproved = approval::unapproved(&hooks.loaded.project_hooks);
-    let text = approval::count_unapproved(&unapproved);
-    let unapproved = text.map(|text| {
-        let names = approval::names_of(&unapproved);
-        let text = format!("{text}, so it is not in force: {names}");
-        let text = match unapproved.len() {
-            1 => text,
-            _ => text.replace(", so it is not in force", ", so they are not in force"),
+    let unapproved = approval::count_unapproved(&unapproved).map(|count| {
+        let subject = if unapproved.len() == 1 {
+            "it is"
+        } else {
+            "they are"
         };
+        let names = approval::names_of(&unapproved);
+        let text = format!("{count}, so {subject} not in force: {names}");
         GuardProblem::new(kind, text, "tenterhook trust")
     });
     unusable.chain(unapproved).collect()

@@ -22,22 +22,19 @@ pub fn of_hosts(hosts: &[HostStatus], proven: &ProvenVersions) -> Vec<GuardProbl
 }
 
 fn not_installed(hosts: &[HostStatus]) -> GuardProblem {
-    let titles: Vec<&str> = hosts.iter().map(|host| host.host.title).collect();
-    let (text, next_step) = match hosts.first() {
-        Some(first) => (
-            format!("Tenterhook is not installed in {}", titles.join(", ")),
-            format!("tenterhook install {}", first.host.name),
-        ),
-        None => {
-            let known: Vec<&str> = HOSTS.iter().map(|host| host.title).collect();
-            let known = known.join(", ");
-            (
-                "no coding agent was found in `PATH` or in your home folder".to_owned(),
-                format!("install one of {known}"),
-            )
-        }
+    let kind = GuardProblemKind::NotInstalled;
+    let Some(first) = hosts.first() else {
+        let text = "no coding agent was found in `PATH` or in your home folder";
+        let known: Vec<&str> = HOSTS.iter().map(|host| host.title).collect();
+        return GuardProblem::new(kind, text, format!("install one of {}", known.join(", ")));
     };
-    GuardProblem::new(GuardProblemKind::NotInstalled, text, next_step)
+    let titles: Vec<&str> = hosts.iter().map(|host| host.host.title).collect();
+    let text = format!("Tenterhook is not installed in {}", titles.join(", "));
+    GuardProblem::new(
+        kind,
+        text,
+        format!("tenterhook install {}", first.host.name),
+    )
 }
 
 fn of_host(status: &HostStatus, proven: &ProvenVersions) -> Vec<GuardProblem> {

@@ -78,7 +78,7 @@ impl Color {
 pub(crate) enum Command {
     /// Show hooks at work: a scripted session with real shell commands in a temporary folder.
     Demo(DemoArgs),
-    /// Write a first guard for this project, with its test cases.
+    /// Write a first guard for this project or for all your sessions, with its test cases.
     Init(InitArgs),
     /// Run the test cases of hooks: files `NAME.cases.yaml` next to them.
     Test(TestArgs),

@@ -45,7 +45,7 @@ fn run_lines_of_width(runs: &[RunRecord], widths: Widths) -> Vec<String> {
         .collect()
 }
 
-/// Returns the lines of one run for a terminal with `columns`. A reason that does not fit goes on lines of its own.
+/// Returns the lines of one run for a terminal with `columns`. A reason that does not fit gets lines of its own.
 fn run_lines_within(run: &RunRecord, widths: Widths, columns: Option<usize>) -> Vec<String> {
     let mut row = run_row(run, widths);
     let whole = 4 + table::width(std::slice::from_ref(&row));

@@ -647,7 +647,7 @@ impl Parser<'_> {
             let written = self.text.get(start..self.at).unwrap_or_default();
             let texts = target.parts.iter().map(|part| match part {
                 Part::Plain(text) | Part::Quoted(text) => Some(text.as_str()),
-                _ => None,
+                Part::Variable(_) | Part::Output { .. } | Part::Array(_) | Part::Unknown(_) => None,
             });
             // Shells take the end of a line of Windows for a part of the delimiter.
             let carriage_return = (self.peek() == Some(b'\r')).then_some(Some("\r"));

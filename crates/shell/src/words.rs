@@ -54,7 +54,7 @@ pub fn words(line: &str, dir: &Path) -> Vec<LineWord> {
     }
     if !parsed.is_complete {
         reader.words.push(LineWord {
-            range: line.len()..line.len(),
+            range: 0..line.len(),
             raw: line.to_owned(),
             text: None,
             command: reader.command,

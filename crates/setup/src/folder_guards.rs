@@ -197,3 +197,12 @@ fn why(source: &BrokenSource) -> String {
     let problem = source.first_error().map(|problem| problem.message.as_str());
     escape_line(problem.unwrap_or("it is broken"))
 }
+
+/// Creates the problem of hooks that cannot be loaded at all.
+pub fn unloadable(error: &CliError) -> GuardProblem {
+    let text = escape_line(&error.in_one_line());
+    let text = format!("the hooks cannot be loaded, so every gate denies: {text}");
+    let step = error.hint.clone();
+    let step = step.unwrap_or_else(|| "tenterhook check".to_owned());
+    GuardProblem::new(GuardProblemKind::BrokenHooks, text, step)
+}

@@ -1,8 +1,9 @@
 //! What keeps the configuration of agents from calling Tenterhook.
 
 use tenterhook_engine::error_chain;
-use tenterhook_install::{ApprovalState, HostStatus, PlaceState, PlaceStatus};
+use tenterhook_install::{ApprovalState, HostStatus, Machine, PlaceState, PlaceStatus, ShimState};
 use tenterhook_systems::HOSTS;
+use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::output::escape::escape_line;
 
 use crate::guard_problem::{GuardProblem, GuardProblemKind};
@@ -145,4 +146,39 @@ fn of_place(status: &HostStatus, place: &PlaceStatus) -> Vec<GuardProblem> {
         ));
     }
     problems
+}
+
+/// Returns the agents whose hooks are loaded: those that call Tenterhook, else any, because a person wants to know about
+/// the hooks before they install.
+pub fn judged_hosts(hosts: &[HostStatus]) -> Vec<&'static HostAgent> {
+    let installed = hosts.iter().filter(|host| host.is_installed());
+    let installed: Vec<&'static HostAgent> = installed.map(|host| host.host).collect();
+    if installed.is_empty() {
+        let any = hosts.first().map(|host| host.host);
+        return any
+            .into_iter()
+            .chain(HOSTS.first().copied())
+            .take(1)
+            .collect();
+    }
+    installed
+}
+
+/// Returns what is wrong with the program that agents start.
+pub fn of_program(machine: &Machine, shim: ShimState) -> Option<GuardProblem> {
+    let problem = match shim {
+        ShimState::Current | ShimState::Unknown => return None,
+        ShimState::Outdated => "is of another version",
+        ShimState::NotExecutable => "cannot be executed",
+        ShimState::Missing => "is missing",
+    };
+    let text = format!(
+        "the program that agents start, {}, {problem}",
+        escape_line(&machine.shim().display().to_string())
+    );
+    Some(GuardProblem::new(
+        GuardProblemKind::Program,
+        text,
+        "tenterhook install --all",
+    ))
 }

@@ -28,9 +28,9 @@ use crate::counters::EventCounters;
 use crate::daily_journal::DailyJournal;
 use crate::host_processes::HostProcesses;
 use crate::judgement::{Judgement, judge_call, judge_other, judge_prompt, judge_result};
+use crate::outdated_hooks::OutdatedHooks;
 use crate::project::{HostedProject, resolved};
 use crate::projects::{HostSession, ProjectCache, SessionEvent};
-use crate::requests::OutdatedHooks;
 
 /// The longest time for the hooks of one event. Shims wait for less.
 const MAX_PATIENCE: Duration = Duration::from_mins(1);

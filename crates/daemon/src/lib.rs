@@ -20,12 +20,14 @@ mod answered_calls;
 mod connection;
 mod continuation;
 mod counters;
+mod daemon_problems;
 mod daily_journal;
 mod fingerprint;
 mod host_event;
 mod host_processes;
 mod judgement;
 mod listener;
+mod outdated_hooks;
 mod project;
 mod projects;
 mod query;
@@ -34,9 +36,9 @@ mod running_program;
 mod session_starts;
 mod shared_daemon;
 
+pub use self::daemon_problems::of_daemon;
 pub use self::daily_journal::DaemonJournal;
 pub use self::listener::{DaemonEnd, DaemonError, DaemonOptions, serve};
+pub use self::outdated_hooks::OutdatedHooks;
 pub use self::query::{query, reload, start, stop};
-pub use self::requests::{
-    BrokenHooks, DaemonStatus, OutdatedHooks, ProjectStatus, ReloadedProject,
-};
+pub use self::requests::{BrokenHooks, DaemonStatus, ProjectStatus, ReloadedProject};

@@ -23,7 +23,7 @@ use tenterhook_trust::Trust;
 use tokio::sync::Mutex;
 
 use crate::fingerprint::SourceFingerprint;
-use crate::requests::OutdatedHooks;
+use crate::outdated_hooks::OutdatedHooks;
 
 /// How often to look for new files.
 const FOLLOW_AFTER: Duration = Duration::from_secs(1);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tenterhook_engine::JournalSink as _;
 use tokio::time::timeout;
 
+use crate::outdated_hooks::OutdatedHooks;
 use crate::shared_daemon::SharedDaemon;
 
 /// How long a report of the daemon's state waits for a look at the files of hooks.
@@ -85,17 +86,6 @@ pub struct BrokenHooks {
     pub path: PathBuf,
     /// What is wrong.
     pub problem: String,
-}
-
-/// A file of which an earlier version is in force in a running session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutdatedHooks {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// What happened to it, as a sentence without a full stop.
-    pub change: String,
-    /// The command that puts the current version in force.
-    pub next_step: String,
 }
 
 /// What a reload changed in one folder.

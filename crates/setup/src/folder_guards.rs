@@ -113,7 +113,7 @@ fn no_guard(host: &HostAgent, hooks: usize, problems: &[GuardProblem]) -> GuardP
         ),
     };
     let reason = problems.iter().min_by_key(|it| it.problem);
-    let step = reason.map_or("tenterhook init", |reason| &reason.next_step);
+    let step = reason.map_or("tenterhook init --user", |reason| &reason.next_step);
     GuardProblem::new(GuardProblemKind::NoGuard, what, step)
 }
 
@@ -196,4 +196,13 @@ fn path_of(source: &BrokenSource) -> String {
 fn why(source: &BrokenSource) -> String {
     let problem = source.first_error().map(|problem| problem.message.as_str());
     escape_line(problem.unwrap_or("it is broken"))
+}
+
+/// Creates the problem of hooks that cannot be loaded at all.
+pub fn unloadable(error: &CliError) -> GuardProblem {
+    let text = escape_line(&error.in_one_line());
+    let text = format!("the hooks cannot be loaded, so every gate denies: {text}");
+    let step = error.hint.clone();
+    let step = step.unwrap_or_else(|| "tenterhook check".to_owned());
+    GuardProblem::new(GuardProblemKind::BrokenHooks, text, step)
 }

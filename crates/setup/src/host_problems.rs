@@ -1,8 +1,11 @@
 //! What keeps the configuration of agents from calling Tenterhook.
 
 use tenterhook_engine::error_chain;
-use tenterhook_install::{ApprovalState, HostStatus, PlaceState, PlaceStatus};
+use tenterhook_install::{
+    ApprovalState, HostStatus, Machine, PlaceState, PlaceStatus, ProgramState,
+};
 use tenterhook_systems::HOSTS;
+use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::output::escape::escape_line;
 
 use crate::guard_problem::{GuardProblem, GuardProblemKind};
@@ -145,4 +148,30 @@ fn of_place(status: &HostStatus, place: &PlaceStatus) -> Vec<GuardProblem> {
         ));
     }
     problems
+}
+
+/// Returns the agents whose hooks are loaded: those that call Tenterhook, else any, because a person wants to know about
+/// the hooks before they install.
+pub fn judged_hosts(hosts: &[HostStatus]) -> Vec<&'static HostAgent> {
+    let installed = hosts.iter().filter(|host| host.is_installed());
+    let installed: Vec<&'static HostAgent> = installed.map(|host| host.host).collect();
+    if installed.is_empty() {
+        let any = hosts.first().map(|host| host.host);
+        return any
+            .into_iter()
+            .chain(HOSTS.first().copied())
+            .take(1)
+            .collect();
+    }
+    installed
+}
+
+/// Returns what is wrong with the programs that agents start.
+pub fn of_program(machine: &Machine, programs: &ProgramState) -> Option<GuardProblem> {
+    let text = escape_line(&programs.problem(machine)?);
+    Some(GuardProblem::new(
+        GuardProblemKind::Program,
+        text,
+        "run `tenterhook install` again for one of your agents",
+    ))
 }

@@ -10,11 +10,10 @@ use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exceptions::ExceptionReport;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::folder_guards::FolderGuards;
-use tenterhook_setup::guard_problem::{GuardProblem, GuardProblemKind, worst_first};
+use tenterhook_setup::folder_guards::{self, FolderGuards};
+use tenterhook_setup::guard_problem::{GuardProblem, worst_first};
 use tenterhook_setup::host_problems;
 use tenterhook_setup::proven_versions::ProvenVersions;
-use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_line;
@@ -97,18 +96,18 @@ impl GuardReport {
         let hosts: Vec<HostStatus> = hosts.into_iter().filter(is_meant).collect();
         let mut problems = host_problems::of_hosts(&hosts, &proven);
         let is_used = hosts.iter().any(HostStatus::is_installed);
-        problems.extend(program_problem(&machine, &programs).filter(|_| is_used));
+        problems.extend(host_problems::of_program(&machine, &programs).filter(|_| is_used));
         problems.extend(daemon.problems());
         problems.extend(exceptions.problems());
         let mut guards = Vec::new();
-        for host in judged_hosts(&hosts) {
+        for host in host_problems::judged_hosts(&hosts) {
             match FolderGuards::load(host, &current_dir()?, interrupts).await {
                 Ok(mut found) => {
                     problems.append(&mut found.problems);
                     guards.push(found);
                 }
                 Err(error) if error.exit == Exit::Interrupted => return Err(error),
-                Err(error) => problems.push(unloadable(&error)),
+                Err(error) => problems.push(folder_guards::unloadable(&error)),
             }
         }
         Ok(Self {
@@ -189,22 +188,6 @@ impl GuardReport {
     }
 }
 
-/// Returns the agents whose hooks are loaded: those that call Tenterhook, else any, because a person wants to know about
-/// the hooks before they install.
-fn judged_hosts(hosts: &[HostStatus]) -> Vec<&'static HostAgent> {
-    let installed = hosts.iter().filter(|host| host.is_installed());
-    let installed: Vec<&'static HostAgent> = installed.map(|host| host.host).collect();
-    if installed.is_empty() {
-        let any = hosts.first().map(|host| host.host);
-        return any
-            .into_iter()
-            .chain(HOSTS.first().copied())
-            .take(1)
-            .collect();
-    }
-    installed
-}
-
 /// Shows a command as one that can be typed, and leaves a sentence as it is.
 fn shown_step(step: &str) -> String {
     if step.starts_with("tenterhook ") {
@@ -212,24 +195,6 @@ fn shown_step(step: &str) -> String {
     } else {
         step.to_owned()
     }
-}
-
-fn unloadable(error: &CliError) -> GuardProblem {
-    let text = escape_line(&error.in_one_line());
-    let text = format!("the hooks cannot be loaded, so every gate denies: {text}");
-    let step = error.hint.clone();
-    let step = step.unwrap_or_else(|| "tenterhook check".to_owned());
-    GuardProblem::new(GuardProblemKind::BrokenHooks, text, step)
-}
-
-/// Returns what is wrong with the programs that agents start.
-fn program_problem(machine: &Machine, programs: &ProgramState) -> Option<GuardProblem> {
-    let text = escape_line(&programs.problem(machine)?);
-    Some(GuardProblem::new(
-        GuardProblemKind::Program,
-        text,
-        "run `tenterhook install` again for one of your agents",
-    ))
 }
 
 /// There is no daemon on this platform.

@@ -88,9 +88,9 @@ fn a_guard_in_force_in_an_installed_agent_is_ok_and_nothing_less_is() {
     let stage = machine("claude");
     check_worst(&stage, "not_installed", "tenterhook install claude-code");
     done(&stage, &["install", "claude-code"]);
-    check_worst(&stage, "no_guard", "tenterhook init");
+    check_worst(&stage, "no_guard", "tenterhook init --user");
     let stage = stage.hooks("hooks: [{event: post_tool_use, name: log, command: cat}]");
-    check_worst(&stage, "no_guard", "tenterhook init");
+    check_worst(&stage, "no_guard", "tenterhook init --user");
     let stage = stage.hooks(GUARD);
     check_ok(&stage);
 }

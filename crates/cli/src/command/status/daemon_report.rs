@@ -1,11 +1,10 @@
 //! What the daemon does, for `tenterhook status`.
 
 use serde_json::Value;
-use tenterhook_daemon::{DaemonStatus, ProjectStatus};
-use tenterhook_setup::guard_problem::{GuardProblem, GuardProblemKind};
+use tenterhook_daemon::{DaemonStatus, of_daemon};
+use tenterhook_setup::guard_problem::GuardProblem;
 use tenterhook_setup::warning::warn;
 use tenterhook_shim::place::DaemonPlace;
-use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
@@ -23,23 +22,11 @@ impl DaemonReport {
 
     /// Returns what needs the user's attention.
     pub(crate) fn problems(&self) -> Vec<GuardProblem> {
-        let of_daemon = |text: &String| {
-            let text = escape_line(text);
-            GuardProblem::new(GuardProblemKind::Daemon, text, "tenterhook daemon --stop")
-        };
-        let status = match &self.0 {
-            Ok(Some(status)) => status,
-            Ok(None) => return Vec::new(),
-            Err(problem) => return vec![of_daemon(problem)],
-        };
-        let journal = status.journal_problem.as_ref();
-        let journal = journal.map(|problem| format!("cannot write the journal: {problem}"));
-        let own = journal
-            .iter()
-            .chain(&status.sessions_problem)
-            .map(of_daemon);
-        own.chain(status.projects.iter().flat_map(of_project))
-            .collect()
+        match &self.0 {
+            Ok(Some(status)) => status.problems(),
+            Ok(None) => Vec::new(),
+            Err(problem) => vec![of_daemon(problem)],
+        }
     }
 
     /// Returns the report as JSON: null if no daemon runs.
@@ -75,34 +62,4 @@ impl DaemonReport {
             }
         }
     }
-}
-
-/// Returns what needs the user's attention in the hooks of one folder.
-fn of_project(project: &ProjectStatus) -> Vec<GuardProblem> {
-    let folder = escape_line(&project.path.display().to_string());
-    let host = HostAgent::by_name(&project.host);
-    let title = host.map_or(project.host.as_str(), |host| host.title);
-    let in_sessions = |kind, text: &str, step: &str| {
-        let text = escape_line(text);
-        let text = format!("in sessions of {title} in `{folder}`: {text}");
-        let problem = GuardProblem::new(kind, text, escape_line(step));
-        match host {
-            Some(host) => problem.of_host(host.name),
-            None => problem,
-        }
-    };
-    let whole = project.problem.iter().map(|problem| {
-        let text = format!("no hook can be loaded, so every gate denies: {problem}");
-        in_sessions(GuardProblemKind::BrokenHooks, &text, "tenterhook check")
-    });
-    let broken = project.broken.iter().map(|source| {
-        let (path, problem) = (source.path.display(), &source.problem);
-        let text = format!("`{path}` cannot be loaded, so every gate denies: {problem}");
-        let step = format!("repair the file, or run `tenterhook disable '{path}'`");
-        in_sessions(GuardProblemKind::BrokenHooks, &text, &step)
-    });
-    let outdated = project.outdated.iter();
-    let outdated =
-        outdated.map(|it| in_sessions(GuardProblemKind::Outdated, &it.change, &it.next_step));
-    whole.chain(broken).chain(outdated).collect()
 }

@@ -10,6 +10,7 @@ use tenterhook_voice::{SttSettings, TtsSettings};
 use thiserror::Error;
 
 use crate::chat::{ChannelId, ChatRef};
+use crate::token::DEFAULT_USER;
 
 /// The settings of a gateway.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +90,32 @@ impl Settings {
         of_channels.chain(of_speech).collect()
     }
 
+    /// Returns whether a chat is the owner's own: no one else writes in it. What is said in other chats is shown to the
+    /// owner only if [`InspectSettings::shows_all_chats`].
+    pub fn is_owners_chat(&self, channel: &ChannelId, chat: &str) -> bool {
+        let approvals = self.approvals_to.as_ref();
+        if approvals.is_some_and(|own| own.channel == *channel && own.chat == chat) {
+            return true;
+        }
+        let mut channels = self.channels.iter();
+        let Some(settings) = channels.find(|settings| settings.id == *channel) else {
+            return false;
+        };
+        match settings.kind {
+            ChannelKind::Web | ChannelKind::Http => {
+                let user = chat.split_once('/').map(|(user, _)| user);
+                user == Some(DEFAULT_USER)
+            }
+            // No person but the one who started the gateway, or a service, writes in these.
+            ChannelKind::Stdio | ChannelKind::Webhook(_) => true,
+            // The id of a direct chat is the id of its sender. Groups are on another list.
+            ChannelKind::Telegram(_) | ChannelKind::Command(_) => {
+                settings.access.owners.iter().any(|owner| owner == chat)
+                    && !settings.access.lists_group(chat)
+            }
+        }
+    }
+
     /// Adds the channel `stdio`, unless there is one of this kind already.
     ///
     /// # Errors
@@ -141,6 +168,8 @@ pub struct PublicAddress {
 pub struct InspectSettings {
     /// Whether it keeps the payloads of events and the answers of hooks in memory.
     pub has_payloads: bool,
+    /// Whether the owner also sees what is said in the chats of others, and may answer their questions.
+    pub shows_all_chats: bool,
     /// The loopback address of a server for the inspector alone, if no channel needs a server. `None` for no such server.
     pub listen: Option<SocketAddr>,
 }
@@ -149,6 +178,7 @@ impl Default for InspectSettings {
     fn default() -> Self {
         Self {
             has_payloads: true,
+            shows_all_chats: false,
             listen: None,
         }
     }

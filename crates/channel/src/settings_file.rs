@@ -28,6 +28,9 @@ const RESTART_MODES: [(&str, RestartMode); 3] = [
     ("quiet", RestartMode::Quiet),
 ];
 
+/// Whether the inspector shows what is said in all chats, by the words for it.
+const INSPECTED_CHATS: [(&str, bool); 2] = [("own", false), ("all", true)];
+
 /// The maximum number of turns that run at once.
 const MAX_TURNS: i64 = 64;
 
@@ -198,6 +201,9 @@ fn read_inspect(
     let payloads = fields.boolean(report, "payloads");
     InspectSettings {
         has_payloads: payloads.unwrap_or(default.has_payloads),
+        shows_all_chats: fields
+            .choice(report, "chats", &INSPECTED_CHATS)
+            .unwrap_or(default.shows_all_chats),
         listen: match fields.entry("listen") {
             Some(entry) => read_listen(report, &entry.value, false),
             None => own,

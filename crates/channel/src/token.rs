@@ -51,15 +51,26 @@ pub enum AccessScope {
     Chat,
     /// Answer questions whether a tool call may run.
     Approve,
-    /// See what hooks and channels do.
+    /// See what hooks and channels do. Only for tokens of [`DEFAULT_USER`].
     Inspect,
-    /// Everything.
+    /// Everything. Only for tokens of [`DEFAULT_USER`].
     Admin,
 }
 
 impl AccessScope {
     /// All scopes.
     pub const ALL: [Self; 4] = [Self::Chat, Self::Approve, Self::Inspect, Self::Admin];
+
+    /// Returns everything that a token of a user can allow. What concerns all chats is for the owner alone.
+    pub fn all_of(user: &str) -> Vec<Self> {
+        let mut scopes = Self::ALL.to_vec();
+        scopes.retain(|scope| !scope.is_for_owner_only() || user == DEFAULT_USER);
+        scopes
+    }
+
+    fn is_for_owner_only(self) -> bool {
+        matches!(self, Self::Inspect | Self::Admin)
+    }
 
     /// Returns the word that names the scope.
     pub fn word(self) -> &'static str {
@@ -102,9 +113,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// Returns whether it allows something. The scope `admin` allows everything.
+    /// Returns whether it allows something. The scope `admin` allows everything. Whatever a stored token says, only the
+    /// owner's tokens allow more than the chats of their user.
     pub fn allows(&self, scope: AccessScope) -> bool {
-        self.scopes.contains(&scope) || self.scopes.contains(&AccessScope::Admin)
+        let is_possible = !scope.is_for_owner_only() || self.user == DEFAULT_USER;
+        let is_granted = self.scopes.contains(&scope) || self.scopes.contains(&AccessScope::Admin);
+        is_possible && is_granted
     }
 
     /// Returns what its user may do in chats: an owner can approve tool calls, others are members.
@@ -169,6 +183,16 @@ pub enum TokenError {
     /// A new token without a scope.
     #[error("a token needs a scope; available: `chat`, `approve`, `inspect`, `admin`")]
     NoScope,
+    /// A scope of a new token that is for the owner alone.
+    #[error(
+        "the scope `{scope}` is for the user `{DEFAULT_USER}` alone; available for `{user}`: `chat`, `approve`"
+    )]
+    OwnerOnly {
+        /// The scope.
+        scope: AccessScope,
+        /// The user of the token.
+        user: String,
+    },
     /// There is no room for another one.
     #[error("there are already {MAX_TOKENS} tokens; revoke some first")]
     TooMany,
@@ -323,6 +347,14 @@ impl Tokens {
         scopes.dedup();
         if scopes.is_empty() {
             return Err(TokenError::NoScope);
+        }
+        if let Some(scope) = scopes.iter().find(|scope| scope.is_for_owner_only())
+            && user != DEFAULT_USER
+        {
+            return Err(TokenError::OwnerOnly {
+                scope: *scope,
+                user: user.to_owned(),
+            });
         }
         let mut id = [0; 8];
         let mut bytes = [0; 32];
@@ -571,7 +603,12 @@ fn parts_of(secret: &str) -> (String, String) {
     (cookie, secret.chars().skip(COOKIE_PART).collect())
 }
 
-fn check_user(user: &str) -> Result<(), TokenError> {
+/// Checks the name of a user: 1 to 32 lower-case letters, digits and `-`.
+///
+/// # Errors
+///
+/// Fails for any other name.
+pub fn check_user(user: &str) -> Result<(), TokenError> {
     let is_valid = (1..=MAX_USER).contains(&user.len())
         && user
             .bytes()

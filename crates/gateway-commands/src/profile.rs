@@ -13,6 +13,8 @@ use tenterhook_discovery::Loaded;
 use tenterhook_engine::journal::{HookChanges, JournalRecord};
 use tenterhook_engine::{Engine, HookObserver, HookSpec, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
+use tenterhook_gateway::session_key::is_owners_session;
+use tenterhook_inspect::ShownSessions;
 use tenterhook_journal::FileJournal;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
 use tenterhook_runners::worker::{Extension, Worker};
@@ -79,6 +81,9 @@ struct StartParts {
     sink: Option<Arc<dyn JournalSink>>,
     observers: Vec<Arc<dyn HookObserver>>,
     interrupts: Interrupts,
+    settings: Settings,
+    /// The sessions whose contents the inspector shows.
+    shown: ShownSessions,
 }
 
 /// The session of a chat that is open. Dropping it lets scripts forget the state that they have for it.
@@ -136,6 +141,10 @@ impl ChatProfile {
             sink,
             observers: observers.into_iter().collect(),
             interrupts: interrupts.clone(),
+            settings: settings.clone(),
+            shown: inspector.map_or_else(ShownSessions::listed, |inspector| {
+                inspector.sessions().clone()
+            }),
             args,
         };
         let profile = Self::load_hooks(Arc::new(start)).await?;
@@ -245,6 +254,7 @@ impl ChatProfile {
 
     async fn open_agent(&self, request: OpenRequest) -> Result<Agent, CliError> {
         let OpenRequest {
+            key,
             session,
             frontend,
             access,
@@ -257,7 +267,8 @@ impl ChatProfile {
             None => config.resolve_sessions(&self.0.engine).await,
         };
         let parts = Arc::clone(&self.0);
-        blocking(move || parts.build(config, session)).await
+        let is_owners = is_owners_session(&self.0.start.settings, &key);
+        blocking(move || parts.build(config, session, is_owners)).await
     }
 }
 
@@ -303,7 +314,12 @@ impl Parts {
     }
 
     /// Builds the agent of a chat with a new or a stored session.
-    fn build(&self, config: AgentConfig, session: Option<SessionId>) -> Result<Agent, CliError> {
+    fn build(
+        &self,
+        config: AgentConfig,
+        session: Option<SessionId>,
+        is_owners: bool,
+    ) -> Result<Agent, CliError> {
         let session = match (session, &config.sessions) {
             (Some(id), Some(sessions)) => {
                 let opened = sessions.open(&id);
@@ -313,6 +329,9 @@ impl Parts {
             }
             _ => Session::new(SessionId::generate()),
         };
+        if is_owners {
+            self.start.shown.add(session.id());
+        }
         let config = AgentConfig {
             scripts: self.open_session(session.id()),
             session: Some(session),

@@ -11,7 +11,7 @@ use tenterhook_gateway::gateway::{
     Gateway, GatewayConfig, GatewayEnd, GatewayNotice, OpeningState, StartError,
 };
 use tenterhook_gateway::reload::ReloadRequester;
-use tenterhook_inspect::InspectedSource;
+use tenterhook_inspect::{InspectedSource, ShownSessions};
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
@@ -37,7 +37,14 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
     let read = settings::with_listen(read, args.listen)?;
     let state = OpeningState::begin(state_folder()?);
     let file = args.settings.file.as_deref();
-    let collected = LiveInspector::start(read.inspect.has_payloads)?;
+    let collected = LiveInspector::start(
+        read.inspect.has_payloads,
+        if read.inspect.shows_all_chats {
+            ShownSessions::default()
+        } else {
+            ShownSessions::listed()
+        },
+    )?;
     let places = (args.sessions, file);
     let agent = args.agent.clone();
     let profile =

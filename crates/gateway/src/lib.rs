@@ -68,7 +68,7 @@ mod reload_result;
 mod router;
 mod running;
 mod secrets;
-mod session_key;
+pub mod session_key;
 mod supervisor;
 
 pub use assembly::audio_formats;

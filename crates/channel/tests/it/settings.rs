@@ -62,7 +62,7 @@ sessions: sender
 busy: collect
 on_restart: quiet
 approvals_to: tg:1001
-inspect: { payloads: false }
+inspect: { payloads: false, chats: all }
 links: { me: [tg:1001, web:laptop] }
 channels:
   page: { kind: web }
@@ -183,6 +183,7 @@ channels:
         }),
         inspect: InspectSettings {
             has_payloads: false,
+            shows_all_chats: true,
             listen: None,
         },
         links: vec![Link {

@@ -117,6 +117,19 @@ impl ScriptedIntake {
                 let state = InboxState::Refused("rejected".to_owned());
                 Self::publish(&store, &hub, &chat, frames, (one, state)).await;
             }
+            // The disk is full from here on, so the end of the turn is shown but never stored.
+            "full disk" => {
+                let state = InboxState::Running;
+                Self::publish(&store, &hub, &chat, vec![said, start], (Vec::new(), state)).await;
+                let lost = error(Some(turn.clone()), None, "not_stored");
+                for frame in [lost, done(TurnStatus::Failed)] {
+                    hub.publish(&chat, &ChatFrame { seq: None, frame });
+                }
+            }
+            "full disk before the turn" => {
+                let frame = error(None, Some(message_id), "not_stored");
+                hub.publish(&chat, &ChatFrame { seq: None, frame });
+            }
             "broken" => {
                 let frames = vec![
                     said,
@@ -392,7 +405,7 @@ impl TestServer {
 
     /// Returns the header with the cookie of a browser in which `user` has logged in, and the header with the page's key.
     pub(crate) async fn cookie(&self, user: &str) -> (String, String) {
-        let scopes = AccessScope::ALL;
+        let scopes = AccessScope::all_of(user);
         let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
         let created = self.parts.tokens.create_for_cookie(
             "browser",

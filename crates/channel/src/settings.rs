@@ -39,6 +39,8 @@ pub struct Settings {
     pub approvals_to: Option<ChatRef>,
     /// What the inspector shows.
     pub inspect: InspectSettings,
+    /// The environment variables with secrets that programs of tools and hooks inherit nevertheless.
+    pub keep_env: Vec<String>,
     /// Persons who share one session across channels.
     pub links: Vec<Link>,
     /// How voice messages become text. `None` if they do not.
@@ -65,6 +67,7 @@ impl Default for Settings {
             on_restart: RestartMode::default(),
             approvals_to: None,
             inspect: InspectSettings::default(),
+            keep_env: Vec::new(),
             links: Vec::new(),
             stt: None,
             tts: None,
@@ -88,6 +91,17 @@ impl Settings {
         ];
         let of_speech = of_speech.into_iter().flatten().map(str::to_owned);
         of_channels.chain(of_speech).collect()
+    }
+
+    /// Returns the channels in which other people can make the agent use a shell, which runs with the rights of the account.
+    pub fn channels_with_open_shell(&self) -> impl Iterator<Item = &ChannelSettings> {
+        self.channels.iter().filter(|channel| {
+            let has_shell = channel
+                .tools
+                .as_ref()
+                .is_none_or(|tools| tools.iter().any(|tool| tool == SHELL));
+            channel.is_enabled && !channel.is_untrusted && has_shell && channel.has_others()
+        })
     }
 
     /// Returns whether a chat is the owner's own: no one else writes in it. What is said in other chats is shown to the
@@ -443,6 +457,25 @@ pub struct AccessRules {
     pub groups: Option<GroupRules>,
     /// The bots that may talk.
     pub bots: Vec<String>,
+}
+
+/// The tool that runs any program.
+const SHELL: &str = "shell";
+
+impl ChannelSettings {
+    /// Returns whether the settings admit people who are not owners. Tokens and pairings can admit more.
+    fn has_others(&self) -> bool {
+        match &self.kind {
+            ChannelKind::Web | ChannelKind::Http | ChannelKind::Stdio => false,
+            ChannelKind::Webhook(_) => true,
+            ChannelKind::Telegram(_) | ChannelKind::Command(_) => {
+                let access = &self.access;
+                !access.members.is_empty()
+                    || access.groups.is_some()
+                    || access.direct == DirectPolicy::Open
+            }
+        }
+    }
 }
 
 impl AccessRules {

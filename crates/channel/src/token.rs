@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -128,6 +129,10 @@ impl Token {
         } else {
             SenderRole::Member
         }
+    }
+
+    fn is_owners(&self) -> bool {
+        self.user == DEFAULT_USER && self.allows(AccessScope::Approve)
     }
 
     fn is_expired(&self, now: Timestamp) -> bool {
@@ -262,7 +267,11 @@ pub struct Tokens {
     /// The digests of tokens that were revoked lately. A client that still has one is not guessing. Waiting tasks see
     /// each change.
     revoked: watch::Sender<VecDeque<TokenDigest>>,
+    is_set_up: Arc<AtomicBool>,
 }
+
+/// The id of the document that says that an owner was there once.
+const OWNER_CAME: &str = "owner";
 
 impl Tokens {
     /// Reads the tokens. A record that cannot be read admits no one, and does not affect other tokens.
@@ -279,13 +288,43 @@ impl Tokens {
                 _ => unreadable.push(id),
             }
         }
-        Ok(Self {
+        let noted = store.document(DocumentKind::Setup, OWNER_CAME).await?;
+        let tokens = Self {
             store,
+            is_set_up: Arc::new(AtomicBool::new(noted.is_some())),
             known: Arc::new(RwLock::new(known)),
             unreadable: unreadable.into(),
             changing: Arc::default(),
             revoked: watch::Sender::default(),
-        })
+        };
+        let is_owners = |known: &KnownToken| known.token.is_owners();
+        let has_owner = tokens.known.read().values().any(is_owners);
+        if has_owner {
+            tokens.note_owner().await?;
+        }
+        Ok(tokens)
+    }
+
+    /// Returns whether an owner was there once: signed in, got a token, or wrote a message. From then on, only an owner and
+    /// the passphrase give rights.
+    pub fn is_set_up(&self) -> bool {
+        self.is_set_up.load(Ordering::Acquire)
+    }
+
+    /// Notes that an owner was there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that cannot be stored. It counts until the program ends nevertheless.
+    pub async fn note_owner(&self) -> Result<(), TokenError> {
+        if self.is_set_up.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let value = Some(serde_json::Value::Bool(true));
+        let stored = self
+            .store
+            .set_document(DocumentKind::Setup, OWNER_CAME, value);
+        Ok(stored.await?)
     }
 
     /// Returns the ids of records that could not be read. [`Tokens::revoke`] removes them.
@@ -381,6 +420,9 @@ impl Tokens {
         self.remove_expired(token.created).await?;
         if self.known.read().len() >= MAX_TOKENS {
             return Err(TokenError::TooMany);
+        }
+        if token.is_owners() {
+            self.note_owner().await?;
         }
         self.write(&known).await?;
         self.known.write().insert(token.id.clone(), known);

@@ -152,6 +152,23 @@ impl OpenQuestions {
         }
     }
 
+    /// Asks an owner to choose an answer to a question of the gateway, in one of the owner's chats. `None` if no one can be
+    /// asked there, or answers.
+    pub async fn ask_owner(
+        &self,
+        chat: ChatRef,
+        title: String,
+        options: Vec<String>,
+    ) -> Option<String> {
+        let question = ScriptQuestion::Select { title, options };
+        let asking = AskingChat {
+            chat,
+            asked_by: String::new(),
+            is_owner_direct: true,
+        };
+        self.question(&asking, &question).await
+    }
+
     /// Asks a question of a script.
     pub(crate) async fn question(
         &self,

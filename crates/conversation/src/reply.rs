@@ -225,7 +225,9 @@ mod tests {
         fn capabilities(&self, _: &ChatRef) -> Option<ChannelCapabilities> {
             Some(ChannelCapabilities {
                 speaks_frames: true,
-                ..ChannelCapabilities::default()
+                is_idempotent: true,
+                max_file: 0,
+                audio_formats: &[],
             })
         }
 

@@ -16,6 +16,7 @@ use tenterhook_gateway::gateway::MEDIA_FOLDER;
 use tenterhook_gateway::session_key::is_owners_session;
 use tenterhook_inspect::ShownSessions;
 use tenterhook_journal::FileJournal;
+use tenterhook_process::hide_variables;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
 use tenterhook_runners::worker::{Extension, Worker};
 use tenterhook_setup::agent_args::AgentArgs;
@@ -29,7 +30,6 @@ use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::session_store::{self, SessionDirArgs};
 use tenterhook_setup::{agent, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_tools::ShellTool;
 use tenterhook_trust::ProjectHook;
 use tokio::runtime::Handle;
 
@@ -123,6 +123,10 @@ impl ChatProfile {
     ) -> Result<Self, CliError> {
         let providers = models::providers(&args.hooks.config)?;
         let voice = voice::hooks(settings)?;
+        // Before the first program starts: tools and hooks must not find secrets in their environment by accident.
+        let secrets = providers.key_variables().into_iter();
+        let secrets = secrets.chain(settings.secret_variables());
+        hide_variables(secrets.filter(|name| !settings.keep_env.contains(name)));
         let journal = journal::open(&args.journal)?;
         let written = journal.clone().map(|file| file as Arc<dyn JournalSink>);
         let live = inspector.map(LiveInspector::journal);
@@ -135,7 +139,7 @@ impl ChatProfile {
             sessions,
             settings_file: file.map(Path::to_owned),
             voice,
-            standard: Toolbox::standard_with(ShellTool::hiding(settings.secret_variables())),
+            standard: Toolbox::standard(),
             providers,
             journal,
             sink,

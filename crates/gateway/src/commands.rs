@@ -10,6 +10,7 @@ use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 
 use crate::administration::{administer, described, read};
 use crate::control::ControlHandler;
+use crate::grants::{GIVES_RIGHTS, GrantOutcome};
 use crate::reload::{ReloadRequester, Reloads};
 use crate::running::{LinkedPage, Running};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
@@ -32,6 +33,12 @@ struct OpenParams {
     /// Whether the inspector may decide about approvals and pairings.
     #[serde(default)]
     admin: bool,
+}
+
+#[derive(Deserialize)]
+struct GrantParams {
+    method: String,
+    params: Value,
 }
 
 #[derive(Deserialize)]
@@ -61,7 +68,19 @@ impl ControlHandler for Commands {
 impl Commands {
     async fn run_command(&self, method: &str, params: Value) -> Result<Value, String> {
         let running = &self.0;
+        let params = if GIVES_RIGHTS.contains(&method) {
+            match running.grants.check(running, method, params).await? {
+                GrantOutcome::Granted(params) => params,
+                GrantOutcome::Waiting => return Ok(json!({ "waiting": true })),
+            }
+        } else {
+            params
+        };
         match method {
+            "grant.begin" => {
+                let GrantParams { method, params } = read(&params)?;
+                running.grants.begin(running, &method, params).await
+            }
             "status" => Ok(running.status()),
             "stop" => {
                 running.stop.cancel();

@@ -21,6 +21,7 @@ use crate::channel_table::ChannelTable;
 use crate::commands::Commands;
 use crate::control::{CONTROL_SOCKET, ControlSocket};
 pub use crate::gateway_notice::{GatewayNotice, Observer};
+use crate::grants::{Grants, PassphraseCheck};
 use crate::inspection::GatewayView;
 use crate::intake::{Counts, GatewayIntake};
 use crate::outbox::{FailureSink, Outbox, SendFailure};
@@ -275,6 +276,7 @@ impl Gateway {
             store: store.clone(),
             pairings: pairings.clone(),
             approvals,
+            tokens: opened.tokens.clone(),
             router: router.clone(),
             events: events.clone(),
             channels: channels.clone(),
@@ -313,6 +315,7 @@ impl Gateway {
             reloads_from: opened.reloads_from,
             changing: tokio::sync::Mutex::default(),
             last_reload: Mutex::default(),
+            grants: Grants::default(),
         });
         running.add_channels(&assembled);
         let inspector = opened.inspector.map(|it| inspected(it, &running));
@@ -339,6 +342,17 @@ impl Gateway {
     /// Returns an address that logs a browser in as `user`, once and within a minute. `None` without a page.
     pub fn login_url(&self, user: &str) -> Option<String> {
         self.running.login_url(user, LinkedPage::Chats).ok()
+    }
+
+    /// Accepts the user's passphrase as a proof that the user gives a command that gives rights.
+    pub fn check_passphrase_with(&self, check: PassphraseCheck) {
+        self.running.grants.check_passphrase_with(check);
+    }
+
+    /// Returns whether an owner was there once. Until then, the gateway is being set up, and commands give rights without a
+    /// proof.
+    pub fn is_set_up(&self) -> bool {
+        self.running.tokens.is_set_up()
     }
 
     /// Returns what reloads the settings and the hooks while the gateway runs.

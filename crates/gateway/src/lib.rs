@@ -60,6 +60,7 @@ mod commands;
 pub mod control;
 pub mod gateway;
 mod gateway_notice;
+mod grants;
 mod inspection;
 mod intake;
 mod outbox;
@@ -72,3 +73,4 @@ pub mod session_key;
 mod supervisor;
 
 pub use assembly::audio_formats;
+pub use grants::PassphraseCheck;

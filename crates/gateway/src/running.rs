@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::assembly::Assembled;
 use crate::channel_table::ChannelTable;
 use crate::gateway_notice::{GatewayNotice, Observer};
+use crate::grants::Grants;
 use crate::intake::GatewayIntake;
 use crate::outbox::{Outbox, SendFailure};
 use crate::reload_result::{LastReload, ReloadSource};
@@ -137,6 +138,7 @@ pub(crate) struct Running {
     /// Held while the channels begin, and while they change.
     pub(crate) changing: tokio::sync::Mutex<()>,
     pub(crate) last_reload: Mutex<Option<LastReload>>,
+    pub(crate) grants: Grants,
 }
 
 impl Running {

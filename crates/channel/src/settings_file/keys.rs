@@ -17,6 +17,7 @@ pub(crate) const FILE_KEYS: &[&str] = &[
     "on_restart",
     "approvals_to",
     "inspect",
+    "keep_env",
     "links",
     "stt",
     "tts",

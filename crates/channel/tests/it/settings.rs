@@ -63,6 +63,7 @@ busy: collect
 on_restart: quiet
 approvals_to: tg:1001
 inspect: { payloads: false, chats: all }
+keep_env: [OPENAI_API_KEY]
 links: { me: [tg:1001, web:laptop] }
 channels:
   page: { kind: web }
@@ -186,6 +187,7 @@ channels:
             shows_all_chats: true,
             listen: None,
         },
+        keep_env: vec!["OPENAI_API_KEY".to_owned()],
         links: vec![Link {
             name: "me".to_owned(),
             senders: vec![
